@@ -1,0 +1,252 @@
+//! Breadth-first search: the depth of every vertex that a source reaches and, when asked, a parent one level up.
+
+/// Checks depths and parents by the conditions of GAPBS's `BFSVerifier` and by a serial queue.
+pub mod judge {
+    use crate::judge::{BySource, Objection, check_shape, check_vertex, wrong};
+
+    /// Accepts `depths` (in arcs, `None` where unreached) only if they are the breadth-first depths from `source`.
+    ///
+    /// Two methods have to agree. Without any traversal: the source alone is at 0, no arc leads from a reached vertex more than one
+    /// level down, and each reached vertex has an arc from one level up. And with one: a serial queue.
+    ///
+    /// # Errors
+    /// The first [`Objection`] found.
+    pub fn judge_depths(
+        vertices: u64,
+        arcs: &[(u64, u64)],
+        source: u64,
+        depths: &[Option<u64>],
+    ) -> Result<(), Objection> {
+        check_shape(vertices, depths.len(), arcs.iter().copied())?;
+        check_vertex("the source", source, vertices)?;
+
+        let mut from_above = vec![false; depths.len()];
+        for &(u, v) in arcs {
+            let Some(above) = depths[u as usize] else {
+                continue;
+            };
+            match depths[v as usize] {
+                Some(depth) if depth <= above.saturating_add(1) => {
+                    from_above[v as usize] |= above.checked_add(1) == Some(depth);
+                }
+                depth => {
+                    return Err(wrong(
+                        v as usize,
+                        depth,
+                        above.checked_add(1),
+                        "an arc leads at most one level down",
+                    ));
+                }
+            }
+        }
+        for (vertex, &depth) in depths.iter().enumerate() {
+            let is_source = vertex as u64 == source;
+            if is_source != (depth == Some(0)) {
+                return Err(wrong(
+                    vertex,
+                    depth,
+                    is_source.then_some(0),
+                    "the source, and it alone, is at depth 0",
+                ));
+            }
+            if depth.is_some() && !is_source && !from_above[vertex] {
+                return Err(wrong(
+                    vertex,
+                    depth,
+                    None,
+                    "a reached vertex has an arc from one level up",
+                ));
+            }
+        }
+
+        for (vertex, (&found, expected)) in
+            depths.iter().zip(queue(vertices, arcs, source)).enumerate()
+        {
+            if found != expected {
+                return Err(wrong(
+                    vertex,
+                    found,
+                    expected,
+                    "the depth by a serial queue",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accepts `parents` only if each reached vertex names the smallest vertex one level up that has an arc to it, the source itself,
+    /// and each unreached vertex `None`.
+    ///
+    /// # Errors
+    /// The first [`Objection`] found.
+    pub fn judge_parents(
+        vertices: u64,
+        arcs: &[(u64, u64)],
+        source: u64,
+        parents: &[Option<u64>],
+    ) -> Result<(), Objection> {
+        check_shape(vertices, parents.len(), arcs.iter().copied())?;
+        check_vertex("the source", source, vertices)?;
+        let depths = queue(vertices, arcs, source);
+        let mut smallest: Vec<Option<u64>> = vec![None; parents.len()];
+        smallest[source as usize] = Some(source);
+        for &(u, v) in arcs {
+            if let (Some(above), Some(depth)) = (depths[u as usize], depths[v as usize])
+                && above + 1 == depth
+            {
+                let best = &mut smallest[v as usize];
+                *best = Some(best.map_or(u, |best| best.min(u)));
+            }
+        }
+        for (vertex, (&found, expected)) in parents.iter().zip(smallest).enumerate() {
+            if found != expected {
+                return Err(wrong(
+                    vertex,
+                    found,
+                    expected,
+                    "the parent is the smallest vertex one level up with an arc to it",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Depths from `source` by a queue; every arc and the source must be inside `0..vertices`.
+    fn queue(vertices: u64, arcs: &[(u64, u64)], source: u64) -> Vec<Option<u64>> {
+        let outgoing = BySource::new(vertices as usize, arcs.iter().map(|arc| arc.0));
+        let mut depths = vec![None; vertices as usize];
+        depths[source as usize] = Some(0);
+        let mut queue = std::collections::VecDeque::from([(source as usize, 0)]);
+        while let Some((vertex, depth)) = queue.pop_front() {
+            for &arc in outgoing.of(vertex) {
+                let next = arcs[arc].1 as usize;
+                if depths[next].is_none() {
+                    depths[next] = Some(depth + 1);
+                    queue.push_back((next, depth + 1));
+                }
+            }
+        }
+        depths
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::judge::odd;
+
+        /// Depths by relaxing all arcs until nothing changes: a third method.
+        fn relaxed(vertices: u64, arcs: &[(u64, u64)], source: u64) -> Vec<Option<u64>> {
+            let mut depths = vec![None; vertices as usize];
+            depths[source as usize] = Some(0);
+            loop {
+                let before = depths.clone();
+                for &(u, v) in arcs {
+                    if let Some(above) = depths[u as usize] {
+                        depths[v as usize] =
+                            Some(depths[v as usize].map_or(above + 1, |d: u64| d.min(above + 1)));
+                    }
+                }
+                if depths == before {
+                    return depths;
+                }
+            }
+        }
+
+        #[test]
+        fn right_depths_pass_and_any_single_change_is_refused() {
+            for (name, vertices, arcs) in odd::graphs() {
+                for source in [0, vertices / 2, vertices - 1] {
+                    let right = relaxed(vertices, &arcs, source);
+                    assert_eq!(
+                        judge_depths(vertices, &arcs, source, &right),
+                        Ok(()),
+                        "{name}"
+                    );
+                    for vertex in (0..right.len()).step_by(1 + right.len() / 40) {
+                        for bad in [
+                            None,
+                            Some(0),
+                            Some(1),
+                            Some(7),
+                            right[vertex].map(|d| d + 1),
+                            Some(u64::MAX),
+                        ] {
+                            let mut depths = right.clone();
+                            depths[vertex] = bad;
+                            let verdict = judge_depths(vertices, &arcs, source, &depths);
+                            assert_eq!(
+                                verdict.is_ok(),
+                                bad == right[vertex],
+                                "{name}, {source}: {vertex} to {bad:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_cycle_that_no_one_reaches_cannot_vouch_for_itself() {
+            let arcs = [(0, 1), (2, 3), (3, 2)];
+            assert!(judge_depths(4, &arcs, 0, &[Some(0), Some(1), Some(4), Some(5)]).is_err());
+            assert_eq!(
+                judge_depths(4, &arcs, 0, &[Some(0), Some(1), None, None]),
+                Ok(())
+            );
+        }
+
+        #[test]
+        fn a_parent_is_the_smallest_vertex_one_level_up() {
+            // 5 is reached from 2 and 4, both at depth 1; 1 has an arc to 5 as well but is one level below.
+            let arcs = [
+                (0, 4),
+                (0, 2),
+                (4, 5),
+                (2, 5),
+                (5, 1),
+                (1, 5),
+                (0, 4),
+                (5, 5),
+            ];
+            let right = [Some(0), Some(5), Some(0), None, Some(0), Some(2)];
+            assert_eq!(judge_parents(6, &arcs, 0, &right), Ok(()));
+            for (vertex, bad) in [
+                (5, Some(4)),
+                (5, Some(1)),
+                (5, Some(5)),
+                (5, None),
+                (0, None),
+                (3, Some(0)),
+                (1, Some(9)),
+            ] {
+                let mut parents = right;
+                parents[vertex] = bad;
+                let objection = judge_parents(6, &arcs, 0, &parents).expect_err("a wrong parent");
+                assert!(
+                    matches!(objection, Objection::Vertex { vertex: v, .. } if v == vertex as u64),
+                    "{objection}"
+                );
+            }
+        }
+
+        #[test]
+        fn what_does_not_fit_the_graph_is_refused_and_not_indexed() {
+            assert!(matches!(
+                judge_depths(0, &[], 0, &[]),
+                Err(Objection::NoSuchVertex { .. })
+            ));
+            assert!(matches!(
+                judge_depths(2, &[(0, 2)], 0, &[Some(0), None]),
+                Err(Objection::NoSuchVertex { .. })
+            ));
+            assert!(matches!(
+                judge_depths(2, &[], 0, &[Some(0)]),
+                Err(Objection::Length { .. })
+            ));
+            assert!(matches!(
+                judge_parents(2, &[], 2, &[Some(0), None]),
+                Err(Objection::NoSuchVertex { .. })
+            ));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What the judges share: their objections, and arcs grouped by source.
+//!
+//! A judge takes the arcs of a graph as a plain list and a result as a plain vector, both in one numbering `0..vertices`, and
+//! checks the result by another method than the engine's: serially, in memory, without any type of the engine. An undirected
+//! edge is two arcs, a self-loop one; [`both_ways`] makes them.
+
+/// Why a judge refuses a result (or cannot judge it).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Objection {
+    /// The vector is not one value a vertex.
+    #[error("the graph has {vertices} vertices, the result {values} values")]
+    Length {
+        /// Vertices of the graph.
+        vertices: u64,
+        /// Values of the result.
+        values: u64,
+    },
+    /// What was asked names a vertex that the graph does not have.
+    #[error("{what} names vertex {vertex}, but the vertices are 0..{vertices}")]
+    NoSuchVertex {
+        /// What names it: an arc, the source, a label.
+        what: &'static str,
+        /// The vertex named.
+        vertex: u64,
+        /// Vertices of the graph.
+        vertices: u64,
+    },
+    /// A number no judge can work with, such as a negative weight.
+    #[error("{what} is {found}, expected {expected}")]
+    Input {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// What it has to be.
+        expected: &'static str,
+    },
+    /// One vertex has the wrong value.
+    #[error("vertex {vertex} has {found}, expected {expected}: {rule}")]
+    Vertex {
+        /// The vertex.
+        vertex: u64,
+        /// Its value in the result.
+        found: String,
+        /// What the judge found.
+        expected: String,
+        /// The condition that fails.
+        rule: &'static str,
+    },
+    /// The result as a whole is off.
+    #[error("{what} is {found}, at most {allowed} is allowed")]
+    Whole {
+        /// What was measured.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// The bound.
+        allowed: String,
+    },
+}
+
+/// Each edge in both directions, a self-loop once: the arcs of an undirected graph.
+pub fn both_ways(edges: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let back = |&(u, v): &(u64, u64)| (u != v).then_some((v, u));
+    edges
+        .iter()
+        .flat_map(|edge| [Some(*edge), back(edge)])
+        .flatten()
+        .collect()
+}
+
+/// [`both_ways`] for edges that carry a weight.
+pub fn both_ways_weighted<W: Copy>(edges: &[(u64, u64, W)]) -> Vec<(u64, u64, W)> {
+    let back = |&(u, v, w): &(u64, u64, W)| (u != v).then_some((v, u, w));
+    edges
+        .iter()
+        .flat_map(|edge| [Some(*edge), back(edge)])
+        .flatten()
+        .collect()
+}
+
+/// Checks that a result of `values` values fits the graph and that every arc stays inside it, so that a judge may index freely.
+pub(crate) fn check_shape(
+    vertices: u64,
+    values: usize,
+    arcs: impl Iterator<Item = (u64, u64)>,
+) -> Result<(), Objection> {
+    if values as u64 != vertices {
+        return Err(Objection::Length {
+            vertices,
+            values: values as u64,
+        });
+    }
+    for (u, v) in arcs {
+        check_vertex("an arc", u.max(v), vertices)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn check_vertex(
+    what: &'static str,
+    vertex: u64,
+    vertices: u64,
+) -> Result<(), Objection> {
+    if vertex < vertices {
+        Ok(())
+    } else {
+        Err(Objection::NoSuchVertex {
+            what,
+            vertex,
+            vertices,
+        })
+    }
+}
+
+/// The objection to one vertex; an absent value reads "nothing".
+pub(crate) fn wrong<T: std::fmt::Display>(
+    vertex: usize,
+    found: Option<T>,
+    expected: Option<T>,
+    rule: &'static str,
+) -> Objection {
+    let text = |value: Option<T>| value.map_or("nothing".to_string(), |value| value.to_string());
+    Objection::Vertex {
+        vertex: vertex as u64,
+        found: text(found),
+        expected: text(expected),
+        rule,
+    }
+}
+
+/// The numbers of the arcs that leave each vertex, in the order of the list.
+pub(crate) struct BySource {
+    starts: Vec<usize>,
+    arcs: Vec<usize>,
+}
+
+impl BySource {
+    /// Groups arcs by a counting sort; every source must be below `vertices`.
+    pub(crate) fn new(vertices: usize, sources: impl Iterator<Item = u64> + Clone) -> BySource {
+        let mut starts = vec![0; vertices + 1];
+        for source in sources.clone() {
+            starts[source as usize + 1] += 1;
+        }
+        for vertex in 0..vertices {
+            starts[vertex + 1] += starts[vertex];
+        }
+        let mut next = starts.clone();
+        let mut arcs = vec![0; starts[vertices]];
+        for (arc, source) in sources.enumerate() {
+            arcs[next[source as usize]] = arc;
+            next[source as usize] += 1;
+        }
+        BySource { starts, arcs }
+    }
+
+    /// The arcs that leave `vertex`.
+    pub(crate) fn of(&self, vertex: usize) -> &[usize] {
+        &self.arcs[self.starts[vertex]..self.starts[vertex + 1]]
+    }
+}
+
+/// Hand-made graphs with what is odd about real ones, for the tests of the judges.
+#[cfg(test)]
+pub(crate) mod odd {
+    /// A name, the vertices, the arcs.
+    pub(crate) type Graph = (&'static str, u64, Vec<(u64, u64)>);
+
+    /// Every odd graph that has a vertex 0.
+    pub(crate) fn graphs() -> Vec<Graph> {
+        vec![
+            ("one vertex", 1, vec![]),
+            ("one vertex with a self-loop", 1, vec![(0, 0)]),
+            ("isolated vertices only", 5, vec![]),
+            (
+                "duplicates and self-loops",
+                4,
+                vec![
+                    (0, 1),
+                    (0, 1),
+                    (1, 1),
+                    (1, 2),
+                    (0, 0),
+                    (2, 3),
+                    (1, 2),
+                    (3, 0),
+                ],
+            ),
+            (
+                "two components and an isolated vertex",
+                6,
+                vec![(0, 1), (1, 0), (3, 4), (4, 3)],
+            ),
+            ("a long path", 3000, (0..2999).map(|v| (v, v + 1)).collect()),
+            (
+                "a long path, backwards",
+                3000,
+                (0..2999).map(|v| (v + 1, v)).collect(),
+            ),
+            (
+                "a cycle",
+                100,
+                (0..100).map(|v| (v, (v + 1) % 100)).collect(),
+            ),
+            ("a star out", 50, (1..50).map(|v| (0, v)).collect()),
+            ("a star in", 50, (1..50).map(|v| (v, 0)).collect()),
+            (
+                "two ways of one length",
+                6,
+                vec![(0, 4), (0, 2), (4, 5), (2, 5), (5, 1), (1, 3)],
+            ),
+            (
+                "arcs that go up only",
+                40,
+                (0..40)
+                    .flat_map(|u| (u + 1..40).map(move |v| (u, v)))
+                    .collect(),
+            ),
+        ]
+    }
+}

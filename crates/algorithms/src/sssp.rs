@@ -1,0 +1,247 @@
+//! Single-source shortest paths over non-negative weights: the least sum of weights from a source to every vertex it reaches.
+
+/// Checks distances by relaxing every arc, by tight predecessors and by a serial Dijkstra.
+pub mod judge {
+    use crate::judge::{BySource, Objection, check_shape, check_vertex, wrong};
+    use std::cmp::{Ordering, Reverse};
+    use std::fmt::Display;
+    use std::ops::Add;
+
+    /// Accepts `distances` (`None` where unreached) only if they are, to the last bit, the least sums of weights from `source`.
+    ///
+    /// `W` is the type the run summed in: `f32`, `f64` or an integer wide enough for every sum; its default must be zero. Equality to the last bit is
+    /// right even for floats: rounded addition of non-negative numbers never decreases and keeps order, so the least sum over
+    /// all paths, each added from the source outwards, does not depend on the order of relaxations.
+    ///
+    /// Two methods have to agree. Without any traversal: no arc offers less, and each reached vertex but the source has an arc that
+    /// offers exactly its distance. That leaves cycles of weight zero that vouch for themselves; a serial Dijkstra does not.
+    ///
+    /// # Errors
+    /// The first [`Objection`] found; a weight that is negative or not a number is one too.
+    pub fn judge_distances<W>(
+        vertices: u64,
+        arcs: &[(u64, u64, W)],
+        source: u64,
+        distances: &[Option<W>],
+    ) -> Result<(), Objection>
+    where
+        W: Copy + PartialOrd + Add<Output = W> + Default + Display,
+    {
+        check_shape(
+            vertices,
+            distances.len(),
+            arcs.iter().map(|arc| (arc.0, arc.1)),
+        )?;
+        check_vertex("the source", source, vertices)?;
+        let is_weight = |weight: W| weight >= W::default();
+        if let Some(arc) = arcs.iter().find(|arc| !is_weight(arc.2)) {
+            return Err(Objection::Input {
+                what: "a weight",
+                found: arc.2.to_string(),
+                expected: "0 or more",
+            });
+        }
+
+        let mut tight = vec![false; distances.len()];
+        for &(u, v, weight) in arcs {
+            let Some(near) = distances[u as usize] else {
+                continue;
+            };
+            let offer = near + weight;
+            match distances[v as usize] {
+                Some(distance) if distance <= offer => tight[v as usize] |= distance == offer,
+                distance => {
+                    return Err(wrong(
+                        v as usize,
+                        distance,
+                        Some(offer),
+                        "no arc offers less",
+                    ));
+                }
+            }
+        }
+        for (vertex, &distance) in distances.iter().enumerate() {
+            if vertex as u64 == source {
+                if distance != Some(W::default()) {
+                    return Err(wrong(
+                        vertex,
+                        distance,
+                        Some(W::default()),
+                        "the source is at distance 0",
+                    ));
+                }
+            } else if distance.is_some() && !tight[vertex] {
+                return Err(wrong(
+                    vertex,
+                    distance,
+                    None,
+                    "an arc leads to each reached vertex at its distance",
+                ));
+            }
+        }
+
+        for (vertex, (&found, expected)) in distances
+            .iter()
+            .zip(dijkstra(vertices, arcs, source))
+            .enumerate()
+        {
+            if found != expected {
+                return Err(wrong(
+                    vertex,
+                    found,
+                    expected,
+                    "the distance by a serial Dijkstra",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Distances by a binary heap; every arc and the source must be inside `0..vertices`, every weight a number of 0 or more.
+    fn dijkstra<W>(vertices: u64, arcs: &[(u64, u64, W)], source: u64) -> Vec<Option<W>>
+    where
+        W: Copy + PartialOrd + Add<Output = W> + Default,
+    {
+        let outgoing = BySource::new(vertices as usize, arcs.iter().map(|arc| arc.0));
+        let mut distances: Vec<Option<W>> = vec![None; vertices as usize];
+        distances[source as usize] = Some(W::default());
+        let mut heap =
+            std::collections::BinaryHeap::from([Reverse(Near(W::default(), source as usize))]);
+        while let Some(Reverse(Near(near, vertex))) = heap.pop() {
+            if distances[vertex].is_some_and(|distance| distance < near) {
+                continue;
+            }
+            for &arc in outgoing.of(vertex) {
+                let (_, next, weight) = arcs[arc];
+                let (next, offer) = (next as usize, near + weight);
+                if distances[next].is_none_or(|distance| offer < distance) {
+                    distances[next] = Some(offer);
+                    heap.push(Reverse(Near(offer, next)));
+                }
+            }
+        }
+        distances
+    }
+
+    /// A vertex in the heap, ordered by its distance, which is never NaN: weights are checked first.
+    struct Near<W>(W, usize);
+
+    impl<W: PartialOrd> Ord for Near<W> {
+        fn cmp(&self, other: &Self) -> Ordering {
+            self.0.partial_cmp(&other.0).unwrap_or(Ordering::Equal)
+        }
+    }
+    impl<W: PartialOrd> PartialOrd for Near<W> {
+        fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+            Some(self.cmp(other))
+        }
+    }
+    impl<W: PartialOrd> PartialEq for Near<W> {
+        fn eq(&self, other: &Self) -> bool {
+            self.cmp(other) == Ordering::Equal
+        }
+    }
+    impl<W: PartialOrd> Eq for Near<W> {}
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::judge::odd;
+
+        /// Distances by rounds of relaxation (Bellman-Ford): another method.
+        fn relaxed(vertices: u64, arcs: &[(u64, u64, f64)], source: u64) -> Vec<Option<f64>> {
+            let mut distances = vec![None; vertices as usize];
+            distances[source as usize] = Some(0.0);
+            loop {
+                let before = distances.clone();
+                for &(u, v, weight) in arcs {
+                    if let Some(near) = distances[u as usize] {
+                        distances[v as usize] = Some(
+                            distances[v as usize]
+                                .map_or(near + weight, |d: f64| d.min(near + weight)),
+                        );
+                    }
+                }
+                if distances == before {
+                    return distances;
+                }
+            }
+        }
+
+        #[test]
+        fn right_distances_pass_and_any_single_change_is_refused() {
+            for (name, vertices, arcs) in odd::graphs() {
+                // 0.1 and 0.7 so that sums round, 0 so that cycles of weight zero exist.
+                let weight = |u: u64, v: u64| [0.1, 0.7, 0.0, 3.0][((u + v) % 4) as usize];
+                let arcs: Vec<_> = arcs.iter().map(|&(u, v)| (u, v, weight(u, v))).collect();
+                for source in [0, vertices / 2, vertices - 1] {
+                    let right = relaxed(vertices, &arcs, source);
+                    assert_eq!(
+                        judge_distances(vertices, &arcs, source, &right),
+                        Ok(()),
+                        "{name}"
+                    );
+                    for vertex in (0..right.len()).step_by(1 + right.len() / 40) {
+                        let near = right[vertex].map(f64::next_up);
+                        for bad in [
+                            None,
+                            Some(0.0),
+                            near,
+                            Some(f64::NAN),
+                            Some(f64::INFINITY),
+                            Some(0.1),
+                        ] {
+                            let mut distances = right.clone();
+                            distances[vertex] = bad;
+                            let verdict = judge_distances(vertices, &arcs, source, &distances);
+                            assert_eq!(
+                                verdict.is_ok(),
+                                bad == right[vertex],
+                                "{name}, {source}: {vertex} to {bad:?}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn a_cycle_of_weight_zero_that_no_one_reaches_cannot_vouch_for_itself() {
+            let arcs = [(0, 1, 2_u64), (2, 3, 0), (3, 2, 0)];
+            assert!(judge_distances(4, &arcs, 0, &[Some(0), Some(2), Some(9), Some(9)]).is_err());
+            assert_eq!(
+                judge_distances(4, &arcs, 0, &[Some(0), Some(2), None, None]),
+                Ok(())
+            );
+        }
+
+        #[test]
+        fn the_cheapest_of_parallel_arcs_counts_and_a_detour_may_be_shorter() {
+            let arcs = [
+                (0, 1, 9.0_f32),
+                (0, 1, 4.0),
+                (0, 2, 1.0),
+                (2, 1, 2.5),
+                (1, 1, 0.0),
+                (0, 0, 5.0),
+            ];
+            assert_eq!(
+                judge_distances(3, &arcs, 0, &[Some(0.0), Some(3.5), Some(1.0)]),
+                Ok(())
+            );
+            assert!(judge_distances(3, &arcs, 0, &[Some(0.0), Some(4.0), Some(1.0)]).is_err());
+        }
+
+        #[test]
+        fn what_cannot_be_judged_is_refused() {
+            assert!(matches!(
+                judge_distances::<f64>(0, &[], 0, &[]),
+                Err(Objection::NoSuchVertex { .. })
+            ));
+            for weight in [-1.0, f64::NAN] {
+                let verdict = judge_distances(2, &[(0, 1, weight)], 0, &[Some(0.0), None]);
+                assert!(matches!(verdict, Err(Objection::Input { .. })));
+            }
+        }
+    }
+}
