@@ -1,0 +1,328 @@
+//! The validation files of LDBC Graphalytics and its p2p-31, through `import`, `run` and `validate`.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::command::Workplace;
+use crate::graphs::text;
+
+/// Batch sizes; 0 is the command's own choice.
+const BATCH_SIZES: [u64; 5] = [0, 1, 7, 64, 1024];
+
+/// One run against one file.
+#[derive(Clone, Copy)]
+struct Check {
+    algorithm: &'static str,
+    options: &'static [&'static str],
+    reference: &'static str,
+    rule: &'static [&'static str],
+}
+
+const EXACT: &[&str] = &["--rule", "exact"];
+const EQUIVALENCE: &[&str] = &["--rule", "equivalence"];
+/// Tighter than LDBC's 1e-4: what is left is the order of additions.
+const EPSILON: &[&str] = &["--rule", "epsilon", "--epsilon", "1e-9"];
+
+const fn check(
+    algorithm: &'static str,
+    options: &'static [&'static str],
+    reference: &'static str,
+    rule: &'static [&'static str],
+) -> Check {
+    Check {
+        algorithm,
+        options,
+        reference,
+        rule,
+    }
+}
+
+/// `graph` is a pair of files `.v` and `.e`, or one of lists of neighbours.
+fn run(graph: &str, directed: bool, weighted: bool, checks: &[Check]) {
+    let Some(data) = crate::data() else { return };
+    for size in BATCH_SIZES {
+        let place = Workplace::new(format!("{graph}, batch size {size}"));
+        let (edges, vertices) = files(&data.join(graph), place.folder());
+        let size_text = size.to_string();
+        let mut options = Vec::new();
+        if weighted {
+            options.extend(["--weights", "f64"]);
+        }
+        if !directed {
+            options.push("--undirected");
+        }
+        if edges.ends_with("listed.e") {
+            // A list of an undirected graph names each edge at both ends.
+            options.extend(["--duplicates", "first"]);
+        }
+        if size > 0 {
+            options.extend(["--batch-size", &size_text]);
+        }
+        place.import(&edges, Some(&vertices), &options);
+        for check in checks {
+            let result = place.run(check.algorithm, check.options);
+            place.validate(&result, &data.join(check.reference), check.rule);
+        }
+    }
+}
+
+/// The files of edges and vertices to import; lists of neighbours are turned into such files in `folder`.
+fn files(graph: &Path, folder: &Path) -> (PathBuf, PathBuf) {
+    let with = |end: &str| PathBuf::from(format!("{}{end}", graph.display()));
+    for end in ["", ".gz"] {
+        let pair = (with(&format!(".e{end}")), with(&format!(".v{end}")));
+        if pair.0.exists() {
+            return pair;
+        }
+    }
+    let (mut edges, mut vertices) = (String::new(), BTreeSet::new());
+    for line in text(graph).lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        vertices.extend(words.iter().map(|word| word.to_string()));
+        for neighbour in words.iter().skip(1) {
+            writeln!(edges, "{} {neighbour}", words[0]).expect("a string grows");
+        }
+    }
+    let pair = (folder.join("listed.e"), folder.join("listed.v"));
+    std::fs::write(&pair.0, edges).expect("the edges are written");
+    std::fs::write(&pair.1, vertices.into_iter().collect::<Vec<_>>().join("\n"))
+        .expect("the vertices are written");
+    pair
+}
+
+#[test]
+fn bfs_gives_the_depths_that_ldbc_expects() {
+    let source = &["--source", "1"];
+    run(
+        "ldbc-validation/bfs/dir-input",
+        true,
+        false,
+        &[check(
+            "bfs",
+            source,
+            "ldbc-validation/bfs/dir-output",
+            EXACT,
+        )],
+    );
+    run(
+        "ldbc-validation/bfs/undir-input",
+        false,
+        false,
+        &[check(
+            "bfs",
+            source,
+            "ldbc-validation/bfs/undir-output",
+            EXACT,
+        )],
+    );
+}
+
+#[test]
+fn pagerank_gives_the_ranks_that_ldbc_expects() {
+    // The undirected output was made with the 0.85 of a 32-bit float and 26 iterations, the directed one converged.
+    let converged = &["--damping", "0.85", "--iterations", "50"];
+    let rounded = &["--damping", "0.8500000238418579", "--iterations", "26"];
+    run(
+        "ldbc-validation/pr/dir-input",
+        true,
+        false,
+        &[check(
+            "pagerank",
+            converged,
+            "ldbc-validation/pr/dir-output",
+            EPSILON,
+        )],
+    );
+    run(
+        "ldbc-validation/pr/undir-input",
+        false,
+        false,
+        &[check(
+            "pagerank",
+            rounded,
+            "ldbc-validation/pr/undir-output",
+            EPSILON,
+        )],
+    );
+}
+
+#[test]
+fn sssp_gives_the_distances_that_ldbc_expects() {
+    let source = &["--source", "1"];
+    run(
+        "ldbc-validation/sssp/dir-input",
+        true,
+        true,
+        &[check(
+            "sssp",
+            source,
+            "ldbc-validation/sssp/dir-output",
+            EPSILON,
+        )],
+    );
+    run(
+        "ldbc-validation/sssp/undir-input",
+        false,
+        true,
+        &[check(
+            "sssp",
+            source,
+            "ldbc-validation/sssp/undir-output",
+            EPSILON,
+        )],
+    );
+}
+
+#[test]
+fn wcc_finds_the_components_that_ldbc_expects() {
+    run(
+        "ldbc-validation/wcc/dir-input",
+        true,
+        false,
+        &[check(
+            "wcc",
+            &[],
+            "ldbc-validation/wcc/dir-output",
+            EQUIVALENCE,
+        )],
+    );
+    run(
+        "ldbc-validation/wcc/undir-input",
+        false,
+        false,
+        &[check(
+            "wcc",
+            &[],
+            "ldbc-validation/wcc/undir-output",
+            EQUIVALENCE,
+        )],
+    );
+}
+
+#[test]
+fn the_directed_example_of_ldbc_gives_all_its_outputs() {
+    let iterations = &["--damping", "0.85", "--iterations", "2"];
+    let checks = [
+        check(
+            "bfs",
+            &["--source", "1"],
+            "ldbc-validation/example/example-directed-BFS",
+            EXACT,
+        ),
+        check(
+            "pagerank",
+            iterations,
+            "ldbc-validation/example/example-directed-PR",
+            EPSILON,
+        ),
+        check(
+            "sssp",
+            &["--source", "1"],
+            "ldbc-validation/example/example-directed-SSSP",
+            EPSILON,
+        ),
+        check(
+            "wcc",
+            &[],
+            "ldbc-validation/example/example-directed-WCC",
+            EQUIVALENCE,
+        ),
+    ];
+    run(
+        "ldbc-validation/example/example-directed",
+        true,
+        true,
+        &checks,
+    );
+    run(
+        "ldbc-validation/example/example-directed-input",
+        true,
+        false,
+        &[checks[0], checks[1], checks[3]],
+    );
+}
+
+#[test]
+fn the_undirected_example_of_ldbc_gives_all_its_outputs() {
+    let iterations = &["--damping", "0.85", "--iterations", "2"];
+    let checks = [
+        check(
+            "bfs",
+            &["--source", "2"],
+            "ldbc-validation/example/example-undirected-BFS",
+            EXACT,
+        ),
+        check(
+            "pagerank",
+            iterations,
+            "ldbc-validation/example/example-undirected-PR",
+            EPSILON,
+        ),
+        check(
+            "sssp",
+            &["--source", "2"],
+            "ldbc-validation/example/example-undirected-SSSP",
+            EPSILON,
+        ),
+        check(
+            "wcc",
+            &[],
+            "ldbc-validation/example/example-undirected-WCC",
+            EQUIVALENCE,
+        ),
+    ];
+    run(
+        "ldbc-validation/example/example-undirected",
+        false,
+        true,
+        &checks,
+    );
+    run(
+        "ldbc-validation/example/example-undirected-input",
+        false,
+        false,
+        &[checks[0], checks[1], checks[3]],
+    );
+}
+
+#[test]
+fn p2p_31_gives_all_its_undirected_outputs() {
+    let iterations = &["--damping", "0.85", "--iterations", "10"];
+    let checks = [
+        check(
+            "bfs",
+            &["--source", "6"],
+            "ldbc-p2p-31/p2p-31-BFS.gz",
+            EXACT,
+        ),
+        check("pagerank", iterations, "ldbc-p2p-31/p2p-31-PR.gz", EPSILON),
+        check(
+            "sssp",
+            &["--source", "6"],
+            "ldbc-p2p-31/p2p-31-SSSP.gz",
+            EXACT,
+        ),
+        check("wcc", &[], "ldbc-p2p-31/p2p-31-WCC.gz", EQUIVALENCE),
+    ];
+    run("ldbc-p2p-31/p2p-31", false, true, &checks);
+}
+
+#[test]
+fn p2p_31_gives_its_directed_outputs() {
+    let checks = [
+        check(
+            "bfs",
+            &["--source", "6"],
+            "ldbc-p2p-31/p2p-31-BFS-directed.gz",
+            EXACT,
+        ),
+        check(
+            "sssp",
+            &["--source", "6"],
+            "ldbc-p2p-31/p2p-31-SSSP-directed.gz",
+            EXACT,
+        ),
+    ];
+    run("ldbc-p2p-31/p2p-31", true, true, &checks);
+}

@@ -1,0 +1,130 @@
+//! Real graphs with known answers, through the command as a user calls it.
+//!
+//! The data is a collection that does not come with the repository: the folder that GRAPHMILL_DATA names, or `shared/data` beside
+//! the repository. Without it every test says so and passes.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "tests read reference files and write inputs beside the ports"
+)]
+
+mod answers;
+mod command;
+mod graphs;
+mod judged;
+mod ldbc;
+mod npz;
+mod run;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::answers::Answers;
+use crate::graphs::Graph;
+
+/// Says it on stderr past the capture of the test harness: what was skipped has to be seen when tests pass.
+pub(crate) fn say(what: &str) {
+    writeln!(std::io::stderr(), "{what}").expect("stderr takes a line");
+}
+
+/// The folder of the collection, unless there is none.
+pub(crate) fn data() -> Option<PathBuf> {
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("GRAPHMILL_DATA").map_or(beside, PathBuf::from);
+    let found = folder.join("answers").is_dir();
+    if !found {
+        say(&format!(
+            "skipped: no reference graphs in {}; GRAPHMILL_DATA can name their folder",
+            folder.display()
+        ));
+    }
+    found.then_some(folder)
+}
+
+/// A test for each graph with answers.
+macro_rules! graphs {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        const GRAPHS: &[&str] = &[$($name),*];
+
+        mod graph {
+            $(#[test]
+            fn $test() {
+                crate::run::check($name);
+            })*
+        }
+    };
+}
+
+graphs! {
+    amsterdam_roads: "amsterdam-roads",
+    as_caida20071105: "as-caida20071105",
+    ca_astro_ph_cc1: "ca-AstroPh-cc1",
+    cit_hep_ph: "cit-HepPh",
+    email_enron: "email-Enron",
+    facebook_combined: "facebook-combined",
+    metis_4elt: "metis-4elt",
+    metis_pgp_giantcompo: "metis-PGPgiantcompo",
+    metis_airfoil1: "metis-airfoil1",
+    metis_astro_ph: "metis-astro-ph",
+    metis_hep_th: "metis-hep-th",
+    metis_polblogs: "metis-polblogs",
+    metis_power: "metis-power",
+    metis_wing: "metis-wing",
+    p2p_31_directed: "p2p-31-directed",
+    road_bremen_dist: "road-bremen_dist",
+    road_graph_23rd: "road-graph_23rd",
+    road_graph_ballard: "road-graph_ballard",
+    road_south_seattle_car: "road-south_seattle_car",
+    wiki_vote: "wiki-Vote",
+    wordnet30: "wordnet30",
+}
+
+/// Answers that no test here uses, and why.
+const SKIPPED: &[(&str, &str)] = &[
+    ("cnr-2000", "a BVGraph, which no reader takes"),
+    (
+        "mtx-scipy-read",
+        "about files in Matrix Market format, which no reader takes",
+    ),
+];
+
+/// The names of all graphs with answers.
+fn names(data: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(data.join("answers")).expect("the folder of answers");
+    let names = files.map(|file| {
+        file.expect("an entry")
+            .file_name()
+            .to_string_lossy()
+            .into_owned()
+    });
+    let mut names: Vec<_> = names
+        .filter_map(|name| name.strip_suffix(".json").map(str::to_string))
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn every_answer_is_used_or_skipped_for_a_reason() {
+    let Some(data) = data() else { return };
+    for name in names(&data) {
+        match SKIPPED.iter().find(|row| row.0 == name) {
+            Some((_, reason)) => say(&format!("skipped: {name}: {reason}")),
+            None => assert!(
+                GRAPHS.contains(&name.as_str()),
+                "{name} has an answer but no test"
+            ),
+        }
+    }
+}
+
+#[test]
+fn the_judges_accept_every_known_answer_and_refuse_it_changed() {
+    let Some(data) = data() else { return };
+    for name in GRAPHS {
+        let answers = Answers::load(&data, name);
+        let graph = Graph::load(&data, name, answers.vertices, answers.directed)
+            .expect("a format that is read here");
+        judged::check(name, &graph, &answers);
+    }
+}

@@ -1,0 +1,237 @@
+//! One reference graph through `import` and `run`, with several batch sizes, against its known answers and the judges.
+
+use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
+
+use crate::answers::Answers;
+use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
+use crate::graphs::Graph;
+use crate::say;
+
+/// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
+const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(1024)];
+
+/// More batches than this make a test slow: a pass looks at each.
+const BATCHES_MAX: u64 = 10_000;
+
+pub(crate) fn check(name: &str) {
+    let Some(data) = crate::data() else { return };
+    let answers = Answers::load(&data, name);
+    let graph = Graph::load(&data, name, answers.vertices, answers.directed)
+        .expect("a format that is read here");
+    for size in BATCH_SIZES {
+        let case = format!(
+            "{name}, batch size {}",
+            size.map_or("chosen".to_string(), |size| size.to_string())
+        );
+        if size.is_some_and(|size| answers.vertices.div_ceil(size) > BATCHES_MAX) {
+            say(&format!("skipped: {case}: more than {BATCHES_MAX} batches"));
+            continue;
+        }
+        let place = Workplace::new(case.clone());
+        let (edges, vertices) = graph.write(place.folder());
+        let size_text = size.unwrap_or_default().to_string();
+        let mut options = vec!["--weights", "f64", "--duplicates", "min"];
+        if !answers.directed {
+            options.push("--undirected");
+        }
+        if size.is_some() {
+            options.extend(["--batch-size", &size_text]);
+        }
+        place.import(&edges, Some(&vertices), &options);
+        Case {
+            name: case,
+            place,
+            graph: &graph,
+            answers: &answers,
+        }
+        .check(size.is_none());
+    }
+    if let Some(file) = Graph::own_file(&data, name) {
+        let place = Workplace::new(format!("{name}, its own file"));
+        let (_, vertices) = graph.write(place.folder());
+        place.import(&file, Some(&vertices), &["--duplicates", "first"]);
+        let case = Case {
+            name: format!("{name}, its own file"),
+            place,
+            graph: &graph,
+            answers: &answers,
+        };
+        case.components(true);
+        case.depths(true);
+        case.ranks(true);
+    }
+}
+
+/// A graph as it was imported, and what is known about it. `thorough` adds the judges, which are slower than the command.
+struct Case<'a> {
+    name: String,
+    place: Workplace,
+    graph: &'a Graph,
+    answers: &'a Answers,
+}
+
+impl Case<'_> {
+    fn check(&self, thorough: bool) {
+        self.components(thorough);
+        self.depths(thorough);
+        self.distances(thorough);
+        self.ranks(thorough);
+    }
+
+    fn components(&self, thorough: bool) {
+        let (what, known) = (format!("{}: wcc", self.name), &self.answers.components);
+        let labels: Vec<u64> = complete(self.values(&self.place.run("wcc", &[])));
+        let rank = |id: &u64| {
+            self.graph
+                .ids
+                .binary_search(id)
+                .expect("a label is a vertex") as u64
+        };
+        let labels: Vec<u64> = labels.iter().map(rank).collect();
+        let mut sizes = vec![0; labels.len()];
+        labels.iter().for_each(|label| sizes[*label as usize] += 1);
+        assert_eq!(
+            sizes.iter().filter(|size| **size > 0).count() as u64,
+            known.count,
+            "{what}: components"
+        );
+        assert_eq!(
+            sizes.iter().max(),
+            Some(&known.largest),
+            "{what}: the largest component"
+        );
+        if let Some(expected) = &known.labels {
+            assert_same(&what, &labels, expected);
+        }
+        if thorough || known.labels.is_none() {
+            assert_eq!(
+                wcc::judge::judge_components(self.answers.vertices, &self.arcs(), &labels),
+                Ok(()),
+                "{what}"
+            );
+        }
+    }
+
+    fn depths(&self, thorough: bool) {
+        let (what, known) = (format!("{}: bfs", self.name), &self.answers.depths);
+        let depths: Vec<Option<u64>> =
+            parsed(self.values(&self.place.run("bfs", &["--source", &self.source()])));
+        assert_eq!(
+            depths.iter().flatten().count() as u64,
+            known.reached,
+            "{what}: reached"
+        );
+        assert_eq!(
+            depths.iter().flatten().max(),
+            Some(&known.greatest),
+            "{what}: greatest depth"
+        );
+        if let Some(expected) = &known.depths {
+            assert_same(&what, &depths, expected);
+        }
+        if thorough || known.depths.is_none() {
+            let verdict = bfs::judge::judge_depths(
+                self.answers.vertices,
+                &self.arcs(),
+                self.answers.source,
+                &depths,
+            );
+            assert_eq!(verdict, Ok(()), "{what}");
+        }
+    }
+
+    fn distances(&self, thorough: bool) {
+        let (what, known) = (format!("{}: sssp", self.name), &self.answers.distances);
+        let distances: Vec<Option<f64>> =
+            parsed(self.values(&self.place.run("sssp", &["--source", &self.source()])));
+        // Weights are integers, so the sums are exact.
+        assert_eq!(
+            distances.iter().flatten().sum::<f64>(),
+            known.sum,
+            "{what}: sum of all distances"
+        );
+        assert_eq!(
+            distances.iter().flatten().fold(0.0, |a: f64, b| a.max(*b)),
+            known.greatest,
+            "{what}: greatest"
+        );
+        if let Some(expected) = &known.distances {
+            assert_same(&what, &distances, expected);
+        }
+        if thorough || known.distances.is_none() {
+            let (vertices, source) = (self.answers.vertices, self.answers.source);
+            let verdict =
+                sssp::judge::judge_distances(vertices, &self.graph.arcs(), source, &distances);
+            assert_eq!(verdict, Ok(()), "{what}");
+        }
+    }
+
+    fn ranks(&self, thorough: bool) {
+        let (what, known) = (format!("{}: pagerank", self.name), &self.answers.ranks);
+        let iterate = |count: &str| {
+            complete::<f64>(
+                self.values(
+                    &self
+                        .place
+                        .run("pagerank", &["--iterations", count, "--damping", "0.85"]),
+                ),
+            )
+        };
+        let ranks = iterate("20");
+        let (greatest, rank) = known.top_after_20;
+        assert_close(
+            &format!("{what}: the greatest after 20"),
+            &[ranks[greatest as usize]],
+            &[rank],
+            1e-9,
+        );
+        if let Some(expected) = &known.after_20 {
+            assert_close(&format!("{what} after 20"), &ranks, expected, 1e-9);
+        }
+        if thorough {
+            let plain = pagerank::judge::Equation {
+                damping: 0.85,
+                dangling: pagerank::Dangling::Redistribute,
+                sources: &[],
+            };
+            let verdict = pagerank::judge::judge_iterations(
+                self.answers.vertices,
+                &self.arcs(),
+                plain,
+                20,
+                &ranks,
+                1e-9,
+            );
+            assert_eq!(verdict, Ok(()), "{what} after 20");
+
+            // 0.85 to the power of 200 is below 1e-14: converged as far as 64 bits go.
+            let ranks = iterate("200");
+            let (best, expected): (Vec<f64>, Vec<f64>) = known
+                .top
+                .iter()
+                .map(|top| (ranks[top.0 as usize], top.1))
+                .unzip();
+            assert_close(
+                &format!("{what}: the ten greatest, converged"),
+                &best,
+                &expected,
+                1e-9,
+            );
+            if let Some((expected, precision)) = &known.converged {
+                assert_close(&format!("{what}, converged"), &ranks, expected, *precision);
+            }
+        }
+    }
+
+    fn values(&self, result: &std::path::Path) -> Vec<Option<String>> {
+        self.place.values(result, &self.graph.ids)
+    }
+
+    fn source(&self) -> String {
+        self.graph.ids[self.answers.source as usize].to_string()
+    }
+
+    fn arcs(&self) -> Vec<(u64, u64)> {
+        self.graph.arcs().iter().map(|arc| (arc.0, arc.1)).collect()
+    }
+}
