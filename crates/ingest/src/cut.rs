@@ -1,0 +1,363 @@
+//! Where vertex indices are cut into batches, and batches gathered into column files.
+//!
+//! 1. The scan counts arcs by range of vertex id ([`Histogram`]); the range doubles when the largest id grows.
+//! 2. A *granule* is such a range, its width fixed by the span of the ids alone: the finest place for a cut.
+//! 3. [`Granules::batches`] cuts greedily on granules under two caps, [`Granules::files`] gathers runs of batches.
+//!
+//! Everything here follows from counts of the input alone, never from threads or memory, so that the same input gives
+//! the same graph on every machine.
+
+use std::ops::Range;
+
+use graphmill_storage::{Budget, Buffer, StorageError};
+
+/// Granules at most: a span of ids is cut in 32,769 to 65,536 of them, or one an id when there are fewer ids.
+pub(crate) const GRANULES_MAX: usize = 1 << 16;
+
+/// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
+const BATCH_VERTICES: u64 = 1 << 20;
+
+/// Number of batches at which their vertex cap starts to double.
+const BATCHES_AIM: u64 = 4096;
+
+/// In-edges that close a column file.
+const FILE_ARCS: u64 = 1 << 22;
+
+/// Bits of a sort key: (destination batch of the file, source, destination in its batch).
+const KEY_BITS: u32 = 64;
+
+/// Number of bits that hold every value below `span`.
+pub(crate) fn bits_of(span: u64) -> u32 {
+    u64::BITS - span.saturating_sub(1).leading_zeros()
+}
+
+/// The width of a granule, as a power of two, of the ids below `span`.
+pub(crate) fn granule_shift(span: u64) -> u32 {
+    bits_of(span).saturating_sub(GRANULES_MAX.trailing_zeros())
+}
+
+/// The in-edges a batch may receive, of `arcs` in all, unless a single granule has more.
+pub(crate) fn batch_arcs_max(arcs: u64) -> u64 {
+    (1u64 << 24).min((1u64 << 20).max(arcs / 16)).max(arcs / 64)
+}
+
+/// The vertices a batch may hold, of `vertices` in all.
+pub(crate) fn batch_vertices_max(vertices: u64) -> u64 {
+    let mut cap = BATCH_VERTICES;
+    while vertices / cap > BATCHES_AIM {
+        cap *= 2;
+    }
+    cap
+}
+
+/// Counts of arcs by range of vertex id; one a worker, merged at the end.
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    counts: Buffer,
+    shift: u32,
+}
+
+impl Histogram {
+    /// An empty histogram, leased from `budget`.
+    pub(crate) fn new(budget: &Budget) -> Result<Self, StorageError> {
+        let counts = budget.buffer("counts of edges by range of ids", GRANULES_MAX * size_of::<u64>())?;
+        Ok(Self { counts, shift: 0 })
+    }
+
+    /// Makes room for ids up to `id_max`; exact, since ranges only ever join.
+    pub(crate) fn grow(&mut self, id_max: u64) {
+        let shift = granule_shift(id_max.saturating_add(1));
+        if shift <= self.shift {
+            return;
+        }
+        let by = shift - self.shift;
+        let counts = self.counts.typed_mut::<u64>();
+        for from in 0..counts.len() {
+            let count = std::mem::take(&mut counts[from]);
+            counts[from.checked_shr(by).unwrap_or(0)] += count;
+        }
+        self.shift = shift;
+    }
+
+    /// The counters and the shift that takes an id to its counter, for a hot loop. Ids beyond what [`grow`](Self::grow)
+    /// made room for would be counted wrong.
+    pub(crate) fn counters(&mut self) -> (&mut [u64], u32) {
+        (self.counts.typed_mut::<u64>(), self.shift)
+    }
+
+    /// Adds the counts of `other`.
+    pub(crate) fn merge(&mut self, mut other: Self, id_max: u64) {
+        self.grow(id_max);
+        other.grow(id_max);
+        let (to, from) = (self.counts.typed_mut::<u64>(), other.counts.typed::<u64>());
+        for (to, from) in to.iter_mut().zip(from) {
+            *to += from;
+        }
+    }
+
+    /// The sum of all counts.
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.typed::<u64>().iter().sum()
+    }
+
+    /// The counts of the first `granules` ranges.
+    pub(crate) fn counts(&self, granules: usize) -> &[u64] {
+        let counts = self.counts.typed::<u64>();
+        &counts[..granules.min(counts.len())]
+    }
+}
+
+/// Vertex indices with counts of arcs: `first[g]..first[g + 1]` are the indices of granule `g`, which has `arcs[g]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Granules {
+    first: Vec<u64>,
+    arcs: Vec<u64>,
+}
+
+impl Granules {
+    /// `first` has one more entry than `arcs`, ascends from 0 and ends with the number of vertices.
+    pub(crate) fn new(first: Vec<u64>, arcs: Vec<u64>) -> Self {
+        debug_assert_eq!(first.len(), arcs.len() + 1);
+        Self { first, arcs }
+    }
+
+    /// Granules of a fixed width over `vertices` indices.
+    pub(crate) fn even(vertices: u64, counts: &Histogram) -> Self {
+        let shift = granule_shift(vertices);
+        let granules = vertices.div_ceil(1 << shift);
+        let first = (0..=granules).map(|g| (g << shift).min(vertices)).collect();
+        Self::new(first, counts.counts(granules as usize).to_vec())
+    }
+
+    /// All arcs.
+    pub(crate) fn arcs(&self) -> u64 {
+        self.arcs.iter().sum()
+    }
+
+    /// All vertices.
+    pub(crate) fn vertices(&self) -> u64 {
+        self.first.last().copied().unwrap_or(0)
+    }
+
+    /// The boundaries of the batches: 0, ..., |V|. `size`: exactly so many vertices a batch, whatever their edges.
+    pub(crate) fn batches(&self, size: Option<u64>) -> Vec<u64> {
+        let vertices = self.vertices();
+        let mut cuts = vec![0];
+        if let Some(size) = size {
+            let size = size.max(1);
+            cuts.extend((1..vertices.div_ceil(size)).map(|b| b * size));
+        } else {
+            let (arcs_max, vertices_max) = (batch_arcs_max(self.arcs()), batch_vertices_max(vertices));
+            let (mut start, mut arcs) = (0, 0);
+            for (range, &count) in self.first.windows(2).zip(&self.arcs) {
+                if range[0] == range[1] {
+                    continue;
+                }
+                if range[0] > start && (range[1] - start > vertices_max || arcs + count > arcs_max) {
+                    cuts.push(range[0]);
+                    (start, arcs) = (range[0], 0);
+                }
+                arcs += count;
+            }
+        }
+        if vertices > 0 {
+            cuts.push(vertices);
+        }
+        cuts
+    }
+
+    /// The runs of batches that share a column file: closed at 2^22 in-edges, or when the sort keys of one more batch
+    /// would not fit 64 bits. In-edges of a batch that ends inside a granule are taken in proportion.
+    ///
+    /// `None`: there are so many vertices that even one batch's keys do not fit.
+    pub(crate) fn files(&self, cuts: &[u64]) -> Option<Vec<Range<usize>>> {
+        let key_bits = bits_of(self.vertices()) + destination_bits(cuts);
+        let batches_max = 1usize.checked_shl(KEY_BITS.checked_sub(key_bits)?.min(usize::BITS - 2))?;
+        let mut files = Vec::new();
+        let mut start = 0;
+        let mut arcs_before = 0;
+        let mut granule = 0;
+        let mut granule_before = 0u64;
+        for batch in 0..cuts.len().saturating_sub(1) {
+            let end = cuts[batch + 1];
+            while granule < self.arcs.len() && self.first[granule + 1] <= end {
+                granule_before += self.arcs[granule];
+                granule += 1;
+            }
+            let mut before = granule_before;
+            if granule < self.arcs.len() && self.first[granule] < end {
+                let (from, to) = (self.first[granule], self.first[granule + 1]);
+                let part = u128::from(self.arcs[granule]) * u128::from(end - from) / u128::from(to - from);
+                before += part as u64;
+            }
+            let full = before - arcs_before >= FILE_ARCS || batch + 1 - start >= batches_max;
+            if full || batch + 2 == cuts.len() {
+                files.push(start..batch + 1);
+                (start, arcs_before) = (batch + 1, before);
+            }
+        }
+        Some(files)
+    }
+}
+
+/// Bits of a destination relative to its batch, enough for the widest batch.
+pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
+    bits_of(cuts.windows(2).map(|cut| cut[1] - cut[0]).max().unwrap_or(0))
+}
+
+/// The batch of a vertex index, by a table of at most 2^16 entries and a short search.
+#[derive(Debug)]
+pub(crate) struct BatchOf {
+    cuts: Vec<u64>,
+    /// The batch of index `slot << shift`, and a last entry for the end.
+    table: Vec<u32>,
+    shift: u32,
+}
+
+impl BatchOf {
+    /// `cuts` as [`Granules::batches`] gives them.
+    pub(crate) fn new(cuts: Vec<u64>) -> Self {
+        let vertices = cuts.last().copied().unwrap_or(0);
+        let shift = granule_shift(vertices);
+        let mut table = Vec::with_capacity(GRANULES_MAX.min(vertices as usize) + 2);
+        let mut batch = 0;
+        for slot in 0..=vertices.div_ceil(1 << shift) {
+            while batch + 2 < cuts.len() && cuts[batch + 1] <= slot << shift {
+                batch += 1;
+            }
+            table.push(batch as u32);
+        }
+        Self { cuts, table, shift }
+    }
+
+    /// The batch that holds `index`, which is below the number of vertices.
+    #[inline(always)]
+    pub(crate) fn of(&self, index: u64) -> usize {
+        let slot = (index >> self.shift) as usize;
+        let (from, to) = (self.table[slot] as usize, self.table[slot + 1] as usize);
+        if from == to {
+            return from;
+        }
+        from + self.cuts[from + 1..=to].partition_point(|&cut| cut <= index)
+    }
+
+    /// The boundaries.
+    pub(crate) fn cuts(&self) -> &[u64] {
+        &self.cuts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget() -> Budget {
+        Budget::new(16 << 20)
+    }
+
+    #[test]
+    fn bits_hold_every_value_below_the_span() {
+        for (span, bits) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 32, 32), (u64::MAX, 64)] {
+            assert_eq!(bits_of(span), bits, "{span}");
+        }
+    }
+
+    #[test]
+    fn a_granule_is_fixed_by_the_span_alone() {
+        for (span, shift) in [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1 << 17, 1), ((1 << 17) + 1, 2), (u64::MAX, 48)] {
+            assert_eq!(granule_shift(span), shift, "{span}");
+            assert!(span.div_ceil(1 << shift) <= GRANULES_MAX as u64);
+        }
+    }
+
+    #[test]
+    fn a_histogram_does_not_depend_on_when_it_grew() {
+        let budget = budget();
+        let ids: Vec<u64> = (0..1000u64).map(|i| i * i * i % (1 << 40)).collect();
+        let id_max = ids.iter().copied().max().unwrap();
+        let mut slow = Histogram::new(&budget).unwrap();
+        for &id in &ids {
+            slow.grow(id);
+            let (counts, shift) = slow.counters();
+            counts[(id >> shift) as usize] += 1;
+        }
+        let mut fast = Histogram::new(&budget).unwrap();
+        fast.grow(id_max);
+        let (counts, shift) = fast.counters();
+        for &id in &ids {
+            counts[(id >> shift) as usize] += 1;
+        }
+        assert_eq!(slow.counts(GRANULES_MAX), fast.counts(GRANULES_MAX));
+        let other = Histogram::new(&budget).unwrap();
+        fast.merge(other, id_max);
+        assert_eq!(fast.total(), 1000);
+    }
+
+    #[test]
+    fn batches_keep_both_caps_where_granules_allow() {
+        let granules = Granules::new((0..=64).map(|g| g << 19).collect(), vec![300_000; 64]);
+        let cuts = granules.batches(None);
+        let arcs_max = batch_arcs_max(granules.arcs());
+        assert_eq!(arcs_max, 64 * 300_000 / 16);
+        for cut in cuts.windows(2) {
+            assert!(cut[1] - cut[0] <= 1 << 20);
+            assert!(((cut[1] - cut[0]) >> 19) * 300_000 <= arcs_max);
+        }
+        assert_eq!((cuts.first(), cuts.last()), (Some(&0), Some(&(64 << 19))));
+    }
+
+    #[test]
+    fn a_heavy_granule_is_a_batch_of_its_own() {
+        let granules = Granules::new(vec![0, 10, 10, 20, 30], vec![5, 0, 1 << 25, 5]);
+        assert_eq!(granules.batches(None), [0, 10, 20, 30]);
+    }
+
+    #[test]
+    fn a_given_batch_size_is_exact() {
+        let granules = Granules::new(vec![0, 3, 10], vec![1, 2]);
+        assert_eq!(granules.batches(Some(4)), [0, 4, 8, 10]);
+        assert_eq!(granules.batches(Some(1)).len(), 11);
+        assert_eq!(granules.batches(Some(100)), [0, 10]);
+    }
+
+    #[test]
+    fn no_vertices_no_batches() {
+        let granules = Granules::new(vec![0], vec![]);
+        assert_eq!(granules.batches(None), [0]);
+        assert_eq!(granules.batches(Some(7)), [0]);
+        assert_eq!(granules.files(&[0]), Some(vec![]));
+    }
+
+    #[test]
+    fn files_close_at_their_size_and_cover_all_batches() {
+        let granules = Granules::new((0..=8).collect(), vec![1 << 21; 8]);
+        let cuts = granules.batches(Some(1));
+        assert_eq!(granules.files(&cuts), Some(vec![0..2, 2..4, 4..6, 6..8]));
+        let one = Granules::new(vec![0, 8], vec![1 << 24]);
+        assert_eq!(one.files(&(0..=8).collect::<Vec<_>>()), Some(vec![0..2, 2..4, 4..6, 6..8]));
+    }
+
+    #[test]
+    fn a_file_ends_where_its_keys_would_outgrow_64_bits() {
+        let vertices = 1u64 << 36;
+        let granules = Granules::new(vec![0, vertices], vec![10]);
+        let cuts: Vec<u64> = (0..=4096).map(|b| b << 24).collect();
+        let files = granules.files(&cuts).unwrap();
+        assert_eq!(files.len(), 256);
+        assert!(files.iter().all(|file| file.len() == 16));
+        let vertices = 1u64 << 40;
+        let granules = Granules::new(vec![0, vertices], vec![10]);
+        assert_eq!(granules.files(&[0, vertices]), None);
+    }
+
+    #[test]
+    fn the_batch_of_an_index_is_found_for_any_cut() {
+        for (vertices, size) in [(10, 1), (100_000, 7), (100_000, 64), (1 << 20, 1), (1_000_003, 99_991)] {
+            let granules = Granules::new(vec![0, vertices], vec![0]);
+            let batch_of = BatchOf::new(granules.batches(Some(size)));
+            for index in (0..vertices).step_by(1 + vertices as usize / 5000).chain([vertices - 1]) {
+                assert_eq!(batch_of.of(index), (index / size) as usize, "{index} of {vertices} by {size}");
+            }
+        }
+    }
+}

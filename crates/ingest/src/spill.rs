@@ -1,0 +1,315 @@
+//! Temporary files: chunks of records, each chunk of one bucket, written and read with direct I/O.
+//!
+//! 1. Each worker fills one open chunk a bucket; a full one is sealed (length, checksum) and written in the background.
+//! 2. A bucket's chunks lie in extents of the file that one worker fills in turn, so that memory keeps a few bytes an
+//!    extent and a bucket is read in long runs.
+//! 3. Chunks are read back ahead of their use, verified, and handed out in order.
+//!
+//! A worker waits for the disk here only when all its buffers are in flight.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue, Stop};
+
+use crate::error::IngestError;
+
+/// Length, checksum and offset of a chunk, in front of its records.
+pub(crate) const HEADER_BYTES: usize = 16;
+/// Bytes of an extent, unless one chunk is larger.
+const EXTENT_BYTES: usize = 1 << 20;
+/// Operations of one worker in flight.
+const QUEUE_DEPTH: usize = 32;
+/// The grain of direct I/O.
+pub(crate) const GRAIN: usize = 4096;
+
+/// Buffers that fill up and go to disk in the background.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    queue: Box<dyn Queue>,
+    budget: Budget,
+    free: Vec<Buffer>,
+    buffer_bytes: usize,
+    made: usize,
+    made_max: usize,
+    written: u64,
+}
+
+impl Outbox {
+    /// At most `buffers` buffers of `buffer_bytes`, made when first needed.
+    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, buffer_bytes: usize, buffers: usize) -> Result<Self, IngestError> {
+        let queue = disk.queue(QUEUE_DEPTH)?;
+        Ok(Self { queue, budget: budget.clone(), free: Vec::new(), buffer_bytes, made: 0, made_max: buffers, written: 0 })
+    }
+
+    /// An empty buffer; waits for one that is being written when all are in use.
+    pub(crate) fn take(&mut self) -> Result<Buffer, IngestError> {
+        loop {
+            while let Some(done) = self.queue.poll() {
+                self.free.extend(done.buffer);
+                done.result?;
+            }
+            if let Some(buffer) = self.free.pop() {
+                return Ok(buffer);
+            }
+            if self.made < self.made_max {
+                self.made += 1;
+                return Ok(self.budget.buffer("buffers of temporary files", self.buffer_bytes)?);
+            }
+            if !self.reap()? {
+                return Err(IngestError::internal("every buffer of a temporary file is in use and none is being written"));
+            }
+        }
+    }
+
+    /// Writes the first `bytes` of a buffer, rounded up to the grain of direct I/O.
+    pub(crate) fn write(&mut self, file: &FileHandle, offset: u64, buffer: Buffer, bytes: usize) {
+        let bytes = bytes.next_multiple_of(GRAIN).min(self.buffer_bytes);
+        self.written += bytes as u64;
+        self.queue.submit(Operation::Write { file: file.clone(), offset, buffer, range: 0..bytes }, offset);
+    }
+
+    /// Waits until all is written; returns how many bytes that were in all.
+    pub(crate) fn drain(&mut self) -> Result<u64, IngestError> {
+        while self.reap()? {}
+        Ok(self.written)
+    }
+
+    /// Takes back one buffer that was written; `false` when none is in flight.
+    fn reap(&mut self) -> Result<bool, IngestError> {
+        let Some(done) = self.queue.wait() else { return Ok(false) };
+        self.free.extend(done.buffer);
+        done.result?;
+        Ok(true)
+    }
+}
+
+/// Buffers that runs of a file are read into ahead of their use.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    queue: Box<dyn Queue>,
+    free: Vec<Buffer>,
+}
+
+impl Inbox {
+    /// `buffers` buffers of `buffer_bytes`, a multiple of the chunks to be read.
+    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, buffer_bytes: usize, buffers: usize) -> Result<Self, IngestError> {
+        let queue = disk.queue(QUEUE_DEPTH)?;
+        let free = (0..buffers.max(1))
+            .map(|_| budget.buffer("buffers of temporary files", buffer_bytes))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { queue, free })
+    }
+
+    /// Reads runs of chunks of `chunk_bytes`, given as offsets and lengths, and calls `each` with the records of every
+    /// chunk, in order.
+    pub(crate) fn read(
+        &mut self,
+        file: &FileHandle,
+        chunk_bytes: usize,
+        runs: impl IntoIterator<Item = (u64, u64)>,
+        stop: &Stop,
+        mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let piece_bytes = self.free.first().map_or(chunk_bytes, |buffer| buffer.len() / chunk_bytes * chunk_bytes) as u64;
+        let mut pieces = runs.into_iter().flat_map(|(offset, bytes)| {
+            (0..bytes.div_ceil(piece_bytes)).map(move |piece| {
+                let at = piece * piece_bytes;
+                (offset + at, (bytes - at).min(piece_bytes) as usize)
+            })
+        });
+        // What is in flight, in order, and what arrived before its turn.
+        let mut expected = VecDeque::new();
+        let mut early: Vec<(u64, Buffer, usize)> = Vec::new();
+        loop {
+            while let Some(buffer) = self.free.pop() {
+                let Some((offset, bytes)) = pieces.next() else {
+                    self.free.push(buffer);
+                    break;
+                };
+                expected.push_back((offset, bytes));
+                self.queue.submit(Operation::Read { file: file.clone(), offset, buffer, range: 0..bytes }, offset);
+            }
+            let Some((offset, bytes)) = expected.pop_front() else { return Ok(()) };
+            let (buffer, read) = loop {
+                if let Some(i) = early.iter().position(|(arrived, ..)| *arrived == offset) {
+                    let (_, buffer, read) = early.swap_remove(i);
+                    break (buffer, read);
+                }
+                let done = self.queue.wait().ok_or_else(|| IngestError::internal("a read of a temporary file got lost"))?;
+                let read = done.result?;
+                early.extend(done.buffer.map(|buffer| (done.token, buffer, read)));
+            };
+            if stop.requested() {
+                return Err(IngestError::Stopped);
+            }
+            if read.div_ceil(chunk_bytes) != bytes.div_ceil(chunk_bytes) {
+                return Err(IngestError::damaged(file.path(), offset + read as u64));
+            }
+            for at in (0..read).step_by(chunk_bytes) {
+                let chunk = &buffer[at..read.min(at + chunk_bytes)];
+                each(open_chunk(chunk, file.path(), offset + at as u64)?)?;
+            }
+            self.free.push(buffer);
+        }
+    }
+}
+
+/// Writes length, checksum and offset in front of the records of a chunk that ends at `end`.
+pub(crate) fn seal_chunk(chunk: &mut [u8], end: usize, offset: u64) {
+    let (header, rest) = chunk.split_at_mut(HEADER_BYTES);
+    header[0..4].copy_from_slice(&((end - HEADER_BYTES) as u32).to_le_bytes());
+    header[4..8].copy_from_slice(&crc32fast::hash(&rest[..end - HEADER_BYTES]).to_le_bytes());
+    header[8..16].copy_from_slice(&offset.to_le_bytes());
+}
+
+/// The records of a chunk, once they are known to be what was written there.
+fn open_chunk<'a>(chunk: &'a [u8], path: &Path, offset: u64) -> Result<&'a [u8], IngestError> {
+    let damaged = || IngestError::damaged(path, offset);
+    let (header, rest) = chunk.split_at_checked(HEADER_BYTES).ok_or_else(damaged)?;
+    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let records = rest.get(..word(0) as usize).ok_or_else(damaged)?;
+    let stored = u64::from(word(8)) | u64::from(word(12)) << 32;
+    if stored != offset || crc32fast::hash(records) != word(4) {
+        return Err(damaged());
+    }
+    Ok(records)
+}
+
+/// Where some chunks of a bucket lie.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    offset: u64,
+    chunks: u32,
+}
+
+/// A temporary file of buckets.
+#[derive(Debug)]
+pub(crate) struct Spill {
+    file: FileHandle,
+    chunk_bytes: usize,
+    extent_chunks: u32,
+    end: AtomicU64,
+    buckets: Vec<Mutex<Vec<Extent>>>,
+}
+
+impl Spill {
+    /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
+    pub(crate) fn create(disk: &dyn Disk, path: PathBuf, buckets: usize, chunk_bytes: usize) -> Result<Self, IngestError> {
+        let file = disk.open(&path, Open::Create)?;
+        let extent_chunks = EXTENT_BYTES.div_ceil(chunk_bytes) as u32;
+        let buckets = (0..buckets).map(|_| Mutex::default()).collect();
+        Ok(Self { file, chunk_bytes, extent_chunks, end: AtomicU64::new(0), buckets })
+    }
+
+    /// Reads all records of a bucket: `each` gets whole chunks.
+    pub(crate) fn read(
+        &self,
+        bucket: usize,
+        inbox: &mut Inbox,
+        stop: &Stop,
+        each: impl FnMut(&[u8]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let extents = lock(&self.buckets[bucket]).clone();
+        let chunk_bytes = self.chunk_bytes as u64;
+        let runs = extents.iter().map(|extent| (extent.offset, u64::from(extent.chunks) * chunk_bytes));
+        inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
+    }
+
+    /// Bytes of the chunks of a bucket.
+    pub(crate) fn bytes(&self, bucket: usize) -> u64 {
+        lock(&self.buckets[bucket]).iter().map(|extent| u64::from(extent.chunks) * self.chunk_bytes as u64).sum()
+    }
+
+    /// Offset of a new extent.
+    fn extend(&self) -> u64 {
+        let bytes = u64::from(self.extent_chunks) * self.chunk_bytes as u64;
+        self.end.fetch_add(bytes, Relaxed)
+    }
+}
+
+/// The contents of a mutex, also when a worker panicked while it held it: the pool reports that panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// The chunk of one bucket that a worker is filling.
+#[derive(Debug, Default)]
+struct OpenChunk {
+    buffer: Option<Buffer>,
+    /// Bytes in use, with the header.
+    at: usize,
+    extent: Option<Extent>,
+}
+
+/// One worker's way into a [`Spill`].
+#[derive(Debug)]
+pub(crate) struct SpillWriter<'a> {
+    spill: &'a Spill,
+    outbox: Outbox,
+    open: Vec<OpenChunk>,
+}
+
+impl<'a> SpillWriter<'a> {
+    /// Leases a chunk a bucket when it is first written to, and `ahead` more to write in the background.
+    pub(crate) fn new(spill: &'a Spill, disk: &dyn Disk, budget: &Budget, ahead: usize) -> Result<Self, IngestError> {
+        let outbox = Outbox::new(disk, budget, spill.chunk_bytes, spill.buckets.len() + ahead.max(1))?;
+        let open = spill.buckets.iter().map(|_| OpenChunk::default()).collect();
+        Ok(Self { spill, outbox, open })
+    }
+
+    /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
+    #[inline]
+    pub(crate) fn room(&mut self, bucket: usize, bytes: usize) -> Result<&mut [u8], IngestError> {
+        let open = &self.open[bucket];
+        if open.buffer.is_none() || open.at + bytes > self.spill.chunk_bytes {
+            self.turn(bucket)?;
+        }
+        let open = &mut self.open[bucket];
+        let at = open.at;
+        open.at += bytes;
+        open.buffer
+            .as_mut()
+            .and_then(|buffer| buffer.get_mut(at..at + bytes))
+            .ok_or_else(|| IngestError::internal("a record is larger than a chunk of a temporary file"))
+    }
+
+    /// Sends the open chunk of a bucket to disk and opens the next.
+    #[cold]
+    fn turn(&mut self, bucket: usize) -> Result<(), IngestError> {
+        self.flush(bucket);
+        let buffer = self.outbox.take()?;
+        let open = &mut self.open[bucket];
+        open.buffer = Some(buffer);
+        open.at = HEADER_BYTES;
+        Ok(())
+    }
+
+    fn flush(&mut self, bucket: usize) {
+        let open = &mut self.open[bucket];
+        let Some(mut buffer) = open.buffer.take() else { return };
+        let mut extent = open.extent.take().unwrap_or_else(|| Extent { offset: self.spill.extend(), chunks: 0 });
+        let offset = extent.offset + u64::from(extent.chunks) * self.spill.chunk_bytes as u64;
+        seal_chunk(&mut buffer, open.at, offset);
+        self.outbox.write(&self.spill.file, offset, buffer, open.at);
+        extent.chunks += 1;
+        if extent.chunks == self.spill.extent_chunks {
+            lock(&self.spill.buckets[bucket]).push(extent);
+        } else {
+            open.extent = Some(extent);
+        }
+    }
+
+    /// Sends what is left to disk and waits for it; returns the bytes written.
+    pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
+        for bucket in 0..self.open.len() {
+            self.flush(bucket);
+            if let Some(extent) = self.open[bucket].extent.take() {
+                lock(&self.spill.buckets[bucket]).push(extent);
+            }
+        }
+        self.outbox.drain()
+    }
+}

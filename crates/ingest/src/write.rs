@@ -1,0 +1,301 @@
+//! One column file: its bucket of arcs, read back, put in order and handed to the graph's writer.
+//!
+//! 1. The counts of the bucket's parts (ranges of keys) say where in memory each part begins. Parts that fit the
+//!    worker's memory together are a *selection*: one reading of the bucket puts their keys in place.
+//! 2. Each part is sorted in a core's cache, duplicates are resolved, and its arcs leave cell by cell.
+//! 3. A part that does not fit alone is counted again in finer parts, by a reading of its own.
+
+use std::ops::Range;
+
+use graphmill_graph::{ColumnFileWriter, EdgeKind};
+use graphmill_storage::{Buffer, Stop};
+
+use crate::distribute::Plan;
+use crate::error::IngestError;
+use crate::layout::{Columns, low_bits};
+use crate::policy::{Duplicates, Weighted, resolve};
+use crate::sort;
+use crate::spill::{Inbox, Spill};
+
+/// Arcs handed to the writer at once.
+const RUN: usize = 4096;
+/// Bits of the number of parts a part is counted in when it does not fit.
+const REFINE_BITS: u32 = 9;
+
+/// What makes a record of a key, a weight and a sequence number.
+pub(crate) trait Arc: Weighted {
+    /// The record.
+    fn new(key: u64, weight: u64, sequence: u64) -> Self;
+}
+
+impl Arc for u64 {
+    #[inline(always)]
+    fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
+        key
+    }
+}
+
+impl Arc for [u64; 2] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, _sequence: u64) -> Self {
+        [key, weight]
+    }
+}
+
+impl Arc for [u64; 3] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, sequence: u64) -> Self {
+        [key, weight, sequence]
+    }
+}
+
+/// Arcs that were dropped as duplicates, and those that were kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) arcs: u64,
+    pub(crate) loops_dropped: u64,
+    pub(crate) others_dropped: u64,
+}
+
+impl Kept {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.arcs += other.arcs;
+        self.loops_dropped += other.loops_dropped;
+        self.others_dropped += other.others_dropped;
+    }
+}
+
+/// One worker's memory for the step.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) inbox: Inbox,
+    /// The records of a selection, then scratch for its largest part.
+    pub(crate) records: Buffer,
+}
+
+/// Bytes of one record in memory.
+pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
+    match (weights, duplicates) {
+        (EdgeKind::None, _) => size_of::<u64>(),
+        (_, Duplicates::First) => size_of::<[u64; 3]>(),
+        _ => size_of::<[u64; 2]>(),
+    }
+}
+
+/// The file that is written, and how.
+pub(crate) struct File<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) columns: &'a Columns,
+    pub(crate) spill: &'a Spill,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) stop: &'a Stop,
+    /// Its number within its set of columns.
+    pub(crate) number: usize,
+}
+
+/// A range of keys in parts of `1 << shift` keys, the first of which begins at `key`.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    key: u64,
+    shift: u32,
+    counts: &'a [u64],
+}
+
+impl File<'_> {
+    /// Writes the whole file. `counts`: the arcs of each part of its bucket.
+    pub(crate) fn write(&self, counts: &[u64], lane: &mut Lane, writer: &mut ColumnFileWriter) -> Result<Kept, IngestError> {
+        let parts = Parts { key: 0, shift: self.plan.part_shifts[self.bucket()], counts };
+        let mut kept = Kept::default();
+        match record_bytes(self.plan.weights, self.duplicates) {
+            8 => self.parts::<u64>(parts, lane, writer, &mut kept)?,
+            16 => self.parts::<[u64; 2]>(parts, lane, writer, &mut kept)?,
+            _ => self.parts::<[u64; 3]>(parts, lane, writer, &mut kept)?,
+        }
+        Ok(kept)
+    }
+
+    fn bucket(&self) -> usize {
+        self.columns.bucket_first + self.number
+    }
+
+    fn batches(&self) -> &Range<usize> {
+        &self.columns.files[self.number]
+    }
+
+    fn parts<R: Arc>(
+        &self,
+        parts: Parts<'_>,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let capacity = (lane.records.len() / size_of::<R>()) as u64;
+        let counts = parts.counts;
+        let mut from = 0;
+        while from < counts.len() {
+            if counts[from] == 0 {
+                from += 1;
+                continue;
+            }
+            let (mut to, mut sum, mut largest) = (from, 0, 0);
+            while to < counts.len() && sum + counts[to] + counts[to].max(largest) <= capacity {
+                sum += counts[to];
+                largest = largest.max(counts[to]);
+                to += 1;
+            }
+            if to > from {
+                self.selection::<R>(parts, from..to, sum as usize, lane, writer, kept)?;
+                from = to;
+            } else {
+                let key = parts.key + ((from as u64) << parts.shift);
+                self.refine::<R>(key, parts.shift, counts[from], lane, writer, kept)?;
+                from += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of `1 << shift` keys from `key` on, of `count` arcs, too many for memory: counts it in finer parts.
+    fn refine<R: Arc>(
+        &self,
+        key: u64,
+        shift: u32,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        if shift == 0 {
+            return self.same::<R>(key, count, lane, writer, kept);
+        }
+        let fine = shift.saturating_sub(REFINE_BITS);
+        let mut counts = vec![0u64; 1 << (shift - fine)];
+        self.spill.read(self.bucket(), &mut lane.inbox, self.stop, |records| {
+            self.plan.packing.unpack(records, |found, _, _| {
+                let part = found.wrapping_sub(key) >> fine;
+                if let Some(count) = counts.get_mut(part as usize) {
+                    *count += 1;
+                }
+            });
+            Ok(())
+        })?;
+        self.parts::<R>(Parts { key, shift: fine, counts: &counts }, lane, writer, kept)
+    }
+
+    /// `count` arcs of one key, too many for memory.
+    fn same<R: Arc>(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        if self.plan.weights != EdgeKind::None {
+            // Their weights have to be put in order, which takes memory for all of them.
+            let bytes = count * 2 * size_of::<R>() as u64;
+            return Err(IngestError::too_little_memory("the edges between one pair of vertices", bytes, lane.records.len() as u64));
+        }
+        let mut left = if self.duplicates == Duplicates::Keep { count } else { 1 };
+        self.dropped(kept, key, count - left);
+        let run = [key; RUN];
+        while left > 0 {
+            let now = left.min(RUN as u64);
+            self.deliver(&run[..now as usize], writer, kept)?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// Reads the keys of some parts, sorts them and writes them.
+    fn selection<R: Arc>(
+        &self,
+        parts: Parts<'_>,
+        chosen: Range<usize>,
+        total: usize,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let key = parts.key + ((chosen.start as u64) << parts.shift);
+        let counts = &parts.counts[chosen];
+        let mut at: Vec<usize> = Vec::with_capacity(counts.len());
+        let mut sum = 0;
+        for &count in counts {
+            at.push(sum);
+            sum += count as usize;
+        }
+        let (records, scratch) = lane.records.typed_mut::<R>().split_at_mut(total);
+        let mut lost = false;
+        self.spill.read(self.bucket(), &mut lane.inbox, self.stop, |packed| {
+            self.plan.packing.unpack(packed, |found, weight, sequence| {
+                let part = found.wrapping_sub(key) >> parts.shift;
+                let Some(slot) = at.get_mut(part as usize) else { return };
+                match records.get_mut(*slot) {
+                    Some(record) => *record = R::new(found, weight, sequence),
+                    None => lost = true,
+                }
+                *slot += 1;
+            });
+            Ok(())
+        })?;
+        let mut from = 0;
+        for (&count, &to) in counts.iter().zip(&at) {
+            if lost || to != from + count as usize {
+                return Err(IngestError::internal("the arcs of a bucket are not those that were counted"));
+            }
+            if self.stop.requested() {
+                return Err(IngestError::Stopped);
+            }
+            let part = &mut records[from..to];
+            sort::sort(part, scratch);
+            let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| self.dropped(kept, key, arcs));
+            self.deliver(&part[..count], writer, kept)?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    fn dropped(&self, kept: &mut Kept, key: u64, arcs: u64) {
+        if self.plan.layout.is_loop(self.batches().start, key) {
+            kept.loops_dropped += arcs;
+        } else {
+            kept.others_dropped += arcs;
+        }
+    }
+
+    /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
+    fn deliver<R: Arc>(&self, mut arcs: &[R], writer: &mut ColumnFileWriter, kept: &mut Kept) -> Result<(), IngestError> {
+        let layout = &self.plan.layout;
+        let cuts = layout.cuts();
+        let bits = layout.destination_bits();
+        let mask = low_bits(bits);
+        let mut keys = [0u64; RUN];
+        let mut weights = [0u8; RUN * size_of::<u64>()];
+        let weight_bytes = self.plan.packing.weight_bytes;
+        kept.arcs += arcs.len() as u64;
+        while let Some(first) = arcs.first() {
+            let (batch, source, _) = layout.parts(first.key());
+            let source_batch = layout.batch_of(source);
+            // The key, less its destination, of the cell's first source and of the source after its last.
+            let start = (first.key() >> bits) - (source - cuts[source_batch]);
+            let end = start + (cuts[source_batch + 1] - cuts[source_batch]);
+            let cell = arcs.partition_point(|arc| arc.key() >> bits < end);
+            let (now, rest) = arcs.split_at(cell);
+            for run in now.chunks(RUN) {
+                for (key, arc) in keys.iter_mut().zip(run) {
+                    *key = ((arc.key() >> bits) - start) << 32 | arc.key() & mask;
+                }
+                if weight_bytes > 0 {
+                    for (weight, arc) in weights.chunks_exact_mut(weight_bytes).zip(run) {
+                        weight.copy_from_slice(&arc.weight().to_le_bytes()[..weight_bytes]);
+                    }
+                }
+                let weights = &weights[..run.len() * weight_bytes];
+                writer.edges(self.batches().start + batch, source_batch, &keys[..run.len()], weights)?;
+            }
+            arcs = rest;
+        }
+        Ok(())
+    }
+}
