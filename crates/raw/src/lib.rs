@@ -1,1 +1,24 @@
-//! raw
+//! The unsafe fence: memory, threads and rings whose proofs are kept in one place.
+//!
+//! Everything here is safe to call. The crate knows nothing of files' names, budgets or graphs; what it owns is
+//! memory that must stay where it is (under the kernel's hands, or lent to several threads at a time).
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
+//! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
+//! | `team.rs` | [`Team`]: threads that run one borrowed function at a time |
+//! | `uring.rs` | [`uring::Ring`]: io_uring that owns the buffers in flight |
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod aligned_buffer;
+mod segments;
+pub mod simd;
+mod team;
+pub mod uring;
+
+pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use segments::{SegmentMut, SegmentRef, Segments};
+pub use team::Team;

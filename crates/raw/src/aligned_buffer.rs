@@ -1,0 +1,274 @@
+//! Zeroed memory from the kernel, aligned for direct I/O and, when large, for huge pages.
+//!
+//! Invariants: `start` is aligned to [`PAGE_BYTES`]; `start..start + mapped` is one private mapping (or dangling when
+//! `mapped` is 0) that only this buffer frees; all its bytes are initialised (the kernel hands out zeros); `bytes <= mapped`.
+//! The memory never moves, so a pointer into it stays good when the `AlignedBuffer` itself moves.
+
+#![expect(unsafe_code, reason = "hands out memory it maps itself")]
+
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The grain of memory and of direct I/O, in bytes.
+pub const PAGE_BYTES: usize = 4096;
+/// Buffers of this many bytes or more are aligned to it and ask for huge pages.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// Plain old data: any bytes are a value, and a value is nothing but its bytes.
+pub trait Element: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static {}
+
+impl<T: FromBytes + IntoBytes + Immutable + Copy + Send + Sync + 'static> Element for T {}
+
+/// The operating system gave no memory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[error(
+    "the system gave no {bytes} bytes of memory ({source}): lower --memory, or raise the limit (ulimit -v, cgroup, overcommit)"
+)]
+pub struct OutOfMemory {
+    /// Bytes asked for.
+    pub bytes: usize,
+    /// What the system said.
+    pub source: std::io::Error,
+}
+
+/// Memory that starts as zeros at a multiple of 4096 (of 2 MiB from 2 MiB on), and goes back to the system when dropped.
+pub struct AlignedBuffer {
+    start: NonNull<u8>,
+    mapped: usize,
+    bytes: usize,
+}
+
+impl AlignedBuffer {
+    /// `bytes` bytes of zeros. Pages take memory when they are first touched.
+    ///
+    /// # Errors
+    /// The system gives no memory.
+    pub fn zeroed(bytes: usize) -> Result<Self, OutOfMemory> {
+        let too_many = || OutOfMemory {
+            bytes,
+            source: std::io::ErrorKind::OutOfMemory.into(),
+        };
+        let mapped = bytes
+            .checked_next_multiple_of(PAGE_BYTES)
+            .ok_or_else(too_many)?;
+        if mapped > isize::MAX as usize - HUGE_PAGE_BYTES {
+            return Err(too_many());
+        }
+        let start = match mapped {
+            0 => Ok(NonNull::<Page>::dangling().cast()),
+            small if small < HUGE_PAGE_BYTES => pages::map(small),
+            large => pages::map_huge(large),
+        }
+        .map_err(|source| OutOfMemory { bytes, source })?;
+        Ok(AlignedBuffer {
+            start,
+            mapped,
+            bytes,
+        })
+    }
+
+    /// The bytes that `bytes` bytes really take: whole pages.
+    pub fn footprint(bytes: usize) -> u64 {
+        (bytes as u64).next_multiple_of(PAGE_BYTES as u64)
+    }
+
+    /// As many whole elements as fit.
+    #[inline]
+    pub fn typed<T: Element>(&self) -> &[T] {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) }
+        // SAFETY: `start` is aligned for T (checked above), the elements lie within `bytes` initialised bytes that are
+        // borrowed with `self`, and any bytes are a T.
+        unsafe {
+            std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes / size_of::<T>())
+        }
+    }
+
+    /// As many whole elements as fit, to change.
+    #[inline]
+    pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= PAGE_BYTES) }
+        // SAFETY: as in `typed`, and `self` is borrowed exclusively; the bytes of any T are good bytes.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.bytes / size_of::<T>())
+        }
+    }
+
+    /// Where the memory starts. Making the pointer makes no reference to the bytes.
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
+/// Only its alignment matters: for the dangling pointer of an empty buffer.
+#[repr(align(4096))]
+struct Page;
+
+#[cfg(not(miri))]
+mod pages {
+    use super::{HUGE_PAGE_BYTES, NonNull};
+
+    /// Maps `bytes` (a multiple of the page, not 0) of zeros.
+    pub(super) fn map(bytes: usize) -> std::io::Result<NonNull<u8>> {
+        // SAFETY: a new private mapping at an address of the kernel's choice touches no memory in use.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(std::io::Error::last_os_error());
+        }
+        NonNull::new(start.cast()).ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
+    }
+
+    /// Maps more than `bytes`, keeps the part that starts at a multiple of a huge page, and asks for huge pages.
+    pub(super) fn map_huge(bytes: usize) -> std::io::Result<NonNull<u8>> {
+        let whole = map(bytes + HUGE_PAGE_BYTES)?;
+        let before = whole.as_ptr().align_offset(HUGE_PAGE_BYTES);
+        // SAFETY: `before <= HUGE_PAGE_BYTES`, so both pointers lie in the mapping or at its end.
+        let (start, end) = unsafe { (whole.add(before), whole.add(before + bytes)) };
+        let after = HUGE_PAGE_BYTES - before;
+        // SAFETY: the two ends are whole pages of the mapping made above, which nobody else knows of.
+        unsafe {
+            if before > 0 {
+                unmap(whole, before);
+            }
+            if after > 0 {
+                unmap(end, after);
+            }
+            // A wish: where huge pages are off, small ones serve as well.
+            libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE);
+        }
+        Ok(start)
+    }
+
+    /// # Safety
+    /// `start..start + bytes` are whole mapped pages that nobody uses any more.
+    pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise. The call can fail only on bad arguments or on too many mappings; then the
+        // memory stays, which harms nobody.
+        unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+    }
+}
+
+/// Miri knows no madvise and no partial munmap.
+#[cfg(miri)]
+mod pages {
+    use super::{HUGE_PAGE_BYTES, NonNull, PAGE_BYTES};
+    use std::alloc::Layout;
+
+    fn layout(bytes: usize) -> Layout {
+        let align = if bytes < HUGE_PAGE_BYTES {
+            PAGE_BYTES
+        } else {
+            HUGE_PAGE_BYTES
+        };
+        Layout::from_size_align(bytes, align).unwrap()
+    }
+
+    pub(super) fn map(bytes: usize) -> std::io::Result<NonNull<u8>> {
+        // SAFETY: `bytes` is not 0.
+        NonNull::new(unsafe { std::alloc::alloc_zeroed(layout(bytes)) })
+            .ok_or_else(|| std::io::ErrorKind::OutOfMemory.into())
+    }
+
+    pub(super) fn map_huge(bytes: usize) -> std::io::Result<NonNull<u8>> {
+        map(bytes)
+    }
+
+    /// # Safety
+    /// `start` came from `map(bytes)` and nobody uses it any more.
+    pub(super) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { std::alloc::dealloc(start.as_ptr(), layout(bytes)) };
+    }
+}
+
+impl Drop for AlignedBuffer {
+    fn drop(&mut self) {
+        if self.mapped > 0 {
+            // SAFETY: the mapping is this buffer's own, and whoever borrowed from it is gone.
+            unsafe { pages::unmap(self.start, self.mapped) };
+        }
+    }
+}
+
+// SAFETY: the buffer owns its memory alone, and shared access only reads it.
+unsafe impl Send for AlignedBuffer {}
+// SAFETY: as above.
+unsafe impl Sync for AlignedBuffer {}
+
+impl Deref for AlignedBuffer {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.typed()
+    }
+}
+
+impl DerefMut for AlignedBuffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        self.typed_mut()
+    }
+}
+
+impl std::fmt::Debug for AlignedBuffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AlignedBuffer")
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_zeroed_aligned_and_writable_to_its_last_byte() {
+        for bytes in [0, 1, 4095, 4096, 4097, 2 << 20, (2 << 20) + 5] {
+            let mut buffer = AlignedBuffer::zeroed(bytes).unwrap();
+            let align = if bytes < 2 << 20 { 4096 } else { 2 << 20 };
+            assert_eq!(buffer.len(), bytes);
+            assert_eq!(buffer.as_ptr().addr() % align, 0, "{bytes}");
+            assert!(buffer.iter().step_by(509).all(|&byte| byte == 0));
+            if let Some(last) = buffer.last_mut() {
+                *last = 7;
+            }
+            let moved = Box::new(buffer);
+            assert!(bytes == 0 || moved[bytes - 1] == 7);
+        }
+    }
+
+    #[test]
+    fn typed_views_hold_whole_elements_only() {
+        let mut buffer = AlignedBuffer::zeroed(4 * 8 + 7).unwrap();
+        buffer
+            .typed_mut::<u64>()
+            .copy_from_slice(&[1, 2, 3, u64::MAX]);
+        assert_eq!(buffer.typed::<u64>(), [1, 2, 3, u64::MAX]);
+        assert_eq!(buffer.typed::<u32>().len(), 9);
+        assert_eq!(buffer[8], 2);
+    }
+
+    #[test]
+    fn more_than_there_can_be_is_refused() {
+        for bytes in [usize::MAX, isize::MAX as usize, 1 << 62] {
+            assert!(
+                AlignedBuffer::zeroed(bytes)
+                    .unwrap_err()
+                    .to_string()
+                    .contains(&bytes.to_string())
+            );
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! One buffer cut in segments, each borrowed on its own: by many readers or by one writer, as counted at run time.
+//!
+//! Invariants: segment `i` is elements `cuts[i]..cuts[i + 1]`, so no two overlap. `states[i]` is [`WRITTEN`] while one
+//! [`SegmentMut`] of it lives, else the number of its living [`SegmentRef`]s. A reference into the buffer's bytes is made
+//! only through such a guard, or through `&mut self`, which excludes guards.
+
+#![expect(unsafe_code, reason = "lends parts of one buffer to several threads")]
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::{AlignedBuffer, Element};
+
+/// State of a segment that is borrowed to write.
+const WRITTEN: u32 = u32::MAX;
+
+/// A buffer of `T` whose segments many threads read and write, each segment one way at a time.
+#[derive(Debug)]
+pub struct Segments<T: Element> {
+    buffer: AlignedBuffer,
+    cuts: Vec<usize>,
+    states: Vec<AtomicU32>,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> Segments<T> {
+    /// Cuts `buffer` at `cuts` (in elements): segment `i` is `cuts[i]..cuts[i + 1]`.
+    ///
+    /// # Panics
+    /// `cuts` does not start with 0, descends, or ends beyond the buffer: the caller computes both from one number.
+    pub fn new(buffer: AlignedBuffer, cuts: Vec<usize>) -> Self {
+        let elements = buffer.typed::<T>().len();
+        assert!(
+            cuts.first() == Some(&0)
+                && cuts.is_sorted()
+                && cuts.last().is_some_and(|&last| last <= elements),
+            "cuts ascend from 0 to at most the {elements} elements of the buffer"
+        );
+        let states = (1..cuts.len()).map(|_| AtomicU32::new(0)).collect();
+        Segments {
+            buffer,
+            cuts,
+            states,
+            element: PhantomData,
+        }
+    }
+
+    /// Number of segments.
+    pub fn segments(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Number of elements in all segments.
+    pub fn len(&self) -> usize {
+        self.cuts.last().copied().unwrap_or(0)
+    }
+
+    /// Whether there is no element.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Segment `i` to read; `None` while it is borrowed to write, and when there is no such segment.
+    pub fn read(&self, i: usize) -> Option<SegmentRef<'_, T>> {
+        let state = self.states.get(i)?;
+        state
+            .fetch_update(Ordering::Acquire, Ordering::Relaxed, |readers| {
+                (readers < WRITTEN - 1).then(|| readers + 1)
+            })
+            .ok()?;
+        let (start, len) = self.place(i);
+        Some(SegmentRef {
+            start,
+            len,
+            state,
+            element: PhantomData,
+        })
+    }
+
+    /// Segment `i` to write; `None` while it is borrowed in any way, and when there is no such segment.
+    pub fn write(&self, i: usize) -> Option<SegmentMut<'_, T>> {
+        let state = self.states.get(i)?;
+        state
+            .compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        let (start, len) = self.place(i);
+        Some(SegmentMut {
+            start,
+            len,
+            state,
+            element: PhantomData,
+        })
+    }
+
+    /// All elements at once.
+    pub fn all(&mut self) -> &mut [T] {
+        let elements = self.len();
+        // A guard that was forgotten instead of dropped can no longer be used: its borrow of `self` has ended.
+        self.states
+            .iter_mut()
+            .for_each(|state| *state.get_mut() = 0);
+        &mut self.buffer.typed_mut()[..elements]
+    }
+
+    fn place(&self, i: usize) -> (NonNull<T>, usize) {
+        let Range { start, end } = self.cuts[i]..self.cuts[i + 1];
+        // SAFETY: `new` checked that the buffer holds `end >= start` elements and is aligned for them.
+        (
+            unsafe { self.buffer.start().cast::<T>().add(start) },
+            end - start,
+        )
+    }
+}
+
+/// A segment borrowed to read. Several may live at a time.
+#[derive(Debug)]
+pub struct SegmentRef<'s, T> {
+    // A pointer, not a reference: a reference would have to stay good until the guard's drop returns, and another
+    // thread may write as soon as the drop has given the segment back.
+    start: NonNull<T>,
+    len: usize,
+    state: &'s AtomicU32,
+    element: PhantomData<&'s [T]>,
+}
+
+/// A segment borrowed to write, by one.
+#[derive(Debug)]
+pub struct SegmentMut<'s, T> {
+    start: NonNull<T>,
+    len: usize,
+    state: &'s AtomicU32,
+    element: PhantomData<&'s mut [T]>,
+}
+
+impl<T> Deref for SegmentRef<'_, T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the segment lies in the buffer, its bytes are Ts, and no writer can come while this guard is counted.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Deref for SegmentMut<'_, T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the segment lies in the buffer, its bytes are Ts, and this guard is the only one of the segment.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for SegmentMut<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and the guard itself is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T> Drop for SegmentRef<'_, T> {
+    fn drop(&mut self) {
+        self.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl<T> Drop for SegmentMut<'_, T> {
+    fn drop(&mut self) {
+        self.state.store(0, Ordering::Release);
+    }
+}
+
+// SAFETY: a SegmentRef is a shared reference to Ts and to an atomic.
+unsafe impl<T: Sync> Send for SegmentRef<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for SegmentRef<'_, T> {}
+// SAFETY: a SegmentMut is an exclusive reference to Ts and a shared one to an atomic.
+unsafe impl<T: Send> Send for SegmentMut<'_, T> {}
+// SAFETY: sharing a SegmentMut gives only shared references to its Ts.
+unsafe impl<T: Sync> Sync for SegmentMut<'_, T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments() -> Segments<u32> {
+        Segments::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 3, 3, 10])
+    }
+
+    #[test]
+    fn a_segment_has_many_readers_or_one_writer() {
+        let segments = segments();
+        let first = segments.read(0).unwrap();
+        let second = segments.read(0).unwrap();
+        assert!(segments.write(0).is_none());
+        drop(first);
+        assert!(segments.write(0).is_none(), "one reader is left");
+        drop(second);
+        let writer = segments.write(0).unwrap();
+        assert!(segments.read(0).is_none());
+        assert!(segments.write(0).is_none());
+        drop(writer);
+        assert!(segments.read(0).is_some());
+    }
+
+    #[test]
+    fn segments_are_borrowed_apart_from_each_other() {
+        let mut segments = segments();
+        {
+            let mut a = segments.write(0).unwrap();
+            let mut c = segments.write(2).unwrap();
+            assert!(segments.read(1).unwrap().is_empty());
+            assert!(
+                segments.read(3).is_none() && segments.write(3).is_none(),
+                "there is no fourth"
+            );
+            a.fill(1);
+            c.fill(2);
+            assert_eq!((a.len(), c.len()), (3, 7));
+        }
+        assert_eq!(segments.all(), [1, 1, 1, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!((segments.len(), segments.segments()), (10, 3));
+    }
+
+    #[test]
+    fn all_is_right_after_a_guard_was_forgotten() {
+        let mut segments = segments();
+        std::mem::forget(segments.write(0).unwrap());
+        assert!(segments.read(0).is_none());
+        segments.all()[0] = 5;
+        assert_eq!(segments.read(0).unwrap()[0], 5);
+    }
+
+    #[test]
+    fn writers_on_two_threads_never_meet() {
+        let segments = Segments::<u64>::new(AlignedBuffer::zeroed(8 * 4).unwrap(), vec![0, 2, 4]);
+        let rounds = if cfg!(miri) { 40 } else { 4000 };
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    let mut done = 0;
+                    while done < rounds {
+                        if let Some(mut segment) = segments.write(done % 2) {
+                            segment.iter_mut().for_each(|value| *value += 1);
+                            done += 1;
+                        }
+                        if let Some(segment) = segments.read(done % 2) {
+                            assert_eq!(segment[0], segment[1]);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(
+            [0, 1]
+                .iter()
+                .all(|&i| segments.read(i).unwrap()[0] == rounds as u64)
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "cuts ascend")]
+    fn cuts_beyond_the_buffer_are_refused() {
+        Segments::<u32>::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 11]);
+    }
+}

@@ -1,0 +1,54 @@
+//! Runs a kernel with the vector instructions of this processor, from one build for all processors.
+
+/// Runs `kernel` compiled for AVX2, BMI, LZCNT, POPCNT and FMA where the processor has them all, else as it is.
+///
+/// What the closure calls must be inlined into it (`#[inline(always)]`), or it keeps the baseline's instructions.
+/// Results do not depend on the processor: the compiler fuses and reorders no floating-point operation by itself.
+#[inline(always)]
+#[cfg_attr(
+    target_arch = "x86_64",
+    expect(unsafe_code, reason = "calls a function with target features")
+)]
+pub fn dispatch<R>(kernel: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if has_wide() {
+        // SAFETY: `has_wide` has seen that the processor has every feature that `wide` is compiled for.
+        return unsafe { wide(kernel) };
+    }
+    kernel()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,fma")]
+fn wide<R>(kernel: impl FnOnce() -> R) -> R {
+    kernel()
+}
+
+/// Whether the processor has the features of `wide`. Found out once a process, then a load.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_wide() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("fma")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_kernel_runs_once_and_its_result_comes_back() {
+        let values: Vec<f32> = (0..1000).map(|i| i as f32 * 0.1).collect();
+        let mut calls = 0;
+        let sum = super::dispatch(|| {
+            calls += 1;
+            values.iter().sum::<f32>()
+        });
+        assert_eq!(
+            (calls, sum.to_bits()),
+            (1, values.iter().sum::<f32>().to_bits())
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! Threads that run one borrowed function at a time, all of them, the caller among them.
+//!
+//! 1. [`Team::run`] puts the function in `call`, sets `running`, and moves `generation` on.
+//! 2. Each thread sees the new generation, runs the function, and takes itself off `running`.
+//! 3. `run` returns when `running` is 0. So the function is borrowed for exactly as long as threads use it, and no
+//!    thread can miss a generation.
+//!
+//! A thread that waits spins for some microseconds first, since the next call often follows at once; never when
+//! there are more threads than processors.
+
+#![expect(
+    unsafe_code,
+    reason = "lends a borrowed function to threads that outlive the borrow"
+)]
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{JoinHandle, Thread};
+
+/// Looks at a condition this often, some 30 microseconds, before it parks.
+const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
+
+/// A fixed number of threads, counting the one that calls [`Team::run`].
+#[derive(Debug)]
+pub struct Team {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held through a run: one at a time.
+    turn: Mutex<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    generation: AtomicU64,
+    running: AtomicUsize,
+    spins: usize,
+    /// The call of this generation; none tells the threads to end.
+    call: Mutex<Option<Call>>,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+#[derive(Clone)]
+struct Call {
+    /// Borrowed by `run` for as long as `running` is not 0, not for ever.
+    function: &'static (dyn Fn(usize) + Sync),
+    caller: Thread,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call")
+            .field("caller", &self.caller)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Team {
+    /// `threads` threads (at least 1), of which `threads - 1` are started here as `NAME-1`, `NAME-2`, ...
+    ///
+    /// # Errors
+    /// The system starts no more threads.
+    pub fn new(threads: usize, name: &str) -> std::io::Result<Team> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let shared = Shared {
+            generation: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+            spins: if threads <= processors { SPINS } else { 0 },
+            call: Mutex::new(None),
+            panic: Mutex::new(None),
+        };
+        let mut team = Team {
+            shared: Arc::new(shared),
+            threads: Vec::new(),
+            turn: Mutex::new(()),
+        };
+        for index in 1..threads {
+            let shared = Arc::clone(&team.shared);
+            let builder = std::thread::Builder::new().name(format!("{name}-{index}"));
+            team.threads
+                .push(builder.spawn(move || shared.serve(index))?);
+        }
+        Ok(team)
+    }
+
+    /// Number of threads, the caller included.
+    pub fn threads(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Calls `function(0)` on this thread and `function(1..threads)` on the others, and returns when all have returned.
+    /// Calls from several threads take turns; a call from inside `function` never ends.
+    ///
+    /// # Panics
+    /// `function` panicked somewhere: the panic goes on here, after all threads have returned.
+    pub fn run(&self, function: &(dyn Fn(usize) + Sync)) {
+        let _turn = lock(&self.turn);
+        let shared = &*self.shared;
+        // SAFETY: only the lifetime changes. The threads use the copy only before they leave `running`, and this
+        // function returns or unwinds only after `running` has come to 0 and `call` is emptied; nothing in between panics.
+        let lent = unsafe {
+            std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(
+                function,
+            )
+        };
+        if !self.threads.is_empty() {
+            *lock(&shared.call) = Some(Call {
+                function: lent,
+                caller: std::thread::current(),
+            });
+            shared.running.store(self.threads.len(), Ordering::Relaxed);
+            shared.generation.fetch_add(1, Ordering::Release);
+            self.threads
+                .iter()
+                .for_each(|thread| thread.thread().unpark());
+        }
+        let own = catch_unwind(AssertUnwindSafe(|| function(0)));
+        wait_until(shared.spins, || shared.running.load(Ordering::Acquire) == 0);
+        *lock(&shared.call) = None;
+        let theirs = lock(&shared.panic).take();
+        if let Some(panic) = own.err().or(theirs) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl Shared {
+    /// What a started thread does until the team goes.
+    fn serve(&self, index: usize) {
+        for seen in 0.. {
+            wait_until(self.spins, || {
+                self.generation.load(Ordering::Acquire) != seen
+            });
+            let Some(call) = lock(&self.call).clone() else {
+                return;
+            };
+            if let Err(panic) = catch_unwind(AssertUnwindSafe(|| (call.function)(index))) {
+                lock(&self.panic).get_or_insert(panic);
+            }
+            let caller = call.caller;
+            // From here on the function may be gone.
+            if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+                caller.unpark();
+            }
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        *lock(&self.shared.call) = None;
+        self.shared.generation.fetch_add(1, Ordering::Release);
+        for thread in self.threads.drain(..) {
+            thread.thread().unpark();
+            // A thread ends by returning: panics of functions were caught.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Returns when `ready`; whoever makes it so unparks this thread afterwards.
+fn wait_until(spins: usize, ready: impl Fn() -> bool) {
+    for _ in 0..spins {
+        if ready() {
+            return;
+        }
+        std::hint::spin_loop();
+    }
+    while !ready() {
+        std::thread::park();
+    }
+}
+
+/// What the locks guard is whole at every moment, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_index_runs_once_a_call() {
+        for threads in [1, 2, 5] {
+            let team = Team::new(threads, "test").unwrap();
+            let calls: Vec<AtomicUsize> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
+            let rounds = if cfg!(miri) { 5 } else { 500 };
+            for round in 1..=rounds {
+                team.run(&|index| {
+                    calls[index].fetch_add(1, Ordering::Relaxed);
+                });
+                assert!(
+                    calls
+                        .iter()
+                        .all(|count| count.load(Ordering::Relaxed) == round),
+                    "{threads} threads"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn calls_from_several_threads_take_turns() {
+        let team = Team::new(2, "test").unwrap();
+        let inside = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..20 {
+                        team.run(&|_| {
+                            assert!(inside.fetch_add(1, Ordering::SeqCst) < 2);
+                            inside.fetch_sub(1, Ordering::SeqCst);
+                        });
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_on_any_thread_comes_back_and_the_team_goes_on() {
+        let team = Team::new(3, "test").unwrap();
+        for bad in 0..3 {
+            let returned = AtomicUsize::new(0);
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                team.run(&|index| {
+                    assert_ne!(index, bad, "planted");
+                    returned.fetch_add(1, Ordering::Relaxed);
+                });
+            }));
+            assert!(result.is_err());
+            assert_eq!(
+                returned.load(Ordering::Relaxed),
+                2,
+                "the others ran to their end"
+            );
+        }
+        team.run(&|_| ());
+    }
+}

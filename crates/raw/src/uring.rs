@@ -1,0 +1,322 @@
+//! io_uring that owns what the kernel works on.
+//!
+//! Invariants: a request's buffer and file stay in `slots` from [`Ring::push`] until its completion is taken, so
+//! neither a caller's mistake nor a panic frees memory under the kernel's hands. There are no more slots than entries in
+//! the submission queue, so a free slot means room there, and the completion queue (twice as long) never overflows.
+//! Dropping the ring waits for what is in flight; when even that fails, the buffers are leaked.
+
+#![expect(unsafe_code, reason = "gives the kernel pointers")]
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::{IoUring, opcode, types};
+
+use crate::AlignedBuffer;
+
+/// The most bytes that one read or write moves: Linux's own limit, a multiple of the page.
+const TRANSFER_BYTES_MAX: usize = 0x7fff_f000;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// From the file into the buffer.
+    Read,
+    /// From the buffer into the file.
+    Write,
+    /// Data, and what is needed to find it again, onto the disk (`fdatasync`). Needs no buffer.
+    Sync,
+}
+
+/// One operation, and `tag`, which the ring keeps and gives back.
+#[derive(Debug)]
+pub struct Request<T> {
+    /// What to do.
+    pub action: Action,
+    /// With which file; kept open until the request is complete.
+    pub file: Arc<OwnedFd>,
+    /// Where in the file, in bytes.
+    pub offset: u64,
+    /// Memory to read into or write from.
+    pub buffer: Option<AlignedBuffer>,
+    /// Which bytes of the buffer.
+    pub range: Range<usize>,
+    /// The caller's own.
+    pub tag: T,
+}
+
+/// An io_uring with at most as many requests in flight as it was made for.
+pub struct Ring<T> {
+    ring: IoUring,
+    slots: Vec<Option<Request<T>>>,
+    free: Vec<usize>,
+}
+
+impl<T> Ring<T> {
+    /// A ring for `depth` requests in flight, rounded up to a power of two.
+    ///
+    /// # Errors
+    /// The kernel has no io_uring or does not allow it (as in many containers), or memory may not be locked.
+    pub fn new(depth: usize) -> io::Result<Self> {
+        let entries = depth.clamp(1, 4096).next_power_of_two();
+        let ring = IoUring::builder().dontfork().build(entries as u32)?;
+        let slots = (0..entries).map(|_| None).collect();
+        Ok(Ring {
+            ring,
+            slots,
+            free: (0..entries).rev().collect(),
+        })
+    }
+
+    /// Requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Puts a request in line for the next [`Ring::submit`]; gives it back when the ring is full.
+    ///
+    /// # Errors
+    /// The request itself.
+    ///
+    /// # Panics
+    /// The range is not within the buffer.
+    pub fn push(&mut self, request: Request<T>) -> Result<(), Request<T>> {
+        let held = request.buffer.as_ref().map_or(0, |buffer| buffer.len());
+        let Range { start, end } = request.range;
+        assert!(
+            start <= end && end <= held,
+            "{start}..{end} is not within the {held} bytes of the buffer"
+        );
+        let Some(slot) = self.free.pop() else {
+            return Err(request);
+        };
+        let request = self.slots[slot].insert(request);
+        let file = types::Fd(request.file.as_raw_fd());
+        let bytes: &mut [u8] = match &mut request.buffer {
+            Some(buffer) => &mut buffer[request.range.clone()],
+            None => &mut [],
+        };
+        let length = bytes.len().min(TRANSFER_BYTES_MAX) as u32;
+        let entry = match request.action {
+            Action::Read => opcode::Read::new(file, bytes.as_mut_ptr(), length)
+                .offset(request.offset)
+                .build(),
+            Action::Write => opcode::Write::new(file, bytes.as_ptr(), length)
+                .offset(request.offset)
+                .build(),
+            Action::Sync => opcode::Fsync::new(file)
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
+        };
+        // SAFETY: the bytes and the descriptor are owned by the slot, which is emptied only when the kernel has said that
+        // it is done with them, or whose buffer is leaked. The memory does not move with the `AlignedBuffer`, and nobody
+        // else can reach it.
+        let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
+        if pushed.is_err() {
+            // Cannot be, since a slot was free; then the kernel has not seen the request either.
+            self.free.push(slot);
+            return self.slots[slot].take().map_or(Ok(()), Err);
+        }
+        Ok(())
+    }
+
+    /// Hands all pushed requests to the kernel.
+    ///
+    /// # Errors
+    /// The kernel refuses; what it has not taken stays in line.
+    pub fn submit(&mut self) -> io::Result<()> {
+        self.enter(0)
+    }
+
+    /// Hands all pushed requests to the kernel and, when any is in flight, returns once one is complete.
+    ///
+    /// # Errors
+    /// The kernel refuses; what it has not taken stays in line.
+    pub fn wait(&mut self) -> io::Result<()> {
+        let want = self.in_flight() > 0 && self.ring.completion().is_empty();
+        self.enter(usize::from(want))
+    }
+
+    fn enter(&mut self, want: usize) -> io::Result<()> {
+        loop {
+            match self.ring.submit_and_wait(want) {
+                Ok(_) => return Ok(()),
+                Err(error) => match error.raw_os_error() {
+                    // Out of some resource for the moment: a later call goes on, and a wait tries again by itself.
+                    Some(libc::EAGAIN | libc::EBUSY)
+                        if want == 0 || !self.ring.completion().is_empty() =>
+                    {
+                        return Ok(());
+                    }
+                    Some(libc::EAGAIN | libc::EBUSY) => std::thread::yield_now(),
+                    Some(libc::EINTR) => {}
+                    _ => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// A request that is complete, with the bytes it moved.
+    pub fn completed(&mut self) -> Option<(Request<T>, io::Result<usize>)> {
+        let entry = self.ring.completion().next()?;
+        let slot = entry.user_data() as usize;
+        let request = self.slots.get_mut(slot)?.take()?;
+        self.free.push(slot);
+        let result = match entry.result() {
+            error @ ..0 => Err(io::Error::from_raw_os_error(-error)),
+            bytes => Ok(bytes as usize),
+        };
+        Some((request, result))
+    }
+
+    /// Gives up all requests in flight, after an error of [`Ring::wait`]: their buffers are leaked, since the kernel may
+    /// still use them, and the ring takes no more.
+    pub fn abandon(&mut self) -> impl Iterator<Item = Request<T>> {
+        self.free.clear();
+        self.slots.drain(..).flatten().map(|mut request| {
+            std::mem::forget(request.buffer.take());
+            request
+        })
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        while self.in_flight() > 0 {
+            if self.wait().is_err() {
+                self.abandon().for_each(drop);
+            }
+            while self.completed().is_some() {}
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ring")
+            .field("depth", &self.slots.len())
+            .field("in_flight", &self.in_flight())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+#[cfg(not(miri))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// None, with a word on stderr, where the kernel does not allow io_uring.
+    fn ring(depth: usize) -> Option<Ring<u64>> {
+        Ring::new(depth)
+            .inspect_err(|error| eprintln!("skipped: no io_uring here ({error})"))
+            .ok()
+    }
+
+    fn file_of(bytes: &[u8]) -> Arc<OwnedFd> {
+        let path = std::env::temp_dir().join(format!(
+            "graphmill-ring-{}-{}",
+            std::process::id(),
+            bytes.len()
+        ));
+        let mut file = std::fs::OpenOptions::new()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .unwrap();
+        std::fs::remove_file(path).unwrap();
+        file.write_all(bytes).unwrap();
+        Arc::new(file.into())
+    }
+
+    fn read(file: &Arc<OwnedFd>, offset: u64, tag: u64) -> Request<u64> {
+        let buffer = Some(AlignedBuffer::zeroed(8192).unwrap());
+        Request {
+            action: Action::Read,
+            file: Arc::clone(file),
+            offset,
+            buffer,
+            range: 4096..8192,
+            tag,
+        }
+    }
+
+    #[test]
+    fn requests_come_back_with_their_buffers() {
+        let Some(mut ring) = ring(2) else { return };
+        let bytes: Vec<u8> = (0..10_000).map(|i| (i % 251) as u8).collect();
+        let file = file_of(&bytes);
+        ring.push(read(&file, 0, 0)).unwrap();
+        ring.push(read(&file, 8192, 1)).unwrap();
+        assert_eq!(
+            ring.push(read(&file, 4096, 2)).unwrap_err().tag,
+            2,
+            "a full ring gives the request back"
+        );
+        let mut lengths = [0; 2];
+        while ring.in_flight() > 0 {
+            ring.wait().unwrap();
+            while let Some((request, result)) = ring.completed() {
+                let length = result.unwrap();
+                let start = request.offset as usize;
+                assert_eq!(
+                    request.buffer.unwrap()[4096..][..length],
+                    bytes[start..start + length]
+                );
+                lengths[request.tag as usize] = length;
+            }
+        }
+        assert_eq!(lengths, [4096, 10_000 - 8192]);
+        assert!(ring.completed().is_none());
+    }
+
+    #[test]
+    fn an_error_is_the_requests_own() {
+        let Some(mut ring) = ring(4) else { return };
+        let directory: Arc<OwnedFd> = Arc::new(
+            std::fs::OpenOptions::new()
+                .read(true)
+                .open("/")
+                .unwrap()
+                .into(),
+        );
+        ring.push(read(&directory, 0, 7)).unwrap();
+        ring.wait().unwrap();
+        let (request, result) = ring.completed().unwrap();
+        assert_eq!(
+            (request.tag, result.unwrap_err().raw_os_error()),
+            (7, Some(libc::EISDIR))
+        );
+    }
+
+    #[test]
+    fn a_ring_dropped_or_abandoned_with_requests_in_flight_harms_nobody() {
+        let file = file_of(&[1; 100_000]);
+        for abandon in [false, true] {
+            let Some(mut ring) = ring(8) else { return };
+            (0..8).for_each(|i| ring.push(read(&file, i * 4096, i)).unwrap());
+            ring.submit().unwrap();
+            if abandon {
+                assert_eq!(ring.abandon().map(|request| request.tag).sum::<u64>(), 28);
+                assert!(ring.push(read(&file, 0, 0)).is_err());
+                assert!(ring.completed().is_none());
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "is not within")]
+    fn a_range_outside_the_buffer_is_refused() {
+        let Some(mut ring) = ring(1) else {
+            panic!("is not within")
+        };
+        let file = file_of(&[0; 5]);
+        let _ = ring.push(Request {
+            range: 0..8193,
+            ..read(&file, 0, 0)
+        });
+    }
+}
