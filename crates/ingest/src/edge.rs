@@ -1,0 +1,124 @@
+//! Where edges come from: the one interface between readers, generators and the pipeline that stores them.
+//!
+//! 1. An [`EdgeSource`] is cut in numbered pieces. Pieces are independent, so workers take them in any order; their
+//!    numbers are their order in the input, and so the order of all edges is (piece, position in the piece).
+//! 2. Each worker makes one [`PieceReader`], which owns the worker's buffers and its queue to the disk.
+//! 3. A reader delivers the edges of a piece to an [`EdgeSink`] in batches, in order.
+//!
+//! Reading a piece again delivers the same edges, as long as nobody changes the files.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Disk, Stop};
+
+use crate::error::IngestError;
+
+/// Bytes of a text id at most.
+pub const ID_BYTES_MAX: usize = 2000;
+
+/// Edges of a batch at most.
+pub const BATCH_EDGES_MAX: usize = 4096;
+
+/// What the ids of a source's vertices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// Unsigned 64-bit integers.
+    Integer,
+    /// Text in UTF-8, of at most [`ID_BYTES_MAX`] bytes.
+    Text,
+}
+
+/// Edges in numbered, independent pieces.
+pub trait EdgeSource: Debug + Send + Sync {
+    /// Number of pieces.
+    fn pieces(&self) -> u64;
+
+    /// Which of the two methods of a sink are called.
+    fn ids(&self) -> Ids;
+
+    /// Whether edges come with weights. Weights are finite; those of kind `F32` fit an `f32` exactly.
+    fn weights(&self) -> EdgeKind;
+
+    /// `Some(n)`: the vertices are exactly the integers below `n`, whether or not an edge names them.
+    fn vertices(&self) -> Option<u64>;
+
+    /// The number of edges, where it is known before they are read.
+    fn edges(&self) -> Option<u64>;
+
+    /// All that there is to read, in the unit in which a sink hears of [progress](EdgeSink::progress).
+    fn amount(&self) -> u64;
+
+    /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse, unpack or draw.
+    fn rereads_fast(&self) -> bool;
+
+    /// Bytes that each reader leases.
+    fn reader_bytes(&self) -> u64;
+
+    /// A reader for one worker, with its own buffers leased from `budget`.
+    ///
+    /// # Errors
+    /// The budget or the system has no room for the buffers, or the disk gives no queue.
+    fn reader(&self, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Box<dyn PieceReader + '_>, IngestError>;
+}
+
+/// One worker's way to read the pieces of a source.
+pub trait PieceReader: Send {
+    /// Delivers all edges of piece `piece`, in order.
+    ///
+    /// # Errors
+    /// A file cannot be read or is not what it seems, a line is malformed (unless such lines are skipped), `stop` was
+    /// requested, or the sink returned an error.
+    fn read(&mut self, piece: u64, stop: &Stop, sink: &mut dyn EdgeSink) -> Result<PieceReport, IngestError>;
+}
+
+/// What takes in the edges of a piece.
+pub trait EdgeSink {
+    /// Between 1 and [`BATCH_EDGES_MAX`] edges (source, destination) that follow each other in the input; as many weights
+    /// as edges, or none from a source without.
+    ///
+    /// # Errors
+    /// Whatever the sink meets; the reader passes it on.
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError>;
+
+    /// The same between text ids.
+    ///
+    /// # Errors
+    /// As above.
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError>;
+
+    /// So much more was read: bytes of files as they lie on disk, edges of generators. Over all pieces it adds up to
+    /// about [`EdgeSource::amount`].
+    fn progress(&mut self, _amount: u64) {}
+}
+
+/// What was in a piece. `lines == edges + comments + blank + headers + skipped` for text; raw pairs and generators have
+/// no lines, but `edges + skipped` records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PieceReport {
+    /// Lines of text, or records.
+    pub lines: u64,
+    /// Edges delivered.
+    pub edges: u64,
+    /// Lines that are comments.
+    pub comments: u64,
+    /// Lines that hold nothing but white space.
+    pub blank: u64,
+    /// Lines that name the columns.
+    pub headers: u64,
+    /// Malformed lines left out.
+    pub skipped: u64,
+}
+
+impl PieceReport {
+    /// Adds what was in another piece.
+    pub fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.edges += other.edges;
+        self.comments += other.comments;
+        self.blank += other.blank;
+        self.headers += other.headers;
+        self.skipped += other.skipped;
+    }
+}

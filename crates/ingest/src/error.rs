@@ -1,0 +1,182 @@
+//! What can go wrong between an edge file and a stored graph.
+
+use std::path::{Path, PathBuf};
+
+use graphmill_graph::FormatError;
+use graphmill_storage::{BudgetError, StorageError};
+
+/// Why an input could not be read, or a graph not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IngestError {
+    /// A disk operation failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+
+    /// The memory budget is too small.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+
+    /// The stored graph could not be written or read.
+    #[error(transparent)]
+    Graph(#[from] FormatError),
+
+    /// A line of an input is malformed.
+    #[error("{}, line {line}, {found:?}: {problem}; --on-error skip leaves out such lines", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, in the unpacked text.
+        line: u64,
+        /// How the line starts.
+        found: String,
+        /// What is wrong with it.
+        problem: LineProblem,
+    },
+
+    /// A line does not end within the bytes that a line may have.
+    #[error("{}, line {line}: longer than {bytes_max} bytes: is this a text file with an edge a line?", path.display())]
+    EndlessLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1, in the unpacked text.
+        line: u64,
+        /// Bytes a line may have.
+        bytes_max: usize,
+    },
+
+    /// An input cannot be what it is named or said to be.
+    #[error("{}: {problem}", path.display())]
+    Input {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        problem: String,
+    },
+
+    /// A compressed file is damaged.
+    #[error("{}: the {kind} data is damaged or cut short, after {unpacked} bytes of unpacked data: {reason}", path.display())]
+    Compressed {
+        /// The file.
+        path: PathBuf,
+        /// The kind of compression.
+        kind: &'static str,
+        /// Bytes that could be unpacked.
+        unpacked: u64,
+        /// What the library said.
+        reason: String,
+    },
+
+    /// A file is not the one that was read before.
+    #[error("{what} changed while it was read: import it again when nobody writes to it")]
+    InputChanged {
+        /// The file, or all input.
+        what: String,
+    },
+
+    /// A temporary file does not hold what was written to it.
+    #[error("the temporary file {} is damaged at byte {offset}: check the disk, or choose another with --tmp", path.display())]
+    Damaged {
+        /// The temporary file.
+        path: PathBuf,
+        /// Where its damaged chunk begins.
+        offset: u64,
+    },
+
+    /// A step cannot do with the memory there is.
+    #[error("{what} need {needed} bytes of memory but {available} are left: raise --memory")]
+    TooLittleMemory {
+        /// What needs the memory.
+        what: &'static str,
+        /// Bytes it needs.
+        needed: u64,
+        /// Bytes there are.
+        available: u64,
+    },
+
+    /// The user or the program asked to stop.
+    #[error("stopped on request")]
+    Stopped,
+
+    /// A rule of this program is broken; no input should be able to.
+    #[error("internal error: {what}: please report it")]
+    Internal {
+        /// The rule.
+        what: &'static str,
+    },
+}
+
+/// What is wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LineProblem {
+    /// There are fewer columns than it takes.
+    #[error("{found} columns where {needed} are needed")]
+    TooFewColumns {
+        /// Columns there are.
+        found: u8,
+        /// Columns it takes.
+        needed: u8,
+    },
+    /// Nothing between two separators.
+    #[error("column {column} is empty")]
+    EmptyColumn {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// An id is not an integer of 64 bits.
+    #[error("column {column} is no integer from 0 to 18446744073709551615 (--ids string takes any id)")]
+    NotInteger {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// An id is too long.
+    #[error("the id in column {column} has more than {} bytes", crate::edge::ID_BYTES_MAX)]
+    LongId {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// An id is not text.
+    #[error("the id in column {column} is not in UTF-8 (iconv can convert the file)")]
+    NotUtf8 {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// A weight is not a finite number.
+    #[error("the weight in column {column} is no finite number (--weights none ignores it)")]
+    NotWeight {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// A weight is finite, but not in single precision.
+    #[error("the weight in column {column} is too large for single precision (--weights f64 takes it)")]
+    WeightTooLarge {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// A line of a DIMACS file that is neither arc, problem nor comment.
+    #[error("a line of a DIMACS file starts with \"a\", \"p\" or \"c\"")]
+    NotDimacs,
+}
+
+impl IngestError {
+    pub(crate) fn internal(what: &'static str) -> Self {
+        Self::Internal { what }
+    }
+
+    pub(crate) fn damaged(path: &Path, offset: u64) -> Self {
+        Self::Damaged { path: path.to_path_buf(), offset }
+    }
+
+    pub(crate) fn too_little_memory(what: &'static str, needed: u64, available: u64) -> Self {
+        Self::TooLittleMemory { what, needed, available }
+    }
+
+    pub(crate) fn input_changed() -> Self {
+        Self::InputChanged { what: "the input".into() }
+    }
+
+    pub(crate) fn input(path: &Path, problem: impl Into<String>) -> Self {
+        Self::Input { path: path.to_path_buf(), problem: problem.into() }
+    }
+}
