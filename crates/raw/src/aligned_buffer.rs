@@ -72,7 +72,9 @@ impl AlignedBuffer {
 
     /// The bytes that `bytes` bytes really take: whole pages.
     pub fn footprint(bytes: usize) -> u64 {
-        (bytes as u64).next_multiple_of(PAGE_BYTES as u64)
+        (bytes as u64)
+            .div_ceil(PAGE_BYTES as u64)
+            .saturating_mul(PAGE_BYTES as u64)
     }
 
     /// As many whole elements as fit.

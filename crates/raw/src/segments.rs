@@ -47,6 +47,11 @@ impl<T: Element> Segments<T> {
         }
     }
 
+    /// The buffer, whole again.
+    pub fn into_buffer(self) -> AlignedBuffer {
+        self.buffer
+    }
+
     /// Number of segments.
     pub fn segments(&self) -> usize {
         self.states.len()

@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use io_uring::{IoUring, opcode, types};
+use io_uring::{IoUring, Probe, opcode, types};
 
 use crate::AlignedBuffer;
 
@@ -62,6 +62,12 @@ impl<T> Ring<T> {
     pub fn new(depth: usize) -> io::Result<Self> {
         let entries = depth.clamp(1, 4096).next_power_of_two();
         let ring = IoUring::builder().dontfork().build(entries as u32)?;
+        // Linux 5.1 to 5.5 has a ring but not these two operations.
+        let mut known = Probe::new();
+        ring.submitter().register_probe(&mut known)?;
+        if !known.is_supported(opcode::Read::CODE) || !known.is_supported(opcode::Write::CODE) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let slots = (0..entries).map(|_| None).collect();
         Ok(Ring {
             ring,
@@ -127,7 +133,11 @@ impl<T> Ring<T> {
     /// # Errors
     /// The kernel refuses; what it has not taken stays in line.
     pub fn submit(&mut self) -> io::Result<()> {
-        self.enter(0)
+        if self.ring.submission().is_empty() {
+            Ok(())
+        } else {
+            self.enter(0)
+        }
     }
 
     /// Hands all pushed requests to the kernel and, when any is in flight, returns once one is complete.

@@ -1,1 +1,39 @@
-//! storage
+//! Bytes, time and threads of one machine: the ports through which everything above reaches it.
+//!
+//! Each port has an implementation for real machines and a simulated one, chosen when a run starts, so that the code
+//! above is the same in both. The crate knows nothing of graphs.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `budget.rs` | [`Budget`]: the memory a run may take; [`Lease`] and [`Buffer`]: parts of it |
+//! | `disk.rs` | [`Disk`], [`Queue`]: files by completion; [`open_disk`] |
+//! | `disk/system.rs` | [`SystemDisk`]: the names and files of this machine |
+//! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
+//! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
+//! | `disk/transfer.rs` | what is left of an operation after a short read or write |
+//! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
+//! | `clock.rs`, `random.rs`, `stop.rs` | [`Clock`], [`Random`], [`Stop`] |
+//! | `error.rs` | [`StorageError`] |
+
+#![forbid(unsafe_code)]
+
+mod budget;
+mod clock;
+mod disk;
+mod error;
+mod random;
+mod stop;
+mod workers;
+
+pub use budget::{Budget, BudgetError, Buffer, Lease};
+pub use clock::{Clock, SimulatedClock, SystemClock};
+pub use disk::sim::{Fault, FaultKind, On, SimDisk};
+pub use disk::system::SystemDisk;
+pub use disk::{
+    Completion, Disk, DiskFile, FileHandle, GRAIN_BYTES, IoChoice, Open, Operation, Queue,
+    open_disk,
+};
+pub use error::{JobError, StorageError};
+pub use random::Random;
+pub use stop::Stop;
+pub use workers::{Job, Step, Worker, Workers};

@@ -1,0 +1,290 @@
+//! The memory a run may take, given out in leases.
+//!
+//! Everything large is leased here before it is allocated, so the sum of what is allocated is never above the total.
+//! Invariant: `used` is the sum of the bytes of all living leases and `used <= total`.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_raw::{AlignedBuffer, Element};
+
+use crate::error::StorageError;
+
+/// A lease that the budget cannot give.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error(
+    "{what} would take {asked} bytes of memory, and {available} of the budget of {total} bytes are free: give more (--memory)"
+)]
+pub struct BudgetError {
+    /// What the memory was for.
+    pub what: &'static str,
+    /// Bytes asked for.
+    pub asked: u64,
+    /// Bytes that were free.
+    pub available: u64,
+    /// Bytes of the whole budget.
+    pub total: u64,
+}
+
+/// A number of bytes, shared by all clones, of which parts are leased.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    books: Arc<Books>,
+}
+
+#[derive(Debug)]
+struct Books {
+    total: u64,
+    used: AtomicU64,
+    peak: AtomicU64,
+    /// The lease that many leases ahead is refused; 0: none.
+    refuse: AtomicU64,
+}
+
+impl Budget {
+    /// A budget of `total` bytes.
+    pub fn new(total: u64) -> Self {
+        let books = Books {
+            total,
+            used: AtomicU64::new(0),
+            peak: AtomicU64::new(0),
+            refuse: AtomicU64::new(0),
+        };
+        Budget {
+            books: Arc::new(books),
+        }
+    }
+
+    /// Takes `bytes` out of the budget until the lease is dropped.
+    ///
+    /// # Errors
+    /// Fewer bytes are free; the error says for `what`.
+    pub fn lease(&self, what: &'static str, bytes: u64) -> Result<Lease, BudgetError> {
+        let books = &*self.books;
+        let refused = |used: u64| BudgetError {
+            what,
+            asked: bytes,
+            available: books.total - used,
+            total: books.total,
+        };
+        let countdown = books
+            .refuse
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+        if countdown == Ok(1) {
+            return Err(refused(books.used.load(Ordering::Relaxed)));
+        }
+        let before = books
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+                used.checked_add(bytes).filter(|&used| used <= books.total)
+            })
+            .map_err(refused)?;
+        books.peak.fetch_max(before + bytes, Ordering::Relaxed);
+        Ok(Lease {
+            books: Arc::clone(&self.books),
+            bytes,
+        })
+    }
+
+    /// Zeroed, aligned memory of `bytes` bytes; whole pages of 4096 bytes are leased.
+    ///
+    /// # Errors
+    /// The budget has no room, or the system gives no memory.
+    pub fn buffer(&self, what: &'static str, bytes: usize) -> Result<Buffer, StorageError> {
+        let lease = self.lease(what, AlignedBuffer::footprint(bytes))?;
+        Ok(Buffer {
+            memory: AlignedBuffer::zeroed(bytes)?,
+            lease,
+        })
+    }
+
+    /// Bytes that are not leased.
+    pub fn available(&self) -> u64 {
+        self.books.total - self.books.used.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the whole budget.
+    pub fn total(&self) -> u64 {
+        self.books.total
+    }
+
+    /// The most bytes that were leased at one time.
+    pub fn peak(&self) -> u64 {
+        self.books.peak.load(Ordering::Relaxed)
+    }
+
+    /// Refuses the `n`-th lease from now (1 is the next), once, however much is free: for tests of what happens then.
+    /// 0 takes the order back.
+    pub fn fail_nth(&self, n: u64) {
+        self.books.refuse.store(n, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of a budget; dropped, they are free again.
+#[derive(Debug)]
+pub struct Lease {
+    books: Arc<Books>,
+    bytes: u64,
+}
+
+impl Lease {
+    /// How many.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.books.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// Aligned memory with the lease that pays for it. Dereferences to its bytes.
+#[derive(Debug)]
+pub struct Buffer {
+    // In this order: the memory is gone before its bytes are free.
+    memory: AlignedBuffer,
+    lease: Lease,
+}
+
+impl Buffer {
+    /// As many whole elements as fit.
+    #[inline]
+    pub fn typed<T: Element>(&self) -> &[T] {
+        self.memory.typed()
+    }
+
+    /// As many whole elements as fit, to change.
+    #[inline]
+    pub fn typed_mut<T: Element>(&mut self) -> &mut [T] {
+        self.memory.typed_mut()
+    }
+
+    /// The memory, and the lease that is to be kept as long as the memory.
+    pub fn into_parts(self) -> (AlignedBuffer, Lease) {
+        (self.memory, self.lease)
+    }
+
+    /// The other way round: memory and the lease it was made under.
+    pub(crate) fn from_parts(memory: AlignedBuffer, lease: Lease) -> Self {
+        Buffer { memory, lease }
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.memory
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_add_up_and_come_back() {
+        let budget = Budget::new(100);
+        let first = budget.lease("first", 60).unwrap();
+        let second = budget.clone().lease("second", 40).unwrap();
+        assert_eq!(
+            (budget.available(), budget.peak(), first.bytes()),
+            (0, 100, 60)
+        );
+        let error = budget.lease("rows", 1).unwrap_err();
+        assert_eq!(
+            error,
+            BudgetError {
+                what: "rows",
+                asked: 1,
+                available: 0,
+                total: 100
+            }
+        );
+        assert!(
+            error.to_string().contains("rows would take 1 bytes")
+                && error.to_string().contains("--memory")
+        );
+        drop(first);
+        assert_eq!((budget.available(), budget.peak()), (60, 100));
+        assert!(
+            budget
+                .lease("everything there is, and more", u64::MAX)
+                .is_err()
+        );
+        drop(second);
+        assert_eq!(budget.available(), budget.total());
+        assert!(budget.lease("nothing", 0).is_ok());
+    }
+
+    #[test]
+    fn the_nth_lease_fails_once() {
+        let budget = Budget::new(100);
+        for n in 1..5 {
+            budget.fail_nth(n);
+            for i in 1..8 {
+                assert_eq!(budget.lease("one", 1).is_err(), i == n, "lease {i} of {n}");
+            }
+        }
+        budget.fail_nth(1);
+        budget.fail_nth(0);
+        assert!(budget.lease("one", 1).is_ok());
+        assert_eq!(budget.available(), 100);
+    }
+
+    #[test]
+    fn a_buffer_pays_for_whole_pages() {
+        let budget = Budget::new(3 * 4096);
+        let mut buffer = budget.buffer("pages", 4097).unwrap();
+        assert_eq!((buffer.len(), budget.available()), (4097, 4096));
+        buffer.typed_mut::<u16>()[2047] = 9 << 8;
+        assert_eq!((buffer[4095], buffer.typed::<u64>().len()), (9, 512));
+        assert!(matches!(
+            budget.buffer("more", 4097),
+            Err(StorageError::Budget(_))
+        ));
+        let (memory, lease) = buffer.into_parts();
+        drop(memory);
+        assert_eq!(budget.available(), 4096, "the lease still lives");
+        drop(lease);
+        assert_eq!(budget.available(), 3 * 4096);
+    }
+
+    #[test]
+    fn a_buffer_the_system_cannot_give_leaves_the_budget_whole() {
+        let budget = Budget::new(u64::MAX);
+        assert!(matches!(
+            budget.buffer("the sky", 1 << 62),
+            Err(StorageError::Memory(_))
+        ));
+        assert_eq!(budget.available(), u64::MAX);
+    }
+
+    #[test]
+    fn threads_together_never_lease_more_than_there_is() {
+        let budget = Budget::new(10);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let lease = budget.lease("some", 4);
+                        assert!(budget.peak() <= 8);
+                        drop(lease);
+                    }
+                });
+            }
+        });
+        assert_eq!(budget.available(), 10);
+    }
+}

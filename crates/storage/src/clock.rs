@@ -1,0 +1,85 @@
+//! Time as a port: measured on a machine, set by hand in a simulation.
+
+use std::fmt::Debug;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+/// Time since a start that the clock chose; never goes back.
+pub trait Clock: Send + Sync + Debug {
+    /// Time since the start.
+    fn now(&self) -> Duration;
+}
+
+/// The machine's monotonic clock, from its making on.
+#[derive(Debug)]
+pub struct SystemClock {
+    start: Instant,
+}
+
+impl SystemClock {
+    /// A clock that starts now.
+    #[expect(clippy::disallowed_methods, reason = "this is the port")]
+    pub fn new() -> Self {
+        SystemClock {
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        SystemClock::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+}
+
+/// A clock that moves only when told to.
+#[derive(Debug, Default)]
+pub struct SimulatedClock {
+    now: Mutex<Duration>,
+}
+
+impl SimulatedClock {
+    /// A clock at 0.
+    pub fn new() -> Self {
+        SimulatedClock::default()
+    }
+
+    /// Moves the clock on.
+    pub fn advance(&self, by: Duration) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) += by;
+    }
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Duration {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_clock_moves_only_when_told() {
+        let clock = SimulatedClock::new();
+        assert_eq!(clock.now(), Duration::ZERO);
+        clock.advance(Duration::from_millis(5));
+        clock.advance(Duration::from_millis(2));
+        assert_eq!(clock.now(), Duration::from_millis(7));
+    }
+
+    #[test]
+    fn the_systems_clock_never_goes_back() {
+        let clock = SystemClock::new();
+        let readings: Vec<Duration> = (0..1000).map(|_| clock.now()).collect();
+        assert!(readings.is_sorted());
+    }
+}

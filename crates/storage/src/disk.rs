@@ -1,0 +1,240 @@
+//! Files as a port: names and small files at once, reads and writes of large ones by completion.
+//!
+//! A reader of this crate meets three things. A [`Disk`] opens files and changes names. A [`FileHandle`] is an open file.
+//! A [`Queue`] moves bytes between files and [`Buffer`]s: it takes operations without ever blocking, carries out `depth` of
+//! them at a time, and gives them back complete, in any order.
+
+pub(crate) mod sim;
+pub(crate) mod system;
+mod threads;
+mod transfer;
+mod uring;
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::budget::Buffer;
+use crate::error::StorageError;
+use system::SystemDisk;
+
+/// Offsets, starts in the buffer and lengths of reads and writes are multiples of this, in bytes: the grain of direct I/O.
+pub const GRAIN_BYTES: usize = graphmill_raw::PAGE_BYTES;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    /// To read; it exists.
+    Read,
+    /// To read and write; it does not exist yet.
+    Create,
+    /// To read and write; it exists.
+    Update,
+}
+
+/// An open file.
+#[expect(clippy::len_without_is_empty, reason = "a file is not a collection")]
+pub trait DiskFile: Any + Debug + Send + Sync {
+    /// The path it was opened by.
+    fn path(&self) -> &Path;
+
+    /// Its length in bytes, now.
+    ///
+    /// # Errors
+    /// The system cannot say.
+    fn len(&self) -> Result<u64, StorageError>;
+}
+
+/// An open file, shared; closed when the last clone is dropped.
+pub type FileHandle = Arc<dyn DiskFile>;
+
+/// The files of a machine. All methods block; all paths in their errors are those given.
+pub trait Disk: Send + Sync + Debug {
+    /// Opens a regular file; with direct I/O where the file system takes it.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: no such file, there is one already ([`Open::Create`]), not a regular file, no permission.
+    fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError>;
+
+    /// A queue that carries out at most `depth` operations at a time.
+    ///
+    /// # Errors
+    /// The system gives no more rings or threads.
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError>;
+
+    /// Makes a directory and those above it, durably; nothing happens where it exists.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn create_dir_all(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Gives a file or directory another name, durably and at one stroke. A file that has the name is replaced, and so is an
+    /// empty directory by a directory. What is renamed must have been synced before.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: no such file, another file system, a directory that is not empty.
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
+
+    /// Removes a file. After a power cut it may be back unless [`Disk::sync_dir`] was called on its directory.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn remove_file(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Removes a directory with all that is in it; durable as [`Disk::remove_file`] is.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// The paths in a directory, sorted.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError>;
+
+    /// Whether there is a directory of that name.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: the system cannot say.
+    fn is_dir(&self, path: &Path) -> Result<bool, StorageError>;
+
+    /// Whether there is anything of that name.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: the system cannot say.
+    fn exists(&self, path: &Path) -> Result<bool, StorageError>;
+
+    /// All bytes of a file that has at most `max` of them.
+    ///
+    /// # Errors
+    /// [`StorageError::TooLarge`], [`StorageError::Path`].
+    fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError>;
+
+    /// Writes a whole file durably and at one stroke: readers, and whoever looks after a power cut, find the old bytes or the new.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError>;
+
+    /// Cuts a file off, or extends it by zeros.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError>;
+
+    /// Makes a file's bytes and length durable. After an error they may be lost whatever is done: write another file.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn sync(&self, file: &FileHandle) -> Result<(), StorageError>;
+
+    /// Bytes that can still be written where `path` lies.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn free_bytes(&self, path: &Path) -> Result<u64, StorageError>;
+}
+
+/// What a [`Queue`] carries out. The buffer is away until the operation is complete.
+#[derive(Debug)]
+pub enum Operation {
+    /// From byte `offset` of the file on, into `range` of the buffer.
+    Read {
+        /// From which file.
+        file: FileHandle,
+        /// Where in the file: a multiple of [`GRAIN_BYTES`].
+        offset: u64,
+        /// Memory to read into.
+        buffer: Buffer,
+        /// Which bytes of it: start and length are multiples of [`GRAIN_BYTES`].
+        range: Range<usize>,
+    },
+    /// `range` of the buffer to byte `offset` of the file and on. The file grows as needed.
+    Write {
+        /// Into which file.
+        file: FileHandle,
+        /// Where in the file: a multiple of [`GRAIN_BYTES`].
+        offset: u64,
+        /// Memory to write from.
+        buffer: Buffer,
+        /// Which bytes of it: start and length are multiples of [`GRAIN_BYTES`].
+        range: Range<usize>,
+    },
+    /// Makes all bytes whose writes were complete durable, as [`Disk::sync`] does.
+    Sync {
+        /// Of which file.
+        file: FileHandle,
+    },
+}
+
+/// An operation that has come to its end.
+#[derive(Debug)]
+pub struct Completion {
+    /// What the operation was submitted with.
+    pub token: u64,
+    /// Its buffer; lost (`None`) in a sync, and when the kernel fails in a way that leaves it in doubt.
+    pub buffer: Option<Buffer>,
+    /// Bytes moved. A read moves fewer than asked only where the file ends; a write moves all; a sync 0.
+    pub result: Result<usize, StorageError>,
+}
+
+/// Operations on their way, in no order: a read may overtake a write that was submitted before it.
+///
+/// One thread uses a queue at a time. Dropping a queue waits for what the system is carrying out and drops the rest.
+pub trait Queue: Send + Debug {
+    /// Takes an operation. Never blocks: beyond the depth, operations wait inside. Every error comes with the completion.
+    fn submit(&mut self, operation: Operation, token: u64);
+
+    /// A complete operation, if there is one.
+    fn poll(&mut self) -> Option<Completion>;
+
+    /// Blocks until [`Queue::poll`] has something to give, or nothing is in flight.
+    fn block(&mut self);
+
+    /// Operations submitted whose completions have not been taken.
+    fn in_flight(&self) -> usize;
+
+    /// Blocks until an operation is complete; `None` when nothing is in flight.
+    fn wait(&mut self) -> Option<Completion> {
+        while self.in_flight() > 0 {
+            if let Some(completion) = self.poll() {
+                return Some(completion);
+            }
+            self.block();
+        }
+        None
+    }
+}
+
+/// How a machine's disk is read and written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoChoice {
+    /// io_uring where it is to be had, else threads.
+    #[default]
+    Auto,
+    /// io_uring.
+    Uring,
+    /// Threads that call pread and pwrite: for kernels and containers without io_uring, and for tools that watch system calls.
+    Threads,
+}
+
+/// The disk of this machine.
+///
+/// # Errors
+/// [`StorageError::NoUring`] when it was asked for; [`StorageError::Thread`].
+pub fn open_disk(choice: IoChoice) -> Result<Arc<dyn Disk>, StorageError> {
+    Ok(Arc::new(match choice {
+        IoChoice::Uring => SystemDisk::uring()?,
+        IoChoice::Threads => SystemDisk::threads()?,
+        IoChoice::Auto => SystemDisk::uring().or_else(|_| SystemDisk::threads())?,
+    }))
+}

@@ -1,0 +1,507 @@
+//! A disk in memory whose completions come in an order drawn from a seed, and which fails when told to.
+//!
+//! An operation of a queue takes effect when it completes, not when it is submitted; so whoever relies on an order that no
+//! completion has shown finds out. The same seed and the same calls give the same order.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graphmill_raw::uring::Action;
+
+use super::transfer::{Next, Transfer, own};
+use super::{Completion, Disk, DiskFile, FileHandle, Open, Operation, Queue};
+use crate::error::StorageError;
+use crate::random::Random;
+
+/// Which operations a fault may hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// All of the following.
+    Any,
+    /// Reads through a queue, and [`Disk::read_small`].
+    Read,
+    /// Writes through a queue, [`Disk::write_small`] and [`Disk::set_len`].
+    Write,
+    /// Syncs of files and directories.
+    Sync,
+    /// Opening, listing and removing files and directories, and changes of names.
+    Name,
+}
+
+/// What a fault does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The operation fails: input/output error.
+    Eio,
+    /// The operation fails: no space left.
+    Enospc,
+    /// A read or write moves only a part, at least one byte, and has to be continued.
+    Short,
+    /// One bit of what is read or written is flipped, and nobody says so.
+    FlipBit,
+}
+
+/// One planned failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What happens.
+    pub kind: FaultKind,
+    /// To which operations.
+    pub on: On,
+    /// To the how-manieth of them from now; 1 is the next.
+    pub nth: u64,
+    /// Whether it also happens to all after it.
+    pub for_good: bool,
+}
+
+/// A disk in memory. Clones share it.
+#[derive(Clone, Debug)]
+pub struct SimDisk {
+    world: Arc<World>,
+}
+
+#[derive(Debug)]
+struct World {
+    names: Mutex<BTreeMap<PathBuf, Entry>>,
+    fate: Mutex<Fate>,
+}
+
+#[derive(Clone, Debug)]
+enum Entry {
+    Dir,
+    File(Arc<Mutex<Vec<u8>>>),
+}
+
+#[derive(Debug)]
+struct Fate {
+    random: Random,
+    faults: Vec<Fault>,
+    operations: u64,
+}
+
+/// An open file: like a descriptor, it outlives its name.
+#[derive(Debug)]
+struct SimFile {
+    path: PathBuf,
+    bytes: Arc<Mutex<Vec<u8>>>,
+}
+
+impl SimDisk {
+    /// An empty disk.
+    pub fn new(seed: u64) -> Self {
+        let fate = Fate {
+            random: Random::new(seed),
+            faults: Vec::new(),
+            operations: 0,
+        };
+        SimDisk {
+            world: Arc::new(World {
+                names: Mutex::default(),
+                fate: Mutex::new(fate),
+            }),
+        }
+    }
+
+    /// Plans a failure, beside those already planned.
+    pub fn inject(&self, fault: Fault) {
+        lock(&self.world.fate).faults.push(fault);
+    }
+
+    /// Forgets all planned failures.
+    pub fn heal(&self) {
+        lock(&self.world.fate).faults.clear();
+    }
+
+    /// Operations so far that a fault [`On::Any`] could have hit.
+    pub fn operations(&self) -> u64 {
+        lock(&self.world.fate).operations
+    }
+}
+
+impl World {
+    /// Counts an operation and says what is to go wrong with it.
+    fn fate(&self, on: On) -> Option<FaultKind> {
+        let mut fate = lock(&self.fate);
+        fate.operations += 1;
+        let mut kind = None;
+        fate.faults.retain_mut(|fault| {
+            let hit = fault.on == On::Any || fault.on == on;
+            if hit && fault.nth > 1 {
+                fault.nth -= 1;
+                return true;
+            }
+            if hit {
+                kind = kind.or(Some(fault.kind));
+            }
+            !hit || fault.for_good
+        });
+        kind
+    }
+
+    /// [`World::fate`] for an operation that can only succeed or fail.
+    fn fail(&self, on: On) -> io::Result<()> {
+        self.fate(on).and_then(error_of).map_or(Ok(()), Err)
+    }
+
+    fn draw(&self, bound: u64) -> u64 {
+        lock(&self.fate).random.below(bound)
+    }
+
+    /// One step of a transfer, with its fault.
+    fn step(&self, transfer: &mut Transfer<SimFile>) -> io::Result<usize> {
+        let action = transfer.action;
+        let on = match action {
+            Action::Read => On::Read,
+            Action::Write => On::Write,
+            Action::Sync => On::Sync,
+        };
+        let fault = self.fate(on);
+        if let Some(error) = fault.and_then(error_of) {
+            return Err(error);
+        }
+        let file = Arc::clone(&transfer.file);
+        let mut held = lock(&file.bytes);
+        let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
+        let mut length = transfer.range().len();
+        if action == Action::Read {
+            length = length.min(held.len().saturating_sub(start));
+        }
+        if fault == Some(FaultKind::Short) && length > 1 {
+            length = 1 + self.draw(length as u64 - 1) as usize;
+        }
+        let bytes = &mut transfer.bytes()[..length];
+        let flipped =
+            (fault == Some(FaultKind::FlipBit) && length > 0).then(|| self.draw(8 * length as u64));
+        let moved = match action {
+            Action::Read if length > 0 => {
+                bytes.copy_from_slice(&held[start..start + length]);
+                bytes
+            }
+            Action::Write => {
+                let end = start + length;
+                if held.len() < end {
+                    held.resize(end, 0);
+                }
+                held[start..end].copy_from_slice(bytes);
+                &mut held[start..end]
+            }
+            _ => &mut [],
+        };
+        if let Some(bit) = flipped {
+            moved[bit as usize / 8] ^= 1 << (bit % 8);
+        }
+        Ok(length)
+    }
+}
+
+fn error_of(kind: FaultKind) -> Option<io::Error> {
+    match kind {
+        FaultKind::Eio => Some(io::Error::from_raw_os_error(libc::EIO)),
+        FaultKind::Enospc => Some(io::Error::from_raw_os_error(libc::ENOSPC)),
+        FaultKind::Short | FaultKind::FlipBit => None,
+    }
+}
+
+impl DiskFile for SimFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        Ok(lock(&self.bytes).len() as u64)
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
+        at("open", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        let bytes = match (names.get(path), how) {
+            (Some(_), Open::Create) => Err(io::ErrorKind::AlreadyExists),
+            (Some(Entry::File(bytes)), _) => Ok(Arc::clone(bytes)),
+            (Some(Entry::Dir), _) => Err(io::ErrorKind::IsADirectory),
+            (None, Open::Create) if is_dir(&names, parent(path)) => {
+                let bytes = Arc::default();
+                names.insert(path.to_path_buf(), Entry::File(Arc::clone(&bytes)));
+                Ok(bytes)
+            }
+            (None, _) => Err(io::ErrorKind::NotFound),
+        };
+        let bytes = at("open", path, bytes.map_err(io::Error::from))?;
+        Ok(Arc::new(SimFile {
+            path: path.to_path_buf(),
+            bytes,
+        }))
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
+        let random = Random::new(lock(&self.world.fate).random.next_u64());
+        Ok(Box::new(SimQueue {
+            world: Arc::clone(&self.world),
+            random,
+            depth: depth.max(1),
+            running: Vec::new(),
+            backlog: VecDeque::new(),
+            ready: VecDeque::new(),
+        }))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        at("make directory", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        for dir in path.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+            if let Entry::File(_) = names.entry(dir.to_path_buf()).or_insert(Entry::Dir) {
+                return at(
+                    "make directory",
+                    path,
+                    Err(io::ErrorKind::NotADirectory.into()),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
+        at("rename", from, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        let full = children(&names, to).next().is_some();
+        let problem = match (names.get(from), names.get(to)) {
+            (None, _) => Some(io::ErrorKind::NotFound),
+            _ if !is_dir(&names, parent(to)) => Some(io::ErrorKind::NotFound),
+            (Some(Entry::File(_)), Some(Entry::Dir)) => Some(io::ErrorKind::IsADirectory),
+            (Some(Entry::Dir), Some(Entry::File(_))) => Some(io::ErrorKind::NotADirectory),
+            (Some(Entry::Dir), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
+            (Some(Entry::Dir), _) if to != from && to.starts_with(from) => {
+                Some(io::ErrorKind::InvalidInput)
+            }
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return at("rename", from, Err(problem.into()));
+        }
+        let moved: Vec<PathBuf> = names
+            .keys()
+            .filter(|path| path.starts_with(from))
+            .cloned()
+            .collect();
+        for path in moved {
+            let rest = path.strip_prefix(from).unwrap_or(Path::new(""));
+            // Joining nothing would put a slash at the end.
+            let new = if rest.as_os_str().is_empty() {
+                to.to_path_buf()
+            } else {
+                to.join(rest)
+            };
+            if let Some(entry) = names.remove(&path) {
+                names.insert(new, entry);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        match names.get(path) {
+            Some(Entry::File(_)) => {
+                names.remove(path);
+                Ok(())
+            }
+            Some(Entry::Dir) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
+            None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        if !is_dir(&names, path) {
+            return at("remove", path, Err(io::ErrorKind::NotFound.into()));
+        }
+        names.retain(|entry, _| !entry.starts_with(path));
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
+        at("sync", path, self.world.fail(On::Sync))?;
+        if is_dir(&lock(&self.world.names), path) {
+            Ok(())
+        } else {
+            at("sync", path, Err(io::ErrorKind::NotFound.into()))
+        }
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
+        at("list", dir, self.world.fail(On::Name))?;
+        let names = lock(&self.world.names);
+        if !is_dir(&names, dir) {
+            return at("list", dir, Err(io::ErrorKind::NotFound.into()));
+        }
+        Ok(children(&names, dir).cloned().collect())
+    }
+
+    fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
+        Ok(is_dir(&lock(&self.world.names), path))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, StorageError> {
+        let names = lock(&self.world.names);
+        Ok(names.contains_key(path) || is_dir(&names, path))
+    }
+
+    fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
+        let fault = self.world.fate(On::Read);
+        at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
+        let mut bytes = match lock(&self.world.names).get(path) {
+            Some(Entry::File(bytes)) => lock(bytes).clone(),
+            Some(Entry::Dir) => return at("read", path, Err(io::ErrorKind::IsADirectory.into())),
+            None => return at("open", path, Err(io::ErrorKind::NotFound.into())),
+        };
+        if bytes.len() as u64 > max {
+            return Err(StorageError::TooLarge {
+                path: path.to_path_buf(),
+                max,
+            });
+        }
+        flip(&self.world, fault, &mut bytes);
+        Ok(bytes)
+    }
+
+    fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        let fault = self.world.fate(On::Write);
+        at("write", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
+        at("sync", path, self.world.fail(On::Sync))?;
+        at("rename to", path, self.world.fail(On::Name))?;
+        let mut bytes = bytes.to_vec();
+        flip(&self.world, fault, &mut bytes);
+        let mut names = lock(&self.world.names);
+        if !is_dir(&names, parent(path)) {
+            return at("write", path, Err(io::ErrorKind::NotFound.into()));
+        }
+        if matches!(names.get(path), Some(Entry::Dir)) {
+            return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
+        }
+        // A new file under the old name: who has the old one open keeps it.
+        names.insert(path.to_path_buf(), Entry::File(Arc::new(Mutex::new(bytes))));
+        Ok(())
+    }
+
+    fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
+        let file: Arc<SimFile> = own(file)?;
+        at("set the length of", &file.path, self.world.fail(On::Write))?;
+        let len = at(
+            "set the length of",
+            &file.path,
+            usize::try_from(len).map_err(io::Error::other),
+        )?;
+        lock(&file.bytes).resize(len, 0);
+        Ok(())
+    }
+
+    fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
+        let file: Arc<SimFile> = own(file)?;
+        at("sync", &file.path, self.world.fail(On::Sync))
+    }
+
+    /// A simulated disk is full when a fault says so, and never by itself.
+    fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
+        at("look at", path, self.world.fail(On::Name))?;
+        Ok(u64::MAX)
+    }
+}
+
+fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
+    if fault == Some(FaultKind::FlipBit) && !bytes.is_empty() {
+        let bit = world.draw(8 * bytes.len() as u64);
+        bytes[bit as usize / 8] ^= 1 << (bit % 8);
+    }
+}
+
+fn is_dir(names: &BTreeMap<PathBuf, Entry>, path: &Path) -> bool {
+    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir))
+}
+
+/// The directory a path is in; the start of relative paths is a directory as the root is.
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// What lies directly in a directory, sorted.
+fn children<'n>(
+    names: &'n BTreeMap<PathBuf, Entry>,
+    dir: &'n Path,
+) -> impl Iterator<Item = &'n PathBuf> {
+    names.keys().filter(move |path| path.parent() == Some(dir))
+}
+
+fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, StorageError> {
+    result.map_err(|source| StorageError::Path {
+        action,
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A queue that carries out one of its operations, drawn by seed, whenever it is asked for one.
+#[derive(Debug)]
+struct SimQueue {
+    world: Arc<World>,
+    random: Random,
+    depth: usize,
+    running: Vec<Transfer<SimFile>>,
+    backlog: VecDeque<Transfer<SimFile>>,
+    ready: VecDeque<Completion>,
+}
+
+impl SimQueue {
+    /// Carries out a step of one running operation.
+    fn step(&mut self) {
+        if self.running.is_empty() {
+            return;
+        }
+        let chosen = self.random.below(self.running.len() as u64) as usize;
+        let mut transfer = self.running.swap_remove(chosen);
+        let step = self.world.step(&mut transfer);
+        match transfer.advance(step) {
+            Next::Again(rest) => self.running.push(rest),
+            Next::Complete(completion) => {
+                self.ready.push_back(completion);
+                self.running.extend(self.backlog.pop_front());
+            }
+        }
+    }
+}
+
+impl Queue for SimQueue {
+    fn submit(&mut self, operation: Operation, token: u64) {
+        match Transfer::begin(operation, token) {
+            Next::Again(transfer) if self.running.len() < self.depth => self.running.push(transfer),
+            Next::Again(transfer) => self.backlog.push_back(transfer),
+            Next::Complete(completion) => self.ready.push_back(completion),
+        }
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        // Often there is nothing yet, as on a real disk.
+        if self.ready.is_empty() && self.random.below(2) == 0 {
+            self.step();
+        }
+        self.ready.pop_front()
+    }
+
+    fn block(&mut self) {
+        while self.ready.is_empty() && !self.running.is_empty() {
+            self.step();
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.ready.len() + self.running.len() + self.backlog.len()
+    }
+}

@@ -1,0 +1,314 @@
+//! The files of this machine, by Linux's system calls.
+//!
+//! Files are opened for direct I/O, so that what streams by leaves no copies in the page cache, and through it where
+//! the file system cannot do better. What must survive a power cut is synced before a name points to it.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
+
+use super::threads::{Pool, ThreadsQueue};
+use super::transfer::own;
+use super::uring::UringQueue;
+use super::{Disk, DiskFile, FileHandle, GRAIN_BYTES, Open, Queue};
+use crate::error::StorageError;
+
+/// The disk of this machine.
+#[derive(Debug)]
+pub struct SystemDisk {
+    transfers: Transfers,
+}
+
+/// Who moves the bytes.
+#[derive(Debug)]
+enum Transfers {
+    Uring,
+    Threads(Arc<Pool>),
+}
+
+impl SystemDisk {
+    /// With io_uring.
+    ///
+    /// # Errors
+    /// [`StorageError::NoUring`]: the kernel has none, or does not allow it.
+    pub fn uring() -> Result<Self, StorageError> {
+        // A small ring shows whether others will do.
+        UringQueue::new(1)?;
+        Ok(SystemDisk {
+            transfers: Transfers::Uring,
+        })
+    }
+
+    /// With threads that call pread and pwrite.
+    ///
+    /// # Errors
+    /// [`StorageError::Thread`]: not even one can be started.
+    pub fn threads() -> Result<Self, StorageError> {
+        Ok(SystemDisk {
+            transfers: Transfers::Threads(Arc::new(Pool::new()?)),
+        })
+    }
+}
+
+/// A file of this machine.
+#[derive(Debug)]
+pub(super) struct SystemFile {
+    path: PathBuf,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl SystemFile {
+    pub(super) fn descriptor(&self) -> &Arc<OwnedFd> {
+        &self.descriptor
+    }
+}
+
+impl DiskFile for SystemFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn len(&self) -> Result<u64, StorageError> {
+        let stat = at("look at", &self.path, rustix::fs::fstat(&*self.descriptor))?;
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+}
+
+impl Disk for SystemDisk {
+    fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
+        let descriptor = at("open", path, open(path, how))?;
+        Ok(Arc::new(SystemFile {
+            path: path.to_path_buf(),
+            descriptor: Arc::new(descriptor),
+        }))
+    }
+
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
+        Ok(match &self.transfers {
+            Transfers::Uring => Box::new(UringQueue::new(depth)?),
+            Transfers::Threads(pool) => Box::new(ThreadsQueue::new(Arc::clone(pool), depth)),
+        })
+    }
+
+    fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.is_dir();
+        let missing: Vec<&Path> = path.ancestors().take_while(missing).collect();
+        for dir in missing.into_iter().rev() {
+            match std::fs::create_dir(dir) {
+                // Somebody else was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
+                made => at("make directory", dir, made)?,
+            }
+            self.sync_dir(parent(dir))?;
+        }
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
+        at("rename", from, rustix::fs::rename(from, to))?;
+        self.sync_dir(parent(to))?;
+        if parent(from) == parent(to) {
+            Ok(())
+        } else {
+            self.sync_dir(parent(from))
+        }
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, std::fs::remove_file(path))
+    }
+
+    fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, std::fs::remove_dir_all(path))
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
+        let open = rustix::fs::open(
+            path,
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        match rustix::fs::fsync(at("open", path, open)?) {
+            // Some file systems sync no directories, and need not.
+            Err(Errno::INVAL) => Ok(()),
+            synced => at("sync", path, synced),
+        }
+    }
+
+    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
+        let entries = at("list", dir, std::fs::read_dir(dir))?;
+        let paths = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect();
+        let mut paths: Vec<PathBuf> = at("list", dir, paths)?;
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
+        found(
+            path,
+            std::fs::metadata(path).map(|metadata| metadata.is_dir()),
+        )
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool, StorageError> {
+        found(path, std::fs::symlink_metadata(path).map(|_| true))
+    }
+
+    fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
+        let mut bytes = Vec::new();
+        let file = at("open", path, OpenOptions::new().read(true).open(path))?;
+        at(
+            "read",
+            path,
+            file.take(max.saturating_add(1)).read_to_end(&mut bytes),
+        )?;
+        if bytes.len() as u64 > max {
+            return Err(StorageError::TooLarge {
+                path: path.to_path_buf(),
+                max,
+            });
+        }
+        Ok(bytes)
+    }
+
+    fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mut name = std::ffi::OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(
+            ".{}-{}.aside",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        ));
+        let aside = path.with_file_name(name);
+        let write = || {
+            let mut file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .open(&aside)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        let written = at("write", path, write())
+            .and_then(|()| at("rename to", path, rustix::fs::rename(&aside, path)));
+        if written.is_err() {
+            // The first error is the one to tell.
+            let _ = std::fs::remove_file(&aside);
+            return written;
+        }
+        self.sync_dir(parent(path))
+    }
+
+    fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
+        let file: Arc<SystemFile> = own(file)?;
+        at(
+            "set the length of",
+            &file.path,
+            rustix::fs::ftruncate(&*file.descriptor, len),
+        )
+    }
+
+    fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
+        let file: Arc<SystemFile> = own(file)?;
+        at("sync", &file.path, rustix::fs::fdatasync(&*file.descriptor))
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
+        let stat = at("look at", path, rustix::fs::statvfs(path))?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+}
+
+fn open(path: &Path, how: Open) -> io::Result<OwnedFd> {
+    let flags = OFlags::CLOEXEC
+        | match how {
+            Open::Read => OFlags::RDONLY,
+            Open::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            Open::Update => OFlags::RDWR,
+        };
+    if how != Open::Create {
+        // Before opening: a pipe would block there.
+        match FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode) {
+            FileType::RegularFile => {}
+            FileType::Directory => return Err(io::ErrorKind::IsADirectory.into()),
+            _ => {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "not a regular file",
+                ));
+            }
+        }
+    }
+    let mode = Mode::from_raw_mode(0o666);
+    match rustix::fs::open(path, flags | OFlags::DIRECT, mode) {
+        Ok(descriptor) => {
+            if !takes_direct(&descriptor) {
+                rustix::fs::fcntl_setfl(
+                    &descriptor,
+                    rustix::fs::fcntl_getfl(&descriptor)? - OFlags::DIRECT,
+                )?;
+            }
+            Ok(descriptor)
+        }
+        Err(Errno::INVAL) => {
+            // No direct I/O here. Some kernels notice that only after they have made the file.
+            Ok(rustix::fs::open(path, flags - OFlags::EXCL, mode)?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether direct I/O at our grain suits the file; kernels before 6.1 do not say, then it is taken to.
+fn takes_direct(descriptor: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::statx(descriptor, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)
+    else {
+        return true;
+    };
+    let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::DIOALIGN);
+    let suits = |align: u32| align > 0 && GRAIN_BYTES.is_multiple_of(align as usize);
+    !known || suits(stat.stx_dio_offset_align) && suits(stat.stx_dio_mem_align)
+}
+
+fn at<T, E: Into<io::Error>>(
+    action: &'static str,
+    path: &Path,
+    result: Result<T, E>,
+) -> Result<T, StorageError> {
+    result.map_err(|error| StorageError::Path {
+        action,
+        path: path.to_path_buf(),
+        source: error.into(),
+    })
+}
+
+fn found(path: &Path, result: io::Result<bool>) -> Result<bool, StorageError> {
+    match result {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(false)
+        }
+        result => at("look at", path, result),
+    }
+}
+
+/// The directory a path is in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        // The root is in itself.
+        None => path,
+        Some(_) => Path::new("."),
+    }
+}

@@ -1,0 +1,228 @@
+//! The queue over a pool of threads that call pread and pwrite: for where io_uring is not to be had.
+//!
+//! All queues of a disk share the pool. It starts a thread when a transfer finds none idle, up to a limit, and ends
+//! them when the disk and all its queues are gone. A transfer owns its buffer, so nothing is lent to a thread.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use graphmill_raw::uring::Action;
+
+use super::system::SystemFile;
+use super::transfer::{Next, Transfer};
+use super::{Completion, Operation, Queue};
+use crate::error::StorageError;
+
+/// The most threads of a pool: they wait for the disk, so this is not about processors.
+const THREADS_MAX: usize = 32;
+const STACK_BYTES: usize = 64 << 10;
+
+/// The threads, ended by dropping.
+#[derive(Debug)]
+pub(super) struct Pool {
+    desk: Arc<Desk>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// Where transfers wait for a thread.
+#[derive(Debug, Default)]
+struct Desk {
+    tasks: Mutex<Tasks>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    waiting: VecDeque<(Transfer<SystemFile>, Arc<Tray>)>,
+    idle: usize,
+    closed: bool,
+}
+
+/// Where the threads put what is complete, one a queue.
+#[derive(Debug, Default)]
+struct Tray {
+    complete: Mutex<Vec<Completion>>,
+    filled: Condvar,
+}
+
+impl Pool {
+    /// A pool with one thread; more come with the work.
+    pub(super) fn new() -> Result<Self, StorageError> {
+        let pool = Pool {
+            desk: Arc::default(),
+            threads: Mutex::default(),
+        };
+        let first = pool.start()?;
+        lock(&pool.threads).push(first);
+        Ok(pool)
+    }
+
+    fn start(&self) -> Result<JoinHandle<()>, StorageError> {
+        let desk = Arc::clone(&self.desk);
+        std::thread::Builder::new()
+            .name("disk".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || desk.serve())
+            .map_err(|source| StorageError::Thread { source })
+    }
+
+    fn give(&self, transfer: Transfer<SystemFile>, tray: &Arc<Tray>) {
+        let mut tasks = lock(&self.desk.tasks);
+        tasks.waiting.push_back((transfer, Arc::clone(tray)));
+        let busy = tasks.waiting.len() > tasks.idle;
+        drop(tasks);
+        self.desk.wake.notify_one();
+        if busy {
+            let mut threads = lock(&self.threads);
+            // When the system refuses, the threads there are have to do.
+            if threads.len() < THREADS_MAX
+                && let Ok(thread) = self.start()
+            {
+                threads.push(thread);
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        lock(&self.desk.tasks).closed = true;
+        self.desk.wake.notify_all();
+        for thread in lock(&self.threads).drain(..) {
+            // It ends by returning; a panic of its own was printed and has nothing more to say.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Desk {
+    fn serve(&self) {
+        let mut tasks = lock(&self.tasks);
+        loop {
+            if let Some((transfer, tray)) = tasks.waiting.pop_front() {
+                drop(tasks);
+                let completion = carry_out(transfer);
+                lock(&tray.complete).push(completion);
+                tray.filled.notify_one();
+                tasks = lock(&self.tasks);
+            } else if tasks.closed {
+                return;
+            } else {
+                tasks.idle += 1;
+                tasks = self
+                    .wake
+                    .wait(tasks)
+                    .unwrap_or_else(PoisonError::into_inner);
+                tasks.idle -= 1;
+            }
+        }
+    }
+}
+
+fn carry_out(mut transfer: Transfer<SystemFile>) -> Completion {
+    loop {
+        let file = Arc::clone(transfer.file.descriptor());
+        let offset = transfer.offset();
+        let step = match transfer.action {
+            Action::Read => rustix::io::pread(&*file, transfer.bytes(), offset),
+            Action::Write => rustix::io::pwrite(&*file, transfer.bytes(), offset),
+            Action::Sync => rustix::fs::fdatasync(&*file).map(|()| 0),
+        };
+        match transfer.advance(step.map_err(Into::into)) {
+            Next::Again(rest) => transfer = rest,
+            Next::Complete(completion) => return completion,
+        }
+    }
+}
+
+/// A queue that hands its transfers to the pool.
+#[derive(Debug)]
+pub(super) struct ThreadsQueue {
+    pool: Arc<Pool>,
+    tray: Arc<Tray>,
+    depth: usize,
+    /// Transfers in the pool or on the tray.
+    running: usize,
+    backlog: VecDeque<Transfer<SystemFile>>,
+    ready: VecDeque<Completion>,
+}
+
+impl ThreadsQueue {
+    pub(super) fn new(pool: Arc<Pool>, depth: usize) -> Self {
+        ThreadsQueue {
+            pool,
+            tray: Arc::default(),
+            depth: depth.max(1),
+            running: 0,
+            backlog: VecDeque::new(),
+            ready: VecDeque::new(),
+        }
+    }
+
+    fn fill(&mut self) {
+        while self.running < self.depth
+            && let Some(transfer) = self.backlog.pop_front()
+        {
+            self.running += 1;
+            self.pool.give(transfer, &self.tray);
+        }
+    }
+
+    /// Empties the tray; with `wait`, not before something is on it.
+    fn reap(&mut self, wait: bool) {
+        let mut complete = lock(&self.tray.complete);
+        while wait && complete.is_empty() && self.running > 0 {
+            complete = self
+                .tray
+                .filled
+                .wait(complete)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        self.running -= complete.len();
+        self.ready.extend(complete.drain(..));
+        drop(complete);
+        self.fill();
+    }
+}
+
+impl Queue for ThreadsQueue {
+    fn submit(&mut self, operation: Operation, token: u64) {
+        match Transfer::begin(operation, token) {
+            Next::Again(transfer) => {
+                self.backlog.push_back(transfer);
+                self.fill();
+            }
+            Next::Complete(completion) => self.ready.push_back(completion),
+        }
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        if self.ready.is_empty() {
+            self.reap(false);
+        }
+        self.ready.pop_front()
+    }
+
+    fn block(&mut self) {
+        self.reap(self.ready.is_empty());
+    }
+
+    fn in_flight(&self) -> usize {
+        self.ready.len() + self.running + self.backlog.len()
+    }
+}
+
+impl Drop for ThreadsQueue {
+    fn drop(&mut self) {
+        self.backlog.clear();
+        while self.running > 0 {
+            self.reap(true);
+        }
+    }
+}
+
+/// What the locks guard is whole at every moment, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

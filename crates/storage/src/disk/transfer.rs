@@ -1,0 +1,198 @@
+//! One operation on its way: what is left of it after each step, and when it is complete.
+//!
+//! The queues of all disks share this, so that they check, continue and report alike. Invariant: `done` is a multiple
+//! of the grain, and `range.start + done..range.end` lies in the buffer.
+
+use std::any::Any;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_raw::uring::Action;
+
+use super::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
+use crate::budget::Buffer;
+use crate::error::StorageError;
+
+/// An operation on a file of type `F`.
+#[derive(Debug)]
+pub(super) struct Transfer<F> {
+    pub(super) action: Action,
+    pub(super) file: Arc<F>,
+    pub(super) buffer: Option<Buffer>,
+    offset: u64,
+    range: Range<usize>,
+    done: usize,
+    token: u64,
+}
+
+/// What comes after a step.
+#[derive(Debug)]
+pub(super) enum Next<F> {
+    /// Another step, for the rest.
+    Again(Transfer<F>),
+    /// The end.
+    Complete(Completion),
+}
+
+impl<F: DiskFile> Transfer<F> {
+    /// Checks an operation; one that cannot be carried out, or has nothing to do, is complete at once.
+    pub(super) fn begin(operation: Operation, token: u64) -> Next<F> {
+        let (action, handle, offset, buffer, range) = match operation {
+            Operation::Read {
+                file,
+                offset,
+                buffer,
+                range,
+            } => (Action::Read, file, offset, Some(buffer), range),
+            Operation::Write {
+                file,
+                offset,
+                buffer,
+                range,
+            } => (Action::Write, file, offset, Some(buffer), range),
+            Operation::Sync { file } => (Action::Sync, file, 0, None, 0..0),
+        };
+        let checked = own(&handle).and_then(|file| {
+            check(&*handle, action, offset, buffer.as_ref(), &range).map(|()| file)
+        });
+        match checked {
+            Ok(_) if action != Action::Sync && range.is_empty() => Next::Complete(Completion {
+                token,
+                buffer,
+                result: Ok(0),
+            }),
+            Ok(file) => Next::Again(Transfer {
+                action,
+                file,
+                buffer,
+                offset,
+                range,
+                done: 0,
+                token,
+            }),
+            Err(error) => Next::Complete(Completion {
+                token,
+                buffer,
+                result: Err(error),
+            }),
+        }
+    }
+
+    /// Where in the file the rest begins.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset + self.done as u64
+    }
+
+    /// Which bytes of the buffer the rest is.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.start + self.done..self.range.end
+    }
+
+    /// The bytes of the rest.
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        let range = self.range();
+        self.buffer
+            .as_mut()
+            .and_then(|buffer| buffer.get_mut(range))
+            .unwrap_or_default()
+    }
+
+    /// Takes note of how a step over the rest ended.
+    pub(super) fn advance(mut self, step: io::Result<usize>) -> Next<F> {
+        let moved = match step {
+            Ok(moved) => moved,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Next::Again(self),
+            Err(error) => return Next::Complete(self.fail(error)),
+        };
+        let reached = self.done + moved;
+        // Direct I/O goes on at a multiple of the grain; what is between is moved again.
+        let whole = reached / GRAIN_BYTES * GRAIN_BYTES;
+        let complete = match self.action {
+            Action::Sync => true,
+            Action::Write => reached == self.range.len(),
+            Action::Read if reached == self.range.len() || moved == 0 => true,
+            Action::Read if reached == whole => false,
+            Action::Read => match self.file.len() {
+                Ok(len) => self.offset + reached as u64 >= len,
+                Err(error) => return Next::Complete(self.complete(Err(error))),
+            },
+        };
+        if complete {
+            return Next::Complete(self.complete(Ok(reached)));
+        }
+        if whole == self.done {
+            return Next::Complete(self.fail(io::Error::other(format!(
+                "the system moved only {moved} bytes"
+            ))));
+        }
+        self.done = whole;
+        Next::Again(self)
+    }
+
+    /// Ends the operation with an error of the system.
+    pub(super) fn fail(self, source: io::Error) -> Completion {
+        let error = StorageError::Transfer {
+            action: name(self.action),
+            path: self.file.path().to_path_buf(),
+            offset: self.offset(),
+            bytes: self.range().len() as u64,
+            source,
+        };
+        self.complete(Err(error))
+    }
+
+    fn complete(self, result: Result<usize, StorageError>) -> Completion {
+        Completion {
+            token: self.token,
+            buffer: self.buffer,
+            result,
+        }
+    }
+}
+
+/// The file as the disk that opened it knows it.
+pub(super) fn own<F: DiskFile>(handle: &FileHandle) -> Result<Arc<F>, StorageError> {
+    let any: Arc<dyn Any + Send + Sync> = handle.clone();
+    any.downcast().map_err(|_| StorageError::ForeignFile {
+        path: handle.path().to_path_buf(),
+    })
+}
+
+fn check(
+    file: &dyn DiskFile,
+    action: Action,
+    offset: u64,
+    buffer: Option<&Buffer>,
+    range: &Range<usize>,
+) -> Result<(), StorageError> {
+    let held = buffer.map_or(0, |buffer| buffer.len());
+    let grain = GRAIN_BYTES as u64;
+    let sound = range.start <= range.end
+        && range.end <= held
+        && [offset, range.start as u64, range.len() as u64]
+            .iter()
+            .all(|n| n.is_multiple_of(grain))
+        && offset
+            .checked_add(range.len() as u64)
+            .is_some_and(|end| end <= i64::MAX as u64);
+    if sound {
+        return Ok(());
+    }
+    Err(StorageError::Misaligned {
+        action: name(action),
+        path: file.path().to_path_buf(),
+        offset,
+        start: range.start,
+        end: range.end,
+        held,
+    })
+}
+
+fn name(action: Action) -> &'static str {
+    match action {
+        Action::Read => "read",
+        Action::Write => "write",
+        Action::Sync => "sync",
+    }
+}

@@ -1,0 +1,140 @@
+//! The queue over io_uring: one ring a queue.
+//!
+//! 1. `submit` puts an operation in `backlog`; `fill` moves as many into the ring as the depth allows, and into the kernel.
+//! 2. `reap` takes completions out of the ring: a short one goes back to the front of the backlog, others to `ready`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use graphmill_raw::uring::{Request, Ring};
+
+use super::system::SystemFile;
+use super::transfer::{Next, Transfer};
+use super::{Completion, Operation, Queue};
+use crate::budget::{Buffer, Lease};
+use crate::error::StorageError;
+
+/// A queue with a ring of its own.
+#[derive(Debug)]
+pub(super) struct UringQueue {
+    ring: Ring<Tag>,
+    depth: usize,
+    backlog: VecDeque<Transfer<SystemFile>>,
+    ready: VecDeque<Completion>,
+    /// The error number after which the ring is of no use.
+    broken: Option<i32>,
+}
+
+/// What of a transfer is not in the ring itself: all but the memory.
+#[derive(Debug)]
+struct Tag {
+    transfer: Transfer<SystemFile>,
+    lease: Option<Lease>,
+}
+
+impl UringQueue {
+    pub(super) fn new(depth: usize) -> Result<Self, StorageError> {
+        let depth = depth.max(1);
+        let ring = Ring::new(depth).map_err(|source| StorageError::NoUring { source })?;
+        Ok(UringQueue {
+            ring,
+            depth,
+            backlog: VecDeque::new(),
+            ready: VecDeque::new(),
+            broken: None,
+        })
+    }
+
+    fn fill(&mut self) {
+        while self.broken.is_none() && self.ring.in_flight() < self.depth {
+            let Some(mut transfer) = self.backlog.pop_front() else {
+                break;
+            };
+            let (memory, lease) = transfer.buffer.take().map(Buffer::into_parts).unzip();
+            let request = Request {
+                action: transfer.action,
+                file: Arc::clone(transfer.file.descriptor()),
+                offset: transfer.offset(),
+                buffer: memory,
+                range: transfer.range(),
+                tag: Tag { transfer, lease },
+            };
+            if let Err(request) = self.ring.push(request) {
+                self.backlog.push_front(whole(request));
+                break;
+            }
+        }
+        let submitted = self.ring.submit();
+        self.survive(submitted);
+    }
+
+    fn reap(&mut self) {
+        while let Some((request, result)) = self.ring.completed() {
+            match whole(request).advance(result) {
+                Next::Again(transfer) => self.backlog.push_front(transfer),
+                Next::Complete(completion) => self.ready.push_back(completion),
+            }
+        }
+        self.fill();
+    }
+
+    /// After an error of the ring itself nothing can be carried out any more: every operation ends with that error.
+    fn survive(&mut self, outcome: io::Result<()>) {
+        if let Err(error) = outcome {
+            self.broken = Some(error.raw_os_error().unwrap_or(libc::EIO));
+        }
+        if let Some(number) = self.broken {
+            let lost = self.ring.abandon().map(whole);
+            for transfer in lost.chain(self.backlog.drain(..)) {
+                self.ready
+                    .push_back(transfer.fail(io::Error::from_raw_os_error(number)));
+            }
+        }
+    }
+}
+
+/// The transfer with its memory again.
+fn whole(request: Request<Tag>) -> Transfer<SystemFile> {
+    let Tag {
+        mut transfer,
+        lease,
+    } = request.tag;
+    transfer.buffer = request
+        .buffer
+        .zip(lease)
+        .map(|(memory, lease)| Buffer::from_parts(memory, lease));
+    transfer
+}
+
+impl Queue for UringQueue {
+    fn submit(&mut self, operation: Operation, token: u64) {
+        match Transfer::begin(operation, token) {
+            Next::Again(transfer) => {
+                self.backlog.push_back(transfer);
+                self.fill();
+            }
+            Next::Complete(completion) => self.ready.push_back(completion),
+        }
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        if self.ready.is_empty() {
+            self.reap();
+        }
+        self.ready.pop_front()
+    }
+
+    fn block(&mut self) {
+        self.reap();
+        while self.ready.is_empty() && self.in_flight() > 0 {
+            let waited = self.ring.wait();
+            self.survive(waited);
+            self.reap();
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.ready.len() + self.ring.in_flight() + self.backlog.len()
+    }
+}

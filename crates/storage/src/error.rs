@@ -1,0 +1,132 @@
+//! What can go wrong between this crate and the machine.
+
+use std::io;
+use std::path::PathBuf;
+
+use graphmill_raw::OutOfMemory;
+
+use crate::budget::BudgetError;
+
+/// What a job's own failure is carried in.
+pub type JobError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the machine did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// The system refused an operation on a path.
+    #[error("cannot {action} {}: {source}{}", path.display(), advice(source))]
+    Path {
+        /// What was tried: "open", "rename", ...
+        action: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A read, write or sync of an open file failed.
+    #[error("cannot {action} {} at byte {offset} ({bytes} bytes): {source}{}", path.display(), advice(source))]
+    Transfer {
+        /// "read", "write" or "sync".
+        action: &'static str,
+        /// Of which file.
+        path: PathBuf,
+        /// Where in the file the part that failed begins, in bytes.
+        offset: u64,
+        /// Length of the part that failed.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// An operation does not keep to the grain of direct I/O, or leaves its buffer: a mistake in the program.
+    #[error(
+        "cannot {action} {} at byte {offset}, bytes {start}..{end} of a buffer of {held}: offset, start and length must be \
+         multiples of 4096 and lie in the buffer; this is a bug, please report it", path.display()
+    )]
+    Misaligned {
+        /// "read" or "write".
+        action: &'static str,
+        /// Of which file.
+        path: PathBuf,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// Where in the buffer.
+        start: usize,
+        /// End in the buffer.
+        end: usize,
+        /// Bytes of the buffer.
+        held: usize,
+    },
+    /// A file handle was given to a disk that has not opened it: a mistake in the program.
+    #[error("{} was opened by another disk; this is a bug, please report it", path.display())]
+    ForeignFile {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A file that is read whole has more bytes than it may.
+    #[error("{} has more than {max} bytes and is not what it should be: check the path", path.display())]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+        /// The most bytes it may have.
+        max: u64,
+    },
+    /// io_uring was asked for and is not to be had.
+    #[error(
+        "io_uring cannot be used here ({source}): use --io threads, or allow it (containers and sysctl kernel.io_uring_disabled forbid it)"
+    )]
+    NoUring {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system starts no more threads.
+    #[error(
+        "cannot start a thread ({source}): use fewer threads (--threads), or raise the limit (ulimit -u)"
+    )]
+    Thread {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The memory budget.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The system gave no memory although the budget allowed it.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// A job's own error, as it was.
+    #[error(transparent)]
+    Job(JobError),
+    /// A job panicked: a mistake in the program.
+    #[error("worker {worker} panicked: {message}; this is a bug, please report it")]
+    Panic {
+        /// Index of the worker.
+        worker: usize,
+        /// What the panic said.
+        message: String,
+    },
+    /// All workers of a simulation wait, and nothing is in flight that could wake one: a mistake in the program.
+    #[error("all workers wait for each other (seed {seed}); this is a bug, please report it")]
+    Stuck {
+        /// The simulation's seed.
+        seed: u64,
+    },
+}
+
+/// What a user can do about an error of the system, where there is more to say than the error itself.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": free some space, or put temporary files elsewhere (--tmp)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => ": choose another folder",
+        io::ErrorKind::PermissionDenied => ": check who may use it",
+        io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or use another file system",
+        _ if error.raw_os_error() == Some(libc::EIO) => {
+            ": the device failed, see the system's log (dmesg)"
+        }
+        _ if error.raw_os_error() == Some(libc::EMFILE) => {
+            ": raise the limit of open files (ulimit -n)"
+        }
+        _ => "",
+    }
+}

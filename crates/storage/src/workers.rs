@@ -1,0 +1,256 @@
+//! Threads as a port: a job's steps run on N threads, or on one thread in an order drawn from a seed.
+//!
+//! A job is one object that all workers share. Each worker calls [`Job::step`] again and again until it says
+//! [`Step::Finished`]; a step runs to its end and never waits for another worker. The first error or panic ends the job.
+//!
+//! Between jobs a worker's queue is empty: what a job leaves in flight is waited for and dropped.
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use graphmill_raw::Team;
+
+use crate::disk::{Disk, Queue};
+use crate::error::{JobError, StorageError};
+use crate::random::Random;
+
+/// Operations that a worker's queue carries out at a time.
+const QUEUE_DEPTH: usize = 32;
+/// The longest that a worker waits for news of others.
+const NEWS_WAIT_MAX: Duration = Duration::from_millis(1);
+/// So many looks for news of others, a few microseconds, before a worker sleeps.
+const NEWS_SPINS: usize = 100;
+/// So many steps of a simulation in a row that only wait, the disk's work done, mean that nothing will ever happen.
+const STUCK_STEPS: u64 = 100_000;
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something was done; there may be more.
+    Worked,
+    /// There is nothing to do before an operation in the worker's queue completes or another worker does something.
+    Waiting,
+    /// This worker has nothing more to do in this job.
+    Finished,
+}
+
+/// Work for all workers at once. Who does which part, they settle through the job's own atomics and locks.
+pub trait Job: Sync {
+    /// Does a part of the work.
+    ///
+    /// # Errors
+    /// The job's own; the first one ends the job.
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError>;
+}
+
+/// One of the workers, as a step sees it.
+#[derive(Debug)]
+pub struct Worker {
+    /// Its number, below [`Workers::count`].
+    pub index: usize,
+    /// Its own way to the disk.
+    pub queue: Box<dyn Queue>,
+}
+
+/// A fixed number of workers.
+#[derive(Debug)]
+pub struct Workers {
+    workers: Vec<Mutex<Worker>>,
+    order: Order,
+}
+
+#[derive(Debug)]
+enum Order {
+    Threads(Team),
+    Simulated { seed: u64, random: Mutex<Random> },
+}
+
+impl Workers {
+    /// `count` workers (at least 1), the calling thread of [`Workers::run`] among them; the other threads live as long as this.
+    ///
+    /// # Errors
+    /// The system gives no more threads or queues.
+    pub fn threads(count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
+        let team =
+            Team::new(count.max(1), "worker").map_err(|source| StorageError::Thread { source })?;
+        Ok(Workers {
+            workers: workers(count, &*disk)?,
+            order: Order::Threads(team),
+        })
+    }
+
+    /// `count` workers (at least 1) that take turns on the calling thread: `seed` decides who is next.
+    ///
+    /// # Errors
+    /// The disk gives no more queues.
+    pub fn simulated(seed: u64, count: usize, disk: Arc<dyn Disk>) -> Result<Self, StorageError> {
+        let order = Order::Simulated {
+            seed,
+            random: Mutex::new(Random::new(seed)),
+        };
+        Ok(Workers {
+            workers: workers(count, &*disk)?,
+            order,
+        })
+    }
+
+    /// Number of workers.
+    pub fn count(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Runs a job until every worker has finished. Calls from several threads take turns; a call from inside a job never ends.
+    ///
+    /// # Errors
+    /// [`StorageError::Job`] with the first error of a step, [`StorageError::Panic`] for a step that panicked;
+    /// [`StorageError::Stuck`] in a simulation only. The other workers end their steps first.
+    pub fn run(&self, job: &dyn Job) -> Result<(), StorageError> {
+        let run = Run::default();
+        match &self.order {
+            Order::Threads(team) => team.run(&|index| {
+                if let Some(worker) = self.workers.get(index) {
+                    run.work(job, &mut lock(worker));
+                }
+            }),
+            Order::Simulated { seed, random } => {
+                run.simulate(job, &self.workers, *seed, &mut lock(random))
+            }
+        }
+        let failure = lock(&run.failure).take();
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+fn workers(count: usize, disk: &dyn Disk) -> Result<Vec<Mutex<Worker>>, StorageError> {
+    let worker = |index| {
+        Ok(Mutex::new(Worker {
+            index,
+            queue: disk.queue(QUEUE_DEPTH)?,
+        }))
+    };
+    (0..count.max(1)).map(worker).collect()
+}
+
+/// What the workers know of each other during one job.
+#[derive(Debug, Default)]
+struct Run {
+    failed: AtomicBool,
+    failure: Mutex<Option<StorageError>>,
+    /// Steps that did something: the news that waiting workers wait for.
+    news: AtomicU64,
+    /// Workers that sleep until there is news.
+    asleep: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
+}
+
+impl Run {
+    /// One worker's part of a job, on its own thread.
+    fn work(&self, job: &dyn Job, worker: &mut Worker) {
+        while !self.failed.load(Ordering::Relaxed) {
+            let news = self.news.load(Ordering::SeqCst);
+            match self.step(job, worker) {
+                Step::Worked => self.tell(),
+                Step::Waiting if worker.queue.in_flight() > 0 => worker.queue.block(),
+                Step::Waiting => self.wait_for_news(news),
+                Step::Finished => {
+                    self.tell();
+                    break;
+                }
+            }
+        }
+        empty(worker);
+    }
+
+    /// All workers' parts, one step at a time.
+    fn simulate(&self, job: &dyn Job, workers: &[Mutex<Worker>], seed: u64, random: &mut Random) {
+        let mut busy: Vec<_> = workers.iter().map(|worker| lock(worker)).collect();
+        let mut idle_steps = 0_u64;
+        while !busy.is_empty() && !self.failed.load(Ordering::Relaxed) {
+            let chosen = random.below(busy.len() as u64) as usize;
+            match self.step(job, &mut busy[chosen]) {
+                Step::Worked => idle_steps = 0,
+                Step::Finished => {
+                    idle_steps = 0;
+                    empty(&mut busy.swap_remove(chosen));
+                }
+                Step::Waiting => {
+                    idle_steps += 1;
+                    if idle_steps > STUCK_STEPS {
+                        self.fail(StorageError::Stuck { seed });
+                    } else if idle_steps.is_multiple_of(64) {
+                        // When for long nobody did anything, it is time for the disk.
+                        busy.iter_mut().for_each(|worker| worker.queue.block());
+                    }
+                }
+            }
+        }
+        busy.iter_mut().for_each(|worker| empty(worker));
+    }
+
+    /// One step; one that fails is the worker's last.
+    fn step(&self, job: &dyn Job, worker: &mut Worker) -> Step {
+        let failure = match catch_unwind(AssertUnwindSafe(|| job.step(worker))) {
+            Ok(Ok(step)) => return step,
+            Ok(Err(error)) => StorageError::Job(error),
+            Err(panic) => StorageError::Panic {
+                worker: worker.index,
+                message: message_of(&*panic),
+            },
+        };
+        self.fail(failure);
+        Step::Finished
+    }
+
+    fn fail(&self, failure: StorageError) {
+        lock(&self.failure).get_or_insert(failure);
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Wakes those who wait for others.
+    fn tell(&self) {
+        // Both sides count first and look second, in one order for all (SeqCst): either the sleeper sees the news, or
+        // the teller sees the sleeper.
+        self.news.fetch_add(1, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            drop(lock(&self.bed));
+            self.bell.notify_all();
+        }
+    }
+
+    fn wait_for_news(&self, seen: u64) {
+        let none = || self.news.load(Ordering::SeqCst) == seen;
+        for _ in 0..NEWS_SPINS {
+            if !none() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let bed = lock(&self.bed);
+        if none() {
+            // Waking too early does no harm: the step is tried again.
+            drop(self.bell.wait_timeout(bed, NEWS_WAIT_MAX));
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Leaves nothing of this job to the next.
+fn empty(worker: &mut Worker) {
+    while worker.queue.wait().is_some() {}
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("no message").to_owned()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
