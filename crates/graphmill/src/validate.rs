@@ -1,0 +1,710 @@
+//! Is a result the same as a reference? By the three rules of LDBC Graphalytics, vertex by vertex, in whatever order the files are.
+//!
+//! Steps: both files are read side by side as long as their ids ascend, in constant memory. A file that turns out not to ascend is
+//! read again, into leased memory, and sorted; the other still streams. Each pair of rows is compared; a vertex that only one of
+//! the two names is a difference of its own kind.
+
+mod parquet;
+mod rows;
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use graphmill_storage::{Budget, BudgetError, Lease, StorageError};
+
+use crate::Machine;
+use crate::byte_file::ByteFile;
+use rows::{Id, Lines, Row, Rows, Value};
+
+/// Differences that a [`Verdict`] describes one by one.
+const DESCRIBED_MAX: usize = 10;
+/// Bytes of text, plain or unpacked, beside the chunk of the file.
+const TEXT_BUFFER_BYTES: usize = 1 << 15;
+
+/// What counts as the same.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Rule {
+    /// The same values: bfs.
+    Exact,
+    /// Numbers with |found - expected| <= share * |expected|, and unreached where the reference has it: pagerank and sssp, where
+    /// LDBC takes 1e-4.
+    Epsilon(f64),
+    /// The same groups of vertices, whatever the groups are called: wcc.
+    Equivalence,
+}
+
+/// Why two files could not be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ValidateError {
+    /// The disk failed, or a file is not there.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// Sorting, or the names of groups, do not fit the memory.
+    #[error("{0}; files whose ids ascend are compared without sorting")]
+    Budget(#[from] BudgetError),
+    /// A compressed or Parquet file is broken.
+    #[error("{} cannot be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What its decoder says.
+        source: std::io::Error,
+    },
+    /// A line is not a row.
+    #[error("{} line {line} is {found:?}, expected {expected}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Counted from 1, in the unpacked file.
+        line: u64,
+        /// The line, or its start.
+        found: String,
+        /// What it should look like.
+        expected: &'static str,
+    },
+    /// A vertex has two rows.
+    #[error("{} has vertex {vertex} twice", path.display())]
+    Twice {
+        /// The file.
+        path: PathBuf,
+        /// The id.
+        vertex: String,
+    },
+    /// The share that a rule allows is no number of 0 or more.
+    #[error("the difference that rule epsilon allows is {share}, expected 0 or more")]
+    Share {
+        /// The share asked for.
+        share: f64,
+    },
+}
+
+/// How a result compares with its reference.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Verdict {
+    /// Vertices of the reference.
+    pub vertices: u64,
+    /// Vertices that are not the same in both, `missing` and `unexpected` included.
+    pub differences: u64,
+    /// Vertices that only the reference has.
+    pub missing: u64,
+    /// Vertices that only the result has.
+    pub unexpected: u64,
+    /// The first differences in order of vertex ids, ten at most, a line each.
+    pub described: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether there is no difference.
+    pub fn is_same(&self) -> bool {
+        self.differences == 0
+    }
+
+    fn differs(&mut self, describe: impl FnOnce() -> String) {
+        self.differences += 1;
+        if self.described.len() < DESCRIBED_MAX {
+            self.described.push(describe());
+        }
+    }
+}
+
+/// Compares `result` with `reference`.
+///
+/// Either file is what `run` writes (Parquet, or CSV with a header `vertex,...`) or LDBC's text, an id and a value on each line;
+/// text may be packed with gzip. Null, `inf`, `infinity` and 9223372036854775807 mean unreached.
+///
+/// # Errors
+/// A [`ValidateError`] when the files cannot be compared. Differences are no errors: they are in the [`Verdict`].
+pub fn validate(
+    machine: &Machine,
+    result: &Path,
+    reference: &Path,
+    rule: Rule,
+) -> Result<Verdict, ValidateError> {
+    if let Rule::Epsilon(share) = rule
+        && !(share >= 0.0 && share.is_finite())
+    {
+        return Err(ValidateError::Share { share });
+    }
+    compare(machine.budget(), [result, reference], rule, |path| {
+        open(machine, path)
+    })
+}
+
+/// The rows of a file, whatever it is: what it is, its first bytes say.
+fn open(machine: &Machine, path: &Path) -> Result<Rows, ValidateError> {
+    let file = ByteFile::open(machine.disk(), machine.budget(), path)?;
+    let unreadable = |source| ValidateError::Read {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut magic = Vec::new();
+    file.reader()
+        .take(4)
+        .read_to_end(&mut magic)
+        .map_err(unreadable)?;
+    let lines = BufReader::with_capacity(TEXT_BUFFER_BYTES, file.reader());
+    match magic.as_slice() {
+        b"PAR1" => parquet::rows(file, machine.budget(), path),
+        [0x1f, 0x8b, ..] => {
+            let unpacked = BufReader::with_capacity(TEXT_BUFFER_BYTES, MultiGzDecoder::new(lines));
+            Ok(Box::new(Lines::new(unpacked, path.to_path_buf())))
+        }
+        _ => Ok(Box::new(Lines::new(lines, path.to_path_buf()))),
+    }
+}
+
+/// Which of two files a step is about.
+const RESULT: usize = 0;
+const REFERENCE: usize = 1;
+
+fn compare(
+    budget: &Budget,
+    paths: [&Path; 2],
+    rule: Rule,
+    open: impl Fn(&Path) -> Result<Rows, ValidateError>,
+) -> Result<Verdict, ValidateError> {
+    let mut is_sorted_here = [false; 2];
+    loop {
+        let mut memory = Memory::new(budget);
+        let mut side = |side: usize| -> Result<Ascending<'_>, ValidateError> {
+            let mut rows = open(paths[side])?;
+            if is_sorted_here[side] {
+                rows = Box::new(sorted(rows, &mut memory)?.into_iter().map(Ok));
+            }
+            Ok(Ascending {
+                rows,
+                last: None,
+                path: paths[side],
+            })
+        };
+        let (result, reference) = (side(RESULT)?, side(REFERENCE)?);
+        match merge(result, reference, Comparison::new(rule, memory))? {
+            Merged::Verdict(verdict) => return Ok(verdict),
+            Merged::DoesNotAscend(side) => is_sorted_here[side] = true,
+        }
+    }
+}
+
+/// What a walk along both files came to.
+enum Merged {
+    Verdict(Verdict),
+    /// This side has to be sorted first.
+    DoesNotAscend(usize),
+}
+
+fn merge<'a>(
+    mut result: Ascending<'a>,
+    mut reference: Ascending<'a>,
+    mut comparison: Comparison<'_>,
+) -> Result<Merged, ValidateError> {
+    let (mut found, mut expected) = (Next::Needed, Next::Needed);
+    loop {
+        for (next, rows, side) in [
+            (&mut found, &mut result, RESULT),
+            (&mut expected, &mut reference, REFERENCE),
+        ] {
+            if matches!(next, Next::Needed) {
+                match rows.next()? {
+                    Step::Row(row) => *next = Next::Row(row),
+                    Step::End => *next = Next::End,
+                    Step::DoesNotAscend => return Ok(Merged::DoesNotAscend(side)),
+                }
+            }
+        }
+        let order = match (&found, &expected) {
+            (Next::Row(found), Next::Row(expected)) => found.id.cmp(&expected.id),
+            (Next::Row(_), _) => Ordering::Less,
+            (_, Next::Row(_)) => Ordering::Greater,
+            _ => return Ok(Merged::Verdict(comparison.verdict)),
+        };
+        // Take what comes next from either side or, for the same vertex, from both.
+        let found = if order.is_le() { found.take() } else { None };
+        let expected = if order.is_ge() { expected.take() } else { None };
+        comparison.row(found, expected)?;
+    }
+}
+
+/// A row that was read ahead.
+enum Next {
+    Needed,
+    Row(Row),
+    End,
+}
+
+impl Next {
+    fn take(&mut self) -> Option<Row> {
+        match std::mem::replace(self, Next::Needed) {
+            Next::Row(row) => Some(row),
+            other => {
+                *self = other;
+                None
+            }
+        }
+    }
+}
+
+/// Rows that are checked to ascend by id.
+struct Ascending<'a> {
+    rows: Rows,
+    last: Option<Id>,
+    path: &'a Path,
+}
+
+enum Step {
+    Row(Row),
+    End,
+    DoesNotAscend,
+}
+
+impl Ascending<'_> {
+    fn next(&mut self) -> Result<Step, ValidateError> {
+        let Some(row) = self.rows.next().transpose()? else {
+            return Ok(Step::End);
+        };
+        if let Some(last) = &self.last {
+            if row.id == *last {
+                return Err(ValidateError::Twice {
+                    path: self.path.to_path_buf(),
+                    vertex: row.id.to_string(),
+                });
+            }
+            if row.id < *last {
+                return Ok(Step::DoesNotAscend);
+            }
+        }
+        self.last = Some(row.id.clone());
+        Ok(Step::Row(row))
+    }
+}
+
+/// All rows in leased memory, by id.
+fn sorted(rows: Rows, memory: &mut Memory<'_>) -> Result<Vec<Row>, ValidateError> {
+    let mut all = Vec::new();
+    for row in rows {
+        let row = row?;
+        if all.len() == all.capacity() {
+            // While the list grows the old one is there too.
+            let more = all.len().max(1024);
+            memory.take((all.len() + more) * size_of::<Row>())?;
+            all.reserve_exact(more);
+        }
+        memory.take(row.bytes())?;
+        all.push(row);
+    }
+    all.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    Ok(all)
+}
+
+/// The rule at work.
+struct Comparison<'a> {
+    rule: Rule,
+    verdict: Verdict,
+    /// For groups: what a name of the result stands for in the reference, and the other way round.
+    to_expected: HashMap<Value, Value>,
+    to_found: HashMap<Value, Value>,
+    memory: Memory<'a>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(rule: Rule, memory: Memory<'a>) -> Comparison<'a> {
+        let verdict = Verdict::default();
+        Comparison {
+            rule,
+            verdict,
+            to_expected: HashMap::new(),
+            to_found: HashMap::new(),
+            memory,
+        }
+    }
+
+    /// Takes the rows of one vertex.
+    fn row(&mut self, found: Option<Row>, expected: Option<Row>) -> Result<(), ValidateError> {
+        self.verdict.vertices += u64::from(expected.is_some());
+        match (found, expected) {
+            (Some(found), Some(expected)) => self.pair(found, expected)?,
+            (Some(Row { id, value }), None) => {
+                self.verdict.unexpected += 1;
+                self.verdict
+                    .differs(|| format!("vertex {id} has {value}, but is not in the reference"));
+            }
+            (None, Some(Row { id, value })) => {
+                self.verdict.missing += 1;
+                self.verdict
+                    .differs(|| format!("vertex {id} is missing, expected {value}"));
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
+        let is_same = match self.rule {
+            Rule::Exact => found.value.is_same(&expected.value),
+            Rule::Epsilon(share) => found.value.is_close(&expected.value, share),
+            Rule::Equivalence => return self.names(found, expected),
+        };
+        if !is_same {
+            self.verdict.differs(|| {
+                format!(
+                    "vertex {} has {}, expected {}",
+                    found.id, found.value, expected.value
+                )
+            });
+        }
+        Ok(())
+    }
+
+    /// A name of either side stands for one name of the other, the one it first met.
+    fn names(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
+        let Row { id, value: found } = found;
+        let expected = expected.value;
+        match (self.to_expected.get(&found), self.to_found.get(&expected)) {
+            (Some(name), _) if *name == expected => {}
+            (Some(name), _) => {
+                let what = || {
+                    format!(
+                        "vertex {id} is in {found} like vertices of {name}, but in {expected} in the reference"
+                    )
+                };
+                self.verdict.differs(what);
+            }
+            (None, Some(name)) => {
+                let what = || {
+                    format!(
+                        "vertex {id} is in {found}, but in {expected} in the reference, like vertices in {name}"
+                    )
+                };
+                self.verdict.differs(what);
+            }
+            (None, None) => {
+                for names in [&mut self.to_expected, &mut self.to_found] {
+                    if names.len() == names.capacity() {
+                        // A table has room for twice its entries at most, and while it grows the old one is there too.
+                        let more = names.len().max(1024);
+                        self.memory
+                            .take(3 * (names.len() + more) * size_of::<(Value, Value)>())?;
+                        names.reserve(more);
+                    }
+                }
+                self.memory.take(2 * (found.bytes() + expected.bytes()))?;
+                self.to_expected.insert(found.clone(), expected.clone());
+                self.to_found.insert(expected, found);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Memory that grows with the files, leased in steps and given back at the end.
+struct Memory<'a> {
+    budget: &'a Budget,
+    leases: Vec<Lease>,
+    spare: usize,
+}
+
+impl<'a> Memory<'a> {
+    const STEP_BYTES: usize = 1 << 20;
+
+    fn new(budget: &'a Budget) -> Memory<'a> {
+        Memory {
+            budget,
+            leases: Vec::new(),
+            spare: 0,
+        }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), BudgetError> {
+        if bytes > self.spare {
+            let step = (bytes - self.spare).max(Self::STEP_BYTES);
+            let what = "rows of a file whose ids do not ascend, or names of groups";
+            self.leases.push(self.budget.lease(what, step as u64)?);
+            self.spare += step;
+        }
+        self.spare -= bytes;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    /// Compares two texts.
+    fn compared(result: &str, reference: &str, rule: Rule) -> Result<Verdict, ValidateError> {
+        let open = |path: &Path| -> Result<Rows, ValidateError> {
+            let text = if path == Path::new("result") {
+                result
+            } else {
+                reference
+            };
+            Ok(Box::new(Lines::new(
+                std::io::Cursor::new(text.to_string()),
+                path.to_path_buf(),
+            )))
+        };
+        compare(
+            &Budget::new(64 << 20),
+            [Path::new("result"), Path::new("reference")],
+            rule,
+            open,
+        )
+    }
+
+    fn verdict(result: &str, reference: &str, rule: Rule) -> Verdict {
+        compared(result, reference, rule).unwrap()
+    }
+
+    /// How many vertices differ in value, are missing, are unexpected.
+    fn counts(verdict: &Verdict) -> [u64; 3] {
+        let Verdict {
+            differences,
+            missing,
+            unexpected,
+            ..
+        } = *verdict;
+        [differences - missing - unexpected, missing, unexpected]
+    }
+
+    #[test]
+    fn exact_takes_numbers_as_numbers_and_every_word_for_unreached() {
+        let result = "vertex,depth\n1,0\n2,3\n3,inf\n4,inf\n5,inf\n6,260\n7,0.5\n";
+        let reference = "1 0\n2 3\n3 9223372036854775807\n4 Infinity\n5 infinity\n6 2.600000000000000e+02\n7 5e-1\n";
+        let verdict = verdict(result, reference, Rule::Exact);
+        assert!(verdict.is_same(), "{verdict:?}");
+        assert_eq!(verdict.vertices, 7);
+    }
+
+    #[test]
+    fn exact_sees_the_last_bit() {
+        for (result, reference, same) in [
+            ("0.1", "0.1", true),
+            ("0.1", "0.10000000000000002", false),
+            ("9007199254740993", "9007199254740992", false),
+            ("9007199254740993", "9007199254740992.0", false),
+            ("18446744073709551615", "1.8446744073709552e19", false),
+            ("0", "-0.0", true),
+            ("NaN", "NaN", false),
+            ("-1", "inf", false),
+            ("inf", "-inf", false),
+            ("openssl", "openssl", true),
+            ("openssl", "openssh", false),
+        ] {
+            let verdict = verdict(
+                &format!("vertex,value\n1,{result}\n"),
+                &format!("1 {reference}"),
+                Rule::Exact,
+            );
+            assert_eq!(verdict.is_same(), same, "{result} {reference}");
+        }
+    }
+
+    #[test]
+    fn epsilon_is_relative_to_the_reference() {
+        for (result, reference, same) in [
+            ("1.00009", "1", true),
+            ("1.00011", "1", false),
+            ("0.000100009", "0.0001", true),
+            ("0.00010002", "0.0001", false),
+            ("-1.00009", "-1", true),
+            ("0", "0", true),
+            ("1e-300", "0", false),
+            ("inf", "9223372036854775807", true),
+            ("1e300", "inf", false),
+            ("inf", "5", false),
+            ("NaN", "5", false),
+            ("5", "NaN", false),
+        ] {
+            let rule = Rule::Epsilon(1e-4);
+            let verdict = verdict(
+                &format!("vertex,value\n1,{result}\n"),
+                &format!("1 {reference}"),
+                rule,
+            );
+            assert_eq!(verdict.is_same(), same, "{result} {reference}");
+        }
+    }
+
+    #[test]
+    fn equivalence_wants_the_same_groups_under_any_names() {
+        let reference = "1 7\n2 7\n3 8\n4 8\n5 a\n";
+        let of = |labels: [&str; 5]| {
+            let rows: String = labels
+                .iter()
+                .zip(1..)
+                .map(|(label, vertex)| format!("{vertex},{label}\n"))
+                .collect();
+            verdict(
+                &format!("vertex,component\n{rows}"),
+                reference,
+                Rule::Equivalence,
+            )
+        };
+        assert!(of(["1", "1", "3", "3", "5"]).is_same());
+        assert!(
+            of(["8", "8", "7", "7", "x"]).is_same(),
+            "names may be swapped"
+        );
+        assert_eq!(
+            counts(&of(["1", "1", "1", "1", "5"])),
+            [2, 0, 0],
+            "two groups merged"
+        );
+        assert_eq!(
+            counts(&of(["1", "2", "3", "3", "5"])),
+            [1, 0, 0],
+            "one group split"
+        );
+        assert_eq!(
+            counts(&of(["1", "1", "3", "1", "5"])),
+            [1, 0, 0],
+            "one vertex astray"
+        );
+    }
+
+    #[test]
+    fn the_sets_of_vertices_have_to_be_equal() {
+        let found = verdict(
+            "vertex,depth\n1,0\n3,1\n4,1\n",
+            "1 0\n2 1\n3 1\n",
+            Rule::Exact,
+        );
+        assert_eq!(counts(&found), [0, 1, 1]);
+        assert!(!found.is_same());
+        assert_eq!(
+            counts(&verdict("vertex,depth\n", "1 0\n", Rule::Exact)),
+            [0, 1, 0]
+        );
+        assert_eq!(
+            counts(&verdict("vertex,depth\n1,0\n", "", Rule::Exact)),
+            [0, 0, 1]
+        );
+        assert!(verdict("vertex,depth\n", "", Rule::Exact).is_same());
+        assert_eq!(
+            counts(&verdict("vertex,depth\n7,0\n", "007 0\n", Rule::Exact)),
+            [0, 1, 1],
+            "another id"
+        );
+    }
+
+    #[test]
+    fn the_order_of_either_file_does_not_matter() {
+        let rows = ["10 4\n", "2 5\n", "zlib 6\n", "bash 7\n", "33 8\n"];
+        for turn in 0..rows.len() {
+            let mut turned = rows;
+            turned.rotate_left(turn);
+            let mut back = turned;
+            back.reverse();
+            for (result, reference) in [(turned, back), (back, turned), (turned, turned)] {
+                assert!(verdict(&result.concat(), &reference.concat(), Rule::Exact).is_same());
+                let changed = result
+                    .concat()
+                    .replace("bash 7", "bash 9")
+                    .replace("33 8\n", "");
+                assert_eq!(
+                    counts(&verdict(&changed, &reference.concat(), Rule::Exact)),
+                    [1, 1, 0]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_vertex_with_two_rows_is_an_error_in_any_order() {
+        for text in ["1 5\n1 5\n2 3\n", "1 5\n2 3\n1 5\n", "2 3\n1 5\n1 6\n"] {
+            for (result, reference, file) in [
+                (text, "1 5\n2 3\n", "result"),
+                ("1 5\n2 3\n", text, "reference"),
+            ] {
+                let error = compared(result, reference, Rule::Exact).expect_err("a vertex twice");
+                assert_eq!(error.to_string(), format!("{file} has vertex 1 twice"));
+            }
+        }
+    }
+
+    #[test]
+    fn a_broken_line_is_an_error_with_its_number() {
+        let long = "x".repeat(1 << 17);
+        for (text, line) in [
+            ("1 5\n2\n", 2),
+            ("1 5\n\n\n2 5 6\n", 4),
+            ("vertex,depth\n1,5\n2\n", 3),
+            ("vertex,depth\n1,5,6\n", 2),
+            ("vertex,depth\n1,\n", 2),
+            ("vertex,depth\n,1\n", 2),
+            ("vertex,depth\n\"a,1\n", 2),
+            ("vertex,depth\n\"a\"b,1\n", 2),
+            ("id,depth\n1,5\n", 1),
+            ("\0\u{1}", 1),
+            (long.as_str(), 1),
+        ] {
+            match compared(text, "1 5\n", Rule::Exact) {
+                Err(ValidateError::Malformed { line: found, .. }) => {
+                    assert_eq!(found, line, "{text:.20}")
+                }
+                other => panic!("{text:.20}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn text_may_come_from_windows_and_ids_may_be_quoted() {
+        let result = "\u{feff}vertex,value\r\n\"a,\"\"b\",1\r\n\"c\",2";
+        assert!(verdict(result, "\u{feff}c\t2\r\na,\"b  1", Rule::Exact).is_same());
+    }
+
+    #[test]
+    fn the_first_differences_are_described_and_all_are_counted() {
+        let result: String = (0..20).map(|vertex| format!("{vertex} 1\n")).collect();
+        let reference: String = (1..21)
+            .map(|vertex| format!("{vertex} {}\n", vertex % 2))
+            .collect();
+        let verdict = verdict(&result, &reference, Rule::Exact);
+        assert_eq!((verdict.vertices, verdict.differences), (20, 11));
+        assert_eq!(verdict.described.len(), 10);
+        let first = [
+            "vertex 0 has 1, but is not in the reference",
+            "vertex 2 has 1, expected 0",
+        ];
+        assert_eq!(verdict.described[..2], first);
+    }
+
+    #[test]
+    fn ascending_files_need_no_memory_and_others_ask_for_it() {
+        let opened = Cell::new(0);
+        let compare = |rows: std::ops::Range<u64>, first: u64, budget: u64| {
+            let open = |_: &Path| -> Result<Rows, ValidateError> {
+                opened.set(opened.get() + 1);
+                let row = |vertex| {
+                    Ok(Row {
+                        id: Id::Integer(vertex),
+                        value: Value::Integer(1),
+                    })
+                };
+                Ok(Box::new(
+                    std::iter::once(first).chain(rows.clone()).map(row),
+                ))
+            };
+            compare(
+                &Budget::new(budget),
+                [Path::new("a"), Path::new("b")],
+                Rule::Exact,
+                open,
+            )
+        };
+        assert_eq!(compare(1..100_000, 0, 0).unwrap().vertices, 100_000);
+        assert_eq!(opened.get(), 2);
+        assert!(matches!(
+            compare(1..100_000, 200_000, 1 << 20),
+            Err(ValidateError::Budget(_))
+        ));
+        assert_eq!(
+            compare(1..100_000, 200_000, 64 << 20).unwrap().vertices,
+            100_000
+        );
+    }
+}

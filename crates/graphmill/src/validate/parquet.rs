@@ -1,0 +1,210 @@
+//! The rows of a Parquet file whose first column is `vertex` and whose second is a value; null means unreached.
+//!
+//! Integers are taken as unsigned and 32-bit floats by the shortest text that gives them back, so that a result reads the same as
+//! the CSV of the same run. The library's panics on broken files become errors.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::{Budget, Lease};
+use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
+use parquet::data_type::{ByteArray, DataType};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+
+use super::ValidateError;
+use super::rows::{Id, Row, Rows, Value};
+use crate::byte_file::ByteFile;
+
+/// Rows that are decoded at a time.
+const BATCH_ROWS: usize = 4096;
+
+/// Reads the footer of the file.
+pub(super) fn rows(file: ByteFile, budget: &Budget, path: &Path) -> Result<Rows, ValidateError> {
+    let reader = guarded(path, || SerializedFileReader::new(file))?;
+    let columns = reader.metadata().file_metadata().schema_descr().columns();
+    let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
+    let is_flat = columns
+        .iter()
+        .all(|column| column.max_def_level() <= 1 && column.max_rep_level() == 0);
+    if names.len() != 2 || names[0] != "vertex" || !is_flat {
+        let what = format!(
+            "it has the columns {}, expected vertex and one value",
+            names.join(", ")
+        );
+        return Err(unreadable(path, what));
+    }
+    let (budget, path) = (budget.clone(), path.to_path_buf());
+    Ok(Box::new(ParquetRows {
+        reader,
+        budget,
+        path,
+        groups_read: 0,
+        group: None,
+        ready: VecDeque::new(),
+    }))
+}
+
+struct ParquetRows {
+    reader: SerializedFileReader<ByteFile>,
+    budget: Budget,
+    path: PathBuf,
+    groups_read: usize,
+    group: Option<Group>,
+    ready: VecDeque<Row>,
+}
+
+/// The columns of the row group that is being read, and the memory of their pages.
+struct Group {
+    ids: ColumnReader,
+    values: ColumnReader,
+    _pages: Lease,
+}
+
+impl Iterator for ParquetRows {
+    type Item = Result<Row, ValidateError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(row) = self.ready.pop_front() {
+                return Some(Ok(row));
+            }
+            if self.group.is_none() && self.groups_read == self.reader.num_row_groups() {
+                return None;
+            }
+            if let Err(error) = self.read() {
+                return Some(Err(error));
+            }
+        }
+    }
+}
+
+impl ParquetRows {
+    /// Decodes the next rows of the group, or opens the next group.
+    fn read(&mut self) -> Result<(), ValidateError> {
+        let path = self.path.clone();
+        let Some(group) = &mut self.group else {
+            let (reader, number) = (&self.reader, self.groups_read);
+            let bytes: i64 = reader
+                .metadata()
+                .row_group(number)
+                .columns()
+                .iter()
+                .map(|column| column.uncompressed_size())
+                .sum();
+            let pages = self
+                .budget
+                .lease("pages of a Parquet file", bytes.max(0) as u64)?;
+            let columns = guarded(&path, || {
+                let group = reader.get_row_group(number)?;
+                Ok([group.get_column_reader(0)?, group.get_column_reader(1)?])
+            });
+            let [ids, values] = columns?;
+            self.group = Some(Group {
+                ids,
+                values,
+                _pages: pages,
+            });
+            self.groups_read += 1;
+            return Ok(());
+        };
+        let (ids, values) = guarded(&path, || {
+            Ok((cells(&mut group.ids)?, cells(&mut group.values)?))
+        })?;
+        if ids.is_empty() && values.is_empty() {
+            self.group = None;
+        }
+        if ids.len() != values.len() {
+            return Err(unreadable(
+                &path,
+                "its columns differ in length".to_string(),
+            ));
+        }
+        for (id, value) in ids.into_iter().zip(values) {
+            let id = match id {
+                Cell::Integer(id) => Id::Integer(id),
+                Cell::Text(id) => Id::parse(id.data()),
+                Cell::Null | Cell::Float(_) => {
+                    return Err(unreadable(&path, "a vertex is null or a float".to_string()));
+                }
+            };
+            let value = match value {
+                Cell::Null => Value::Unreached,
+                Cell::Integer(value) => Value::Integer(value),
+                Cell::Float(value) => Value::float(value),
+                Cell::Text(value) => Value::parse(value.data()),
+            };
+            self.ready.push_back(Row { id, value });
+        }
+        Ok(())
+    }
+}
+
+enum Cell {
+    Null,
+    Integer(u64),
+    Float(f64),
+    Text(ByteArray),
+}
+
+/// The next cells of a column; none at its end.
+fn cells(column: &mut ColumnReader) -> ParquetResult<Vec<Cell>> {
+    use ColumnReader::*;
+    match column {
+        Int32ColumnReader(column) => {
+            cells_of(column, |value| Cell::Integer((*value as u32).into()))
+        }
+        Int64ColumnReader(column) => cells_of(column, |value| Cell::Integer(*value as u64)),
+        FloatColumnReader(column) => cells_of(column, |value| {
+            Cell::Float(value.to_string().parse().unwrap_or((*value).into()))
+        }),
+        DoubleColumnReader(column) => cells_of(column, |value| Cell::Float(*value)),
+        ByteArrayColumnReader(column) => cells_of(column, |value| Cell::Text(value.clone())),
+        _ => Err(ParquetError::General(
+            "a column is neither integers nor floats nor text".into(),
+        )),
+    }
+}
+
+fn cells_of<T: DataType>(
+    column: &mut ColumnReaderImpl<T>,
+    cell: impl Fn(&T::T) -> Cell,
+) -> ParquetResult<Vec<Cell>> {
+    let (mut levels, mut values) = (Vec::new(), Vec::new());
+    let (records, _, _) = column.read_records(BATCH_ROWS, Some(&mut levels), None, &mut values)?;
+    if levels.is_empty() {
+        // Without nulls there are no levels.
+        return Ok(values.iter().map(cell).collect());
+    }
+    let mut values = values.iter();
+    let mut next = |level: &i16| {
+        if *level == 0 {
+            Some(Cell::Null)
+        } else {
+            values.next().map(&cell)
+        }
+    };
+    let cells: Option<Vec<Cell>> = levels.iter().take(records).map(&mut next).collect();
+    cells.ok_or_else(|| {
+        ParquetError::General("a column has fewer values than its levels say".into())
+    })
+}
+
+/// Runs a step of the library; its errors and panics become ours.
+fn guarded<T>(path: &Path, step: impl FnOnce() -> ParquetResult<T>) -> Result<T, ValidateError> {
+    match catch_unwind(AssertUnwindSafe(step)) {
+        Ok(result) => result.map_err(|error| unreadable(path, error.to_string())),
+        Err(_) => Err(unreadable(
+            path,
+            "the Parquet library gave up on it".to_string(),
+        )),
+    }
+}
+
+fn unreadable(path: &Path, what: String) -> ValidateError {
+    ValidateError::Read {
+        path: path.to_path_buf(),
+        source: std::io::Error::other(what),
+    }
+}

@@ -1,0 +1,287 @@
+//! A row of a result or a reference: a vertex and its value, from a line of text.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display};
+use std::io::{BufRead, Read};
+use std::path::PathBuf;
+
+use super::ValidateError;
+
+/// Rows in the order of their file.
+pub(super) type Rows = Box<dyn Iterator<Item = Result<Row, ValidateError>>>;
+
+/// A longer line is no row.
+const LINE_BYTES_MAX: u64 = 1 << 16;
+
+/// A vertex and its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) id: Id,
+    pub(super) value: Value,
+}
+
+impl Row {
+    /// Bytes outside the row itself.
+    pub(super) fn bytes(&self) -> usize {
+        let id = match &self.id {
+            Id::Integer(_) => 0,
+            Id::Text(text) => text.len(),
+        };
+        id + self.value.bytes()
+    }
+}
+
+/// A vertex id; integers come before text, as numbers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Id {
+    Integer(u64),
+    Text(Box<[u8]>),
+}
+
+impl Id {
+    /// `007` is text: it is another id than `7`.
+    pub(super) fn parse(text: &[u8]) -> Id {
+        let is_plain =
+            text == b"0" || text.first().is_some_and(u8::is_ascii_digit) && text[0] != b'0';
+        match integer(text) {
+            Some(number) if is_plain => Id::Integer(number),
+            _ => Id::Text(text.into()),
+        }
+    }
+}
+
+impl Display for Id {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Id::Integer(id) => id.fmt(to),
+            Id::Text(id) => String::from_utf8_lossy(id).fmt(to),
+        }
+    }
+}
+
+/// A value as its file has it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Value {
+    Unreached,
+    Integer(u64),
+    /// The bits of an f64.
+    Float(u64),
+    Text(Box<[u8]>),
+}
+
+impl Value {
+    pub(super) fn parse(text: &[u8]) -> Value {
+        // What LDBC's references have for an unreached vertex of bfs.
+        const LONG_MAX: u64 = i64::MAX as u64;
+        match integer(text) {
+            Some(LONG_MAX) => return Value::Unreached,
+            Some(number) => return Value::Integer(number),
+            None => {}
+        }
+        match std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok())
+        {
+            Some(number) => Value::float(number),
+            None => Value::Text(text.into()),
+        }
+    }
+
+    pub(super) fn float(number: f64) -> Value {
+        if number == f64::INFINITY {
+            Value::Unreached
+        } else {
+            Value::Float(number.to_bits())
+        }
+    }
+
+    /// Bytes outside the value itself.
+    pub(super) fn bytes(&self) -> usize {
+        if let Value::Text(text) = self {
+            text.len()
+        } else {
+            0
+        }
+    }
+
+    /// The same number, however written, or the same text. What is not a number is the same as nothing.
+    pub(super) fn is_same(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Float(a), Value::Float(b)) => f64::from_bits(*a) == f64::from_bits(*b),
+            (Value::Integer(integer), Value::Float(float))
+            | (Value::Float(float), Value::Integer(integer)) => {
+                // The largest u64 would round up to 2^64, which no integer here is.
+                let float = f64::from_bits(*float);
+                float == *integer as f64 && float < u64::MAX as f64 && float as u64 == *integer
+            }
+            (a, b) => a == b,
+        }
+    }
+
+    /// Within `share` of the expected number, or unreached both.
+    pub(super) fn is_close(&self, expected: &Value, share: f64) -> bool {
+        match (self.number(), expected.number()) {
+            (Some(found), Some(expected)) => (found - expected).abs() <= share * expected.abs(),
+            _ => self == expected,
+        }
+    }
+
+    fn number(&self) -> Option<f64> {
+        match self {
+            Value::Integer(number) => Some(*number as f64),
+            Value::Float(bits) => Some(f64::from_bits(*bits)),
+            Value::Unreached | Value::Text(_) => None,
+        }
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Unreached => to.write_str("unreached"),
+            Value::Integer(number) => number.fmt(to),
+            Value::Float(bits) => f64::from_bits(*bits).fmt(to),
+            Value::Text(text) => String::from_utf8_lossy(text).fmt(to),
+        }
+    }
+}
+
+/// Decimal digits only: no sign, no white space.
+fn integer(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().all(u8::is_ascii_digit);
+    digits.then(|| std::str::from_utf8(text).ok()?.parse().ok())?
+}
+
+/// The rows of a text, one a line.
+///
+/// It is CSV when its first line is a header that starts with `vertex,`, otherwise LDBC's text: an id and a value with white space
+/// between them. Blank lines are passed over.
+pub(super) struct Lines<R> {
+    text: R,
+    path: PathBuf,
+    /// Number of the line in `buffer`, from 1.
+    line: u64,
+    buffer: Vec<u8>,
+    is_csv: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(super) fn new(text: R, path: PathBuf) -> Lines<R> {
+        Lines {
+            text,
+            path,
+            line: 0,
+            buffer: Vec::new(),
+            is_csv: false,
+        }
+    }
+
+    fn row(&mut self) -> Result<Option<Row>, ValidateError> {
+        loop {
+            self.buffer.clear();
+            let read = self
+                .text
+                .by_ref()
+                .take(LINE_BYTES_MAX)
+                .read_until(b'\n', &mut self.buffer);
+            let read = read.map_err(|source| ValidateError::Read {
+                path: self.path.clone(),
+                source,
+            })?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.line += 1;
+            if read as u64 == LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
+                return Err(self.malformed("a line of less than 64 KiB"));
+            }
+            let mut line = self.buffer.trim_ascii();
+            if self.line == 1 {
+                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+                if line.starts_with(b"vertex,") {
+                    self.is_csv = true;
+                    continue;
+                }
+            }
+            if line.is_empty() {
+                continue;
+            }
+            let (row, expected) = if self.is_csv {
+                (comma_separated(line), "a vertex, a comma and a value")
+            } else {
+                (
+                    space_separated(line),
+                    "an id and a value (in CSV the first line is a header that starts with \"vertex,\")",
+                )
+            };
+            return match row {
+                Some((id, value)) => Ok(Some(Row {
+                    id: Id::parse(&id),
+                    value: Value::parse(&value),
+                })),
+                None => Err(self.malformed(expected)),
+            };
+        }
+    }
+
+    fn malformed(&self, expected: &'static str) -> ValidateError {
+        let start = &self.buffer[..self.buffer.len().min(80)];
+        let found = String::from_utf8_lossy(start).trim().to_string();
+        ValidateError::Malformed {
+            path: self.path.clone(),
+            line: self.line,
+            found,
+            expected,
+        }
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = Result<Row, ValidateError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.row().transpose()
+    }
+}
+
+type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+
+fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
+    let mut words = line
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty());
+    let (id, value) = (words.next()?, words.next()?);
+    words.next().is_none().then_some((id.into(), value.into()))
+}
+
+fn comma_separated(line: &[u8]) -> Option<Fields<'_>> {
+    let (id, rest) = field(line)?;
+    let (value, rest) = field(rest?)?;
+    (rest.is_none() && !id.is_empty() && !value.is_empty()).then_some((id, value))
+}
+
+/// The first field of a line of CSV, and what follows its comma, if there is one. Quotes inside a quoted field are doubled.
+fn field(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<&[u8]>)> {
+    let Some(mut rest) = line.strip_prefix(b"\"") else {
+        let end = line.iter().position(|byte| *byte == b',');
+        return Some((
+            line[..end.unwrap_or(line.len())].into(),
+            end.map(|end| &line[end + 1..]),
+        ));
+    };
+    let mut text = Vec::new();
+    loop {
+        let quote = rest.iter().position(|byte| *byte == b'"')?;
+        text.extend_from_slice(&rest[..quote]);
+        rest = &rest[quote + 1..];
+        match rest.first() {
+            Some(b'"') => {
+                text.push(b'"');
+                rest = &rest[1..];
+            }
+            Some(b',') => return Some((text.into(), Some(&rest[1..]))),
+            Some(_) => return None,
+            None => return Some((text.into(), None)),
+        }
+    }
+}
