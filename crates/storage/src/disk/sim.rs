@@ -251,7 +251,11 @@ impl Disk for SimDisk {
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         at("make directory", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        for dir in path.ancestors().filter(|dir| !dir.as_os_str().is_empty()) {
+        let dirs: Vec<&Path> = path
+            .ancestors()
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .collect();
+        for dir in dirs.into_iter().rev() {
             if let Entry::File(_) = names.entry(dir.to_path_buf()).or_insert(Entry::Dir) {
                 return at(
                     "make directory",

@@ -23,8 +23,13 @@ pub(super) struct Transfer<F> {
     offset: u64,
     range: Range<usize>,
     done: usize,
+    /// Steps in a row that moved something, but nothing whole.
+    stalls: u32,
     token: u64,
 }
+
+/// Stalls after which the system is taken to make no progress. A short step mostly has a cause that the next one reports.
+const STALLS_MAX: u32 = 3;
 
 /// What comes after a step.
 #[derive(Debug)]
@@ -69,6 +74,7 @@ impl<F: DiskFile> Transfer<F> {
                 offset,
                 range,
                 done: 0,
+                stalls: 0,
                 token,
             }),
             Err(error) => Next::Complete(Completion {
@@ -121,10 +127,14 @@ impl<F: DiskFile> Transfer<F> {
         if complete {
             return Next::Complete(self.complete(Ok(reached)));
         }
-        if whole == self.done {
-            return Next::Complete(self.fail(io::Error::other(format!(
-                "the system moved only {moved} bytes"
-            ))));
+        self.stalls = if whole == self.done {
+            self.stalls + 1
+        } else {
+            0
+        };
+        if self.stalls > STALLS_MAX {
+            let error = format!("the system moved only {moved} bytes, several times");
+            return Next::Complete(self.fail(io::Error::other(error)));
         }
         self.done = whole;
         Next::Again(self)

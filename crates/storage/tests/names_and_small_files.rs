@@ -1,0 +1,211 @@
+//! Names, directories and small files behave alike on every disk.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "unwraps are how tests fail"
+)]
+
+mod disks;
+
+use std::path::PathBuf;
+
+use disks::{all, byte_at, file_of, read};
+use graphmill_storage::{Open, StorageError};
+
+fn kind(error: StorageError) -> std::io::ErrorKind {
+    match error {
+        StorageError::Path { source, .. } => source.kind(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_created_file_must_not_exist_and_an_opened_one_must() {
+    use std::io::ErrorKind::{AlreadyExists, IsADirectory, NotFound};
+    for place in all() {
+        let (disk, path) = (&place.disk, place.dir.join("file"));
+        assert_eq!(kind(disk.open(&path, Open::Read).unwrap_err()), NotFound);
+        assert_eq!(kind(disk.open(&path, Open::Update).unwrap_err()), NotFound);
+        assert_eq!(disk.open(&path, Open::Create).unwrap().path(), path);
+        assert_eq!(
+            kind(disk.open(&path, Open::Create).unwrap_err()),
+            AlreadyExists
+        );
+        disk.open(&path, Open::Update).unwrap();
+        assert_eq!(
+            kind(disk.open(&place.dir, Open::Read).unwrap_err()),
+            IsADirectory
+        );
+        assert_eq!(
+            kind(
+                disk.open(&place.dir.join("no/file"), Open::Create)
+                    .unwrap_err()
+            ),
+            NotFound
+        );
+        let text = disk
+            .open(&place.dir.join("none"), Open::Read)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            text.starts_with("cannot open ") && text.contains("none"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn directories_are_made_listed_and_removed() {
+    for place in all() {
+        let (disk, dir) = (&place.disk, place.dir.join("a/b/c"));
+        disk.create_dir_all(&dir).unwrap();
+        disk.create_dir_all(&dir).unwrap();
+        assert!(disk.is_dir(&dir).unwrap() && disk.is_dir(&place.dir.join("a")).unwrap());
+        for name in ["z", "k", "a"] {
+            disk.write_small(&dir.join(name), b"1").unwrap();
+        }
+        disk.create_dir_all(&dir.join("d/e")).unwrap();
+        let names: Vec<PathBuf> = ["a", "d", "k", "z"]
+            .iter()
+            .map(|name| dir.join(name))
+            .collect();
+        assert_eq!(disk.list(&dir).unwrap(), names, "{}", place.name);
+        disk.sync_dir(&dir).unwrap();
+        assert!(!disk.is_dir(&names[0]).unwrap() && disk.exists(&names[0]).unwrap());
+        disk.remove_file(&names[0]).unwrap();
+        assert!(!disk.exists(&names[0]).unwrap());
+        assert!(disk.remove_file(&names[0]).is_err() && disk.remove_file(&dir).is_err());
+        disk.remove_dir_all(&place.dir.join("a")).unwrap();
+        assert!(disk.list(&place.dir).unwrap().is_empty());
+        assert!(
+            disk.list(&dir).is_err()
+                && disk.sync_dir(&dir).is_err()
+                && disk.remove_dir_all(&dir).is_err()
+        );
+        assert!(
+            !disk.is_dir(&dir).unwrap() && !disk.exists(&dir.join("below/a/missing/one")).unwrap()
+        );
+    }
+}
+
+#[test]
+fn a_file_cannot_be_a_directory_on_the_way() {
+    for place in all() {
+        place
+            .disk
+            .write_small(&place.dir.join("file"), b"")
+            .unwrap();
+        assert!(
+            place
+                .disk
+                .create_dir_all(&place.dir.join("file/below"))
+                .is_err(),
+            "{}",
+            place.name
+        );
+        assert!(!place.disk.exists(&place.dir.join("file/below")).unwrap());
+    }
+}
+
+#[test]
+fn renaming_replaces_files_and_empty_directories_only() {
+    for place in all() {
+        let (disk, at) = (&place.disk, |name: &str| place.dir.join(name));
+        disk.write_small(&at("old"), b"old").unwrap();
+        disk.write_small(&at("new"), b"new").unwrap();
+        disk.rename(&at("new"), &at("old")).unwrap();
+        assert_eq!(disk.read_small(&at("old"), 3).unwrap(), b"new");
+        assert!(disk.rename(&at("new"), &at("old")).is_err(), "it is gone");
+        disk.create_dir_all(&at("staging/columns")).unwrap();
+        disk.write_small(&at("staging/columns/0"), b"0").unwrap();
+        disk.create_dir_all(&at("graph")).unwrap();
+        disk.rename(&at("staging"), &at("graph")).unwrap();
+        assert_eq!(
+            disk.read_small(&at("graph/columns/0"), 10).unwrap(),
+            b"0",
+            "{}",
+            place.name
+        );
+        assert!(!disk.exists(&at("staging")).unwrap());
+        disk.create_dir_all(&at("second")).unwrap();
+        assert!(
+            disk.rename(&at("second"), &at("graph")).is_err(),
+            "it is not empty"
+        );
+        assert!(
+            disk.rename(&at("second"), &at("old")).is_err(),
+            "it is a file"
+        );
+        assert!(
+            disk.rename(&at("graph"), &at("graph/columns/inside"))
+                .is_err(),
+            "into itself"
+        );
+        assert!(disk.rename(&at("old"), &at("no/dir")).is_err());
+        assert_eq!(disk.read_small(&at("graph/columns/0"), 10).unwrap(), b"0");
+    }
+}
+
+#[test]
+fn small_files_are_replaced_whole_and_bounded() {
+    for place in all() {
+        let (disk, path) = (&place.disk, place.dir.join("small"));
+        disk.write_small(&path, b"first, and longer").unwrap();
+        let opened = disk.open(&path, Open::Read).unwrap();
+        disk.write_small(&path, b"second").unwrap();
+        assert_eq!(disk.read_small(&path, 6).unwrap(), b"second");
+        assert!(matches!(
+            disk.read_small(&path, 5),
+            Err(StorageError::TooLarge { max: 5, .. })
+        ));
+        let mut queue = disk.queue(1).unwrap();
+        assert_eq!(
+            read(queue.as_mut(), &opened, 0, 4096),
+            b"first, and longer",
+            "who has it open keeps the old bytes"
+        );
+        assert!(disk.write_small(&place.dir.join("no/small"), b"").is_err());
+        assert!(disk.write_small(&place.dir, b"").is_err());
+        assert_eq!(
+            disk.list(&place.dir).unwrap(),
+            std::slice::from_ref(&path),
+            "{}: nothing is left aside",
+            place.name
+        );
+        assert!(
+            disk.read_small(&place.dir.join("none"), 5).is_err()
+                && disk.read_small(&place.dir, 5).is_err()
+        );
+    }
+}
+
+#[test]
+fn a_file_is_cut_and_extended() {
+    for place in all() {
+        let file = file_of(&place, "file", 10_000, 4096);
+        place.disk.set_len(&file, 5).unwrap();
+        place.disk.set_len(&file, 8000).unwrap();
+        let mut queue = place.disk.queue(1).unwrap();
+        let bytes = read(queue.as_mut(), &file, 0, 12288);
+        assert_eq!(bytes.len(), 8000);
+        assert!(
+            bytes[..5]
+                .iter()
+                .enumerate()
+                .all(|(i, &byte)| byte == byte_at(i as u64))
+        );
+        assert!(bytes[5..].iter().all(|&byte| byte == 0), "{}", place.name);
+        assert!(place.disk.free_bytes(&place.dir).unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_file_outlives_its_name() {
+    for place in all() {
+        let file = file_of(&place, "file", 4096, 4096);
+        place.disk.remove_file(file.path()).unwrap();
+        let mut queue = place.disk.queue(1).unwrap();
+        assert_eq!(read(queue.as_mut(), &file, 0, 4096)[7], byte_at(7));
+    }
+}
