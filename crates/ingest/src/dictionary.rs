@@ -19,14 +19,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Stop, Worker, Workers};
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Stop, Workers};
 
+use crate::edge::ID_BYTES_MAX;
 use crate::error::IngestError;
 use crate::parallel;
 use crate::sort;
 use crate::source::{Source, SourceReader};
 use crate::spill::{HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, lock, seal_chunk};
-use crate::spool::{Arranged, Edges, ID_BYTES_MAX, Spool, SpoolWriter};
+use crate::spool::{Arranged, Edges, Spool, SpoolWriter};
 
 /// Bytes of a position in a record.
 const POSITION_BYTES: usize = 6;
@@ -36,7 +37,7 @@ const NOWHERE: u64 = (1 << (8 * POSITION_BYTES)) - 1;
 const SAMPLE_MAX: usize = 4096;
 
 /// A sample of the ids that pass by, of bounded size: every so many, ever fewer.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<Vec<u8>>,
     /// Ids still to pass before the next one is taken.
@@ -127,7 +128,7 @@ struct Occurrences {
 impl Occurrences {
     fn create(place: &Place<'_>, splitters: Splitters) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
-        let spill = Spill::create(place.disk, place.path("occurrences"), buckets, place.chunk_bytes)?;
+        let spill = Spill::create(&**place.disk, place.path("occurrences"), buckets, place.chunk_bytes)?;
         Ok(Self { spill, splitters, sizes: (0..buckets).map(|_| Default::default()).collect() })
     }
 
@@ -153,7 +154,7 @@ struct OccurrenceWriter<'a> {
 
 impl<'a> OccurrenceWriter<'a> {
     fn new(occurrences: &'a Occurrences, place: &Place<'_>) -> Result<Self, IngestError> {
-        let writer = SpillWriter::new(&occurrences.spill, place.disk, place.budget, AHEAD)?;
+        let writer = SpillWriter::new(&occurrences.spill, &**place.disk, place.budget, AHEAD)?;
         Ok(Self { occurrences, writer, sizes: vec![(0, 0); occurrences.sizes.len()] })
     }
 
@@ -241,7 +242,7 @@ struct Leaf {
 
 /// Where the work is done, and with how much memory.
 pub(crate) struct Place<'a> {
-    pub(crate) disk: &'a dyn Disk,
+    pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) budget: &'a Budget,
     pub(crate) workers: &'a Workers,
     pub(crate) stop: &'a Stop,
@@ -266,17 +267,15 @@ impl Place<'_> {
     }
 
     fn inbox(&self) -> Result<Inbox, IngestError> {
-        Inbox::new(self.disk, self.budget, self.chunk_bytes, AHEAD)
+        Inbox::new(&**self.disk, self.budget, self.chunk_bytes, AHEAD)
     }
 }
 
-/// What the dictionary found: the ids, and the edges between their indices.
+/// The ids in their order, in a temporary file.
 #[derive(Debug)]
 pub(crate) struct Dictionary {
-    /// Number of ids.
-    pub(crate) ids: u64,
-    /// The edges, in the order of the input.
-    pub(crate) edges: Arranged,
+    ids: u64,
+    chunk_bytes: usize,
     leaves: Vec<Leaf>,
     file: FileHandle,
 }
@@ -293,30 +292,30 @@ pub(crate) struct Ends<'a> {
 }
 
 impl Dictionary {
-    /// Builds the dictionary of all ends of edges and resolves them.
+    /// Builds the dictionary of all ends of edges; returns it with the edges between indices, in the order of the input.
     ///
     /// # Errors
     /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
-    pub(crate) fn build(place: &Place<'_>, ends: Ends<'_>) -> Result<Self, IngestError> {
+    pub(crate) fn build(place: &Place<'_>, ends: Ends<'_>) -> Result<(Self, Arranged), IngestError> {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
-        let occurrences = Occurrences::create(place, ends.sample.splitters(place.splitters))?;
+        let occurrences = Occurrences::create(place, ends.sample.clone().splitters(place.splitters))?;
         for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(&occurrences, place)?;
                 Ok((source.reader(place.disk, place.budget)?, OccurrenceSink { writer, nowhere }))
             };
-            let states = parallel::run(place.workers, place.stop, source.units(), make, |(reader, sink), worker, unit| {
-                source.read(unit, reader, worker, sink)
+            let states = parallel::run(place.workers, usize::MAX, place.stop, source.units(), make, |(reader, sink), unit| {
+                source.read(unit, reader, place.stop, sink)
             })?;
             states.into_iter().try_for_each(|(_, sink)| sink.writer.finish())?;
         }
 
         // Positions: runs of edges whose indices one worker holds at a time.
         let starts = position_starts(place, &ends);
-        let positions = Spill::create(place.disk, place.path("positions"), starts.len(), place.chunk_bytes)?;
+        let positions = Spill::create(&**place.disk, place.path("positions"), starts.len(), place.chunk_bytes)?;
         let file = place.disk.open(&place.path("ids"), Open::Create)?;
         let end = AtomicU64::new(0);
         let leaves = Mutex::new(Vec::new());
@@ -324,7 +323,7 @@ impl Dictionary {
         while !tasks.is_empty() {
             let more = Mutex::new(Vec::new());
             let make = || Ok((place.inbox()?, LeafWriter::new(place, &positions, &starts, &file, &end, &leaves)?));
-            let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), _: &mut Worker, number: u64| {
+            let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
                 let task = &tasks[number as usize];
                 if task.is_single() {
                     writer.single(task, inbox)
@@ -336,7 +335,7 @@ impl Dictionary {
                     Ok(())
                 }
             };
-            let states = parallel::run(place.workers, place.stop, tasks.len() as u64, make, work)?;
+            let states = parallel::run(place.workers, usize::MAX, place.stop, tasks.len() as u64, make, work)?;
             states.into_iter().try_for_each(|(_, writer)| writer.finish())?;
             tasks = more.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         }
@@ -350,7 +349,12 @@ impl Dictionary {
             ids += leaf.ids;
         }
         let edges = join(place, &ends, &positions, &starts, &bases)?;
-        Ok(Self { ids, edges, leaves, file })
+        Ok((Self { ids, chunk_bytes: place.chunk_bytes, leaves, file }, edges))
+    }
+
+    /// Number of ids.
+    pub(crate) fn len(&self) -> u64 {
+        self.ids
     }
 
     /// Calls `each` with the ids in ascending order.
@@ -359,10 +363,10 @@ impl Dictionary {
         place: &Place<'_>,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox = place.inbox()?;
+        let mut inbox = Inbox::new(&**place.disk, place.budget, self.chunk_bytes, AHEAD)?;
         for leaf in &self.leaves {
-            let runs = leaf.chunks.iter().map(|&offset| (offset, place.chunk_bytes as u64));
-            inbox.read(&self.file, place.chunk_bytes, runs, place.stop, |mut records| {
+            let runs = leaf.chunks.iter().map(|&offset| (offset, self.chunk_bytes as u64));
+            inbox.read(&self.file, self.chunk_bytes, runs, place.stop, |mut records| {
                 while let Some((length, rest)) = records.split_at_checked(2) {
                     let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
                     let (id, rest) =
@@ -432,7 +436,7 @@ fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Vec<u64> {
     if ends.weights == EdgeKind::None {
         return (0..ends.edges.div_ceil(edges_max)).map(|bucket| bucket * edges_max).collect();
     }
-    let unit_starts: Vec<u64> = ends.source.unit_starts().collect();
+    let unit_starts: Vec<u64> = ends.source.unit_starts();
     let mut starts = Vec::new();
     for (unit, &start) in unit_starts.iter().enumerate() {
         let end = unit_starts.get(unit + 1).copied().unwrap_or(ends.edges);
@@ -471,11 +475,11 @@ impl<'a> LeafWriter<'a> {
     ) -> Result<Self, IngestError> {
         Ok(Self {
             place,
-            positions: SpillWriter::new(positions, place.disk, place.budget, AHEAD)?,
+            positions: SpillWriter::new(positions, &**place.disk, place.budget, AHEAD)?,
             starts,
             file,
             end,
-            outbox: Outbox::new(place.disk, place.budget, place.chunk_bytes, AHEAD)?,
+            outbox: Outbox::new(&**place.disk, place.budget, place.chunk_bytes, AHEAD)?,
             leaves,
             open: None,
             at: 0,
@@ -625,14 +629,14 @@ fn join(
     starts: &[u64],
     bases: &[u64],
 ) -> Result<Arranged, IngestError> {
-    let spool = Spool::create(place.disk, place.path("edges"), place.chunk_bytes, ends.weights)?;
+    let spool = Spool::create(&**place.disk, place.path("edges"), place.chunk_bytes, ends.weights)?;
     let unit_starts: Vec<u64> =
-        if ends.weights == EdgeKind::None { Vec::new() } else { ends.source.unit_starts().collect() };
+        if ends.weights == EdgeKind::None { Vec::new() } else { ends.source.unit_starts() };
     let make = || {
         let reader = ends.source.reader(place.disk, place.budget)?;
-        Ok((place.inbox()?, reader, SpoolWriter::new(&spool, place.disk, place.budget, AHEAD)?))
+        Ok((place.inbox()?, reader, SpoolWriter::new(&spool, &**place.disk, place.budget, AHEAD)?))
     };
-    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader, SpoolWriter<'_>), worker: &mut Worker, task: u64| {
+    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>), task: u64| {
         let bucket = task as usize;
         let start = starts[bucket];
         let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
@@ -660,9 +664,9 @@ fn join(
         }
         let from = unit_starts.partition_point(|&unit| unit < start);
         let to = unit_starts.partition_point(|&unit| unit < end);
-        (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, worker, &mut sink))
+        (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
     };
-    let states = parallel::run(place.workers, place.stop, starts.len() as u64, make, work)?;
+    let states = parallel::run(place.workers, usize::MAX, place.stop, starts.len() as u64, make, work)?;
     states.into_iter().try_for_each(|(_, _, writer)| writer.finish().map(drop))?;
     Ok(spool.arrange(|_| 0))
 }

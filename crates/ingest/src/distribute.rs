@@ -9,10 +9,12 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, Buffer, Disk};
 
 use crate::error::IngestError;
+use crate::import::Meter;
 use crate::layout::{Columns, Layout, Packing};
 use crate::policy::{SelfLoops, bits};
 use crate::presence::Ranks;
 use crate::spill::{Spill, SpillWriter};
+use crate::spool::Edges;
 
 /// Keys of a line.
 const LINE: usize = 64;
@@ -29,9 +31,9 @@ pub(crate) enum Indices {
 }
 
 impl Indices {
-    /// Bytes leased for each vertex... of the map, for the memory plan.
+    /// The index of an id; of one that does not occur some number, perhaps no index.
     #[inline(always)]
-    fn of(&self, id: u64) -> u64 {
+    pub(crate) fn of(&self, id: u64) -> u64 {
         match self {
             Self::Same => id,
             Self::Rank(ranks) => ranks.rank(id),
@@ -42,7 +44,6 @@ impl Indices {
 /// What distribution needs to know, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    pub(crate) indices: Indices,
     pub(crate) layout: Layout,
     pub(crate) forward: Columns,
     pub(crate) reverse: Option<Columns>,
@@ -68,6 +69,8 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Distributor<'a> {
     plan: &'a Plan,
+    indices: &'a Indices,
+    meter: &'a Meter<'a>,
     writer: SpillWriter<'a>,
     /// Per bucket a line of keys, and where the packing needs them of weights and of sequence numbers.
     keys: Buffer,
@@ -79,7 +82,7 @@ pub(crate) struct Distributor<'a> {
     sources: [u64; BLOCK],
     destinations: [u64; BLOCK],
     /// Edges taken in.
-    pub(crate) edges: u64,
+    edges: u64,
 }
 
 /// Bytes that a worker leases besides its chunks.
@@ -92,16 +95,20 @@ impl<'a> Distributor<'a> {
     /// Leases its lines and counters; the chunks follow as buckets are first written to, `ahead` more to write behind.
     pub(crate) fn new(
         plan: &'a Plan,
+        indices: &'a Indices,
         spill: &'a Spill,
         disk: &dyn Disk,
         budget: &Budget,
         ahead: usize,
+        meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {
         let buckets = plan.buckets();
         let line_bytes = buckets * LINE * size_of::<u64>();
         let lines = |used: bool| budget.buffer("lines of arcs", if used { line_bytes } else { 0 });
         Ok(Self {
             plan,
+            indices,
+            meter,
             writer: SpillWriter::new(spill, disk, budget, ahead)?,
             keys: lines(true)?,
             weights: lines(plan.packing.weight_bytes > 0)?,
@@ -114,16 +121,15 @@ impl<'a> Distributor<'a> {
         })
     }
 
-    /// Takes in edges between integer ids, numbered from `sequence` on in the input.
-    pub(crate) fn edges(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn take(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
             let from = block * BLOCK;
-            let plan = self.plan;
+            let (plan, indices) = (self.plan, self.indices);
             let last = graphmill_raw::simd::dispatch(|| {
                 let mut last = 0;
                 for (i, &(source, destination)) in edges.iter().enumerate() {
-                    let (source, destination) = (plan.indices.of(source), plan.indices.of(destination));
+                    let (source, destination) = (indices.of(source), indices.of(destination));
                     last = last.max(source).max(destination);
                     self.sources[i] = source;
                     self.destinations[i] = destination;
@@ -207,13 +213,25 @@ impl<'a> Distributor<'a> {
         Ok(())
     }
 
-    /// Flushes all lines and waits for the disk; returns the counts of all parts and the bytes written.
-    pub(crate) fn finish(mut self) -> Result<(Buffer, u64), IngestError> {
+    /// Flushes all lines and waits for the disk; returns the counts of all parts, the edges taken in, the bytes written.
+    pub(crate) fn finish(mut self) -> Result<(Buffer, u64, u64), IngestError> {
         for bucket in 0..self.fill.len() {
             if self.fill[bucket] > 0 {
                 self.flush(bucket)?;
             }
         }
-        Ok((self.counts, self.writer.finish()?))
+        Ok((self.counts, self.edges, self.writer.finish()?))
+    }
+}
+
+impl Edges for Distributor<'_> {
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+        self.take(edges, weights, sequence)?;
+        self.meter.advance(edges.len() as u64);
+        Ok(())
+    }
+
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
+        Err(IngestError::internal("text ids where indices are expected"))
     }
 }

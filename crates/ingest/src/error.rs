@@ -94,6 +94,17 @@ pub enum IngestError {
         available: u64,
     },
 
+    /// More vertices than a key of 64 bits can tell apart, twice.
+    #[error("{vertices} vertices are too many to import: about 2^38 is the most, fewer with a large --batch-size")]
+    TooManyVertices {
+        /// Vertices there are.
+        vertices: u64,
+    },
+
+    /// A list of vertices for an input that fixes its vertices.
+    #[error("this input says which vertices there are: leave out --vertices")]
+    VerticesKnown,
+
     /// The user or the program asked to stop.
     #[error("stopped on request")]
     Stopped,
@@ -151,6 +162,12 @@ pub enum LineProblem {
     /// A weight is finite, but not in single precision.
     #[error("the weight in column {column} is too large for single precision (--weights f64 takes it)")]
     WeightTooLarge {
+        /// The column, from 1.
+        column: u8,
+    },
+    /// A column begins with a quote but is not quoted as a whole.
+    #[error("column {column} has quotes that do not enclose it, or a separator or quote within them; plain columns only")]
+    Quotes {
         /// The column, from 1.
         column: u8,
     },

@@ -132,14 +132,9 @@ pub(crate) struct Packing {
 impl Packing {
     /// Keys of at most `key_bits`.
     pub(crate) fn new(key_bits: u32, weights: EdgeKind, sequenced: bool) -> Self {
-        let weight_bytes = match weights {
-            EdgeKind::None => 0,
-            EdgeKind::F32 => 4,
-            EdgeKind::F64 => 8,
-        };
         Self {
             key_bytes: key_bits.div_ceil(8).max(1) as usize,
-            weight_bytes,
+            weight_bytes: weights.bytes(),
             sequence_bytes: if sequenced { 8 } else { 0 },
         }
     }

@@ -1,1 +1,47 @@
-//! ingest
+//! Edge files in, a stored graph out.
+//!
+//! This crate turns "here is an edge list" into "here is a stored graph", inside a memory budget and with all cores. It knows
+//! files of edges and how a graph is written; it never runs an algorithm.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `import.rs` | [`import`]: the steps in their order |
+//! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
+//! | `scan.rs` | the first reading: how many edges, which ids |
+//! | `presence.rs` | which integer ids occur, and their ranks |
+//! | `dictionary.rs` | ids that memory cannot hold, sorted on disk |
+//! | `count.rs`, `cut.rs` | arcs by range of vertices; where batches and column files end |
+//! | `layout.rs` | where an arc goes, and the key that orders it there |
+//! | `distribute.rs` | the second reading: arcs to the buckets of column files |
+//! | `write.rs`, `sort.rs`, `policy.rs` | a bucket to a column file: sort, duplicates, cells |
+//! | `spill.rs`, `spool.rs`, `source.rs` | temporary files of buckets and of edges |
+//! | `parallel.rs` | numbered tasks on all workers |
+//! | `report.rs` | [`ImportReport`]: what was read, kept and dropped |
+//! | `error.rs` | [`IngestError`] |
+
+#![forbid(unsafe_code)]
+
+mod count;
+mod cut;
+mod dictionary;
+mod distribute;
+mod edge;
+mod error;
+mod import;
+mod layout;
+mod parallel;
+mod policy;
+mod presence;
+mod report;
+mod scan;
+mod sort;
+mod source;
+mod spill;
+mod spool;
+mod write;
+
+pub use edge::{BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceReader, PieceReport};
+pub use error::{IngestError, LineProblem};
+pub use import::{ImportOptions, Machine, Progress, Silent, import};
+pub use policy::{Duplicates, SelfLoops};
+pub use report::ImportReport;

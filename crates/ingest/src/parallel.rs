@@ -23,18 +23,18 @@ impl<S, M, W> Tasks<'_, S, M, W>
 where
     S: Send,
     M: Fn() -> Result<S, IngestError> + Sync,
-    W: Fn(&mut S, &mut Worker, u64) -> Result<(), IngestError> + Sync,
+    W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
-    fn task(&self, worker: &mut Worker, task: u64) -> Result<(), IngestError> {
+    fn task(&self, worker: usize, task: u64) -> Result<(), IngestError> {
         if self.stop.requested() {
             return Err(IngestError::Stopped);
         }
-        let mut state = lock(&self.states[worker.index]);
+        let mut state = lock(&self.states[worker]);
         let state = match &mut *state {
             Some(state) => state,
             none => none.insert((self.make)()?),
         };
-        (self.work)(state, worker, task)
+        (self.work)(state, task)
     }
 }
 
@@ -42,14 +42,17 @@ impl<S, M, W> Job for Tasks<'_, S, M, W>
 where
     S: Send,
     M: Fn() -> Result<S, IngestError> + Sync,
-    W: Fn(&mut S, &mut Worker, u64) -> Result<(), IngestError> + Sync,
+    W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        if worker.index >= self.states.len() {
+            return Ok(Step::Finished);
+        }
         let task = self.next.fetch_add(1, Relaxed);
         if task >= self.count {
             return Ok(Step::Finished);
         }
-        self.task(worker, task).map_err(|error| {
+        self.task(worker.index, task).map_err(|error| {
             let text = error.to_string();
             let mut failure = lock(&self.failure);
             if failure.as_ref().is_none_or(|(first, _)| task < *first) {
@@ -61,15 +64,22 @@ where
     }
 }
 
-/// Runs `work` once for each task below `tasks`; returns the states of the workers that took part. `make` gives a
-/// worker its state before its first task.
-pub(crate) fn run<S, M, W>(workers: &Workers, stop: &Stop, tasks: u64, make: M, work: W) -> Result<Vec<S>, IngestError>
+/// Runs `work` once for each task below `tasks` on at most `lanes` workers; returns the states of those that took part.
+/// `make` gives a worker its state before its first task.
+pub(crate) fn run<S, M, W>(
+    workers: &Workers,
+    lanes: usize,
+    stop: &Stop,
+    tasks: u64,
+    make: M,
+    work: W,
+) -> Result<Vec<S>, IngestError>
 where
     S: Send,
     M: Fn() -> Result<S, IngestError> + Sync,
-    W: Fn(&mut S, &mut Worker, u64) -> Result<(), IngestError> + Sync,
+    W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
-    let states = (0..workers.count()).map(|_| Mutex::new(None)).collect();
+    let states = (0..workers.count().min(lanes)).map(|_| Mutex::new(None)).collect();
     let job = Tasks { count: tasks, next: AtomicU64::new(0), states, make, work, stop, failure: Mutex::new(None) };
     let outcome = workers.run(&job);
     if let Some((_, error)) = job.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {

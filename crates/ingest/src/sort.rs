@@ -33,14 +33,16 @@ impl Record for [u64; 3] {
     }
 }
 
-/// Bits of a digit at most.
-const DIGIT_BITS: u32 = 9;
+/// Bits of a digit at most: its counters fit a core's first-level cache. Fewer when there are few records.
+const DIGIT_BITS: u32 = 11;
+const DIGIT_BITS_FEW: u32 = 8;
+const FEW: usize = 4096;
 /// Counters of one digit.
 const RADIX: usize = 1 << DIGIT_BITS;
 /// Digits of a key at most.
-const DIGITS_MAX: usize = (u64::BITS / 8) as usize + 1;
+const DIGITS_MAX: usize = u64::BITS.div_ceil(DIGIT_BITS_FEW) as usize;
 /// Below this many records a comparison sort is faster than clearing the counters.
-const SMALL: usize = 200;
+const SMALL: usize = 256;
 /// Bytes of records above which they are split first: with the scratch, what a core's second-level cache holds.
 const CACHE_BYTES: usize = 512 << 10;
 
@@ -57,7 +59,7 @@ pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
         return;
     }
     let (low, high) = (varying.trailing_zeros(), u64::BITS - varying.leading_zeros());
-    if size_of_val(records) <= CACHE_BYTES || (high - low <= 2 * DIGIT_BITS && u32::try_from(records.len()).is_ok()) {
+    if size_of_val(records) <= CACHE_BYTES || (high - low <= DIGIT_BITS && u32::try_from(records.len()).is_ok()) {
         least_first(records, scratch, low, high);
         return;
     }
@@ -84,11 +86,13 @@ pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
 
 /// Least significant digit first, over the bits `low..high`.
 fn least_first<R: Record>(records: &mut [R], scratch: &mut [R], low: u32, high: u32) {
-    let digits = (high - low).div_ceil(DIGIT_BITS);
+    let width_max = if records.len() < FEW { DIGIT_BITS_FEW } else { DIGIT_BITS };
+    let digits = (high - low).div_ceil(width_max);
     let width = (high - low).div_ceil(digits);
     let mask = (1u64 << width) - 1;
     let digits = digits as usize;
     let mut counts = [[0u32; RADIX]; DIGITS_MAX];
+    let used = 1 << width;
     for record in records.iter() {
         let mut key = record.key() >> low;
         for counts in &mut counts[..digits] {
@@ -106,7 +110,7 @@ fn least_first<R: Record>(records: &mut [R], scratch: &mut [R], low: u32, high: 
             continue;
         }
         let mut sum = 0;
-        for count in counts.iter_mut() {
+        for count in &mut counts[..used] {
             sum += std::mem::replace(count, sum);
         }
         for &record in from.iter() {
@@ -146,7 +150,7 @@ mod tests {
     #[test]
     fn sorts_keys_of_any_number_and_width() {
         let mut random = Random::new(1);
-        for count in [0usize, 1, 2, 199, 200, 201, 5000, 70_000, 300_000] {
+        for count in [0usize, 1, 2, 255, 256, 257, 4095, 4096, 70_000, 300_000] {
             for bits in [1u32, 8, 9, 10, 18, 27, 43, 63, 64] {
                 let keys: Vec<u64> = (0..count).map(|_| random.next_u64() >> (64 - bits)).collect();
                 check(&keys);

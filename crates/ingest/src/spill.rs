@@ -218,6 +218,11 @@ impl Spill {
         inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 
+    /// Bytes of a chunk.
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
     /// Bytes of the chunks of a bucket.
     pub(crate) fn bytes(&self, bucket: usize) -> u64 {
         lock(&self.buckets[bucket]).iter().map(|extent| u64::from(extent.chunks) * self.chunk_bytes as u64).sum()

@@ -18,8 +18,6 @@ use crate::spill::{HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
 const UNIT_CHUNKS: usize = 16;
 /// Edges decoded at once.
 const DECODE: usize = 1024;
-/// Bytes of a text id at most: two of them and a weight fit the smallest chunk.
-pub(crate) const ID_BYTES_MAX: usize = 2000;
 
 /// How the ids of a chunk are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +119,7 @@ impl Arranged {
 
     fn decode(&self, chunk: &Chunk, records: &[u8], sink: &mut impl Edges) -> Result<(), IngestError> {
         let damaged = || IngestError::damaged(self.file.path(), chunk.offset);
-        let weight_bytes = weight_bytes(self.weights);
+        let weight_bytes = self.weights.bytes();
         let mut left = Reader(records);
         let mut at = chunk.first;
         let end = chunk.first + u64::from(chunk.edges);
@@ -183,14 +181,6 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-fn weight_bytes(weights: EdgeKind) -> usize {
-    match weights {
-        EdgeKind::None => 0,
-        EdgeKind::F32 => 4,
-        EdgeKind::F64 => 8,
-    }
-}
-
 /// One worker's way into a [`Spool`].
 #[derive(Debug)]
 pub(crate) struct SpoolWriter<'a> {
@@ -223,7 +213,8 @@ impl<'a> SpoolWriter<'a> {
         edges: &[(u64, u64)],
         weights: &[f64],
     ) -> Result<(), IngestError> {
-        let weight_bytes = weight_bytes(self.spool.weights);
+        let kind = self.spool.weights;
+        let weight_bytes = kind.bytes();
         for (block, edges) in edges.chunks(ENCODE).enumerate() {
             let from = block * ENCODE;
             let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
@@ -240,7 +231,7 @@ impl<'a> SpoolWriter<'a> {
                     record[..8].copy_from_slice(&edge.0.to_le_bytes());
                     record[8..16].copy_from_slice(&edge.1.to_le_bytes());
                 }
-                put_weight(&mut record[2 * bytes..], weights.get(from + i), self.spool.weights);
+                put_weight(&mut record[2 * bytes..], weights.get(from + i), kind);
             }
             self.count(edges.len());
         }
@@ -255,8 +246,8 @@ impl<'a> SpoolWriter<'a> {
         edges: &[(&[u8], &[u8])],
         weights: &[f64],
     ) -> Result<(), IngestError> {
-        let weight_bytes = weight_bytes(self.spool.weights);
         let kind = self.spool.weights;
+        let weight_bytes = kind.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
             let bytes = 4 + source.len() + target.len() + weight_bytes;
             let mut out = self.room(piece, first + i as u64, Width::Text, bytes)?;

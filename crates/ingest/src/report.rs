@@ -1,0 +1,53 @@
+//! What an import read, kept and dropped, and how long each step took.
+
+use std::time::Duration;
+
+/// The account of one import. It balances: `edges = edges_kept + dropped_self_loops + dropped_duplicates`, and
+/// `lines = edges + skipped + comments + blank`.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ImportReport {
+    /// Input files.
+    pub files: u64,
+    /// Lines read; of binary input and of a generator: edges.
+    pub lines: u64,
+    /// Lines that are comments or headers.
+    pub comments: u64,
+    /// Empty lines.
+    pub blank: u64,
+    /// Malformed lines that were skipped because that was asked for.
+    pub skipped: u64,
+    /// Edges read.
+    pub edges: u64,
+    /// Edges in the graph. An undirected one counts once.
+    pub edges_kept: u64,
+    /// Edges dropped because they join a vertex to itself.
+    pub dropped_self_loops: u64,
+    /// Edges dropped as duplicates of others.
+    pub dropped_duplicates: u64,
+    /// Vertices of the graph.
+    pub vertices: u64,
+    /// Arcs of the graph: an undirected edge is two, a self-loop one.
+    pub arcs: u64,
+    /// Batches of vertices.
+    pub batches: u64,
+    /// Bytes of temporary files written.
+    pub temporary_bytes: u64,
+    /// The most memory leased at one time, in bytes.
+    pub peak_memory: u64,
+    /// The steps in order, each with the time it took.
+    pub steps: Vec<(&'static str, Duration)>,
+}
+
+impl ImportReport {
+    /// The time of all steps.
+    pub fn total(&self) -> Duration {
+        self.steps.iter().map(|(_, time)| *time).sum()
+    }
+
+    /// Whether every line and every edge is accounted for.
+    pub fn reconciles(&self) -> bool {
+        self.lines == self.edges + self.skipped + self.comments + self.blank
+            && self.edges == self.edges_kept + self.dropped_self_loops + self.dropped_duplicates
+    }
+}

@@ -1,0 +1,105 @@
+//! Edges that can be read again: the input itself, where that is cheap, or a spool of it.
+
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Disk, Stop};
+
+use crate::edge::{EdgeSink, EdgeSource, PieceReader};
+use crate::error::IngestError;
+use crate::spill::Inbox;
+use crate::spool::{Arranged, Edges};
+
+/// Edges in units that workers read independently; every edge has its number in the input.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// The input, with the number of the first edge of each piece.
+    Input(&'a dyn EdgeSource, Vec<u64>),
+    /// A temporary file.
+    Spool(Arranged),
+}
+
+/// One worker's way to read a [`Source`].
+pub(crate) enum SourceReader<'a> {
+    Input(Box<dyn PieceReader + 'a>),
+    Spool(Inbox),
+}
+
+/// Chunks of a spool in flight.
+const AHEAD: usize = 4;
+
+impl Source<'_> {
+    /// Number of units.
+    pub(crate) fn units(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.pieces(),
+            Self::Spool(spool) => spool.units(),
+        }
+    }
+
+    /// The numbers of the first edge of each unit.
+    pub(crate) fn unit_starts(&self) -> Vec<u64> {
+        match self {
+            Self::Input(_, starts) => starts.clone(),
+            Self::Spool(spool) => spool.unit_starts().collect(),
+        }
+    }
+
+    /// Bytes that each reader leases.
+    pub(crate) fn reader_bytes(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.reader_bytes(),
+            Self::Spool(spool) => (AHEAD * spool.chunk_bytes()) as u64,
+        }
+    }
+
+    /// A reader for one worker.
+    pub(crate) fn reader(&self, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<SourceReader<'_>, IngestError> {
+        match self {
+            Self::Input(source, _) => Ok(SourceReader::Input(source.reader(disk, budget)?)),
+            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(&**disk, budget, spool.chunk_bytes(), AHEAD)?)),
+        }
+    }
+
+    /// Reads one unit, with a reader that this source made.
+    pub(crate) fn read(
+        &self,
+        unit: u64,
+        reader: &mut SourceReader<'_>,
+        stop: &Stop,
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
+        match (self, reader) {
+            (Self::Input(_, starts), SourceReader::Input(reader)) => {
+                let mut numbered = Numbered { sink, sequence: starts[unit as usize] };
+                reader.read(unit, stop, &mut numbered)?;
+                // Whoever numbers edges relies on the pieces being what they were.
+                match starts.get(unit as usize + 1) {
+                    Some(&next) if next != numbered.sequence => Err(IngestError::input_changed()),
+                    _ => Ok(()),
+                }
+            }
+            (Self::Spool(spool), SourceReader::Spool(inbox)) => spool.read(unit, inbox, stop, sink),
+            _ => Err(IngestError::internal("a reader of another source")),
+        }
+    }
+}
+
+/// Counts the edges that pass by.
+struct Numbered<'a, S> {
+    sink: &'a mut S,
+    sequence: u64,
+}
+
+impl<S: Edges> EdgeSink for Numbered<'_, S> {
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+        let sequence = self.sequence;
+        self.sequence += edges.len() as u64;
+        self.sink.integers(edges, weights, sequence)
+    }
+
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+        let sequence = self.sequence;
+        self.sequence += edges.len() as u64;
+        self.sink.texts(edges, weights, sequence)
+    }
+}
