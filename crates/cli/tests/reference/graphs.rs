@@ -1,9 +1,10 @@
 //! The reference graphs: their many formats read into one list of edges over vertices 0..n, written as text that `import` reads.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::webgraph;
 
 /// How a file of the collection is to be read.
 #[derive(Clone, Copy)]
@@ -20,6 +21,8 @@ enum Format {
     Ranked,
     /// `u v` from 0.
     Plain,
+    /// BVGraph.
+    Web,
 }
 
 /// Every graph with an answer for our algorithms that can be read here: name, file, format.
@@ -44,6 +47,7 @@ const FILES: &[(&str, &str, Format)] = &[
         "snapjl/arxiv-cit-hep-ph.jlg.gz",
         Format::SnapJulia,
     ),
+    ("cnr-2000", "webgraph-cnr-2000/cnr-2000.graph", Format::Web),
     (
         "email-Enron",
         "snapjl/email-enron.jlg.gz",
@@ -203,6 +207,7 @@ impl Graph {
                 let edges = lines.iter().map(edge).collect();
                 (ids, edges)
             }
+            Format::Web => (ids, unweighted(webgraph::arcs(&bytes(&path), vertices))),
             Format::Plain => (
                 ids,
                 unweighted(
@@ -228,21 +233,13 @@ impl Graph {
 
     /// Each arc once, with the least of its weights, both ways unless the graph is directed.
     pub(crate) fn arcs(&self) -> Vec<(u64, u64, f64)> {
-        let mut arcs = BTreeMap::new();
-        for &(u, v, weight) in &self.edges {
-            let ways = if self.directed {
-                vec![(u, v)]
-            } else {
-                vec![(u, v), (v, u)]
-            };
-            for arc in ways {
-                let least: &mut f64 = arcs.entry(arc).or_insert(weight);
-                *least = least.min(weight);
-            }
+        let mut arcs = self.edges.clone();
+        if !self.directed {
+            arcs.extend(self.edges.iter().map(|&(u, v, weight)| (v, u, weight)));
         }
-        arcs.into_iter()
-            .map(|((u, v), weight)| (u, v, weight))
-            .collect()
+        arcs.sort_unstable_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(a.2.total_cmp(&b.2)));
+        arcs.dedup_by_key(|arc| (arc.0, arc.1));
+        arcs
     }
 
     /// Writes the edges (`u v w` in the file's own ids) and the vertices; returns the two paths.

@@ -15,6 +15,7 @@ mod judged;
 mod ldbc;
 mod npz;
 mod run;
+mod webgraph;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ graphs! {
     as_caida20071105: "as-caida20071105",
     ca_astro_ph_cc1: "ca-AstroPh-cc1",
     cit_hep_ph: "cit-HepPh",
+    cnr_2000: "cnr-2000",
     email_enron: "email-Enron",
     facebook_combined: "facebook-combined",
     metis_4elt: "metis-4elt",
@@ -80,13 +82,10 @@ graphs! {
 }
 
 /// Answers that no test here uses, and why.
-const SKIPPED: &[(&str, &str)] = &[
-    ("cnr-2000", "a BVGraph, which no reader takes"),
-    (
-        "mtx-scipy-read",
-        "about files in Matrix Market format, which no reader takes",
-    ),
-];
+const SKIPPED: &[(&str, &str)] = &[(
+    "mtx-scipy-read",
+    "about files in Matrix Market format, which no reader takes",
+)];
 
 /// The names of all graphs with answers.
 fn names(data: &Path) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! One reference graph through `import` and `run`, with several batch sizes, against its known answers and the judges.
 
+use std::path::Path;
+
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 
 use crate::answers::Answers;
@@ -15,69 +17,97 @@ const BATCHES_MAX: u64 = 10_000;
 
 pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
-    let answers = Answers::load(&data, name);
-    let graph = Graph::load(&data, name, answers.vertices, answers.directed)
-        .expect("a format that is read here");
+    let known = Known::load(&data, name);
+    let vertices = known.answers.vertices;
     for size in BATCH_SIZES {
-        let case = format!(
-            "{name}, batch size {}",
-            size.map_or("chosen".to_string(), |size| size.to_string())
-        );
-        if size.is_some_and(|size| answers.vertices.div_ceil(size) > BATCHES_MAX) {
-            say(&format!("skipped: {case}: more than {BATCHES_MAX} batches"));
+        let chosen = size.map_or("chosen".to_string(), |size| size.to_string());
+        let case = known.case(format!("{name}, batch size {chosen}"));
+        if size.is_some_and(|size| vertices.div_ceil(size) > BATCHES_MAX) {
+            say(&format!(
+                "skipped: {}: more than {BATCHES_MAX} batches",
+                case.name
+            ));
             continue;
         }
-        let place = Workplace::new(case.clone());
-        let (edges, vertices) = graph.write(place.folder());
-        let size_text = size.unwrap_or_default().to_string();
         let mut options = vec!["--weights", "f64", "--duplicates", "min"];
-        if !answers.directed {
+        if !known.answers.directed {
             options.push("--undirected");
         }
         if size.is_some() {
-            options.extend(["--batch-size", &size_text]);
+            options.extend(["--batch-size", &chosen]);
         }
-        place.import(&edges, Some(&vertices), &options);
-        Case {
-            name: case,
-            place,
-            graph: &graph,
-            answers: &answers,
-        }
-        .check(size.is_none());
+        let (edges, vertices) = known.graph.write(case.place.folder());
+        case.place.import(&edges, Some(&vertices), &options);
+        let thorough = size.is_none();
+        case.components(thorough);
+        case.depths(thorough);
+        case.distances(thorough);
+        case.ranks(thorough);
     }
     if let Some(file) = Graph::own_file(&data, name) {
-        let place = Workplace::new(format!("{name}, its own file"));
-        let (_, vertices) = graph.write(place.folder());
-        place.import(&file, Some(&vertices), &["--duplicates", "first"]);
-        let case = Case {
-            name: format!("{name}, its own file"),
-            place,
-            graph: &graph,
-            answers: &answers,
-        };
+        let case = known.case(format!("{name}, its own file"));
+        let (_, vertices) = known.graph.write(case.place.folder());
+        case.place
+            .import(&file, Some(&vertices), &["--duplicates", "first"]);
         case.components(true);
         case.depths(true);
         case.ranks(true);
     }
 }
 
-/// A graph as it was imported, and what is known about it. `thorough` adds the judges, which are slower than the command.
+/// A graph and what is known about it.
+struct Known {
+    graph: Graph,
+    answers: Answers,
+    /// The arcs that the judges take.
+    arcs: Vec<(u64, u64)>,
+    weighted: Vec<(u64, u64, f64)>,
+}
+
+impl Known {
+    fn load(data: &Path, name: &str) -> Known {
+        let answers = Answers::load(data, name);
+        let graph = Graph::load(data, name, answers.vertices, answers.directed)
+            .expect("a format that is read here");
+        let weighted = graph.arcs();
+        let arcs = weighted.iter().map(|arc| (arc.0, arc.1)).collect();
+        Known {
+            graph,
+            answers,
+            arcs,
+            weighted,
+        }
+    }
+
+    fn case(&self, name: String) -> Case<'_> {
+        let Known {
+            graph,
+            answers,
+            arcs,
+            weighted,
+        } = self;
+        Case {
+            place: Workplace::new(name.clone()),
+            name,
+            graph,
+            answers,
+            arcs,
+            weighted,
+        }
+    }
+}
+
+/// One way to import a graph. Checks that are `thorough` add the judges, which are slower than the command.
 struct Case<'a> {
     name: String,
     place: Workplace,
     graph: &'a Graph,
     answers: &'a Answers,
+    arcs: &'a [(u64, u64)],
+    weighted: &'a [(u64, u64, f64)],
 }
 
 impl Case<'_> {
-    fn check(&self, thorough: bool) {
-        self.components(thorough);
-        self.depths(thorough);
-        self.distances(thorough);
-        self.ranks(thorough);
-    }
-
     fn components(&self, thorough: bool) {
         let (what, known) = (format!("{}: wcc", self.name), &self.answers.components);
         let labels: Vec<u64> = complete(self.values(&self.place.run("wcc", &[])));
@@ -105,7 +135,7 @@ impl Case<'_> {
         }
         if thorough || known.labels.is_none() {
             assert_eq!(
-                wcc::judge::judge_components(self.answers.vertices, &self.arcs(), &labels),
+                wcc::judge::judge_components(self.answers.vertices, self.arcs, &labels),
                 Ok(()),
                 "{what}"
             );
@@ -132,7 +162,7 @@ impl Case<'_> {
         if thorough || known.depths.is_none() {
             let verdict = bfs::judge::judge_depths(
                 self.answers.vertices,
-                &self.arcs(),
+                self.arcs,
                 self.answers.source,
                 &depths,
             );
@@ -160,8 +190,7 @@ impl Case<'_> {
         }
         if thorough || known.distances.is_none() {
             let (vertices, source) = (self.answers.vertices, self.answers.source);
-            let verdict =
-                sssp::judge::judge_distances(vertices, &self.graph.arcs(), source, &distances);
+            let verdict = sssp::judge::judge_distances(vertices, self.weighted, source, &distances);
             assert_eq!(verdict, Ok(()), "{what}");
         }
     }
@@ -196,7 +225,7 @@ impl Case<'_> {
             };
             let verdict = pagerank::judge::judge_iterations(
                 self.answers.vertices,
-                &self.arcs(),
+                self.arcs,
                 plain,
                 20,
                 &ranks,
@@ -223,15 +252,11 @@ impl Case<'_> {
         }
     }
 
-    fn values(&self, result: &std::path::Path) -> Vec<Option<String>> {
+    fn values(&self, result: &Path) -> Vec<Option<String>> {
         self.place.values(result, &self.graph.ids)
     }
 
     fn source(&self) -> String {
         self.graph.ids[self.answers.source as usize].to_string()
-    }
-
-    fn arcs(&self) -> Vec<(u64, u64)> {
-        self.graph.arcs().iter().map(|arc| (arc.0, arc.1)).collect()
     }
 }

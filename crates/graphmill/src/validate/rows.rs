@@ -260,8 +260,10 @@ fn comma_separated(line: &[u8]) -> Option<Fields<'_>> {
     (rest.is_none() && !id.is_empty() && !value.is_empty()).then_some((id, value))
 }
 
+type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
+
 /// The first field of a line of CSV, and what follows its comma, if there is one. Quotes inside a quoted field are doubled.
-fn field(line: &[u8]) -> Option<(Cow<'_, [u8]>, Option<&[u8]>)> {
+fn field(line: &[u8]) -> Option<FieldAndRest<'_>> {
     let Some(mut rest) = line.strip_prefix(b"\"") else {
         let end = line.iter().position(|byte| *byte == b',');
         return Some((
