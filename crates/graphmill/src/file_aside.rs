@@ -1,0 +1,205 @@
+//! A file written from front to back beside its place and renamed onto it when it is complete.
+//!
+//! Invariants: `offset` is a multiple of the chunk, so every write keeps to the grain of direct I/O; the last one is padded and the
+//! file cut to its length. Until [`FileAside::publish`] nothing stands under the name; a file aside that was not published is
+//! removed when dropped.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_storage::{
+    Budget, Buffer, Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue, StorageError,
+};
+
+/// Bytes of one write.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Chunks that are filled or on their way to the disk.
+const CHUNKS: usize = 2;
+
+/// A file on its way to its name; a [`Write`].
+#[derive(Debug)]
+pub(crate) struct FileAside {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    aside: PathBuf,
+    file: FileHandle,
+    queue: Box<dyn Queue>,
+    /// Chunks that are neither being filled nor written.
+    spare: Vec<Buffer>,
+    filling: Option<Buffer>,
+    filled: usize,
+    /// Bytes submitted so far: where the chunk being filled belongs.
+    offset: u64,
+    is_published: bool,
+}
+
+impl FileAside {
+    /// Memory that one file takes.
+    pub(crate) const BYTES: u64 = (CHUNKS * CHUNK_BYTES) as u64;
+
+    /// A new file that will stand at `path`.
+    ///
+    /// # Errors
+    /// The folder cannot be written, or the budget has no room for the chunks.
+    pub(crate) fn create(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<FileAside, StorageError> {
+        let mut name = path.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}.partial", std::process::id()));
+        let aside = path.with_file_name(name);
+        let mut spare = Vec::with_capacity(CHUNKS);
+        for _ in 0..CHUNKS {
+            spare.push(budget.buffer("chunks of a file to write", CHUNK_BYTES)?);
+        }
+        let queue = disk.queue(CHUNKS)?;
+        Ok(FileAside {
+            file: disk.open(&aside, Open::Create)?,
+            disk: Arc::clone(disk),
+            path: path.to_path_buf(),
+            aside,
+            queue,
+            filling: spare.pop(),
+            spare,
+            filled: 0,
+            offset: 0,
+            is_published: false,
+        })
+    }
+
+    /// Makes the file durable and gives it its name; returns its length.
+    ///
+    /// # Errors
+    /// A write, the sync or the rename failed; the file aside is removed.
+    pub(crate) fn publish(mut self) -> Result<u64, StorageError> {
+        let length = self.offset + self.filled as u64;
+        let padded = self.filled.next_multiple_of(GRAIN_BYTES);
+        if let Some(buffer) = &mut self.filling {
+            buffer[self.filled..padded].fill(0);
+        }
+        self.submit(padded);
+        while let Some(completion) = self.queue.wait() {
+            self.accept(completion)?;
+        }
+        self.disk.set_len(&self.file, length)?;
+        self.disk.sync(&self.file)?;
+        self.disk.rename(&self.aside, &self.path)?;
+        self.is_published = true;
+        Ok(length)
+    }
+
+    /// Sends the first `bytes` of the chunk being filled on their way.
+    fn submit(&mut self, bytes: usize) {
+        if bytes == 0 {
+            return;
+        }
+        if let Some(buffer) = self.filling.take() {
+            let operation = Operation::Write {
+                file: Arc::clone(&self.file),
+                offset: self.offset,
+                buffer,
+                range: 0..bytes,
+            };
+            self.queue.submit(operation, self.offset);
+            self.offset += bytes as u64;
+            self.filled = 0;
+        }
+    }
+
+    fn accept(&mut self, completion: Completion) -> Result<(), StorageError> {
+        self.spare.extend(completion.buffer);
+        completion.result.map(|_| ())
+    }
+
+    /// The chunk to fill, waiting for one to come back when all are on their way.
+    fn chunk(&mut self) -> io::Result<&mut Buffer> {
+        if self.filling.is_none() {
+            while self.spare.is_empty() {
+                let completion = self.queue.wait().ok_or_else(|| {
+                    io::Error::other(format!("{}: the disk kept a buffer", self.aside.display()))
+                })?;
+                self.accept(completion).map_err(io::Error::other)?;
+            }
+            self.filling = self.spare.pop();
+        }
+        self.filling
+            .as_mut()
+            .ok_or_else(|| io::Error::other("no chunk to fill"))
+    }
+}
+
+impl Write for FileAside {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let filled = self.filled;
+        let chunk = self.chunk()?;
+        let count = bytes.len().min(CHUNK_BYTES - filled);
+        chunk[filled..filled + count].copy_from_slice(&bytes[..count]);
+        self.filled += count;
+        if self.filled == CHUNK_BYTES {
+            self.submit(CHUNK_BYTES);
+        }
+        Ok(count)
+    }
+
+    /// Does nothing: bytes are on the disk after [`FileAside::publish`].
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for FileAside {
+    fn drop(&mut self) {
+        if !self.is_published {
+            while self.queue.wait().is_some() {}
+            // Whatever led here is reported; that the file aside stays is the lesser trouble.
+            let _ = self.disk.remove_file(&self.aside);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphmill_storage::{IoChoice, open_disk};
+
+    fn names(folder: &Path) -> Vec<String> {
+        let disk = open_disk(IoChoice::Threads).unwrap();
+        let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
+        disk.list(folder).unwrap().into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn any_length_arrives_as_it_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = open_disk(IoChoice::Threads).unwrap();
+        for length in [0, 1, GRAIN_BYTES, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 4097] {
+            let bytes: Vec<u8> = (0..length).map(|i| (i * 7 % 251) as u8).collect();
+            let path = folder.path().join(format!("{length}"));
+            let budget = Budget::new(FileAside::BYTES);
+            let mut file = FileAside::create(&disk, &budget, &path).unwrap();
+            for part in bytes.chunks(100_003) {
+                file.write_all(part).unwrap();
+            }
+            assert!(!disk.exists(&path).unwrap());
+            assert_eq!(file.publish().unwrap(), length as u64);
+            assert_eq!(disk.read_small(&path, length as u64).unwrap(), bytes);
+            assert_eq!(budget.available(), budget.total());
+        }
+        assert_eq!(names(folder.path()).len(), 6);
+    }
+
+    #[test]
+    fn what_is_not_published_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = open_disk(IoChoice::Threads).unwrap();
+        let path = folder.path().join("result");
+        disk.write_small(&path, b"old").unwrap();
+        let mut file = FileAside::create(&disk, &Budget::new(1 << 30), &path).unwrap();
+        file.write_all(&[1; 2 * CHUNK_BYTES]).unwrap();
+        drop(file);
+        assert_eq!(names(folder.path()), ["result"]);
+        assert_eq!(disk.read_small(&path, 9).unwrap(), b"old");
+    }
+}

@@ -1,0 +1,226 @@
+//! A result on its way out: rows of (vertex, value) in order of vertex index, to a file or to a list of the highest.
+//!
+//! Steps of [`write`]: a file aside, block by block from the caller's cursor, synced, renamed onto its name. Until then nothing
+//! stands under the name; on failure the file aside is removed.
+
+mod block;
+mod csv;
+mod parquet;
+mod top;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Disk, StorageError};
+
+use crate::file_aside::FileAside;
+
+pub use block::{Block, Labels, ROWS_MAX, Texts, Values};
+pub use top::{Top, TopRow};
+
+/// Bytes that writing a result takes besides the rows: the block being written, pages of both columns, file buffers.
+pub(crate) const WRITER_BYTES: u64 = 12 << 20;
+
+/// Why a result could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultError {
+    /// The name does not say the format.
+    #[error("cannot tell the format of {}: end its name with .parquet or .csv", path.display())]
+    UnknownFormat {
+        /// The result file asked for.
+        path: PathBuf,
+    },
+    /// Parquet text has to be UTF-8.
+    #[error("vertex id {id:?} is not UTF-8, which Parquet needs: write .csv instead")]
+    NotUtf8 {
+        /// The id, with its odd bytes replaced.
+        id: String,
+    },
+    /// The Parquet library refused.
+    #[error("writing Parquet failed: {0}")]
+    Parquet(#[from] ::parquet::errors::ParquetError),
+    /// The CSV library refused.
+    #[error("writing CSV failed: {0}")]
+    Csv(#[from] ::csv::Error),
+    /// A write failed on its way to the disk.
+    #[error("writing the result failed: {0}")]
+    Write(#[from] std::io::Error),
+    /// The disk failed, or memory ran out.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+/// What a result file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Columns `vertex` and the value; unreached is null.
+    Parquet,
+    /// The same with a header; unreached is `inf`.
+    Csv,
+}
+
+impl Format {
+    /// The format by the end of the file's name.
+    ///
+    /// # Errors
+    /// [`ResultError::UnknownFormat`] when it is neither `.parquet` nor `.csv`.
+    pub fn of(path: &Path) -> Result<Format, ResultError> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("parquet") => Ok(Format::Parquet),
+            Some("csv") => Ok(Format::Csv),
+            _ => Err(ResultError::UnknownFormat {
+                path: path.to_path_buf(),
+            }),
+        }
+    }
+}
+
+/// What every block of one result looks like.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Name of the value's column.
+    pub column: String,
+    /// Kind of the ids; itself empty.
+    pub ids: Labels,
+    /// Kind of the values; itself empty.
+    pub values: Values,
+    /// Whether a vertex may be without a value.
+    pub nullable: bool,
+}
+
+/// One file format: takes blocks in order, then gives its sink back, complete.
+trait RowWriter<W> {
+    fn block(&mut self, block: &Block) -> Result<(), ResultError>;
+    fn finish(self: Box<Self>) -> Result<W, ResultError>;
+}
+
+/// Writes the blocks that `next` hands out, until it hands out none, as `format` to `path`; returns the bytes written.
+///
+/// # Errors
+/// What `next` fails with, or a [`ResultError`] turned into it; `path` is then as it was.
+pub(crate) fn write<E: From<ResultError>>(
+    disk: &Arc<dyn Disk>,
+    budget: &Budget,
+    path: &Path,
+    format: Format,
+    shape: &Shape,
+    mut next: impl FnMut() -> Result<Option<Block>, E>,
+) -> Result<u64, E> {
+    let sink = FileAside::create(disk, budget, path).map_err(ResultError::from)?;
+    let mut rows: Box<dyn RowWriter<FileAside>> = match format {
+        Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
+        Format::Csv => Box::new(csv::CsvRows::new(sink, &shape.column)?),
+    };
+    while let Some(block) = next()? {
+        rows.block(&block)?;
+    }
+    Ok(rows.finish()?.publish().map_err(ResultError::from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Machine, MachineConfig, Rule, validate};
+
+    fn texts(texts: &[&str]) -> Labels {
+        let mut labels = Texts::default();
+        for text in texts {
+            labels.push(text.as_bytes());
+        }
+        Labels::Texts(labels)
+    }
+
+    /// Writes blocks as both formats and gives back the CSV, after comparing it with the Parquet.
+    fn csv_like_parquet(blocks: &[Block]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
+        let shape = Shape {
+            column: "value".to_string(),
+            ids: blocks[0].ids.empty_like(),
+            values: blocks[0].values.clone(),
+            nullable: blocks.iter().any(|block| block.reached.is_some()),
+        };
+        let paths = ["result.csv", "result.parquet"].map(|name| folder.path().join(name));
+        for path in &paths {
+            let mut left = blocks.iter();
+            let bytes = write::<ResultError>(
+                machine.disk(),
+                machine.budget(),
+                path,
+                Format::of(path).unwrap(),
+                &shape,
+                || Ok(left.next().cloned()),
+            );
+            assert!(bytes.unwrap() > 0);
+        }
+        for (left, right) in [(0, 1), (1, 0)] {
+            let verdict = validate(&machine, &paths[left], &paths[right], Rule::Exact).unwrap();
+            assert_eq!(verdict.described, Vec::<String>::new());
+            assert_eq!(verdict.vertices as usize, blocks.iter().map(Block::rows).sum::<usize>());
+        }
+        String::from_utf8(machine.disk().read_small(&paths[0], 1 << 20).unwrap()).unwrap()
+    }
+
+    fn block(ids: Labels, values: Values, reached: Option<Vec<bool>>) -> Block {
+        Block { ids, values, reached }
+    }
+
+    #[test]
+    fn floats_keep_their_bits_and_unreached_is_inf() {
+        let values = Values::F64(vec![0.1 + 0.2, 0.0, 1e-300, 5.0]);
+        let reached = Some(vec![true, false, true, true]);
+        let ids = Labels::Integers(vec![0, 7, 1 << 40, u64::MAX]);
+        assert_eq!(
+            csv_like_parquet(&[block(ids, values, reached)]),
+            "vertex,value\n0,0.30000000000000004\n7,inf\n1099511627776,1e-300\n18446744073709551615,5.0\n"
+        );
+        let narrow = Values::F32(vec![0.1, f32::INFINITY]);
+        let ids = Labels::Integers(vec![1, 2]);
+        assert_eq!(csv_like_parquet(&[block(ids, narrow, None)]), "vertex,value\n1,0.1\n2,inf\n");
+    }
+
+    #[test]
+    fn integers_come_in_several_blocks() {
+        let first = block(Labels::Integers(vec![1, 2]), Values::U32(vec![u32::MAX, 0]), None);
+        let second = block(Labels::Integers(vec![3]), Values::U32(vec![1]), None);
+        assert_eq!(csv_like_parquet(&[first, second]), "vertex,value\n1,4294967295\n2,0\n3,1\n");
+        let wide = block(Labels::Integers(vec![3]), Values::U64(vec![1 << 50]), None);
+        assert_eq!(csv_like_parquet(&[wide]), "vertex,value\n3,1125899906842624\n");
+    }
+
+    #[test]
+    fn odd_text_ids_survive_as_ids_and_as_values() {
+        let ids = ["a b", "c,d", "e\"f", "\"", "ä"];
+        let values = Values::Vertex(texts(&["c,d", "c,d", "\"", "e\"f", "a b"]));
+        let reached = Some(vec![true, true, true, false, true]);
+        assert_eq!(
+            csv_like_parquet(&[block(texts(&ids), values, reached)]),
+            "vertex,value\na b,\"c,d\"\n\"c,d\",\"c,d\"\n\"e\"\"f\",\"\"\"\"\n\"\"\"\",inf\nä,a b\n"
+        );
+    }
+
+    #[test]
+    fn parquet_refuses_ids_that_are_not_utf8() {
+        let mut labels = Texts::default();
+        labels.push(&[0xff, 0xfe]);
+        let block = block(Labels::Texts(labels), Values::U32(vec![1]), None);
+        let shape = Shape {
+            column: "value".to_string(),
+            ids: block.ids.empty_like(),
+            values: block.values.clone(),
+            nullable: false,
+        };
+        let mut rows = parquet::ParquetRows::new(Vec::new(), &shape).unwrap();
+        assert!(matches!(rows.block(&block), Err(ResultError::NotUtf8 { .. })));
+    }
+
+    #[test]
+    fn a_name_says_the_format() {
+        assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
+        assert_eq!(Format::of(Path::new("b/a.csv")).unwrap(), Format::Csv);
+        for name in ["a", "a.txt", "csv", "a.csv.gz"] {
+            assert!(Format::of(Path::new(name)).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! A block: some tens of thousands of consecutive rows of a result, ids and values side by side.
+//!
+//! Invariants: `ids`, `values` and `reached` (when there is one) have one entry a row; a text's end is never before its start.
+
+/// The most rows of a block, and of a row group of a small Parquet file.
+pub const ROWS_MAX: usize = 1 << 16;
+
+/// User's ids of vertices, one a row: of the row's own vertex, or of another that is its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Labels {
+    /// Integer ids.
+    Integers(Vec<u64>),
+    /// Text ids.
+    Texts(Texts),
+}
+
+/// Byte strings back to back.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Texts {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Texts {
+    /// Adds one text.
+    pub fn push(&mut self, text: &[u8]) {
+        self.bytes.extend_from_slice(text);
+        self.ends.push(self.bytes.len());
+    }
+
+    /// The texts in order.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, &end)| &self.bytes[start..end])
+    }
+
+    /// Text number `row`; empty when there is none.
+    pub fn get(&self, row: usize) -> &[u8] {
+        let Some(&end) = self.ends.get(row) else {
+            return &[];
+        };
+        let start = if row == 0 { 0 } else { self.ends[row - 1] };
+        &self.bytes[start..end]
+    }
+
+    /// How many texts.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All texts back to back.
+    pub fn all(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Labels {
+    /// No labels yet, of the kind of `self`.
+    pub fn empty_like(&self) -> Labels {
+        match self {
+            Labels::Integers(_) => Labels::Integers(Vec::new()),
+            Labels::Texts(_) => Labels::Texts(Texts::default()),
+        }
+    }
+
+    /// How many labels.
+    pub fn len(&self) -> usize {
+        match self {
+            Labels::Integers(ids) => ids.len(),
+            Labels::Texts(texts) => texts.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Values of one algorithm, one a row.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each variant is its element type")]
+pub enum Values {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    /// The value is a vertex, under the user's id.
+    Vertex(Labels),
+}
+
+impl Values {
+    /// How many values.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::F32(values) => values.len(),
+            Values::F64(values) => values.len(),
+            Values::U32(values) => values.len(),
+            Values::U64(values) => values.len(),
+            Values::Vertex(labels) => labels.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Consecutive rows of a result, in order of vertex index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Block {
+    /// The vertex of each row.
+    pub ids: Labels,
+    /// Its value; anything where unreached.
+    pub values: Values,
+    /// Which rows have a value; absent when all have.
+    pub reached: Option<Vec<bool>>,
+}
+
+impl Block {
+    /// How many rows.
+    pub fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether `row` has a value.
+    pub fn is_reached(&self, row: usize) -> bool {
+        self.reached
+            .as_ref()
+            .is_none_or(|reached| reached.get(row).copied().unwrap_or(false))
+    }
+}
