@@ -89,6 +89,7 @@ impl Budget {
     }
 
     /// Zeroed, aligned memory of `bytes` bytes; whole pages of 4096 bytes are leased.
+    /// Comes fresh from the system and goes back there: what is needed again and again is better kept.
     ///
     /// # Errors
     /// The budget has no room, or the system gives no memory.

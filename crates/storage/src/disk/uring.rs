@@ -70,7 +70,13 @@ impl UringQueue {
     }
 
     fn reap(&mut self) {
-        while let Some((request, result)) = self.ring.completed() {
+        while let Some((request, mut result)) = self.ring.completed() {
+            // Cancelled because the thread that submitted it has ended, or turned away for the moment: neither moved a byte.
+            if let Err(error) = &mut result
+                && matches!(error.raw_os_error(), Some(libc::ECANCELED | libc::EAGAIN))
+            {
+                *error = io::ErrorKind::Interrupted.into();
+            }
             match whole(request).advance(result) {
                 Next::Again(transfer) => self.backlog.push_front(transfer),
                 Next::Complete(completion) => self.ready.push_back(completion),
