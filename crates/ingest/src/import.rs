@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdKind, IdsWriter, Shape};
+use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdKind, IdsSummary, IdsWriter, Shape};
 use graphmill_storage::{Budget, Buffer, Clock, Disk, Stop, Workers};
 
 use crate::count::Count;
@@ -194,22 +194,24 @@ pub fn import(
         options,
         source,
         vertices,
-        temporary: &temporary,
+        temporary: temporary.path(),
+        staging: staging.path(),
         report: ImportReport::default(),
         started: machine.clock.now(),
     };
 
     let found = import.scan()?;
     let indexed = import.index(found)?;
-    let plan = import.cut(&indexed)?;
-    let graph = GraphWriter::create(machine.disk, machine.budget, staging.path(), plan.shape.clone())?;
-    //IDS import.write_ids(&indexed, &graph)?;
-    let buckets = import.distribute(indexed, &plan)?;
-    let kept = import.write(&plan, &buckets, &graph)?;
-    import.finish(graph, kept)?;
+    let ids = indexed.ids.clone();
+    let cut = import.cut(&indexed)?;
+    let buckets = import.distribute(indexed, &cut)?;
+    let graph = GraphWriter::create(machine.disk.clone(), machine.budget.clone(), staging.path(), cut.shape.clone())?;
+    let kept = import.write(&cut, buckets, &graph)?;
+    import.finish(graph, ids, kept)?;
+    let mut report = import.report;
+    report.peak_memory = machine.budget.peak();
     staging.rename(&options.output)?;
-    import.report.peak_memory = machine.budget.peak();
-    Ok(import.report)
+    Ok(report)
 }
 
 struct Import<'a> {
@@ -217,7 +219,8 @@ struct Import<'a> {
     options: &'a ImportOptions,
     source: &'a dyn EdgeSource,
     vertices: Option<&'a dyn EdgeSource>,
-    temporary: &'a Directory<'a>,
+    temporary: &'a Path,
+    staging: &'a Path,
     report: ImportReport,
     /// When the current step began.
     started: Duration,
@@ -235,7 +238,7 @@ struct Found<'a> {
 struct Indexed<'a> {
     source: Source<'a>,
     indices: Indices,
-    dictionary: Option<Dictionary>,
+    ids: IdsSummary,
     vertices: u64,
     arcs_in: Granules,
     arcs_out: Option<Granules>,
@@ -253,6 +256,8 @@ const AHEAD_MAX: u64 = 32;
 /// Bytes read of a bucket at once at most, and reads ahead of their use.
 const READ_BYTES_MAX: usize = 512 << 10;
 const READ_AHEAD: usize = 8;
+/// Bytes that the graph's writer keeps of a cell.
+const CELL_BYTES: u64 = 64;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 
@@ -303,7 +308,7 @@ impl<'a> Import<'a> {
         }
         let chunk_bytes = self.buffer_bytes(64, 16 << 10, 256 << 10);
         let spool = |name: &str, source: &dyn EdgeSource| {
-            Spool::create(disk, self.temporary.path().join(name), chunk_bytes, source.weights())
+            Spool::create(disk, self.temporary.join(name), chunk_bytes, source.weights())
         };
         let edges_spool = if needs_spool(self.source) { Some(spool("input", self.source)?) } else { None };
         let lane_bytes = Scan::lane_bytes(chunk_bytes, self.options.turns_round());
@@ -394,13 +399,13 @@ impl<'a> Import<'a> {
                 (Indices::Same, vertices)
             }
         };
+        let close = self.source.ids() == Ids::Integer && span / 4 <= vertices;
+        let (ids, first) = self.write_ids(&indices, dictionary, vertices, close.then_some(span))?;
         self.report.vertices = vertices;
         self.done("ids");
 
         // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
-        let close = self.source.ids() == Ids::Integer && span / 4 <= vertices;
         let (arcs_in, arcs_out) = if close {
-            let first = self.first_indices(&indices, dictionary.as_ref(), vertices, span)?;
             let granules = |mut counts: Histogram| {
                 counts.grow(span.saturating_sub(1));
                 Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
@@ -424,7 +429,7 @@ impl<'a> Import<'a> {
             (Granules::even(vertices, &arcs_in), arcs_out.map(|counts| Granules::even(vertices, &counts)))
         };
         self.done("count");
-        Ok(Indexed { source, indices, dictionary, vertices, arcs_in, arcs_out })
+        Ok(Indexed { source, indices, ids, vertices, arcs_in, arcs_out })
     }
 
     /// Where and with how much memory a dictionary is built.
@@ -436,7 +441,7 @@ impl<'a> Import<'a> {
             budget: self.machine.budget,
             workers: self.machine.workers,
             stop: self.machine.stop,
-            directory: self.temporary.path(),
+            directory: self.temporary,
             chunk_bytes,
             // A quarter of a worker's share for open chunks of buckets (twice as many as splitters), half to sort.
             splitters: (chunks / 8).clamp(2, 128) as usize,
@@ -445,35 +450,58 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// The index of the first vertex of each granule of ids.
-    fn first_indices(
+    /// Writes the ids that are not indices themselves; returns the index of the first vertex of each granule of the integer
+    /// ids below `span`, or nothing without.
+    fn write_ids(
         &self,
         indices: &Indices,
-        dictionary: Option<&Dictionary>,
+        dictionary: Option<Dictionary>,
         vertices: u64,
-        span: u64,
-    ) -> Result<Vec<u64>, IngestError> {
-        let shift = granule_shift(span);
-        let granules = span.div_ceil(1 << shift);
-        let Some(dictionary) = dictionary else {
-            return Ok((0..=granules)
-                .map(|granule| match indices {
-                    Indices::Same => (granule << shift).min(vertices),
-                    Indices::Rank(ranks) => ranks.rank(granule << shift),
-                })
-                .collect());
-        };
-        let mut first = vec![0u64; granules as usize + 1];
-        dictionary.for_each_id(&self.place(), |id| {
-            if let Some(count) = first.get_mut((integer(id) >> shift) as usize + 1) {
-                *count += 1;
+        span: Option<u64>,
+    ) -> Result<(IdsSummary, Vec<u64>), IngestError> {
+        let machine = self.machine;
+        let shift = granule_shift(span.unwrap_or(0));
+        let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
+        let writer = |kind| IdsWriter::create(machine.disk, machine.budget, self.staging, kind);
+        // Ids that are 0, 1, 2, ... are indices, however that was found.
+        let dictionary = dictionary.filter(|_| span != Some(vertices));
+        match (dictionary, indices) {
+            (None, Indices::Same) => {
+                let first = (0..=granules).map(|granule| (granule << shift).min(vertices)).collect();
+                Ok((IdsSummary::dense(vertices), first))
             }
-            Ok(())
-        })?;
-        for granule in 1..first.len() {
-            first[granule] += first[granule - 1];
+            (_, Indices::Rank(ranks)) => {
+                let mut writer = writer(IdKind::Integer)?;
+                ranks.for_each(|ids| {
+                    if machine.stop.requested() {
+                        return Err(IngestError::Stopped);
+                    }
+                    ids.iter().try_for_each(|&id| writer.push_integer(id))?;
+                    Ok(())
+                })?;
+                let first = (0..=granules).map(|granule| ranks.rank(granule << shift)).collect();
+                Ok((writer.finish()?, first))
+            }
+            (Some(dictionary), Indices::Same) => {
+                let text = self.source.ids() == Ids::Text;
+                let mut writer = writer(if text { IdKind::Text } else { IdKind::Integer })?;
+                let mut first = vec![0u64; granules as usize + 1];
+                dictionary.for_each_id(&self.place(), |id| {
+                    if text {
+                        return Ok(writer.push_text(id)?);
+                    }
+                    let id = integer(id);
+                    if let Some(count) = first.get_mut((id >> shift) as usize + 1) {
+                        *count += 1;
+                    }
+                    Ok(writer.push_integer(id)?)
+                })?;
+                for granule in 1..first.len() {
+                    first[granule] += first[granule - 1];
+                }
+                Ok((writer.finish()?, first))
+            }
         }
-        Ok(first)
     }
 
     /// Step 3.
@@ -537,7 +565,7 @@ impl<'a> Import<'a> {
         let chunk_bytes = (1usize << (share / chunks).ilog2().min(CHUNK_BYTES_MAX.ilog2())).max(GRAIN);
         let ahead = (share / chunk_bytes as u64 - buckets as u64).min(AHEAD_MAX) as usize;
 
-        let spill = Spill::create(&**machine.disk, self.temporary.path().join("arcs"), buckets, chunk_bytes)?;
+        let spill = Spill::create(&**machine.disk, self.temporary.join("arcs"), buckets, chunk_bytes)?;
         let meter = Meter::new(machine.progress, "distribute", self.report.edges);
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
@@ -567,7 +595,7 @@ impl<'a> Import<'a> {
     }
 
     /// Step 5.
-    fn write(&mut self, cut: &Cut, buckets: &Buckets, graph: &GraphWriter) -> Result<Kept, IngestError> {
+    fn write(&mut self, cut: &Cut, buckets: Buckets, graph: &GraphWriter) -> Result<Kept, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
         let duplicates = self.options.duplicates;
@@ -577,11 +605,21 @@ impl<'a> Import<'a> {
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
+        let batches = cut.shape.batches.len() as u64;
+        let cells_of = |bucket: usize| match &plan.reverse {
+            Some(reverse) if bucket >= reverse.bucket_first => {
+                reverse.files[bucket - reverse.bucket_first].len() as u64 * batches
+            }
+            _ => plan.forward.files[bucket].len() as u64 * batches,
+        };
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
 
         let read_bytes = buckets.spill.chunk_bytes().max(self.buffer_bytes(64, GRAIN, READ_BYTES_MAX));
-        let fixed = graph.column_file_bytes() + (READ_AHEAD * read_bytes) as u64;
+        let fixed = graph.memory() + (READ_AHEAD * read_bytes) as u64;
+        // What the graph's writer notes of each cell until the end; most are empty in a large graph.
+        let cells = (0..plan.buckets()).map(|bucket| arcs_of(bucket).min(cells_of(bucket))).sum::<u64>();
         let available = machine.budget.available();
+        let available = available - (cells * CELL_BYTES).min(available / 8);
         let least = fixed + RECORDS_MIN * record_bytes;
         let lanes = self.lanes().min(available / least).min(plan.buckets() as u64).max(1);
         if available < least {
@@ -628,13 +666,31 @@ impl<'a> Import<'a> {
     }
 
     /// Step 6.
-    fn finish(&mut self, graph: GraphWriter, kept: Kept) -> Result<(), IngestError> {
+    fn finish(&mut self, graph: GraphWriter, ids: IdsSummary, kept: Kept) -> Result<(), IngestError> {
+        let options = self.options;
         let report = &mut self.report;
         report.arcs = kept.arcs;
         // Of an undirected edge both arcs were dropped, or none.
-        let ways = if self.options.directed { 1 } else { 2 };
+        let ways = if options.directed { 1 } else { 2 };
         report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / ways;
         report.edges_kept = report.edges - report.dropped_self_loops - report.dropped_duplicates;
+        let dropped = [
+            ("duplicates", report.dropped_duplicates),
+            ("malformed_lines", report.skipped),
+            ("self_loops", report.dropped_self_loops),
+        ];
+        let notes = [
+            ("batch_size", options.batch_size.map_or("auto".into(), |size| size.to_string())),
+            ("duplicates", format!("{:?}", options.duplicates).to_lowercase()),
+            ("self_loops", format!("{:?}", options.self_loops).to_lowercase()),
+        ];
+        graph.finish(Facts {
+            ids,
+            input_edges: report.edges,
+            dropped: dropped.into_iter().map(|(reason, edges)| (reason.to_string(), edges)).collect(),
+            options: notes.into_iter().map(|(option, value)| (option.to_string(), value)).collect(),
+            program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
+        })?;
         self.done("finish");
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `import.rs` | [`import`]: the steps in their order |
+//! | `readers/` | [`FileSource`]: files of edges |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
 //! | `scan.rs` | the first reading: how many edges, which ids |
 //! | `presence.rs` | which integer ids occur, and their ranks |
@@ -32,6 +33,7 @@ mod layout;
 mod parallel;
 mod policy;
 mod presence;
+mod readers;
 mod report;
 mod scan;
 mod sort;
@@ -44,4 +46,5 @@ pub use edge::{BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceRe
 pub use error::{IngestError, LineProblem};
 pub use import::{ImportOptions, Machine, Progress, Silent, import};
 pub use policy::{Duplicates, SelfLoops};
+pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions};
 pub use report::ImportReport;

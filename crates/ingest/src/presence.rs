@@ -11,11 +11,10 @@ use graphmill_storage::{Budget, BudgetError, Lease};
 /// Ids of one chunk: 512 KiB of bits.
 const CHUNK_SHIFT: u32 = 22;
 const CHUNK_WORDS: usize = 1 << (CHUNK_SHIFT - 6);
-/// Ids between two samples of the rank: one cache line of bits.
-const SAMPLE_SHIFT: u32 = 9;
-const SAMPLE_WORDS: usize = 1 << (SAMPLE_SHIFT - 6);
-/// Bytes that one chunk takes, with its samples of the rank.
-const CHUNK_BYTES: u64 = (CHUNK_WORDS * 8 + (CHUNK_WORDS / SAMPLE_WORDS) * 8) as u64;
+/// Words whose ids are handed out at once.
+const RUN_WORDS: usize = 64;
+/// Bytes that one chunk takes, with the rank of the first id of each word.
+const CHUNK_BYTES: u64 = (CHUNK_WORDS * (size_of::<u64>() + size_of::<u32>())) as u64;
 
 #[derive(Debug)]
 struct Chunk {
@@ -86,12 +85,14 @@ impl Presence {
         let mut total = 0;
         for chunk in self.chunks.into_iter().map_while(OnceLock::into_inner) {
             let words: Vec<u64> = chunk.words.into_iter().map(AtomicU64::into_inner).collect();
-            let mut samples = Vec::with_capacity(CHUNK_WORDS / SAMPLE_WORDS);
-            for line in words.chunks_exact(SAMPLE_WORDS) {
-                samples.push(total);
-                total += line.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+            let mut ranks = Vec::with_capacity(CHUNK_WORDS);
+            let mut rank = 0u32;
+            for word in &words {
+                ranks.push(rank);
+                rank += word.count_ones();
             }
-            chunks.push(RankChunk { words, samples, _lease: chunk._lease });
+            chunks.push(RankChunk { words, ranks, base: total, _lease: chunk._lease });
+            total += u64::from(rank);
         }
         Some(Ranks { chunks, total })
     }
@@ -100,7 +101,10 @@ impl Presence {
 #[derive(Debug)]
 struct RankChunk {
     words: Vec<u64>,
-    samples: Vec<u64>,
+    /// For each word the ids of the chunk before it.
+    ranks: Vec<u32>,
+    /// Ids before the chunk.
+    base: u64,
     _lease: Lease,
 }
 
@@ -121,29 +125,22 @@ impl Ranks {
     #[inline(always)]
     pub(crate) fn rank(&self, id: u64) -> u64 {
         let Some(chunk) = self.chunks.get((id >> CHUNK_SHIFT) as usize) else { return self.total };
-        let line = (id >> SAMPLE_SHIFT) as usize & (CHUNK_WORDS / SAMPLE_WORDS - 1);
-        let mut rank = chunk.samples[line];
-        let words = &chunk.words[line * SAMPLE_WORDS..(line + 1) * SAMPLE_WORDS];
-        let last = (id >> 6) as usize & (SAMPLE_WORDS - 1);
-        // All words of the line are looked at, so that the loop has no branch to mispredict.
-        for (i, &word) in words.iter().enumerate() {
-            let kept = if i < last { word } else { 0 };
-            rank += u64::from(kept.count_ones());
-        }
-        rank + u64::from((words[last] & ((1 << (id & 63)) - 1)).count_ones())
+        let word = (id >> 6) as usize & (CHUNK_WORDS - 1);
+        let below = chunk.words[word] & ((1 << (id & 63)) - 1);
+        chunk.base + u64::from(chunk.ranks[word]) + u64::from(below.count_ones())
     }
 
     /// Calls `each` with runs of ids in ascending order.
     pub(crate) fn for_each<E>(&self, mut each: impl FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
-        let mut run = Vec::with_capacity(64 * SAMPLE_WORDS);
+        let mut run = Vec::with_capacity(64 * RUN_WORDS);
         for (number, chunk) in self.chunks.iter().enumerate() {
-            for (line, words) in chunk.words.chunks_exact(SAMPLE_WORDS).enumerate() {
+            for (line, words) in chunk.words.chunks_exact(RUN_WORDS).enumerate() {
                 run.clear();
                 for (i, &word) in words.iter().enumerate() {
+                    let first = ((number as u64) << CHUNK_SHIFT) + (((line * RUN_WORDS + i) as u64) << 6);
                     let mut left = word;
                     while left != 0 {
-                        let bit = u64::from(left.trailing_zeros());
-                        run.push(((number as u64) << CHUNK_SHIFT) + (((line * SAMPLE_WORDS + i) as u64) << 6) + bit);
+                        run.push(first + u64::from(left.trailing_zeros()));
                         left &= left - 1;
                     }
                 }
