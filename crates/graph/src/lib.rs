@@ -1,1 +1,58 @@
-//! graph
+//! The stored graph: a directory with batches, cells, a dictionary and their checksums.
+//!
+//! Here is a graph, give me its bytes; here are its bytes, give me the graph. The crate knows nothing of programs, messages or
+//! supersteps, nor where edges came from. Every byte is in docs/on-disk.md.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `batches.rs`, `shape.rs` | [`Batches`]: the cut of the vertices; [`Shape`]: what is fixed before edges are written |
+//! | `block.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
+//! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
+//! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
+//! | `ids.rs` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
+//! | `stored.rs` | [`StoredGraph`]: an open graph |
+//! | `meta.rs`, `directory.rs` | [`Meta`]: graph.json; [`Column`], [`Cell`]: where the cells are |
+//! | `pages.rs`, `fanout.rs` | degrees and fan-out in pages; [`FanoutTable`]: some of them in memory |
+//! | `frames.rs`, `frame_writer.rs` | [`FileId`]: the files of a graph; their frames and checksums |
+//! | `extent_reader.rs` | [`ExtentReader`]: streams of cells, read ahead |
+//! | `frame_reader.rs` | [`FrameReader`]: small reads that wait |
+//! | `verify.rs` | [`verify`]: is it what was written? |
+//! | `error.rs`, `varint.rs` | [`FormatError`]; LEB128 |
+
+mod batches;
+mod bits;
+mod block;
+mod directory;
+mod error;
+mod extent_reader;
+mod fanout;
+mod frame_reader;
+mod frame_writer;
+mod frames;
+mod ids;
+mod meta;
+mod pages;
+mod shape;
+mod source_index;
+mod sources;
+mod stored;
+mod varint;
+mod verify;
+mod write;
+
+pub use batches::Batches;
+pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec};
+pub use directory::{Cell, Column};
+pub use error::FormatError;
+pub use extent_reader::{CHUNK_BYTES, Extent, ExtentReader, Front};
+pub use fanout::FanoutTable;
+pub use frame_reader::FrameReader;
+pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
+pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
+pub use meta::{IdKind, Meta};
+pub use pages::PAGE_VERTICES;
+pub use shape::{EdgeKind, Shape};
+pub use source_index::{Place, SourceIndex, SourceIndexBuilder};
+pub use stored::{ColumnSet, StoredGraph};
+pub use verify::{Verified, verify};
+pub use write::{ColumnFileWriter, Facts, GraphWriter};

@@ -1,0 +1,110 @@
+//! The cut of the vertices into batches.
+//!
+//! Invariants: cuts ascend strictly from 0 to |V|; a batch spans at most 2^32 vertices, so that batch-local numbers are
+//! u32. A graph without vertices has no batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::FormatError;
+
+/// Contiguous ranges of vertex indices. Clones share the cuts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batches {
+    cuts: Arc<[u64]>,
+    /// Span of every batch but the last, which has at most as many; 0 when they differ.
+    uniform: u64,
+}
+
+impl Batches {
+    /// Batches between `cuts`: batch b is `cuts[b]..cuts[b + 1]`.
+    ///
+    /// # Errors
+    /// The cuts do not ascend strictly from 0, or a batch spans more than 2^32 vertices.
+    pub fn new(cuts: Vec<u64>) -> Result<Self, FormatError> {
+        if cuts.first() != Some(&0) {
+            return Err(FormatError::misuse("the first cut between batches must be 0"));
+        }
+        if let Some(i) = cuts.windows(2).position(|w| w[0] >= w[1] || w[1] - w[0] > 1 << 32) {
+            return Err(FormatError::misuse(format!(
+                "batch {i} spans vertex indices {} to {}: a batch has 1 to 2^32 vertices",
+                cuts[i],
+                cuts[i + 1]
+            )));
+        }
+        let first = cuts.get(1).copied().unwrap_or(0);
+        let last = cuts.len().saturating_sub(2);
+        let same = cuts.windows(2).take(last).all(|w| w[1] - w[0] == first)
+            && cuts.windows(2).next_back().is_none_or(|w| w[1] - w[0] <= first);
+        Ok(Batches { cuts: cuts.into(), uniform: if same { first } else { 0 } })
+    }
+    /// Number of batches.
+    pub fn len(&self) -> usize {
+        self.cuts.len() - 1
+    }
+    /// Whether there are no vertices.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// |V|.
+    pub fn vertices(&self) -> u64 {
+        self.cuts[self.len()]
+    }
+    /// All cuts, from 0 to |V|.
+    pub fn cuts(&self) -> &[u64] {
+        &self.cuts
+    }
+    /// Cut number `i`, up to the number of batches.
+    pub fn cut(&self, i: usize) -> u64 {
+        self.cuts[i]
+    }
+    /// First vertex index of batch `b`.
+    pub fn start(&self, b: usize) -> u64 {
+        self.cuts[b]
+    }
+    /// Vertex indices of batch `b`.
+    pub fn range(&self, b: usize) -> Range<u64> {
+        self.cuts[b]..self.cuts[b + 1]
+    }
+    /// Number of vertices of batch `b`.
+    pub fn span(&self, b: usize) -> u64 {
+        self.cuts[b + 1] - self.cuts[b]
+    }
+    /// Bits that a batch-local number of batch `b` takes: every one is less than `1 << bits`. 0 for a single vertex.
+    pub fn bits(&self, b: usize) -> u32 {
+        64 - (self.span(b) - 1).leading_zeros()
+    }
+    /// The batch of vertex index `v`, which is less than |V|.
+    #[inline]
+    pub fn batch_of(&self, v: u64) -> usize {
+        match v.checked_div(self.uniform) {
+            Some(batch) => batch as usize,
+            None => self.cuts.partition_point(|&cut| cut <= v) - 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertices_are_found_in_even_and_uneven_batches() {
+        for cuts in [vec![0, 3, 6, 7], vec![0, 1, 8], vec![0, 5, 7, 8, 9], vec![0, 1 << 32, 1 << 33], vec![0, 9]] {
+            let batches = Batches::new(cuts.clone()).unwrap();
+            for b in 0..batches.len() {
+                assert_eq!(batches.batch_of(batches.start(b)), b, "{cuts:?}");
+                assert_eq!(batches.batch_of(batches.cut(b + 1) - 1), b, "{cuts:?}");
+                assert!(batches.span(b) <= 1 << batches.bits(b));
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_graph_has_no_batches_and_bad_cuts_are_refused() {
+        assert_eq!((Batches::new(vec![0]).unwrap().len(), Batches::new(vec![0]).unwrap().vertices()), (0, 0));
+        for cuts in [vec![], vec![1, 2], vec![0, 0], vec![0, 5, 4], vec![0, (1 << 32) + 1]] {
+            assert!(Batches::new(cuts).is_err());
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The directory of a set of columns: which cells there are and where their bytes lie.
+//!
+//! Invariant: the positions of a parsed directory lie within the payloads it gives for the files.
+
+use std::ops::Range;
+
+use graphmill_storage::{Budget, Lease};
+
+use crate::error::FormatError;
+use crate::frames::Root;
+use crate::shape::EdgeKind;
+use crate::varint;
+
+/// The edges from one source batch into one destination batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    data_start: u64,
+    data_bytes: u64,
+    index_start: u64,
+    index_bytes: u64,
+    edges: u64,
+    first_edge: u64,
+    source_batch: u32,
+}
+
+impl Cell {
+    /// Number of the source batch.
+    #[inline]
+    pub fn source_batch(&self) -> usize {
+        self.source_batch as usize
+    }
+    /// Number of edges, at least 1.
+    #[inline]
+    pub fn edges(&self) -> u64 {
+        self.edges
+    }
+    /// Number of the first edge within the column file.
+    #[inline]
+    pub fn first_edge(&self) -> u64 {
+        self.first_edge
+    }
+    /// Bytes of the blocks.
+    #[inline]
+    pub fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+    /// Where in the data file the blocks are.
+    #[inline]
+    pub fn data(&self) -> Range<u64> {
+        self.data_start..self.data_start + self.data_bytes
+    }
+    /// Bytes of the index.
+    #[inline]
+    pub fn index_bytes(&self) -> u64 {
+        self.index_bytes
+    }
+    /// Where in the index file the index is.
+    #[inline]
+    pub fn index(&self) -> Range<u64> {
+        self.index_start..self.index_start + self.index_bytes
+    }
+    /// Where in the weights file the weights are, for weights of `width` bytes.
+    #[inline]
+    pub(crate) fn weights(&self, width: u64) -> Range<u64> {
+        self.first_edge * width..(self.first_edge + self.edges) * width
+    }
+}
+
+/// All cells of one destination batch, in order of source batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Column {
+    cells: Box<[Cell]>,
+    strips: Box<[Range<usize>]>,
+    edges: u64,
+    file: u32,
+}
+
+impl Column {
+    /// The cells that have edges, in ascending order of source batch.
+    #[inline]
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+    /// Runs of cells (positions in [`cells`](Self::cells)) that are folded in one go; together they are all cells.
+    #[inline]
+    pub fn strips(&self) -> &[Range<usize>] {
+        &self.strips
+    }
+    /// Number of edges.
+    #[inline]
+    pub fn edges(&self) -> u64 {
+        self.edges
+    }
+    /// Number of the column's data, index and weights files.
+    #[inline]
+    pub fn file(&self) -> u32 {
+        self.file
+    }
+}
+
+/// What the writer notes of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellSizes {
+    pub(crate) destination_batch: u32,
+    pub(crate) source_batch: u32,
+    pub(crate) edges: u64,
+    pub(crate) data_bytes: u64,
+    pub(crate) index_bytes: u64,
+}
+
+/// The roots of a column file's data, index and weights.
+pub(crate) type FileRoots = [Root; 3];
+
+/// Appends one column file: its batches, its roots and its cells, which are in order.
+pub(crate) fn put_file(out: &mut Vec<u8>, batches: &Range<usize>, roots: &FileRoots, cells: &[CellSizes]) {
+    varint::put(out, batches.len() as u64);
+    roots.iter().for_each(|root| varint::put(out, root.payload));
+    roots.iter().for_each(|root| varint::put(out, u64::from(root.checksum)));
+    let mut rest = cells;
+    for batch in batches.clone() {
+        let count = rest.partition_point(|cell| cell.destination_batch as usize <= batch);
+        let (now, later) = rest.split_at(count);
+        rest = later;
+        varint::put(out, count as u64);
+        let mut next = 0;
+        for cell in now {
+            varint::put(out, u64::from(cell.source_batch) - next);
+            next = u64::from(cell.source_batch) + 1;
+            varint::put(out, cell.edges - 1);
+            varint::put(out, cell.data_bytes);
+            varint::put(out, cell.index_bytes);
+        }
+    }
+}
+
+/// Memory that grows by small steps, each leased before it is used.
+pub(crate) struct Ledger<'b> {
+    budget: &'b Budget,
+    what: &'static str,
+    left: u64,
+    leases: Vec<Lease>,
+}
+
+impl<'b> Ledger<'b> {
+    const STEP: u64 = 32 << 10;
+
+    pub(crate) fn new(budget: &'b Budget, what: &'static str) -> Self {
+        Ledger { budget, what, left: 0, leases: Vec::new() }
+    }
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), FormatError> {
+        if bytes > self.left {
+            let step = (bytes - self.left).max(Self::STEP);
+            self.leases.push(self.budget.lease(self.what, step)?);
+            self.left += step;
+        }
+        self.left -= bytes;
+        Ok(())
+    }
+    pub(crate) fn into_leases(self) -> Vec<Lease> {
+        self.leases
+    }
+}
+
+/// A parsed directory.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    pub(crate) columns: Vec<Column>,
+    pub(crate) files: Vec<FileRoots>,
+    pub(crate) leases: Vec<Lease>,
+}
+
+/// Parses a directory of `batches` batches. An error says at which byte what does not fit.
+pub(crate) fn parse(
+    bytes: &[u8],
+    batches: usize,
+    edge: EdgeKind,
+    strip_edges_max: u64,
+    budget: &Budget,
+) -> Result<Directory, Fault> {
+    let mut reader = Reader { bytes, at: 0 };
+    let mut ledger = Ledger::new(budget, "the directory of cells");
+    let mut take = |bytes: usize| ledger.take(bytes as u64).map_err(|e| Fault::Other(Box::new(e)));
+    let width = edge.bytes() as u64;
+    let count = reader.number_to("more files than batches", batches as u64)?;
+    let mut files = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
+    take(batches * size_of::<Column>())?;
+    columns.reserve_exact(batches);
+    for file in 0..count {
+        take(size_of::<FileRoots>())?;
+        let of_file = reader.number_to("more batches than the graph has", (batches - columns.len()) as u64)?;
+        let mut roots = FileRoots::default();
+        for root in &mut roots {
+            // A payload near 2^64 would overflow what is computed from it; no disk holds one.
+            root.payload = reader.number_to("a file larger than any disk", 1 << 56)?;
+        }
+        for root in &mut roots {
+            root.checksum = reader.number_to("a checksum of more than 32 bits", u64::from(u32::MAX))? as u32;
+        }
+        let (mut data_start, mut index_start, mut first_edge) = (0u64, 0u64, 0u64);
+        for _ in 0..of_file {
+            // A cell takes at least four bytes of directory.
+            let cells_max = (bytes.len() - reader.at) as u64 / 4;
+            let of_column = reader.number_to("more cells than the directory holds", cells_max)? as usize;
+            take(of_column * size_of::<Cell>())?;
+            let mut cells = Vec::with_capacity(of_column);
+            let mut next = 0u64;
+            let mut edges_of_column = 0;
+            for _ in 0..of_column {
+                let source_batch = next + reader.number_to("a source batch the graph has not", batches as u64)?;
+                if source_batch >= batches as u64 {
+                    return Err(reader.fault("a source batch the graph has not"));
+                }
+                next = source_batch + 1;
+                let edges = reader.number_to("a cell larger than its file", 1 << 56)? + 1;
+                let data_bytes = reader.number_to("a cell larger than its file", roots[0].payload - data_start)?;
+                let index_bytes = reader.number_to("an index larger than its file", roots[1].payload - index_start)?;
+                cells.push(Cell {
+                    data_start,
+                    data_bytes,
+                    index_start,
+                    index_bytes,
+                    edges,
+                    first_edge,
+                    source_batch: source_batch as u32,
+                });
+                data_start += data_bytes;
+                index_start += index_bytes;
+                first_edge += edges;
+                edges_of_column += edges;
+                if first_edge > 1 << 56 {
+                    return Err(reader.fault("more edges than any disk holds"));
+                }
+            }
+            let strips = strips(&cells, strip_edges_max);
+            take(strips.len() * size_of::<Range<usize>>())?;
+            columns.push(Column {
+                cells: cells.into(),
+                strips: strips.into(),
+                edges: edges_of_column,
+                file: file as u32,
+            });
+        }
+        if roots.map(|root| root.payload) != [data_start, index_start, first_edge * width] {
+            return Err(reader.fault("cells do not add up to their file"));
+        }
+        files.push(roots);
+    }
+    if columns.len() != batches || reader.at != bytes.len() {
+        return Err(reader.fault("the directory does not end with the last batch"));
+    }
+    Ok(Directory { columns, files, leases: ledger.into_leases() })
+}
+
+/// Cuts a column into strips. Source: docs/on-disk.md, "directory".
+fn strips(cells: &[Cell], edges_max: u64) -> Vec<Range<usize>> {
+    let mut strips = Vec::new();
+    let (mut from, mut edges) = (0, 0);
+    for (i, cell) in cells.iter().enumerate() {
+        if i > from && edges + cell.edges > edges_max {
+            strips.push(from..i);
+            (from, edges) = (i, 0);
+        }
+        edges += cell.edges;
+    }
+    if from < cells.len() {
+        strips.push(from..cells.len());
+    }
+    strips.shrink_to_fit();
+    strips
+}
+
+/// Why a directory does not parse.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    At { offset: u64, what: &'static str },
+    Other(Box<FormatError>),
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn fault(&self, what: &'static str) -> Fault {
+        Fault::At { offset: self.at as u64, what }
+    }
+    fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, Fault> {
+        let number = varint::get(self.bytes, &mut self.at).ok_or_else(|| self.fault("a number is cut off"))?;
+        if number > max { Err(self.fault(what)) } else { Ok(number) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(destination_batch: u32, source_batch: u32, edges: u64) -> CellSizes {
+        CellSizes { destination_batch, source_batch, edges, data_bytes: 20 * edges, index_bytes: 3 }
+    }
+
+    fn example() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        varint::put(&mut bytes, 2);
+        let roots = |edges: u64, cells: u64| {
+            [20 * edges, 3 * cells, 4 * edges].map(|payload| Root { payload, checksum: 0xdead_beef })
+        };
+        let first = [sizes(0, 1, 10), sizes(0, 2, 5), sizes(0, 3, 30), sizes(2, 0, 1)];
+        put_file(&mut bytes, &(0..3), &roots(46, 4), &first);
+        put_file(&mut bytes, &(3..4), &roots(7, 1), &[sizes(3, 3, 7)]);
+        bytes
+    }
+
+    #[test]
+    fn a_directory_comes_back_with_positions_and_strips() {
+        let budget = Budget::new(1 << 20);
+        let directory = parse(&example(), 4, EdgeKind::F32, 15, &budget).unwrap();
+        let column = &directory.columns[0];
+        assert_eq!((column.edges(), column.strips()), (45, &[0..2, 2..3][..]));
+        assert_eq!(column.cells()[2].data(), 300..900);
+        assert_eq!(column.cells()[2].index(), 6..9);
+        assert_eq!(column.cells()[2].weights(4), 60..180);
+        assert!(directory.columns[1].cells().is_empty() && directory.columns[1].strips().is_empty());
+        assert_eq!(directory.columns[2].cells()[0].first_edge(), 45);
+        assert_eq!((directory.columns[3].file(), directory.columns[3].cells()[0].data()), (1, 0..140));
+        assert!(budget.available() < budget.total());
+        drop(directory);
+        assert_eq!(budget.available(), budget.total());
+    }
+
+    #[test]
+    fn a_broken_directory_is_refused_whatever_is_broken() {
+        let budget = Budget::new(1 << 20);
+        let good = example();
+        for cut in 0..good.len() {
+            assert!(parse(&good[..cut], 4, EdgeKind::F32, 15, &budget).is_err(), "cut at {cut}");
+        }
+        for at in 0..good.len() {
+            for bit in 0..8 {
+                let mut bad = good.clone();
+                bad[at] ^= 1 << bit;
+                // Changes of a checksum or a source batch still parse; nothing may panic or overflow.
+                let _ = parse(&bad, 4, EdgeKind::F32, 15, &budget);
+            }
+        }
+        assert!(parse(&good, 5, EdgeKind::F32, 15, &budget).is_err());
+        assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());
+        assert!(parse(&good, 4, EdgeKind::F64, 15, &budget).is_err());
+        let small = Budget::new(100);
+        assert!(matches!(parse(&good, 4, EdgeKind::F32, 15, &small), Err(Fault::Other(_))));
+    }
+}

@@ -1,0 +1,151 @@
+//! What can be wrong with a stored graph, or with what its writer was given.
+
+use std::path::PathBuf;
+
+use graphmill_raw::OutOfMemory;
+use graphmill_storage::{BudgetError, StorageError};
+
+/// Why a stored graph cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The disk.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The memory budget.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The machine's memory.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// A directory without `graph.json`, or no directory.
+    #[error("{} is not a stored graph (it has no graph.json): make one with graphmill import", path.display())]
+    NotAGraph {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A format of another time.
+    #[error("{} has format {found}, this program reads format {expected}: import the graph again", path.display())]
+    Version {
+        /// The graph's `graph.json`.
+        path: PathBuf,
+        /// The format this program reads.
+        expected: u64,
+        /// The format of the file.
+        found: u64,
+    },
+    /// `graph.json` is not what was written.
+    #[error("{}: {what}: the file was changed or is damaged; restore it or import the graph again", path.display())]
+    Description {
+        /// The graph's `graph.json`.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// A file is too short, too long or another one.
+    #[error(
+        "{} has {found} bytes where {expected} were written (frame {frame} and later are affected): restore it or import the graph again",
+        path.display()
+    )]
+    Length {
+        /// Which file.
+        path: PathBuf,
+        /// The first frame that is missing or too many.
+        frame: u64,
+        /// Bytes that were written.
+        expected: u64,
+        /// Bytes there are.
+        found: u64,
+    },
+    /// A frame does not have its checksum.
+    #[error(
+        "{}, frame {frame} (byte {offset}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        path.display()
+    )]
+    Frame {
+        /// Which file.
+        path: PathBuf,
+        /// Number of the frame.
+        frame: u64,
+        /// Where the frame begins, in bytes.
+        offset: u64,
+        /// The checksum in the table.
+        expected: u32,
+        /// The checksum of the bytes.
+        found: u32,
+    },
+    /// A checksum table does not have its checksum.
+    #[error(
+        "{}, checksum table (byte {offset}, after frame {frames}) is not what was written there: checksum {found:08x}, expected {expected:08x}; restore the file or import the graph again",
+        path.display()
+    )]
+    Table {
+        /// Which file.
+        path: PathBuf,
+        /// Frames the file has.
+        frames: u64,
+        /// Where the table begins, in bytes.
+        offset: u64,
+        /// The checksum that was written down for the table.
+        expected: u32,
+        /// The checksum of the bytes.
+        found: u32,
+    },
+    /// Bytes that have their checksum but make no sense: a graph written by a broken program.
+    #[error("{}, frame {frame} (byte {offset}): {what}: import the graph again", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// Number of the frame.
+        frame: u64,
+        /// Where in the file, in bytes.
+        offset: u64,
+        /// What does not fit.
+        what: String,
+    },
+    /// A block or an index that makes no sense; who knows the file turns it into [`Malformed`](Self::Malformed).
+    #[error("a cell's bytes make no sense: {what}: byte {offset}, expected {expected}, found {found}; import the graph again")]
+    Cell {
+        /// What does not fit.
+        what: &'static str,
+        /// Where in the block or index, in bytes.
+        offset: u64,
+        /// What would fit.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// An out-degree that the caller's numbers cannot hold.
+    #[error("vertex index {vertex} has {degree} edges, more than a number of this size holds")]
+    DegreeTooLarge {
+        /// The vertex.
+        vertex: u64,
+        /// Its out-degree.
+        degree: u64,
+    },
+    /// An id longer than the format takes.
+    #[error("a vertex id has {bytes} bytes; {max} is the most a stored graph takes")]
+    IdTooLong {
+        /// Bytes of the id.
+        bytes: usize,
+        /// The most.
+        max: usize,
+    },
+    /// The writer or a reader was called in a way it does not allow: a mistake in the program.
+    #[error("{what}; this is a bug, please report it")]
+    Misuse {
+        /// What was wrong.
+        what: String,
+    },
+}
+
+impl FormatError {
+    /// A block or index that makes no sense.
+    pub(crate) fn cell(what: &'static str, offset: u64, expected: u64, found: u64) -> Self {
+        FormatError::Cell { what, offset, expected, found }
+    }
+    /// A mistake of the caller.
+    pub(crate) fn misuse(what: impl Into<String>) -> Self {
+        FormatError::Misuse { what: what.into() }
+    }
+}

@@ -1,0 +1,205 @@
+//! `graph.json`: what a graph is, in words and numbers, with its own checksum. Written last.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::{Budget, Disk, Lease};
+use serde::{Deserialize, Serialize};
+
+use crate::error::FormatError;
+use crate::frames::Root;
+use crate::shape::EdgeKind;
+
+/// The format this program writes and reads.
+pub(crate) const FORMAT: u64 = 1;
+/// Bytes of a `graph.json` at most.
+const BYTES_MAX: u64 = 256 << 20;
+const NAME: &str = "graph.json";
+const TAIL_BYTES: usize = "\n\"checksum\": \"00000000\"\n}\n".len();
+
+/// How vertices are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IdKind {
+    /// A vertex's id is its index.
+    Dense,
+    /// 64-bit unsigned integers.
+    Integer,
+    /// Byte strings, at most [`TEXT_ID_BYTES_MAX`](crate::TEXT_ID_BYTES_MAX) long.
+    Text,
+}
+
+/// The files with the ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct IdsMeta {
+    pub(crate) kind: IdKind,
+    pub(crate) pages: u64,
+    pub(crate) data: Root,
+    pub(crate) index: Root,
+}
+
+/// The files of a set of columns whose roots are not in its directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ColumnsMeta {
+    pub(crate) directory: Root,
+    pub(crate) degrees: Root,
+    pub(crate) fanout: Root,
+}
+
+/// What `graph.json` says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Meta {
+    /// The format's version.
+    pub format: u64,
+    /// Name and version of the program that wrote the graph.
+    pub program: String,
+    /// A hash of the graph's shape, in hexadecimal.
+    pub graph_id: String,
+    /// |V|.
+    pub vertices: u64,
+    /// Number of stored edges; an undirected edge is two.
+    pub arcs: u64,
+    /// Edges in the input, before policies and doubling.
+    pub input_edges: u64,
+    /// What the import left out, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Options of the import.
+    pub options: BTreeMap<String, String>,
+    /// What an edge carries.
+    pub edge: EdgeKind,
+    /// False when every edge is stored both ways.
+    pub directed: bool,
+    /// Edges of a strip, at most, unless it is one cell.
+    pub strip_edges_max: u64,
+    /// A cell whose source span over edges is at most this has a bitmap index.
+    pub csr_ratio: u32,
+    /// The cuts between batches.
+    pub(crate) batches: Vec<u64>,
+    pub(crate) ids: IdsMeta,
+    pub(crate) columns: ColumnsMeta,
+    pub(crate) reverse: Option<ColumnsMeta>,
+    /// Of the file; checked before the other fields are read.
+    #[serde(skip_serializing)]
+    pub(crate) checksum: String,
+}
+
+/// What tells formats apart.
+#[derive(Deserialize)]
+struct Head {
+    format: u64,
+}
+
+impl Meta {
+    /// The file's bytes. Source: docs/on-disk.md, "graph.json".
+    fn text(&self) -> Result<Vec<u8>, FormatError> {
+        let fields = match serde_json::to_value(self) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            _ => return Err(FormatError::misuse("the graph's description is no object")),
+        };
+        let mut text = String::from("{\n");
+        for (name, value) in fields {
+            text.push_str(&format!("{}: {value},\n", serde_json::Value::String(name)));
+        }
+        text.pop();
+        let checksum = crc32fast::hash(text.as_bytes());
+        text.push_str(&format!("\n\"checksum\": \"{checksum:08x}\"\n}}\n"));
+        Ok(text.into_bytes())
+    }
+    pub(crate) fn write(&self, disk: &dyn Disk, budget: &Budget, graph: &Path) -> Result<(), FormatError> {
+        let _lease = budget.lease("the description of the graph", 64 * self.batches.len() as u64)?;
+        let text = self.text()?;
+        if text.len() as u64 > BYTES_MAX {
+            return Err(FormatError::misuse(format!(
+                "{} batches do not fit graph.json: use larger ones (--batch-size)",
+                self.batches.len()
+            )));
+        }
+        Ok(disk.write_small(&graph.join(NAME), &text)?)
+    }
+    /// Reads and checks the file; the lease is for its cuts.
+    pub(crate) fn read(disk: &dyn Disk, budget: &Budget, graph: &Path) -> Result<(Self, Lease), FormatError> {
+        let path = graph.join(NAME);
+        if !disk.exists(&path)? {
+            return Err(FormatError::NotAGraph { path: graph.to_path_buf() });
+        }
+        // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
+        let bytes = disk.open(&path, graphmill_storage::Open::Read)?.len()?.min(BYTES_MAX);
+        let transient = budget.lease("the description of the graph", bytes.saturating_mul(9))?;
+        let text = disk.read_small(&path, BYTES_MAX)?;
+        let meta = Self::parse(&text, &path)?;
+        drop((text, transient));
+        let lease = budget.lease("the cuts between batches", 16 * meta.batches.len() as u64)?;
+        Ok((meta, lease))
+    }
+    fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
+        let broken = |what: String| FormatError::Description { path: PathBuf::from(path), what };
+        let body = text.len().checked_sub(TAIL_BYTES).map(|at| &text[..at]).unwrap_or(&[]);
+        let tail = format!("\n\"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(body));
+        if body.is_empty() || text[body.len()..] != *tail.as_bytes() {
+            return Err(broken("its checksum does not fit its text".into()));
+        }
+        let json = |e: serde_json::Error| broken(e.to_string());
+        let Head { format } = serde_json::from_slice(text).map_err(json)?;
+        if format != FORMAT {
+            return Err(FormatError::Version { path: path.into(), expected: FORMAT, found: format });
+        }
+        serde_json::from_slice(text).map_err(json)
+    }
+    /// The graph id as a number.
+    pub(crate) fn graph_id(&self) -> Option<u64> {
+        u64::from_str_radix(&self.graph_id, 16).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Meta {
+        let columns = ColumnsMeta { directory: Root::default(), degrees: Root::default(), fanout: Root::default() };
+        Meta {
+            format: FORMAT,
+            program: "graphmill 0".into(),
+            graph_id: "00ff".into(),
+            vertices: 9,
+            arcs: 3,
+            input_edges: 4,
+            dropped: [("duplicates \"x\"".into(), 1)].into(),
+            options: [("ids".into(), "auto".into())].into(),
+            edge: EdgeKind::F32,
+            directed: true,
+            strip_edges_max: 5,
+            csr_ratio: 32,
+            batches: vec![0, 4, 9],
+            ids: IdsMeta { kind: IdKind::Text, pages: 1, data: Root::default(), index: Root::default() },
+            columns,
+            reverse: Some(columns),
+            checksum: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_description_comes_back_and_no_byte_of_it_can_change() {
+        let text = example().text().unwrap();
+        let path = Path::new("g/graph.json");
+        let parsed = Meta::parse(&text, path).unwrap();
+        assert_eq!(Meta { checksum: String::new(), ..parsed }, example());
+        for at in 0..text.len() {
+            for bit in 0..8 {
+                let mut bad = text.clone();
+                bad[at] ^= 1 << bit;
+                assert!(matches!(Meta::parse(&bad, path), Err(FormatError::Description { .. })), "byte {at} bit {bit}");
+            }
+            assert!(Meta::parse(&text[..at], path).is_err());
+        }
+    }
+
+    #[test]
+    fn another_format_is_told_from_a_broken_one() {
+        let text = Meta { format: 2, ..example() }.text().unwrap();
+        assert!(matches!(Meta::parse(&text, Path::new("g")), Err(FormatError::Version { found: 2, .. })));
+    }
+}

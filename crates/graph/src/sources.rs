@@ -1,0 +1,301 @@
+//! What follows from the sources of all cells: out-degrees, and the destination batches of every vertex.
+//!
+//! 1. The spools of the column files say, cell by cell, which sources a cell has and how many edges each. Cells are
+//!    taken row by row (by source batch, then destination batch), all cells of a row side by side.
+//! 2. A page of 4096 vertices is collected from the cells of the rows it lies in, then written. Pages without edges are
+//!    passed over, so memory and time follow from the edges, not from the range of indices.
+
+use graphmill_storage::{Disk, FileHandle, Open};
+
+use crate::directory::Ledger;
+use crate::error::FormatError;
+use crate::frame_writer::FrameWriter;
+use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, GRAIN, Root, Side};
+use crate::pages::{FanoutPage, PAGE_VERTICES, PageIndex, put_degrees};
+use crate::varint;
+use crate::write::{FileDone, Shared};
+
+/// Bytes of a cell's spool in memory: at most, and at least where memory is short.
+const WINDOW_MAX: usize = FRAME_BYTES as usize;
+const WINDOW_MIN: usize = 512;
+/// Two varints at most.
+const GROUP_BYTES: usize = 20;
+/// Bytes of spools that are held whole, at most.
+const HELD_MAX: u64 = 64 << 20;
+
+/// The spool of one cell.
+#[derive(Clone, Copy)]
+struct Piece {
+    source_batch: u32,
+    destination_batch: u32,
+    file: u32,
+    checksum: u32,
+    offset: u64,
+    bytes: u64,
+}
+
+/// All spools, in memory when they are small.
+struct Spools<'a> {
+    files: Vec<FileHandle>,
+    held: Vec<Vec<u8>>,
+    fetch: Fetch,
+    _ledger: Ledger<'a>,
+}
+
+impl<'a> Spools<'a> {
+    fn open(shared: &'a Shared, files: &[FileDone], bytes: u64) -> Result<Self, FormatError> {
+        let disk = &*shared.disk;
+        let mut ledger = Ledger::new(&shared.budget, "the sources of all cells");
+        let mut fetch = Fetch::new(disk, &shared.budget)?;
+        let hold = bytes <= HELD_MAX.min(shared.budget.available() / 4);
+        let mut handles = Vec::new();
+        let mut held = Vec::new();
+        for file in files {
+            let handle = disk.open(&file.spool.path, Open::Read)?;
+            if hold {
+                let length: u64 = file.cells.iter().map(|cell| cell.spool_bytes).sum();
+                let length = length.next_multiple_of(GRAIN);
+                ledger.take(length)?;
+                let mut whole = Vec::with_capacity(length as usize);
+                while (whole.len() as u64) < length {
+                    let now = (length - whole.len() as u64).min(FRAME_BYTES) as usize;
+                    whole.extend_from_slice(fetch.read(&handle, whole.len() as u64, now)?);
+                }
+                held.push(whole);
+            }
+            handles.push(handle);
+        }
+        Ok(Spools { files: handles, held, fetch, _ledger: ledger })
+    }
+    /// Appends at most `bytes` bytes at `offset` of a spool to `out`, at least one.
+    fn read(&mut self, file: usize, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+        if let Some(whole) = self.held.get(file) {
+            let from = offset as usize;
+            out.extend_from_slice(whole.get(from..from + bytes).unwrap_or(&[]));
+            return Ok(());
+        }
+        let from = offset - offset % GRAIN;
+        let skip = (offset - from) as usize;
+        let now = (skip + bytes).next_multiple_of(GRAIN as usize).min(FRAME_BYTES as usize);
+        let read = self.fetch.read(&self.files[file], from, now)?;
+        out.extend_from_slice(&read[skip..now.min(skip + bytes)]);
+        Ok(())
+    }
+}
+
+/// One cell of the row at hand: its sources in ascending order.
+#[derive(Default)]
+struct Stream {
+    file: usize,
+    destination_batch: u32,
+    checksum: u32,
+    /// The bytes of the piece that are still to be read.
+    offset: u64,
+    left: u64,
+    window: Vec<u8>,
+    at: usize,
+    hasher: crc32fast::Hasher,
+    /// The next source, batch-local, and its edges; `u64::MAX`: there is none.
+    source: u64,
+    edges: u64,
+    after: u64,
+}
+
+impl Stream {
+    fn begin(&mut self, piece: &Piece) {
+        self.file = piece.file as usize;
+        self.destination_batch = piece.destination_batch;
+        self.checksum = piece.checksum;
+        self.offset = piece.offset;
+        self.left = piece.bytes;
+        self.window.clear();
+        self.at = 0;
+        self.hasher = crc32fast::Hasher::new();
+        self.after = 0;
+    }
+    #[inline]
+    fn advance(&mut self, spools: &mut Spools<'_>, window_bytes: usize) -> Result<(), FormatError> {
+        if self.window.len() - self.at < GROUP_BYTES && self.left > 0 {
+            self.fill(spools, window_bytes)?;
+        }
+        if self.at == self.window.len() {
+            self.source = u64::MAX;
+            return Ok(());
+        }
+        let passed = varint::get(&self.window, &mut self.at);
+        let edges = varint::get(&self.window, &mut self.at);
+        let (Some(passed), Some(edges)) = (passed, edges) else { return Err(self.broken(spools)) };
+        let (source, more) = (self.after.checked_add(passed), edges.checked_add(1));
+        let (Some(source), Some(edges)) = (source, more) else { return Err(self.broken(spools)) };
+        (self.source, self.edges, self.after) = (source, edges, source.saturating_add(1));
+        Ok(())
+    }
+    fn fill(&mut self, spools: &mut Spools<'_>, window_bytes: usize) -> Result<(), FormatError> {
+        self.window.drain(..self.at);
+        self.at = 0;
+        while self.left > 0 && self.window.len() < window_bytes {
+            let kept = self.window.len();
+            let now = self.left.min((window_bytes - kept) as u64) as usize;
+            spools.read(self.file, self.offset, now, &mut self.window)?;
+            let got = &self.window[kept..];
+            self.hasher.update(got);
+            self.offset += got.len() as u64;
+            self.left -= got.len() as u64;
+        }
+        if self.left == 0 && std::mem::take(&mut self.hasher).finalize() != self.checksum {
+            return Err(self.broken(spools));
+        }
+        Ok(())
+    }
+    fn broken(&self, spools: &Spools<'_>) -> FormatError {
+        FormatError::Malformed {
+            path: spools.files[self.file].path().to_path_buf(),
+            frame: self.offset / FRAME_BYTES,
+            offset: self.offset,
+            what: "a temporary file did not read back as it was written: the disk is failing".into(),
+        }
+    }
+}
+
+/// The page that is being collected, and the files it goes to.
+struct Tables<'a> {
+    writer: FrameWriter,
+    ledger: Ledger<'a>,
+    page: u64,
+    degrees: Box<[u64; PAGE_VERTICES as usize]>,
+    fanout: FanoutPage,
+    pairs_leased: usize,
+    bytes: Vec<u8>,
+    /// Number and bytes of the pages written, of degrees and fan-out.
+    pages: [Vec<(u64, u32)>; 2],
+    batches: usize,
+}
+
+impl Tables<'_> {
+    fn end_page(&mut self) -> Result<(), FormatError> {
+        if self.fanout.pairs.is_empty() {
+            return Ok(());
+        }
+        for stream in 0..2 {
+            self.bytes.clear();
+            match stream {
+                0 => put_degrees(&mut self.bytes, &self.degrees),
+                _ => self.fanout.put(&mut self.bytes, self.batches),
+            }
+            self.ledger.take(16)?;
+            self.pages[stream].push((self.page, self.bytes.len() as u32));
+            self.writer.append(stream, &self.bytes)?;
+        }
+        self.degrees.fill(0);
+        Ok(())
+    }
+    fn finish(mut self) -> Result<(Root, Root), FormatError> {
+        self.end_page()?;
+        for stream in 0..2 {
+            self.bytes.clear();
+            let position = self.writer.position(stream);
+            PageIndex::put(&mut self.bytes, position, &self.pages[stream]);
+            self.writer.append(stream, &self.bytes)?;
+        }
+        let roots = self.writer.finish()?;
+        match roots[..] {
+            [degrees, fanout] => Ok((degrees, fanout)),
+            _ => Err(FormatError::misuse("degrees and fan-out are two files")),
+        }
+    }
+}
+
+/// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
+pub(crate) fn write(shared: &Shared, side: Side, files: &[FileDone], arcs: u64) -> Result<(Root, Root), FormatError> {
+    let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
+    let batches = &shared.shape.batches;
+    let cells: usize = files.iter().map(|file| file.cells.len()).sum();
+    let _lease = budget.lease("the cells in order of source", (cells * size_of::<Piece>()) as u64)?;
+    let mut pieces = Vec::with_capacity(cells);
+    for (number, file) in files.iter().enumerate() {
+        let mut offset = 0;
+        for cell in &file.cells {
+            pieces.push(Piece {
+                source_batch: cell.sizes.source_batch,
+                destination_batch: cell.sizes.destination_batch,
+                file: number as u32,
+                checksum: cell.spool_checksum,
+                offset,
+                bytes: cell.spool_bytes,
+            });
+            offset += cell.spool_bytes;
+        }
+    }
+    pieces.sort_unstable_by_key(|piece| (piece.source_batch, piece.destination_batch));
+
+    let mut writer = FrameWriter::new(disk, budget, shared.graph_id)?;
+    for kind in [FileKind::Degrees, FileKind::Fanout] {
+        writer.add(disk, &shared.staging, FileId::new(side, kind, 0), FRAME_BYTES as usize * 4)?;
+    }
+    let mut spools = Spools::open(shared, files, pieces.iter().map(|piece| piece.bytes).sum())?;
+    let row_max = pieces.chunk_by(|a, b| a.source_batch == b.source_batch).map(<[Piece]>::len).max().unwrap_or(0);
+    let room = (budget.available() / 4) as usize / row_max.max(1);
+    let window_bytes = room.clamp(WINDOW_MIN, WINDOW_MAX);
+    let widest = pieces.iter().map(|piece| piece.bytes).max().unwrap_or(0).min(window_bytes as u64);
+    let stream_bytes = size_of::<Stream>() as u64 + widest + GROUP_BYTES as u64;
+    let _streams = budget.lease("the sources of a row", row_max as u64 * stream_bytes)?;
+    let mut streams: Vec<Stream> = Vec::with_capacity(row_max);
+    let mut tables = Tables {
+        writer,
+        ledger: Ledger::new(budget, "degrees and fan-out"),
+        page: 0,
+        degrees: Box::new([0; PAGE_VERTICES as usize]),
+        fanout: FanoutPage::default(),
+        pairs_leased: 0,
+        bytes: Vec::new(),
+        pages: [Vec::new(), Vec::new()],
+        batches: batches.len(),
+    };
+    // For each batch a place in the union of a chunk.
+    tables.ledger.take(8 * batches.len() as u64)?;
+    let mut sum = 0u64;
+    for row in pieces.chunk_by(|a, b| a.source_batch == b.source_batch) {
+        let start = batches.start(row[0].source_batch as usize);
+        let span = batches.span(row[0].source_batch as usize);
+        if streams.len() < row.len() {
+            streams.resize_with(row.len(), Stream::default);
+        }
+        let streams = &mut streams[..row.len()];
+        for (stream, piece) in streams.iter_mut().zip(row) {
+            stream.begin(piece);
+            stream.advance(&mut spools, window_bytes)?;
+        }
+        while let Some(next) = streams.iter().map(|stream| stream.source).min().filter(|&next| next < u64::MAX) {
+            if next >= span {
+                return Err(streams[0].broken(&spools));
+            }
+            let page = (start + next) / PAGE_VERTICES;
+            if page != tables.page {
+                tables.end_page()?;
+                tables.page = page;
+            }
+            // Of this page, the batch-local sources before `end` belong to the row.
+            let first = page * PAGE_VERTICES;
+            let end = (first + PAGE_VERTICES - start).min(span);
+            for stream in &mut *streams {
+                while stream.source < end {
+                    let v = (start + stream.source - first) as usize;
+                    tables.degrees[v] += stream.edges;
+                    sum = sum.saturating_add(stream.edges);
+                    if tables.fanout.pairs.len() == tables.pairs_leased {
+                        // Pairs, their sorted copy and what they are packed to.
+                        tables.ledger.take(3 * 8 * PAGE_VERTICES)?;
+                        tables.pairs_leased += PAGE_VERTICES as usize;
+                        tables.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
+                    }
+                    tables.fanout.pairs.push((v as u16, stream.destination_batch));
+                    stream.advance(&mut spools, window_bytes)?;
+                }
+            }
+        }
+    }
+    if sum != arcs {
+        return Err(FormatError::misuse(format!("degrees add up to {sum} of {arcs} edges")));
+    }
+    tables.finish()
+}

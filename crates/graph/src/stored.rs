@@ -1,0 +1,471 @@
+//! A stored graph, open: its description, its directory and its checksums in memory, the rest on disk.
+//!
+//! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
+//! fan-out and ids; every file's length and table is checked then, every frame when it is read.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphmill_storage::{Budget, Disk, FileHandle, Lease, Open};
+
+use crate::batches::Batches;
+use crate::directory::{self, Column, Fault};
+use crate::error::FormatError;
+use crate::extent_reader::Extent;
+use crate::frame_reader::FrameReader;
+use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
+use crate::ids::Ids;
+use crate::meta::{ColumnsMeta, IdKind, Meta};
+use crate::pages::{DegreePage, PAGE_VERTICES, PageIndex, each_batch};
+use crate::shape::EdgeKind;
+
+/// Files that are kept open; more are opened again when they are needed.
+const HANDLES_MAX: usize = 256;
+
+/// One set of columns: the graph, or the graph with every arc turned round.
+#[derive(Debug)]
+pub struct ColumnSet {
+    side: Side,
+    columns: Vec<Column>,
+    directory: Framed,
+    degrees: Framed,
+    degree_pages: PageIndex,
+    fanout: Framed,
+    fanout_pages: PageIndex,
+    /// Data, index and weights of each column file.
+    files: Vec<[Option<Framed>; 3]>,
+    _leases: Vec<Lease>,
+}
+
+impl ColumnSet {
+    /// Which set it is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+    /// The cells into batch `d`.
+    #[inline]
+    pub fn column(&self, d: usize) -> &Column {
+        &self.columns[d]
+    }
+    /// All columns, by destination batch.
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+    /// Number of column files.
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+    /// Bytes of all files of a kind, payload only.
+    pub fn bytes(&self, kind: FileKind) -> u64 {
+        let of_files = |i: usize| self.files.iter().filter_map(|f| f[i].as_ref()).map(|f| f.root.payload).sum();
+        match kind {
+            FileKind::Data => of_files(0),
+            FileKind::Index => of_files(1),
+            FileKind::Weights => of_files(2),
+            FileKind::Directory => self.directory.root.payload,
+            FileKind::Degrees => self.degrees.root.payload,
+            FileKind::Fanout => self.fanout.root.payload,
+            FileKind::Ids | FileKind::IdsIndex => 0,
+        }
+    }
+    /// Where the blocks of a cell are. `cell`: a position in the column's cells.
+    pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent { file: FileId::new(self.side, FileKind::Data, self.columns[column].file()), bytes: cell.data() }
+    }
+    /// Where the index of a cell is.
+    pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent { file: FileId::new(self.side, FileKind::Index, self.columns[column].file()), bytes: cell.index() }
+    }
+    /// Where the weights of a cell are, for weights of `edge`.
+    pub fn weights_extent(&self, column: usize, cell: &directory::Cell, edge: EdgeKind) -> Extent {
+        let bytes = cell.weights(edge.bytes() as u64);
+        Extent { file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()), bytes }
+    }
+    /// Where the fan-out's pages are, and their file.
+    pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
+        (&self.fanout_pages, self.fanout.id)
+    }
+    fn framed(&self, id: FileId) -> Option<&Framed> {
+        let of_file = |i: usize| self.files.get(id.number as usize)?[i].as_ref();
+        match id.kind {
+            FileKind::Data => of_file(0),
+            FileKind::Index => of_file(1),
+            FileKind::Weights => of_file(2),
+            FileKind::Directory => Some(&self.directory),
+            FileKind::Degrees => Some(&self.degrees),
+            FileKind::Fanout => Some(&self.fanout),
+            FileKind::Ids | FileKind::IdsIndex => None,
+        }
+    }
+    fn all_files(&self) -> impl Iterator<Item = &Framed> {
+        [&self.directory, &self.degrees, &self.fanout].into_iter().chain(self.files.iter().flatten().flatten())
+    }
+}
+
+/// A graph on disk, open for reading. Shared by reference; nothing in it changes.
+#[derive(Debug)]
+pub struct StoredGraph {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    graph_id: u64,
+    meta: Meta,
+    batches: Batches,
+    forward: ColumnSet,
+    reverse: Option<ColumnSet>,
+    ids: Ids,
+    handles: Mutex<Vec<(FileId, FileHandle)>>,
+    _cuts: Lease,
+}
+
+impl StoredGraph {
+    /// Opens the graph in directory `path`. What it keeps in memory is leased from `budget` until it is dropped: about 50
+    /// bytes a cell, 4 a frame, 16 for 4096 vertices, 8 and the id for each 64 KiB of ids.
+    ///
+    /// # Errors
+    /// It is not a graph, or of another format; a file is missing, has another length or other checksums than those written down; a
+    /// directory makes no sense; the budget is too small.
+    pub fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Self, FormatError> {
+        let (mut meta, cuts) = Meta::read(&**disk, budget, path)?;
+        let describe =
+            |what: String| FormatError::Description { path: path.join("graph.json"), what };
+        let graph_id = meta.graph_id().ok_or_else(|| describe("its graph id is no number".into()))?;
+        let batches = Batches::new(std::mem::take(&mut meta.batches)).map_err(|e| describe(e.to_string()))?;
+        if batches.vertices() != meta.vertices {
+            return Err(describe(format!("its batches end at {} of {} vertices", batches.vertices(), meta.vertices)));
+        }
+        let fetch = Fetch::new(&**disk, budget)?;
+        let mut opening = Opening { disk: &**disk, fetch, budget, path, graph_id, meta: &meta, batches: &batches };
+        let forward = opening.columns(Side::Forward, &meta.columns)?;
+        let reverse = match &meta.reverse {
+            Some(columns) => Some(opening.columns(Side::Reverse, columns)?),
+            None => None,
+        };
+        let ids = opening.ids()?;
+        Ok(StoredGraph {
+            disk: Arc::clone(disk),
+            path: path.to_path_buf(),
+            graph_id,
+            meta,
+            batches,
+            forward,
+            reverse,
+            ids,
+            handles: Mutex::default(),
+            _cuts: cuts,
+        })
+    }
+    /// |V|.
+    pub fn vertices(&self) -> u64 {
+        self.meta.vertices
+    }
+    /// Number of stored edges; an undirected edge is two.
+    pub fn arcs(&self) -> u64 {
+        self.meta.arcs
+    }
+    /// The cut of the vertices.
+    pub fn batches(&self) -> &Batches {
+        &self.batches
+    }
+    /// What an edge carries.
+    pub fn edge_kind(&self) -> EdgeKind {
+        self.meta.edge
+    }
+    /// Whether edges have a direction.
+    pub fn directed(&self) -> bool {
+        self.meta.directed
+    }
+    /// Whether every edge is stored both ways.
+    pub fn symmetric(&self) -> bool {
+        !self.meta.directed
+    }
+    /// What `graph.json` says.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+    /// The directory it was opened from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The disk it was opened on.
+    pub fn disk(&self) -> &Arc<dyn Disk> {
+        &self.disk
+    }
+    /// How vertices are named.
+    pub fn id_kind(&self) -> IdKind {
+        self.meta.ids.kind
+    }
+    /// The columns of the graph.
+    #[inline]
+    pub fn forward(&self) -> &ColumnSet {
+        &self.forward
+    }
+    /// The columns of the graph with every arc turned round, when it was imported with `--reverse`.
+    #[inline]
+    pub fn reverse(&self) -> Option<&ColumnSet> {
+        self.reverse.as_ref()
+    }
+    /// The cells into batch `d`.
+    #[inline]
+    pub fn column(&self, d: usize) -> &Column {
+        self.forward.column(d)
+    }
+    /// Where the blocks of a cell of the graph are.
+    pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.data_extent(column, cell)
+    }
+    /// Where the index of a cell of the graph is.
+    pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.index_extent(column, cell)
+    }
+    /// Where the weights of a cell of the graph are.
+    pub fn weights_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.weights_extent(column, cell, self.meta.edge)
+    }
+    /// The error for a cell whose blocks are not as many as the directory says.
+    pub fn broken_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
+        let extent = self.data_extent(column, cell);
+        let what = format!("the cell of batches {} to {column} makes no sense", cell.source_batch());
+        self.malformed(extent.file, extent.bytes.start, what)
+    }
+    /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
+    pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
+        let file = FileId::new(Side::Forward, FileKind::Data, self.column(batch).file());
+        let at = self.column(batch).cells().first().map_or(0, |cell| cell.data().start);
+        self.malformed(file, at, format!("an edge ends at vertex {local} of batch {batch}, which has fewer"))
+    }
+    /// The error for bytes that make no sense although they have their checksum.
+    pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
+        FormatError::Malformed { path: file.path(&self.path), frame: offset / FRAME_BYTES, offset, what: what.into() }
+    }
+    /// Bytes of a file's payload.
+    pub(crate) fn framed(&self, id: FileId) -> Result<&Framed, FormatError> {
+        let set = match id.side {
+            Side::Forward => Some(&self.forward),
+            Side::Reverse => self.reverse.as_ref(),
+        };
+        let found = match id.kind {
+            FileKind::Ids => self.ids.data(),
+            FileKind::IdsIndex => self.ids.index(),
+            _ => set.and_then(|set| set.framed(id)),
+        };
+        found.ok_or_else(|| FormatError::misuse(format!("this graph has no {id}")))
+    }
+    /// All files but graph.json.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
+        let sets = [Some(&self.forward), self.reverse.as_ref()];
+        let ids = [self.ids.data(), self.ids.index()];
+        sets.into_iter().flatten().flat_map(ColumnSet::all_files).chain(ids.into_iter().flatten())
+    }
+    #[inline]
+    pub(crate) fn check(&self, framed: &Framed, frame: u64, bytes: &[u8]) -> Result<(), FormatError> {
+        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)
+    }
+    /// An open file.
+    pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {
+        let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
+        match handles.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => Ok(handles[at].1.clone()),
+            Err(mut at) => {
+                let handle = self.disk.open(&id.path(&self.path), Open::Read)?;
+                if handles.len() >= HANDLES_MAX {
+                    // Who reads a file now holds its handle; it stays open as long as that.
+                    handles.clear();
+                    at = 0;
+                }
+                handles.insert(at, (id, handle.clone()));
+                Ok(handle)
+            }
+        }
+    }
+    /// The dictionary.
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.ids
+    }
+    /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.
+    ///
+    /// # Errors
+    /// Reading fails; a degree does not fit a `T`.
+    pub fn degrees_of<T: TryFrom<u64>>(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        batch: usize,
+        out: &mut [T],
+    ) -> Result<(), FormatError> {
+        let range = self.batches.range(batch);
+        if out.len() as u64 != range.end - range.start {
+            return Err(FormatError::misuse(format!("degrees of batch {batch} into {} places", out.len())));
+        }
+        let file = set.degrees.id;
+        let page_of = |v: u64| v / PAGE_VERTICES;
+        let mut next = range.start;
+        let put = |v: u64, degree: u64, out: &mut [T]| {
+            let degree_t = T::try_from(degree).map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
+            out[(v - range.start) as usize] = degree_t;
+            Ok::<_, FormatError>(())
+        };
+        let mut bytes = Vec::new();
+        for at in set.degree_pages.positions(page_of(range.start)..page_of(range.end - 1) + 1) {
+            let (number, place) = set.degree_pages.at(at);
+            bytes.clear();
+            reader.read(file, place.clone(), &mut bytes)?;
+            let page = DegreePage::parse(&bytes)
+                .ok_or_else(|| self.malformed(file, place.start, "a page of degrees makes no sense"))?;
+            let first = number * PAGE_VERTICES;
+            for v in next..first.max(next) {
+                put(v, 0, out)?;
+            }
+            for v in first.max(range.start)..(first + PAGE_VERTICES).min(range.end) {
+                put(v, page.get((v - first) as usize), out)?;
+            }
+            next = (first + PAGE_VERTICES).clamp(range.start, range.end);
+        }
+        for v in next..range.end {
+            put(v, 0, out)?;
+        }
+        Ok(())
+    }
+    /// Calls `f` with each destination batch, ascending, that vertex `v` has an edge to in `set`.
+    ///
+    /// # Errors
+    /// Reading fails.
+    pub fn fanout_of(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        v: u64,
+        f: impl FnMut(usize),
+    ) -> Result<(), FormatError> {
+        let Some(place) = set.fanout_pages.find(v / PAGE_VERTICES) else { return Ok(()) };
+        let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches.len());
+        let file = set.fanout.id;
+        let from = (place.start % FRAME_BYTES) as usize;
+        let bytes = (place.end - place.start) as usize;
+        let done = if from + bytes <= FRAME_BYTES as usize {
+            let frame = reader.frame(file, place.start / FRAME_BYTES)?;
+            frame.get(from..from + bytes).and_then(|page| each_batch(page, local, batches, f))
+        } else {
+            let mut page = Vec::with_capacity(bytes);
+            reader.read(file, place.clone(), &mut page)?;
+            each_batch(&page, local, batches, f)
+        };
+        done.ok_or_else(|| self.malformed(file, place.start, "a page of the fan-out makes no sense"))
+    }
+    /// One of the two sides.
+    ///
+    /// # Errors
+    /// The graph has no reverse.
+    #[inline]
+    pub fn side(&self, side: Side) -> Result<&ColumnSet, FormatError> {
+        match (side, &self.reverse) {
+            (Side::Forward, _) => Ok(&self.forward),
+            (Side::Reverse, Some(reverse)) => Ok(reverse),
+            (Side::Reverse, None) => Err(FormatError::misuse("this graph has no reverse (import it with --reverse)")),
+        }
+    }
+}
+
+/// Ids are summed without the graph's id: they are written before it is known.
+pub(crate) fn seed(id: FileId, graph_id: u64) -> u64 {
+    match id.kind {
+        FileKind::Ids | FileKind::IdsIndex => 0,
+        _ => graph_id,
+    }
+}
+
+/// What opening needs at every file.
+pub(crate) struct Opening<'a> {
+    disk: &'a dyn Disk,
+    fetch: Fetch,
+    budget: &'a Budget,
+    path: &'a Path,
+    graph_id: u64,
+    meta: &'a Meta,
+    batches: &'a Batches,
+}
+
+impl Opening<'_> {
+    fn open(&mut self, id: FileId, root: Root) -> Result<Framed, FormatError> {
+        let graph_id = seed(id, self.graph_id);
+        Framed::open(self.disk, &mut self.fetch, self.budget, self.path, graph_id, id, root)
+    }
+    /// A range of a file's payload, and the lease for it.
+    fn read(&mut self, framed: &Framed, range: std::ops::Range<u64>) -> Result<(Vec<u8>, Lease), FormatError> {
+        let bytes = range.end - range.start;
+        let lease = self.budget.lease("opening the stored graph", bytes)?;
+        let mut out = Vec::with_capacity(bytes as usize);
+        let handle = self.disk.open(&framed.id.path(self.path), Open::Read)?;
+        let mut at = range.start;
+        while at < range.end {
+            let frame = at / FRAME_BYTES;
+            let frame_bytes = framed.frame_bytes(frame);
+            let found = self.fetch.read(&handle, frame * FRAME_BYTES, frame_bytes)?;
+            framed.check(self.path, seed(framed.id, self.graph_id), frame, found)?;
+            let from = (at % FRAME_BYTES) as usize;
+            let to = ((range.end - frame * FRAME_BYTES) as usize).min(frame_bytes);
+            out.extend_from_slice(found.get(from..to).unwrap_or(&[]));
+            at = (frame + 1) * FRAME_BYTES;
+        }
+        Ok((out, lease))
+    }
+    fn columns(&mut self, side: Side, meta: &ColumnsMeta) -> Result<ColumnSet, FormatError> {
+        let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
+        let (bytes, lease) = self.read(&directory, 0..directory.root.payload)?;
+        let (batches, edge) = (self.batches.len(), self.meta.edge);
+        let parsed = directory::parse(&bytes, batches, edge, self.meta.strip_edges_max, self.budget);
+        let directory::Directory { columns, files: roots, mut leases } = parsed.map_err(|fault| match fault {
+            Fault::At { offset, what } => directory.malformed(self.path, offset, what),
+            Fault::Other(error) => *error,
+        })?;
+        drop((bytes, lease));
+        let arcs: u64 = columns.iter().map(Column::edges).sum();
+        if arcs != self.meta.arcs {
+            let what = format!("its cells have {arcs} edges, graph.json says {}", self.meta.arcs);
+            return Err(directory.malformed(self.path, 0, what));
+        }
+        leases.push(self.budget.lease("column files", (roots.len() * size_of::<[Option<Framed>; 3]>()) as u64)?);
+        let mut files = Vec::with_capacity(roots.len());
+        for (number, roots) in roots.iter().enumerate() {
+            let mut file = [None, None, None];
+            let kinds = [FileKind::Data, FileKind::Index, FileKind::Weights];
+            for (at, kind) in kinds.into_iter().enumerate() {
+                if kind != FileKind::Weights || edge != EdgeKind::None {
+                    file[at] = Some(self.open(FileId::new(side, kind, number as u32), roots[at])?);
+                }
+            }
+            files.push(file);
+        }
+        let degrees = self.open(FileId::new(side, FileKind::Degrees, 0), meta.degrees)?;
+        let degree_pages = self.pages(&degrees, &mut leases)?;
+        let fanout = self.open(FileId::new(side, FileKind::Fanout, 0), meta.fanout)?;
+        let fanout_pages = self.pages(&fanout, &mut leases)?;
+        Ok(ColumnSet { side, columns, directory, degrees, degree_pages, fanout, fanout_pages, files, _leases: leases })
+    }
+    fn pages(&mut self, framed: &Framed, leases: &mut Vec<Lease>) -> Result<PageIndex, FormatError> {
+        let path = self.path;
+        let broken = || framed.malformed(path, framed.root.payload, "its list of pages makes no sense");
+        let end = framed.root.payload.checked_sub(16).ok_or_else(broken)?;
+        let (trailer, _) = self.read(framed, end..end + 16)?;
+        let (words, _) = trailer.as_chunks::<8>();
+        let [position, count] = words.iter().map(|w| u64::from_le_bytes(*w)).collect::<Vec<_>>()[..] else {
+            return Err(broken());
+        };
+        // An entry takes two bytes at least.
+        if position > end || count > (end - position) / 2 {
+            return Err(broken());
+        }
+        leases.push(self.budget.lease("where degrees and fan-out lists are", PageIndex::memory(count))?);
+        let (list, _lease) = self.read(framed, position..end)?;
+        PageIndex::parse(&list, count, self.meta.vertices, position).ok_or_else(broken)
+    }
+    fn ids(&mut self) -> Result<Ids, FormatError> {
+        let ids = self.meta.ids;
+        if ids.kind == IdKind::Dense {
+            return Ok(Ids::dense());
+        }
+        let data = self.open(FileId::new(Side::Forward, FileKind::Ids, 0), ids.data)?;
+        let index = self.open(FileId::new(Side::Forward, FileKind::IdsIndex, 0), ids.index)?;
+        let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
+        Ids::new(ids.kind, ids.pages, self.meta.vertices, data, index, &bytes, self.budget, self.path)
+    }
+}

@@ -1,0 +1,146 @@
+//! Reads a whole graph and checks that it is what was written.
+//!
+//! 1. Every frame of every file against its checksum.
+//! 2. Every cell's blocks against the directory: as many edges, in order, inside their batches.
+
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Queue, Stop};
+
+use crate::block::{BLOCK_EDGES_MAX, BlockView};
+use crate::error::FormatError;
+use crate::extent_reader::{CHUNK_BYTES, Extent, ExtentReader};
+use crate::frames::{FileKind, Side};
+use crate::stored::{ColumnSet, StoredGraph};
+
+/// What a graph was found to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Files read, besides graph.json.
+    pub files: u64,
+    /// Frames checked.
+    pub frames: u64,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Edges counted, in both directions when the graph has a reverse.
+    pub edges: u64,
+}
+
+/// Reads all of an open graph (opening it has checked lengths and tables) and checks it; `progress` is called with the bytes
+/// read so far. Takes about 4 MiB of the budget, less where there is less.
+///
+/// # Errors
+/// The first frame that is not what was written, the first cell that makes no sense, the disk, the budget; when `stop` is
+/// requested the walk ends early and says what it has seen.
+pub fn verify(
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+    stop: &Stop,
+    mut progress: impl FnMut(u64),
+) -> Result<Verified, FormatError> {
+    let chunk_bytes = if budget.available() < 16 << 20 { CHUNK_BYTES / 16 } else { CHUNK_BYTES };
+    let mut reader = ExtentReader::new(graph, budget, chunk_bytes, 4)?;
+    let mut queue = graph.disk().queue(4)?;
+    let mut seen = Verified::default();
+    for framed in graph.all_files() {
+        seen.files += 1;
+        seen.frames += framed.root.frames();
+        if framed.id.kind == FileKind::Data {
+            continue;
+        }
+        reader.start(vec![Extent { file: framed.id, bytes: 0..framed.root.payload }])?;
+        while let Some(bytes) = next(&mut reader, &mut *queue)? {
+            let bytes = bytes.len();
+            reader.consume(bytes);
+            if stop.requested() {
+                return Ok(seen);
+            }
+        }
+        seen.bytes += reader.take_bytes_read();
+        progress(seen.bytes);
+    }
+    let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
+    let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
+    for set in [Some(graph.forward()), graph.reverse()].into_iter().flatten() {
+        for d in 0..graph.batches().len() {
+            let column = set.column(d);
+            let (Some(first), Some(last)) = (column.cells().first(), column.cells().last()) else { continue };
+            // A column's cells lie back to back.
+            let mut extent = set.data_extent(d, first);
+            extent.bytes.end = last.data().end;
+            reader.start(vec![extent])?;
+            for position in 0..column.cells().len() {
+                verify_cell(graph, set, d, position, &mut reader, &mut *queue, &mut scratch, &mut sources)?;
+                if stop.requested() {
+                    return Ok(seen);
+                }
+            }
+            seen.edges += column.edges();
+            seen.bytes += reader.take_bytes_read();
+            progress(seen.bytes);
+        }
+    }
+    Ok(seen)
+}
+
+/// The next bytes of a reader, waiting for them.
+fn next<'r>(reader: &'r mut ExtentReader, queue: &mut dyn Queue) -> Result<Option<&'r [u8]>, FormatError> {
+    loop {
+        reader.pump(queue)?;
+        if reader.front()?.is_some() {
+            return reader.front();
+        }
+        if reader.is_done() {
+            return Ok(None);
+        }
+        let Some(done) = queue.wait() else { return Err(FormatError::misuse("a read got lost")) };
+        reader.accept(done)?;
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "one caller; the scratch is too large for the stack of a call")]
+fn verify_cell(
+    graph: &Arc<StoredGraph>,
+    set: &ColumnSet,
+    d: usize,
+    position: usize,
+    reader: &mut ExtentReader,
+    queue: &mut dyn Queue,
+    scratch: &mut [u32; BLOCK_EDGES_MAX],
+    sources: &mut [u32; BLOCK_EDGES_MAX],
+) -> Result<(), FormatError> {
+    let cell = set.column(d).cells()[position];
+    let batches = graph.batches();
+    let (from, to) = (cell.source_batch(), d);
+    let global_offset = batches.start(to).wrapping_sub(batches.start(from)) as i64;
+    let extent = set.data_extent(d, &cell);
+    let broken = |what: &str| {
+        let side = if set.side() == Side::Reverse { " of the reverse graph" } else { "" };
+        graph.malformed(extent.file, extent.bytes.start, format!("the cell of batches {from} to {to}{side} {what}"))
+    };
+    let (mut left, mut edges) = (cell.data_bytes(), 0u64);
+    let mut last: Option<(u32, u32)> = None;
+    while left > 0 {
+        let Some(bytes) = next(reader, queue)? else { return Err(broken("ends early")) };
+        let bytes = &bytes[..bytes.len().min(left as usize)];
+        let parsed = BlockView::parse(bytes, global_offset).map_err(|error| broken(&error.to_string()))?;
+        let Some((block, used)) = parsed else { return Err(broken("has a block that reaches into the next cell")) };
+        let groups = block.sources(sources);
+        let mut sound = sources[..groups].last().is_none_or(|&source| u64::from(source) < batches.span(from));
+        block.for_each_edge(scratch, |group, destination, _| {
+            let edge = (sources[group], destination);
+            sound &= last.is_none_or(|last| last <= edge) && u64::from(destination) < batches.span(to);
+            last = Some(edge);
+        });
+        if !sound {
+            return Err(broken("has edges out of order or outside its batches"));
+        }
+        edges += block.edges() as u64;
+        left -= used as u64;
+        reader.consume(used);
+    }
+    if edges != cell.edges() {
+        return Err(broken(&format!("has {edges} edges where the directory says {}", cell.edges())));
+    }
+    Ok(())
+}
