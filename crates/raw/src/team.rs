@@ -21,6 +21,8 @@ use std::thread::{JoinHandle, Thread};
 
 /// Looks at a condition this often, some 30 microseconds, before it parks.
 const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
+/// After so many looks it lets others have the processor: the thread it waits for may be among them.
+const SPINS_PER_YIELD: usize = 50;
 
 /// A fixed number of threads, counting the one that calls [`Team::run`].
 #[derive(Debug)]
@@ -161,11 +163,15 @@ impl Drop for Team {
 
 /// Returns when `ready`; whoever makes it so unparks this thread afterwards.
 fn wait_until(spins: usize, ready: impl Fn() -> bool) {
-    for _ in 0..spins {
+    for spin in 1..=spins {
         if ready() {
             return;
         }
-        std::hint::spin_loop();
+        if spin.is_multiple_of(SPINS_PER_YIELD) {
+            std::thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
     }
     while !ready() {
         std::thread::park();
