@@ -1,1 +1,41 @@
-//! engine
+//! A stored graph and a program: give me the result.
+//!
+//! The crate runs signal/slot programs over a stored graph, in memory when it fits and from disk when it does not.
+//! It knows nothing of edge files, of algorithms or of how a result is written.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `program/` | [`EdgeProgram`]: the narrow waist |
+//! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
+//! | `active.rs` | [`ActiveSet`]: who signals next |
+//! | `superstep.rs` | the order of the phases, and the choices, on one page |
+//! | `phase/` | signal, slot, the sparse pass, the vertex pass |
+//! | `kernel.rs` | the loops over the edges of a block |
+//! | `message.rs`, `pins.rs`, `page_file.rs` | messages, cells in memory, rows on disk |
+//! | `engine.rs` | [`Engine`]: what a driver holds |
+//! | `metrics.rs` | [`Metrics`]: what the passes did |
+
+#![forbid(unsafe_code)]
+
+mod active;
+mod engine;
+mod error;
+mod kernel;
+mod message;
+mod metrics;
+mod page_file;
+mod phase;
+mod pins;
+mod program;
+mod rows;
+mod superstep;
+mod vertex_array;
+
+pub use active::ActiveSet;
+pub use engine::{Engine, KernelChoice, SeekChoice, Settings};
+pub use error::EngineError;
+pub use graphmill_raw::Element;
+pub use metrics::{Metrics, Mode, Superstep};
+pub use program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Reach, Sum};
+pub use rows::{OutDegree, Read, Rows, Write};
+pub use vertex_array::{Guard, VertexArray};

@@ -103,6 +103,12 @@ impl<'a> BlockView<'a> {
     pub fn first_source(&self) -> u32 {
         self.first_source
     }
+    /// No source of the block is greater.
+    #[inline]
+    pub fn last_source_max(&self) -> u32 {
+        let steps = (self.groups as u64 - 1) << self.src_bits;
+        u32::try_from(u64::from(self.first_source) + steps).unwrap_or(u32::MAX)
+    }
     /// How the destinations are kept.
     pub fn codec(&self) -> Codec {
         self.codec

@@ -1,0 +1,322 @@
+//! Active sets: which vertices signal in the next pass, at a cost in proportion to how many they are.
+//!
+//! A set is one bitmap a batch with two levels of summary above it (a bit for each non-empty word below), so that
+//! inserting costs three words, and walking or clearing a set of k vertices costs O(k), not O(|V|). The bitmap of a
+//! batch exists once a vertex of the batch was inserted; sets that are dropped are cleared and kept for reuse, so
+//! that a graph of large diameter does not pay for a new bitmap each superstep.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use graphmill_graph::Batches;
+use graphmill_storage::{Budget, Lease};
+
+use crate::error::EngineError;
+
+const WORD: usize = 64;
+
+/// The active vertices of one batch, as batch-local numbers.
+#[derive(Debug, Default)]
+pub(crate) struct BatchSet {
+    span: usize,
+    count: usize,
+    /// Bit i of word w: vertex 64 w + i.
+    words: Vec<u64>,
+    /// Bit i of word w: word 64 w + i below is not zero.
+    summary: Vec<u64>,
+    /// The same once more.
+    top: Vec<u64>,
+    lease: Option<Lease>,
+}
+
+impl BatchSet {
+    pub(crate) fn reserve(&mut self, span: usize, budget: &Budget) -> Result<(), EngineError> {
+        if self.words.is_empty() && span > 0 {
+            let words = span.div_ceil(WORD);
+            let summary = words.div_ceil(WORD);
+            let top = summary.div_ceil(WORD);
+            self.lease = Some(budget.lease("the active set", 8 * (words + summary + top) as u64)?);
+            self.words = vec![0; words];
+            self.summary = vec![0; summary];
+            self.top = vec![0; top];
+        }
+        self.span = span;
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, i: usize) {
+        let word = &mut self.words[i / WORD];
+        let bit = 1 << (i % WORD);
+        if *word & bit == 0 {
+            if *word == 0 {
+                self.summary[i / WORD / WORD] |= 1 << (i / WORD % WORD);
+                self.top[i / WORD / WORD / WORD] |= 1 << (i / WORD / WORD % WORD);
+            }
+            *word |= bit;
+            self.count += 1;
+        }
+    }
+
+    fn insert_all(&mut self) {
+        fn fill(words: &mut [u64], bits: usize) {
+            words.fill(!0);
+            if let (Some(last), rest @ 1..) = (words.last_mut(), bits % WORD) {
+                *last = (1 << rest) - 1;
+            }
+        }
+        fill(&mut self.words, self.span);
+        fill(&mut self.summary, self.words.len());
+        fill(&mut self.top, self.summary.len());
+        self.count = self.span;
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == self.span
+    }
+    pub(crate) fn span(&self) -> usize {
+        self.span
+    }
+
+    /// The vertices in ascending order.
+    #[inline(always)]
+    pub(crate) fn for_each(&self, mut f: impl FnMut(usize)) {
+        if self.count == 0 {
+            return;
+        }
+        bits(&self.top, 0, |s| {
+            bits(&self.summary[s..=s], s * WORD, |w| {
+                bits(&self.words[w..=w], w * WORD, &mut f);
+            });
+        });
+    }
+
+    /// Walks and empties the set.
+    #[inline(always)]
+    pub(crate) fn drain(&mut self, mut f: impl FnMut(usize)) {
+        if self.count == 0 {
+            return;
+        }
+        self.count = 0;
+        let (words, summary) = (&mut self.words, &mut self.summary);
+        bits(&self.top, 0, |s| {
+            bits(&summary[s..=s], s * WORD, |w| {
+                bits(&words[w..=w], w * WORD, &mut f);
+                words[w] = 0;
+            });
+            summary[s] = 0;
+        });
+        self.top.fill(0);
+    }
+
+    /// Empties the set; the bitmap of a large set is swept, that of a small one walked.
+    pub(crate) fn clear(&mut self) {
+        if self.count > self.words.len() / 8 {
+            self.words.fill(0);
+            self.summary.fill(0);
+            self.top.fill(0);
+            self.count = 0;
+        } else {
+            self.drain(|_| ());
+        }
+    }
+
+    /// The same vertices in a set of its own.
+    pub(crate) fn copy(&self, budget: &Budget) -> Result<BatchSet, EngineError> {
+        let mut copy = BatchSet::default();
+        copy.reserve(self.span, budget)?;
+        self.for_each(|i| copy.insert(i));
+        Ok(copy)
+    }
+}
+
+/// The positions of the set bits, from `base`.
+#[inline(always)]
+fn bits(words: &[u64], base: usize, mut f: impl FnMut(usize)) {
+    for (w, &word) in words.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            f(base + w * WORD + rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
+/// What the sets of one engine share.
+#[derive(Debug)]
+pub(crate) struct ActivePool {
+    pub(crate) batches: Arc<Batches>,
+    budget: Budget,
+    free: Mutex<Vec<Sets>>,
+}
+
+type Sets = Vec<Mutex<BatchSet>>;
+
+impl ActivePool {
+    pub(crate) fn new(batches: Arc<Batches>, budget: Budget) -> Arc<Self> {
+        Arc::new(ActivePool { batches, budget, free: Mutex::new(Vec::new()) })
+    }
+
+    pub(crate) fn empty(self: &Arc<Self>) -> ActiveSet {
+        let reused = lock(&self.free).pop();
+        let sets = reused
+            .unwrap_or_else(|| (0..self.batches.len()).map(|_| Mutex::new(BatchSet::default())).collect());
+        ActiveSet { counts: vec![0; self.batches.len()], total: 0, sets, pool: Arc::clone(self) }
+    }
+}
+
+/// A set of vertices.
+#[derive(Debug)]
+pub struct ActiveSet {
+    /// Vertices in the set, by batch: what a pass looks at first.
+    counts: Vec<u64>,
+    total: u64,
+    sets: Sets,
+    pool: Arc<ActivePool>,
+}
+
+impl ActiveSet {
+    /// Number of vertices in the set.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+    /// Whether no vertex is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+    /// Adds the vertex with index `v`.
+    ///
+    /// # Errors
+    /// The index is not of this graph, or the budget has no room for the batch's bitmap.
+    pub fn insert(&mut self, v: u64) -> Result<(), EngineError> {
+        let batches = Arc::clone(&self.pool.batches);
+        if v >= batches.vertices() {
+            return Err(EngineError::NoSuchIndex { index: v, vertices: batches.vertices() });
+        }
+        let batch = batches.batch_of(v);
+        let start = batches.start(batch);
+        self.batch(batch)?.insert((v - start) as usize);
+        self.recount(batch);
+        Ok(())
+    }
+    /// Adds every vertex.
+    ///
+    /// # Errors
+    /// The budget has no room for the bitmap.
+    pub fn insert_all(&mut self) -> Result<(), EngineError> {
+        for batch in 0..self.sets.len() {
+            self.batch(batch)?.insert_all();
+            self.recount(batch);
+        }
+        Ok(())
+    }
+    /// Adds the vertices of another set of the same graph.
+    ///
+    /// # Errors
+    /// The budget has no room for the bitmap.
+    pub fn union(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        for batch in other.batches() {
+            {
+                let mut mine = self.batch(batch)?;
+                lock(&other.sets[batch]).for_each(|i| mine.insert(i));
+            }
+            self.recount(batch);
+        }
+        Ok(())
+    }
+
+    /// The batches with active vertices, in ascending order.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(batch, _)| batch)
+    }
+    /// The set of one batch with its bitmap; the caller ends with [`ActiveSet::recount`].
+    pub(crate) fn batch(&self, batch: usize) -> Result<MutexGuard<'_, BatchSet>, EngineError> {
+        let mut set = lock(&self.sets[batch]);
+        if set.words.is_empty() {
+            let span = self.pool.batches.span(batch) as usize;
+            set.reserve(span, &self.pool.budget)?;
+        }
+        Ok(set)
+    }
+    /// Takes over the count of a batch that was changed.
+    pub(crate) fn recount(&mut self, batch: usize) {
+        let count = lock(&self.sets[batch]).count as u64;
+        self.total = self.total - self.counts[batch] + count;
+        self.counts[batch] = count;
+    }
+    /// Takes over the counts of all batches.
+    pub(crate) fn recount_all(&mut self) {
+        for batch in 0..self.sets.len() {
+            self.recount(batch);
+        }
+    }
+}
+
+impl Drop for ActiveSet {
+    fn drop(&mut self) {
+        for (batch, &count) in self.counts.iter().enumerate() {
+            if count > 0 {
+                lock(&self.sets[batch]).clear();
+            }
+        }
+        lock(&self.pool.free).push(std::mem::take(&mut self.sets));
+    }
+}
+
+/// A poisoned lock holds a set that a panicking worker left half-built; the pass that panicked returns an error, and
+/// its sets are cleared when dropped.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn set(span: usize) -> BatchSet {
+        let mut set = BatchSet::default();
+        set.reserve(span, &Budget::new(1 << 30)).unwrap();
+        set
+    }
+
+    #[test]
+    fn walks_in_order_and_empties() {
+        for span in [1, 63, 64, 65, 4096, 4097, 300_000] {
+            let mut mine = set(span);
+            let mut theirs = BTreeSet::new();
+            let mut x = 12345usize;
+            for _ in 0..200 {
+                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                mine.insert((x >> 20) % span);
+                theirs.insert((x >> 20) % span);
+            }
+            assert_eq!(mine.count, theirs.len());
+            let mut seen = Vec::new();
+            mine.for_each(|i| seen.push(i));
+            assert_eq!(seen, theirs.iter().copied().collect::<Vec<_>>());
+            let mut drained = Vec::new();
+            mine.drain(|i| drained.push(i));
+            assert_eq!(drained, seen);
+            assert!(mine.words.iter().chain(&mine.summary).chain(&mine.top).all(|w| *w == 0));
+        }
+    }
+
+    #[test]
+    fn a_full_set_is_every_vertex() {
+        for span in [1, 64, 65, 5000] {
+            let mut mine = set(span);
+            mine.insert_all();
+            assert!(mine.is_full());
+            let mut seen = 0;
+            mine.for_each(|i| {
+                assert_eq!(i, seen);
+                seen += 1;
+            });
+            assert_eq!(seen, span);
+            mine.clear();
+            mine.for_each(|_| panic!("empty"));
+        }
+    }
+}

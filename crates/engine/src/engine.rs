@@ -1,0 +1,333 @@
+//! The engine: a stored graph, its vertex arrays, and the passes over them.
+
+use std::any::{Any, TypeId};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use graphmill_graph::{Batches, Cell, FormatError, FrameReader, StoredGraph};
+use graphmill_raw::Element;
+use graphmill_storage::{Budget, Clock, Disk, JobError, Stop, Workers};
+
+use crate::active::{ActivePool, ActiveSet, lock};
+use crate::error::EngineError;
+use crate::metrics::{Metrics, Mode, Superstep};
+use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
+use crate::phase::vertices::Vertices;
+use crate::program::{Direction, EdgeProgram, Sum};
+use crate::rows::Rows;
+use crate::superstep::Workspace;
+use crate::vertex_array::{ArrayStore, VertexArray};
+
+/// Frames of the stored graph that are kept for seeks.
+const FRAMES: usize = 32;
+
+/// Which kernel a pass uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelChoice {
+    /// By cost, pass by pass.
+    #[default]
+    Auto,
+    /// From each source to its list.
+    Scatter,
+    /// From its list to each source, wherever the graph's symmetry allows it.
+    Gather,
+}
+
+/// Whether a pass with few active vertices goes to their places only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeekChoice {
+    /// By cost, pass by pass.
+    #[default]
+    Auto,
+    /// Never: all cells of active batches are scanned.
+    Never,
+    /// Wherever the direction allows it.
+    Always,
+}
+
+/// What an engine runs on.
+#[derive(Clone)]
+pub struct Settings {
+    /// Everything large is leased from it.
+    pub budget: Budget,
+    /// Where the stored graph and the page file are.
+    pub disk: Arc<dyn Disk>,
+    /// Who does the work.
+    pub workers: Arc<Workers>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Asked between steps.
+    pub stop: Stop,
+    /// Where the page file goes; the folder must exist.
+    pub scratch: PathBuf,
+    /// Which kernel passes use.
+    pub kernel: KernelChoice,
+    /// Whether sparse passes seek.
+    pub seek: SeekChoice,
+    /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
+    pub gamma: u64,
+    /// Told after each pass: its number from 1, and what it did.
+    pub on_pass: Option<Arc<dyn Fn(u64, &Superstep) + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("budget", &self.budget)
+            .field("scratch", &self.scratch)
+            .field("kernel", &self.kernel)
+            .field("seek", &self.seek)
+            .field("gamma", &self.gamma)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What all phases see and none changes.
+pub(crate) struct Machine {
+    pub(crate) graph: Arc<StoredGraph>,
+    pub(crate) batches: Arc<Batches>,
+    pub(crate) budget: Budget,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) arrays: ArrayStore,
+    /// One a worker.
+    pub(crate) row_io: Vec<Mutex<RowIo>>,
+    /// Frames of the stored graph that seeks use again and again.
+    pub(crate) frames: Mutex<FrameReader>,
+    pub(crate) stop: Stop,
+    pub(crate) kernel: KernelChoice,
+    pub(crate) seek: SeekChoice,
+    pub(crate) gamma: u64,
+}
+
+impl Machine {
+    /// First vertex of the destination batch minus that of the source batch.
+    pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
+        self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
+    }
+    /// The error for a cell one of whose blocks makes no sense.
+    pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
+        let extent = self.graph.data_extent(column, cell);
+        self.graph.malformed(extent.file, extent.bytes.start, found.to_string()).into()
+    }
+    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
+        if self.stop.requested() { Err(EngineError::Stopped) } else { Ok(()) }
+    }
+}
+
+/// A stored graph with vertex arrays, ready for passes.
+pub struct Engine {
+    pub(crate) machine: Machine,
+    pub(crate) active: Arc<ActivePool>,
+    clock: Arc<dyn Clock>,
+    on_pass: Option<Arc<dyn Fn(u64, &Superstep) + Send + Sync>>,
+    metrics: Metrics,
+    /// Buffers that passes of one kind keep from one to the next, by the kind of program.
+    workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
+}
+
+impl Engine {
+    /// An engine over a graph, with no arrays yet.
+    ///
+    /// # Errors
+    /// The page file cannot be made, or the budget is too small for one batch.
+    pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
+        let batches = Arc::new(graph.batches().clone());
+        let widest = (0..batches.len()).map(|b| batches.span(b)).max().unwrap_or(1) as usize;
+        let page_bytes = (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX);
+        let path = settings.scratch.join("rows");
+        let pages = PageFile::create(Arc::clone(&settings.disk), &path, page_bytes)?;
+        let mut row_io = Vec::new();
+        for _ in 0..settings.workers.count() {
+            row_io.push(Mutex::new(RowIo::new(settings.disk.as_ref(), &settings.budget, page_bytes)?));
+        }
+        let frames = Mutex::new(FrameReader::new(&graph, &settings.budget, FRAMES)?);
+        let arrays = ArrayStore::new(Arc::clone(&batches), pages, Arc::clone(&graph), settings.budget.clone());
+        let machine = Machine {
+            graph,
+            batches: Arc::clone(&batches),
+            budget: settings.budget.clone(),
+            workers: settings.workers,
+            arrays,
+            row_io,
+            frames,
+            stop: settings.stop,
+            kernel: settings.kernel,
+            seek: settings.seek,
+            gamma: settings.gamma,
+        };
+        Ok(Engine {
+            machine,
+            active: ActivePool::new(batches, settings.budget),
+            clock: settings.clock,
+            on_pass: settings.on_pass,
+            metrics: Metrics { rows_resident: true, messages_resident: true, ..Metrics::default() },
+            workspaces: None,
+        })
+    }
+
+    /// The graph.
+    #[must_use]
+    pub fn graph(&self) -> &StoredGraph {
+        &self.machine.graph
+    }
+    /// What the passes did so far.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+    /// Number of vertices.
+    #[must_use]
+    pub fn vertices(&self) -> u64 {
+        self.machine.batches.vertices()
+    }
+
+    /// The vertex array of that name; a new one is zeros.
+    ///
+    /// # Errors
+    /// An array of that name has another element type, or the budget is too small.
+    pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
+        let reserve = crate::superstep::reserve(&self.machine);
+        let array = self.machine.arrays.array(name, reserve)?;
+        self.metrics.rows_resident &= self.machine.arrays.resident(&[crate::rows::Need::Read(array.number())]);
+        Ok(array)
+    }
+
+    /// A set without vertices.
+    #[must_use]
+    pub fn no_vertices(&self) -> ActiveSet {
+        self.active.empty()
+    }
+    /// The set of all vertices.
+    ///
+    /// # Errors
+    /// The budget has no room for its bitmap.
+    pub fn all_vertices(&self) -> Result<ActiveSet, EngineError> {
+        let mut all = self.active.empty();
+        all.insert_all()?;
+        Ok(all)
+    }
+
+    /// Calls `work(v, row)` for each active vertex, or for all, and adds up what it returns, batch by batch.
+    ///
+    /// # Errors
+    /// Disk or budget failed, or the user asked to stop.
+    pub fn process_vertices<R: Rows, A: Sum>(
+        &mut self,
+        rows: R,
+        active: Option<&ActiveSet>,
+        work: impl Fn(u64, R::Row<'_>) -> A + Sync,
+    ) -> Result<A, EngineError> {
+        let began = self.clock.now();
+        let job = Vertices::new(&self.machine, rows, active, work);
+        run(&self.machine, &job)?;
+        let sum = job.sum();
+        let count = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(began, Superstep { active: count, ..superstep(Mode::Vertices) });
+        Ok(sum)
+    }
+
+    /// One edge pass: messages from the active vertices along their edges, in `direction`. Returns the sum of what
+    /// `apply` returned, batch by batch, and the vertices it activated.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    pub fn process_edges<P: EdgeProgram + 'static>(
+        &mut self,
+        program: &P,
+        signal_rows: P::SignalRows,
+        apply_rows: P::ApplyRows,
+        active: &ActiveSet,
+        direction: Direction,
+    ) -> Result<(P::Sum, ActiveSet), EngineError> {
+        let began = self.clock.now();
+        let kind = TypeId::of::<P>();
+        // A program of another kind starts with buffers of its own; those of the last kind make room first.
+        let mut workspace = match self.workspaces.take() {
+            Some((of, workspace)) if of == kind => workspace.downcast::<Workspace<P>>().ok(),
+            _ => None,
+        }
+        .unwrap_or_default();
+        let done = crate::superstep::edges(
+            &self.machine,
+            &self.active,
+            &mut workspace,
+            program,
+            signal_rows,
+            apply_rows,
+            active,
+            direction,
+        );
+        self.metrics.pinned_bytes = workspace.pinned_bytes();
+        self.metrics.messages_resident &= workspace.messages_resident();
+        self.workspaces = Some((kind, workspace));
+        let (sum, activated, superstep) = done?;
+        self.end_pass(began, superstep);
+        Ok((sum, activated))
+    }
+
+    /// The values of one batch of an array, in order of index.
+    ///
+    /// # Errors
+    /// Disk or budget failed.
+    pub fn read_batch<T: Element>(
+        &self,
+        array: &VertexArray<T>,
+        batch: usize,
+        out: &mut Vec<T>,
+    ) -> Result<(), EngineError> {
+        let needs = [crate::rows::Need::Read(array.number())];
+        let mut io = match self.machine.row_io.first() {
+            Some(io) => lock(io),
+            None => return Err(EngineError::ForeignArray),
+        };
+        let open = self.machine.arrays.open(batch, &needs, &mut io)?;
+        let span = self.machine.batches.span(batch) as usize;
+        out.clear();
+        if let Some(guard) = open.guards.first() {
+            out.extend_from_slice(&guard.read::<T>()[..span]);
+        }
+        Ok(())
+    }
+
+    fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
+        self.machine.arrays.publish();
+        superstep.seconds = (self.clock.now() - began).as_secs_f64();
+        let (read, written) = self.machine.arrays.pages().take_traffic();
+        superstep.bytes_read += read;
+        superstep.bytes_written += written;
+        self.metrics.supersteps.push(superstep);
+        if let (Some(tell), Some(superstep)) = (&self.on_pass, self.metrics.supersteps.last()) {
+            tell(self.metrics.supersteps.len() as u64, superstep);
+        }
+    }
+}
+
+pub(crate) fn superstep(mode: Mode) -> Superstep {
+    Superstep {
+        seconds: 0.0,
+        active: 0,
+        messages: 0,
+        messages_sent: 0,
+        edges: 0,
+        bytes_read: 0,
+        bytes_written: 0,
+        bytes_sent: 0,
+        mode,
+    }
+}
+
+/// Runs a job and gives back the engine's own error where that is what stopped it.
+pub(crate) fn run(machine: &Machine, job: &dyn graphmill_storage::Job) -> Result<(), EngineError> {
+    machine.workers.run(job).map_err(|error| match error {
+        graphmill_storage::StorageError::Job(error) => of_job(error),
+        error => error.into(),
+    })
+}
+
+fn of_job(error: JobError) -> EngineError {
+    match error.downcast::<EngineError>() {
+        Ok(error) => *error,
+        Err(error) => EngineError::Worker(error.to_string()),
+    }
+}

@@ -1,0 +1,78 @@
+//! What can go wrong in a run.
+
+use std::path::PathBuf;
+
+use graphmill_graph::FormatError;
+use graphmill_raw::OutOfMemory;
+use graphmill_storage::{BudgetError, StorageError};
+
+/// A failure of the engine: what failed, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The disk.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The stored graph.
+    #[error(transparent)]
+    Graph(#[from] FormatError),
+    /// The memory budget.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// The machine's memory.
+    #[error(transparent)]
+    Memory(#[from] OutOfMemory),
+    /// The run would not fit.
+    #[error(
+        "{what} needs at least {least} bytes of memory and the budget is {budget}: give --memory {}M or more",
+        least.div_ceil(1 << 20)
+    )]
+    TooSmall {
+        /// The pass or step.
+        what: &'static str,
+        /// The least budget that would do, in bytes.
+        least: u64,
+        /// The budget, in bytes.
+        budget: u64,
+    },
+    /// A page of a vertex array did not read back as it was written.
+    #[error("{path}: the page at byte {offset} is not what was written there: the disk is failing; run again on another (--tmp)")]
+    CorruptPage {
+        /// The page file.
+        path: PathBuf,
+        /// Byte offset of the page.
+        offset: u64,
+    },
+    /// An index beyond the last vertex.
+    #[error("vertex index {index}: the graph has {vertices} vertices")]
+    NoSuchIndex {
+        /// The index.
+        index: u64,
+        /// Number of vertices.
+        vertices: u64,
+    },
+    /// An array was asked for twice, with different element types.
+    #[error("vertex array {name:?} already exists with another type of element")]
+    OtherElement {
+        /// The array's name.
+        name: String,
+    },
+    /// A pass names an array of another engine.
+    #[error("a pass names a vertex array that this engine did not make")]
+    ForeignArray,
+    /// A pass names an array twice, once for writing.
+    #[error("vertex array {name:?} is named twice in one pass, once for writing: name it once")]
+    BusyArray {
+        /// The array's name.
+        name: String,
+    },
+    /// A worker failed in a way of its own.
+    #[error("{0}")]
+    Worker(String),
+    /// Cells have to be streamed and no stream was made for them: a mistake in the program.
+    #[error("a pass has no stream for a cell that is not in memory; this is a bug, please report it")]
+    NoReaders,
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Stopped,
+}

@@ -1,0 +1,203 @@
+//! The spill file of paged vertex arrays: fixed-size slots, and tables that say which slot holds which page.
+//!
+//! A page is never written in place. [`RowIo::store`] puts it in a free slot and returns the slot; the caller swaps
+//! tables when the pass that wrote the pages has ended, and only then gives the old slots back. Each table entry
+//! carries the page's checksum, so a page that reads differently from what was written is an error.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
+
+use crate::active::lock;
+use crate::error::EngineError;
+
+/// Bytes of a large page; pages of small batches are smaller.
+pub(crate) const PAGE_BYTES_MAX: usize = 256 << 10;
+/// Reads or writes of pages in flight for one worker.
+const DEPTH: usize = 8;
+
+/// Where a page lies and what its bytes add up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    number: u64,
+    checksum: u32,
+}
+
+/// The slots of all pages of one array; `None` for a page of zeros that was never written.
+pub(crate) type PageTable = Vec<Option<Slot>>;
+
+/// The file with its free slots.
+#[derive(Debug)]
+pub(crate) struct PageFile {
+    file: FileHandle,
+    path: PathBuf,
+    disk: std::sync::Arc<dyn Disk>,
+    page_bytes: usize,
+    free: Mutex<Free>,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Free {
+    next: u64,
+    slots: BTreeSet<u64>,
+}
+
+impl PageFile {
+    pub(crate) fn create(
+        disk: std::sync::Arc<dyn Disk>,
+        path: &Path,
+        page_bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let file = disk.open(path, Open::Create)?;
+        Ok(PageFile {
+            file,
+            path: path.to_path_buf(),
+            disk,
+            page_bytes,
+            free: Mutex::default(),
+            bytes_read: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+        })
+    }
+    /// Bytes read and written since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        (self.bytes_read.swap(0, Ordering::Relaxed), self.bytes_written.swap(0, Ordering::Relaxed))
+    }
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+    /// The lowest free slot: neighbours in time stay neighbours on disk.
+    fn take_slot(&self) -> u64 {
+        let mut free = lock(&self.free);
+        free.slots.pop_first().unwrap_or_else(|| {
+            free.next += 1;
+            free.next - 1
+        })
+    }
+    pub(crate) fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+        lock(&self.free).slots.extend(slots.map(|slot| slot.number));
+    }
+}
+
+impl Drop for PageFile {
+    fn drop(&mut self) {
+        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
+        let _ = self.disk.remove_file(&self.path);
+    }
+}
+
+/// One worker's way to the page file: a queue and its buffers.
+pub(crate) struct RowIo {
+    queue: Box<dyn Queue>,
+    free: Vec<Buffer>,
+}
+
+impl RowIo {
+    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, page_bytes: usize) -> Result<Self, EngineError> {
+        let mut free = Vec::with_capacity(DEPTH);
+        for _ in 0..DEPTH {
+            free.push(budget.buffer("pages of vertex rows on their way", page_bytes)?);
+        }
+        Ok(RowIo { queue: disk.queue(DEPTH)?, free })
+    }
+
+    /// Reads pages into `rows`, one after the other; a page without a slot is zeros.
+    pub(crate) fn load(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+        rows: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let page_bytes = file.page_bytes;
+        let mut next = 0;
+        let mut arrived = 0;
+        while arrived < pages.len() {
+            match (next < pages.len()).then(|| self.free.pop()).flatten() {
+                Some(buffer) => {
+                    let Some(slot) = pages[next] else {
+                        page_of(rows, next, page_bytes).fill(0);
+                        self.free.push(buffer);
+                        next += 1;
+                        arrived += 1;
+                        continue;
+                    };
+                    let operation = Operation::Read {
+                        file: file.file.clone(),
+                        offset: slot.number * page_bytes as u64,
+                        buffer,
+                        range: 0..page_bytes,
+                    };
+                    self.queue.submit(operation, next as u64);
+                    next += 1;
+                }
+                None => {
+                    let Some(done) = self.queue.wait() else { continue };
+                    let read = done.result?;
+                    let page = done.token as usize;
+                    if let Some(buffer) = done.buffer {
+                        let into = page_of(rows, page, page_bytes);
+                        let sound = read >= into.len()
+                            && pages[page].is_some_and(|slot| crc32fast::hash(&buffer[..into.len()]) == slot.checksum);
+                        if !sound {
+                            let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
+                            return Err(EngineError::CorruptPage { path: file.path.clone(), offset });
+                        }
+                        into.copy_from_slice(&buffer[..into.len()]);
+                        self.free.push(buffer);
+                    }
+                    file.bytes_read.fetch_add(page_bytes as u64, Ordering::Relaxed);
+                    arrived += 1;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the pages of `rows` that `dirty` names and says where they went.
+    pub(crate) fn store(
+        &mut self,
+        file: &PageFile,
+        rows: &[u8],
+        dirty: impl Iterator<Item = usize>,
+        mut stored: impl FnMut(usize, Slot),
+    ) -> Result<(), EngineError> {
+        let page_bytes = file.page_bytes;
+        let mut dirty = dirty.peekable();
+        while dirty.peek().is_some() || self.queue.in_flight() > 0 {
+            match dirty.peek().is_some().then(|| self.free.pop()).flatten() {
+                Some(mut buffer) => {
+                    let Some(page) = dirty.next() else { continue };
+                    let from = &rows[page * page_bytes..rows.len().min((page + 1) * page_bytes)];
+                    buffer[..from.len()].copy_from_slice(from);
+                    let slot = Slot { number: file.take_slot(), checksum: crc32fast::hash(from) };
+                    let operation = Operation::Write {
+                        file: file.file.clone(),
+                        offset: slot.number * page_bytes as u64,
+                        buffer,
+                        range: 0..page_bytes,
+                    };
+                    self.queue.submit(operation, page as u64);
+                    stored(page, slot);
+                }
+                None => {
+                    if let Some(done) = self.queue.wait() {
+                        done.result?;
+                        self.free.extend(done.buffer);
+                        file.bytes_written.fetch_add(page_bytes as u64, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn page_of(rows: &mut [u8], page: usize, page_bytes: usize) -> &mut [u8] {
+    let end = rows.len().min((page + 1) * page_bytes);
+    &mut rows[page * page_bytes..end]
+}

@@ -1,0 +1,90 @@
+//! The signal phase: active vertices to messages, batch by batch.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use graphmill_storage::{Job, JobError, Step, Worker};
+
+use crate::active::{ActiveSet, lock};
+use crate::engine::Machine;
+use crate::error::EngineError;
+use crate::message::Messages;
+use crate::program::EdgeProgram;
+use crate::rows::{Need, Rows};
+
+/// One signal phase as a job: each step is one batch with active vertices.
+pub(crate) struct Signal<'p, P: EdgeProgram> {
+    machine: &'p Machine,
+    program: &'p P,
+    needs: Vec<Need>,
+    active: &'p ActiveSet,
+    batches: Vec<usize>,
+    next: AtomicUsize,
+    messages: &'p Messages<P::Message>,
+}
+
+impl<'p, P: EdgeProgram> Signal<'p, P> {
+    pub(crate) fn new(
+        machine: &'p Machine,
+        program: &'p P,
+        needs: Vec<Need>,
+        active: &'p ActiveSet,
+        messages: &'p Messages<P::Message>,
+    ) -> Self {
+        let batches = active.batches().collect();
+        Signal { machine, program, needs, active, batches, next: AtomicUsize::new(0), messages }
+    }
+
+    fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
+        let mut io = lock(&self.machine.row_io[worker]);
+        let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
+        let mut writer = self.messages.begin(batch, &self.machine.budget)?;
+        let start = self.machine.batches.start(batch);
+        let set = self.active.batch(batch)?;
+        let mut count = 0;
+        {
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let (values, present) = writer.parts();
+            let mut one = |i: usize| -> u64 {
+                match self.program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
+                    Some(message) => {
+                        values[i] = message;
+                        1
+                    }
+                    None => 0,
+                }
+            };
+            if set.is_full() {
+                for (word, bits) in present.iter_mut().enumerate() {
+                    let from = word * 64;
+                    let mut emitted = 0;
+                    for i in from..set.span().min(from + 64) {
+                        emitted |= one(i) << (i - from);
+                    }
+                    count += u64::from(emitted.count_ones());
+                    *bits = emitted;
+                }
+            } else {
+                set.for_each(|i| {
+                    let emitted = one(i);
+                    present[i / 64] |= emitted << (i % 64);
+                    count += emitted;
+                });
+            }
+        }
+        self.messages.end(batch, writer, count, self.machine.arrays.pages(), &mut io)?;
+        self.machine.arrays.close(open, &self.needs, Some(&set), &mut io)
+    }
+}
+
+impl<P: EdgeProgram> Job for Signal<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        match self.batches.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            Some(&batch) => {
+                self.batch(batch, worker.index)?;
+                Ok(Step::Worked)
+            }
+            None => Ok(Step::Finished),
+        }
+    }
+}

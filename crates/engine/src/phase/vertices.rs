@@ -1,0 +1,93 @@
+//! The vertex pass: a function on each active vertex, batch by batch, and the sum of what it returned.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use graphmill_storage::{Job, JobError, Step, Worker};
+
+use crate::active::{ActiveSet, lock};
+use crate::engine::Machine;
+use crate::error::EngineError;
+use crate::program::Sum;
+use crate::rows::{Need, Rows};
+
+/// One vertex pass as a job: each step is one batch.
+pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
+    machine: &'p Machine,
+    needs: Vec<Need>,
+    active: Option<&'p ActiveSet>,
+    batches: Vec<usize>,
+    sums: Vec<Mutex<A>>,
+    next: AtomicUsize,
+    work: F,
+    rows: std::marker::PhantomData<fn(R)>,
+}
+
+impl<'p, R, A, F> Vertices<'p, R, A, F>
+where
+    R: Rows,
+    A: Sum,
+    F: Fn(u64, R::Row<'_>) -> A + Sync,
+{
+    pub(crate) fn new(machine: &'p Machine, rows: R, active: Option<&'p ActiveSet>, work: F) -> Self {
+        let batches: Vec<usize> = match active {
+            Some(active) => active.batches().collect(),
+            None => (0..machine.batches.len()).collect(),
+        };
+        let mut needs = Vec::new();
+        rows.needs(&mut needs);
+        let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
+        let next = AtomicUsize::new(0);
+        Vertices { machine, needs, active, batches, sums, next, work, rows: std::marker::PhantomData }
+    }
+
+    /// The sum over all batches, in their order.
+    pub(crate) fn sum(self) -> A {
+        let mut total = A::ZERO;
+        for sum in self.sums {
+            total.add(*lock(&sum));
+        }
+        total
+    }
+
+    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let batch = self.batches[position];
+        let mut io = lock(&self.machine.row_io[worker]);
+        let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
+        let start = self.machine.batches.start(batch);
+        let mut sum = A::ZERO;
+        {
+            let mut rows = R::slices(&mut open.guards);
+            let one = |i: usize| sum.add((self.work)(start + i as u64, R::row(&mut rows, i)));
+            match self.active {
+                None => (0..self.machine.batches.span(batch) as usize).for_each(one),
+                Some(active) => active.batch(batch)?.for_each(one),
+            }
+        }
+        *lock(&self.sums[position]) = sum;
+        match self.active {
+            None => self.machine.arrays.close(open, &self.needs, None, &mut io),
+            Some(active) => {
+                let set = active.batch(batch)?;
+                self.machine.arrays.close(open, &self.needs, Some(&set), &mut io)
+            }
+        }
+    }
+}
+
+impl<R, A, F> Job for Vertices<'_, R, A, F>
+where
+    R: Rows,
+    A: Sum,
+    F: Fn(u64, R::Row<'_>) -> A + Sync,
+{
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let position = self.next.fetch_add(1, Ordering::Relaxed);
+        if position >= self.batches.len() {
+            return Ok(Step::Finished);
+        }
+        self.batch(position, worker.index)?;
+        Ok(Step::Worked)
+    }
+}

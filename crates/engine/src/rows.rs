@@ -1,0 +1,137 @@
+//! The rows that a pass names: tuples of vertex arrays, each read or written, borrowed batch by batch.
+//!
+//! `(dist.write(), parent.read())` is a row set; its row at a vertex is `(&mut f32, &u32)`. An array changes only
+//! through a pass that names it for writing.
+
+use graphmill_raw::Element;
+
+use crate::vertex_array::{Guard, VertexArray};
+
+/// One array that a pass names, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The elements of the array with this number, to read.
+    Read(usize),
+    /// The same, to change.
+    Write(usize),
+    /// The out-degrees, which the graph keeps.
+    OutDegree,
+}
+
+/// A set of arrays as one row a vertex.
+pub trait Rows: Copy + Send + Sync {
+    /// What a program's function sees of one vertex.
+    type Row<'r>;
+    /// The arrays of one batch.
+    type Slices<'b>;
+    /// The arrays, in order.
+    fn needs(&self, out: &mut Vec<Need>);
+    /// The arrays of one batch out of as many guards, in the same order.
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b>;
+    /// The row of the `i`-th vertex of the batch.
+    fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
+}
+
+/// An array that a pass reads.
+#[derive(Debug)]
+pub struct Read<T>(pub(crate) VertexArray<T>);
+
+/// An array that a pass reads and changes.
+#[derive(Debug)]
+pub struct Write<T>(pub(crate) VertexArray<T>);
+
+/// The number of arcs that leave a vertex.
+#[derive(Clone, Copy, Debug)]
+pub struct OutDegree;
+
+impl<T> Clone for Read<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Read<T> {}
+impl<T> Clone for Write<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Write<T> {}
+
+impl<T: Element> Rows for Read<T> {
+    type Row<'r> = &'r T;
+    type Slices<'b> = &'b [T];
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::Read(self.0.number()));
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [T] {
+        guards.first().map_or(&[], |guard| guard.read())
+    }
+    #[inline(always)]
+    fn row<'r>(slices: &'r mut &[T], i: usize) -> &'r T {
+        &slices[i]
+    }
+}
+
+impl<T: Element> Rows for Write<T> {
+    type Row<'r> = &'r mut T;
+    type Slices<'b> = &'b mut [T];
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::Write(self.0.number()));
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b mut [T] {
+        match guards.first_mut() {
+            Some(guard) => guard.write(),
+            None => &mut [],
+        }
+    }
+    #[inline(always)]
+    fn row<'r>(slices: &'r mut &mut [T], i: usize) -> &'r mut T {
+        &mut slices[i]
+    }
+}
+
+impl Rows for OutDegree {
+    type Row<'r> = u64;
+    type Slices<'b> = &'b [u64];
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::OutDegree);
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [u64] {
+        guards.first().map_or(&[], |guard| guard.read())
+    }
+    #[inline(always)]
+    fn row(slices: &mut &[u64], i: usize) -> u64 {
+        slices[i]
+    }
+}
+
+impl Rows for () {
+    type Row<'r> = ();
+    type Slices<'b> = ();
+    fn needs(&self, _: &mut Vec<Need>) {}
+    fn slices<'b>(_: &'b mut [Guard<'_>]) {}
+    #[inline(always)]
+    fn row(_: &mut (), _: usize) {}
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: Rows),+> Rows for ($($t,)+) {
+            type Row<'r> = ($($t::Row<'r>,)+);
+            type Slices<'b> = ($($t::Slices<'b>,)+);
+            fn needs(&self, out: &mut Vec<Need>) {
+                $(self.$i.needs(out);)+
+            }
+            fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b> {
+                let mut rest = guards.iter_mut();
+                // Each element of a tuple is one array: tuples do not nest.
+                ($($t::slices(rest.next().map_or(&mut [], std::slice::from_mut)),)+)
+            }
+            #[inline(always)]
+            fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r> {
+                ($($t::row(&mut slices.$i, i),)+)
+            }
+        }
+    )*};
+}
+tuples!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));

@@ -1,0 +1,274 @@
+//! Vertex arrays: typed columns over the vertices, resident in memory or paged to disk batch by batch.
+//!
+//! Invariants:
+//! - a batch of an array is borrowed by one writer or by any number of readers, never both;
+//! - a page on disk is never overwritten: a changed page goes to a free slot, and the slots of the new version
+//!   replace those of the old one when the pass that wrote them has ended ([`ArrayStore::publish`]);
+//! - a page that was never written holds zeros and takes no space.
+
+use std::any::TypeId;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphmill_graph::{Batches, FrameReader, StoredGraph};
+use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
+use graphmill_storage::{Budget, Buffer, Lease};
+use zerocopy::FromBytes;
+
+use crate::active::{BatchSet, lock};
+use crate::error::EngineError;
+use crate::page_file::{PageFile, PageTable, RowIo, Slot};
+use crate::rows::Need;
+
+/// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
+const DEGREE_FRAMES: usize = 8;
+
+/// A handle to a vertex array of an engine; copies are cheap and name the same array.
+#[derive(Debug)]
+pub struct VertexArray<T> {
+    number: usize,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for VertexArray<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for VertexArray<T> {}
+
+impl<T> VertexArray<T> {
+    pub(crate) fn new(number: usize) -> Self {
+        VertexArray { number, element: PhantomData }
+    }
+    /// The number of the array within its engine, in order of creation.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+    /// This array, to be read by a pass.
+    #[must_use]
+    pub fn read(&self) -> crate::rows::Read<T> {
+        crate::rows::Read(*self)
+    }
+    /// This array, to be read and changed by a pass.
+    #[must_use]
+    pub fn write(&self) -> crate::rows::Write<T> {
+        crate::rows::Write(*self)
+    }
+}
+
+/// The borrowed elements of one array in one batch.
+pub enum Guard<'s> {
+    /// Resident, shared.
+    Shared(SegmentRef<'s, u8>),
+    /// Resident, exclusive.
+    Exclusive(SegmentMut<'s, u8>),
+    /// A copy of what is on disk.
+    Paged(Buffer),
+}
+
+impl Guard<'_> {
+    pub(crate) fn read<T: Element>(&self) -> &[T] {
+        let bytes: &[u8] = match self {
+            Guard::Shared(bytes) => bytes,
+            Guard::Exclusive(bytes) => bytes,
+            Guard::Paged(bytes) => bytes,
+        };
+        elements(bytes)
+    }
+    pub(crate) fn write<T: Element>(&mut self) -> &mut [T] {
+        match self {
+            Guard::Shared(_) => &mut [],
+            Guard::Exclusive(bytes) => elements_mut(bytes),
+            Guard::Paged(bytes) => elements_mut(bytes),
+        }
+    }
+}
+
+/// The whole elements in `bytes`, which start aligned: every batch starts at a multiple of the element's size in a
+/// page-aligned buffer.
+fn elements<T: Element>(bytes: &[u8]) -> &[T] {
+    let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
+    <[T]>::ref_from_bytes(&bytes[..whole]).unwrap_or(&[])
+}
+
+fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
+    let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
+    <[T]>::mut_from_bytes(&mut bytes[..whole]).unwrap_or(&mut [])
+}
+
+/// One array.
+struct Array {
+    name: String,
+    element: TypeId,
+    element_bytes: usize,
+    rows: RowsAt,
+}
+
+/// Where the rows of an array are.
+enum RowsAt {
+    Memory { rows: Segments<u8>, _lease: Lease },
+    /// `first[b]` is the number of the first page of batch b: pages never span batches.
+    Disk { first: Vec<usize>, table: PageTable, written: Mutex<Vec<(usize, Slot)>> },
+}
+
+/// All vertex arrays of an engine.
+pub(crate) struct ArrayStore {
+    batches: Arc<Batches>,
+    arrays: Vec<Array>,
+    pages: PageFile,
+    graph: Arc<StoredGraph>,
+    budget: Budget,
+}
+
+/// The rows of one batch, borrowed for a pass.
+pub(crate) struct OpenRows<'s> {
+    pub(crate) guards: Vec<Guard<'s>>,
+    batch: usize,
+}
+
+impl ArrayStore {
+    pub(crate) fn new(batches: Arc<Batches>, pages: PageFile, graph: Arc<StoredGraph>, budget: Budget) -> Self {
+        ArrayStore { batches, arrays: Vec::new(), pages, graph, budget }
+    }
+
+    pub(crate) fn pages(&self) -> &PageFile {
+        &self.pages
+    }
+
+    /// The array of that name, made of zeros when it is new: in memory when that leaves `reserve` bytes of the
+    /// budget, else on disk.
+    pub(crate) fn array<T: Element>(&mut self, name: &str, reserve: u64) -> Result<VertexArray<T>, EngineError> {
+        if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
+            if self.arrays[number].element != TypeId::of::<T>() {
+                return Err(EngineError::OtherElement { name: name.to_owned() });
+            }
+            return Ok(VertexArray::new(number));
+        }
+        let element_bytes = size_of::<T>();
+        let bytes = self.batches.vertices() * element_bytes as u64;
+        let rows = if self.budget.available() >= bytes.saturating_add(reserve) {
+            let lease = self.budget.lease("vertex rows", bytes)?;
+            let rows = AlignedBuffer::zeroed(bytes as usize)?;
+            let cuts = (0..=self.batches.len()).map(|b| self.batches.cut(b) as usize * element_bytes).collect();
+            RowsAt::Memory { rows: Segments::new(rows, cuts), _lease: lease }
+        } else {
+            let page_bytes = self.pages.page_bytes();
+            let mut first = vec![0];
+            let mut pages = 0;
+            for batch in 0..self.batches.len() {
+                pages += (self.batches.span(batch) as usize * element_bytes).div_ceil(page_bytes);
+                first.push(pages);
+            }
+            RowsAt::Disk { first, table: vec![None; pages], written: Mutex::default() }
+        };
+        self.arrays.push(Array { name: name.to_owned(), element: TypeId::of::<T>(), element_bytes, rows });
+        Ok(VertexArray::new(self.arrays.len() - 1))
+    }
+
+    /// Whether all these arrays are in memory.
+    pub(crate) fn resident(&self, needs: &[Need]) -> bool {
+        needs.iter().all(|need| match need {
+            Need::Read(number) | Need::Write(number) => {
+                matches!(self.arrays.get(*number).map(|array| &array.rows), Some(RowsAt::Memory { .. }))
+            }
+            Need::OutDegree => true,
+        })
+    }
+
+    /// Bytes of one row of these arrays.
+    pub(crate) fn row_bytes(&self, needs: &[Need]) -> usize {
+        needs
+            .iter()
+            .map(|need| match need {
+                Need::Read(number) | Need::Write(number) => {
+                    self.arrays.get(*number).map_or(0, |array| array.element_bytes)
+                }
+                Need::OutDegree => size_of::<u64>(),
+            })
+            .sum()
+    }
+
+    /// Borrows the rows of a batch.
+    pub(crate) fn open(&self, batch: usize, needs: &[Need], io: &mut RowIo) -> Result<OpenRows<'_>, EngineError> {
+        let mut guards = Vec::with_capacity(needs.len());
+        let span = self.batches.span(batch) as usize;
+        for need in needs {
+            let (number, exclusive) = match need {
+                Need::Read(number) => (*number, false),
+                Need::Write(number) => (*number, true),
+                Need::OutDegree => {
+                    let mut degrees = self.budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
+                    let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
+                    let into = degrees.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+                    self.graph.degrees_of(self.graph.forward(), &mut frames, batch, into)?;
+                    guards.push(Guard::Paged(degrees));
+                    continue;
+                }
+            };
+            let array = self.arrays.get(number).ok_or(EngineError::ForeignArray)?;
+            let busy = || EngineError::BusyArray { name: array.name.clone() };
+            guards.push(match &array.rows {
+                RowsAt::Memory { rows, .. } if exclusive => Guard::Exclusive(rows.write(batch).ok_or_else(busy)?),
+                RowsAt::Memory { rows, .. } => Guard::Shared(rows.read(batch).ok_or_else(busy)?),
+                RowsAt::Disk { first, table, .. } => {
+                    let bytes = span * array.element_bytes;
+                    let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
+                    io.load(&self.pages, &table[first[batch]..first[batch + 1]], &mut rows[..bytes])?;
+                    Guard::Paged(rows)
+                }
+            });
+        }
+        Ok(OpenRows { guards, batch })
+    }
+
+    /// Ends a borrow: of the arrays on disk that were open for writing, the pages that hold changed rows are
+    /// written to new slots. `dirty` walks the changed rows in ascending order; without it all have changed.
+    pub(crate) fn close(
+        &self,
+        open: OpenRows<'_>,
+        needs: &[Need],
+        dirty: Option<&BatchSet>,
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let batch = open.batch;
+        let span = self.batches.span(batch) as usize;
+        for (need, guard) in needs.iter().zip(&open.guards) {
+            let (Need::Write(number), Guard::Paged(rows)) = (need, guard) else { continue };
+            let Some(array) = self.arrays.get(*number) else { continue };
+            let RowsAt::Disk { first, written, .. } = &array.rows else { continue };
+            let page_bytes = self.pages.page_bytes();
+            let mut changed = Vec::new();
+            match dirty {
+                None => changed.extend(0..first[batch + 1] - first[batch]),
+                Some(dirty) => dirty.for_each(|i| {
+                    let from = i * array.element_bytes / page_bytes;
+                    let to = ((i + 1) * array.element_bytes - 1) / page_bytes;
+                    for page in from..=to {
+                        if changed.last() != Some(&page) {
+                            changed.push(page);
+                        }
+                    }
+                }),
+            }
+            let rows = &rows[..span * array.element_bytes];
+            io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
+                lock(written).push((first[batch] + page, slot));
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Makes the pages that the pass wrote the current version and frees those they replace.
+    pub(crate) fn publish(&mut self) {
+        for array in &mut self.arrays {
+            if let RowsAt::Disk { table, written, .. } = &mut array.rows {
+                let written = std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner));
+                let replaced: Vec<Slot> =
+                    written.into_iter().filter_map(|(page, slot)| table[page].replace(slot)).collect();
+                self.pages.give_back(replaced.into_iter());
+            }
+        }
+    }
+}
