@@ -1,5 +1,91 @@
 //! Weakly connected components: every vertex gets the smallest vertex of its component, arcs taken without their direction.
 
+use std::marker::PhantomData;
+
+use graphmill_engine::{
+    Activate, Direction, EdgeProgram, Engine, EngineError, Read, VertexArray, Write,
+};
+
+use crate::index::Index;
+
+/// Labels: for each vertex the smallest index in its weakly connected component, by letting the smallest label
+/// spread along the arcs, and against them where the graph is directed.
+///
+/// # Errors
+/// The engine's.
+pub fn run<I: Index>(engine: &mut Engine) -> Result<VertexArray<I>, EngineError> {
+    let label = engine.vertex_array::<I>("component")?;
+    engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?;
+    let spread = Spread(PhantomData::<fn() -> I>);
+    let symmetric = engine.graph().symmetric();
+    let mut active = engine.all_vertices()?;
+    while !active.is_empty() {
+        let (_, mut next) = engine.process_edges(
+            &spread,
+            label.read(),
+            label.write(),
+            &active,
+            Direction::Forward,
+        )?;
+        if !symmetric {
+            // Those that just changed call at once as well as those that were to call.
+            active.union(&next)?;
+            let (_, back) = engine.process_edges(
+                &spread,
+                label.read(),
+                label.write(),
+                &active,
+                Direction::Backward,
+            )?;
+            next.union(&back)?;
+        }
+        active = next;
+    }
+    Ok(label)
+}
+
+/// One step: whoever hears of a smaller label takes it.
+struct Spread<I>(PhantomData<fn() -> I>);
+
+impl<I: Index> EdgeProgram for Spread<I> {
+    type SignalRows = Read<I>;
+    type ApplyRows = Write<I>;
+    type Edge = ();
+    type Message = I;
+    type Carried = I;
+    type Accumulator = I;
+    type Sum = u64;
+    const IDENTITY: I = I::NONE;
+    const EXACT: bool = true;
+    const IDEMPOTENT: bool = true;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, label: &I) -> Option<I> {
+        Some(*label)
+    }
+    #[inline(always)]
+    fn along(&self, label: I, (): ()) -> I {
+        label
+    }
+    #[inline(always)]
+    fn fold(&self, least: &mut I, label: I) {
+        *least = (*least).min(label);
+    }
+    #[inline(always)]
+    fn merge(&self, least: &mut I, later: I) {
+        *least = (*least).min(later);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, label: &mut I, least: I) -> (u64, Activate) {
+        if least < *label {
+            *label = least;
+            (1, Activate::Yes)
+        } else {
+            (0, Activate::No)
+        }
+    }
+}
+
 /// Checks labels by union-find.
 pub mod judge {
     use crate::judge::{Objection, check_shape, wrong};

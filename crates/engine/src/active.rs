@@ -153,14 +153,26 @@ type Sets = Vec<Mutex<BatchSet>>;
 
 impl ActivePool {
     pub(crate) fn new(batches: Arc<Batches>, budget: Budget) -> Arc<Self> {
-        Arc::new(ActivePool { batches, budget, free: Mutex::new(Vec::new()) })
+        Arc::new(ActivePool {
+            batches,
+            budget,
+            free: Mutex::new(Vec::new()),
+        })
     }
 
     pub(crate) fn empty(self: &Arc<Self>) -> ActiveSet {
         let reused = lock(&self.free).pop();
-        let sets = reused
-            .unwrap_or_else(|| (0..self.batches.len()).map(|_| Mutex::new(BatchSet::default())).collect());
-        ActiveSet { counts: vec![0; self.batches.len()], total: 0, sets, pool: Arc::clone(self) }
+        let sets = reused.unwrap_or_else(|| {
+            (0..self.batches.len())
+                .map(|_| Mutex::new(BatchSet::default()))
+                .collect()
+        });
+        ActiveSet {
+            counts: vec![0; self.batches.len()],
+            total: 0,
+            sets,
+            pool: Arc::clone(self),
+        }
     }
 }
 
@@ -192,7 +204,10 @@ impl ActiveSet {
     pub fn insert(&mut self, v: u64) -> Result<(), EngineError> {
         let batches = Arc::clone(&self.pool.batches);
         if v >= batches.vertices() {
-            return Err(EngineError::NoSuchIndex { index: v, vertices: batches.vertices() });
+            return Err(EngineError::NoSuchIndex {
+                index: v,
+                vertices: batches.vertices(),
+            });
         }
         let batch = batches.batch_of(v);
         let start = batches.start(batch);
@@ -228,7 +243,11 @@ impl ActiveSet {
 
     /// The batches with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(batch, _)| batch)
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(batch, _)| batch)
     }
     /// The set of one batch with its bitmap; the caller ends with [`ActiveSet::recount`].
     pub(crate) fn batch(&self, batch: usize) -> Result<MutexGuard<'_, BatchSet>, EngineError> {
@@ -288,7 +307,9 @@ mod tests {
             let mut theirs = BTreeSet::new();
             let mut x = 12345usize;
             for _ in 0..200 {
-                x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                x = x
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
                 mine.insert((x >> 20) % span);
                 theirs.insert((x >> 20) % span);
             }
@@ -299,7 +320,13 @@ mod tests {
             let mut drained = Vec::new();
             mine.drain(|i| drained.push(i));
             assert_eq!(drained, seen);
-            assert!(mine.words.iter().chain(&mine.summary).chain(&mine.top).all(|w| *w == 0));
+            assert!(
+                mine.words
+                    .iter()
+                    .chain(&mine.summary)
+                    .chain(&mine.top)
+                    .all(|w| *w == 0)
+            );
         }
     }
 

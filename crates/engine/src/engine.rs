@@ -108,10 +108,16 @@ impl Machine {
     /// The error for a cell one of whose blocks makes no sense.
     pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
         let extent = self.graph.data_extent(column, cell);
-        self.graph.malformed(extent.file, extent.bytes.start, found.to_string()).into()
+        self.graph
+            .malformed(extent.file, extent.bytes.start, found.to_string())
+            .into()
     }
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        if self.stop.requested() { Err(EngineError::Stopped) } else { Ok(()) }
+        if self.stop.requested() {
+            Err(EngineError::Stopped)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -133,16 +139,28 @@ impl Engine {
     /// The page file cannot be made, or the budget is too small for one batch.
     pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
         let batches = Arc::new(graph.batches().clone());
-        let widest = (0..batches.len()).map(|b| batches.span(b)).max().unwrap_or(1) as usize;
+        let widest = (0..batches.len())
+            .map(|b| batches.span(b))
+            .max()
+            .unwrap_or(1) as usize;
         let page_bytes = (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX);
         let path = settings.scratch.join("rows");
         let pages = PageFile::create(Arc::clone(&settings.disk), &path, page_bytes)?;
         let mut row_io = Vec::new();
         for _ in 0..settings.workers.count() {
-            row_io.push(Mutex::new(RowIo::new(settings.disk.as_ref(), &settings.budget, page_bytes)?));
+            row_io.push(Mutex::new(RowIo::new(
+                settings.disk.as_ref(),
+                &settings.budget,
+                page_bytes,
+            )?));
         }
         let frames = Mutex::new(FrameReader::new(&graph, &settings.budget, FRAMES)?);
-        let arrays = ArrayStore::new(Arc::clone(&batches), pages, Arc::clone(&graph), settings.budget.clone());
+        let arrays = ArrayStore::new(
+            Arc::clone(&batches),
+            pages,
+            Arc::clone(&graph),
+            settings.budget.clone(),
+        );
         let machine = Machine {
             graph,
             batches: Arc::clone(&batches),
@@ -161,7 +179,11 @@ impl Engine {
             active: ActivePool::new(batches, settings.budget),
             clock: settings.clock,
             on_pass: settings.on_pass,
-            metrics: Metrics { rows_resident: true, messages_resident: true, ..Metrics::default() },
+            metrics: Metrics {
+                rows_resident: true,
+                messages_resident: true,
+                ..Metrics::default()
+            },
             workspaces: None,
         })
     }
@@ -189,7 +211,10 @@ impl Engine {
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
         let reserve = crate::superstep::reserve(&self.machine);
         let array = self.machine.arrays.array(name, reserve)?;
-        self.metrics.rows_resident &= self.machine.arrays.resident(&[crate::rows::Need::Read(array.number())]);
+        self.metrics.rows_resident &= self
+            .machine
+            .arrays
+            .resident(&[crate::rows::Need::Read(array.number())]);
         Ok(array)
     }
 
@@ -223,7 +248,13 @@ impl Engine {
         run(&self.machine, &job)?;
         let sum = job.sum();
         let count = active.map_or(self.vertices(), ActiveSet::len);
-        self.end_pass(began, Superstep { active: count, ..superstep(Mode::Vertices) });
+        self.end_pass(
+            began,
+            Superstep {
+                active: count,
+                ..superstep(Mode::Vertices)
+            },
+        );
         Ok(sum)
     }
 

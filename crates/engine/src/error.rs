@@ -36,7 +36,9 @@ pub enum EngineError {
         budget: u64,
     },
     /// A page of a vertex array did not read back as it was written.
-    #[error("{path}: the page at byte {offset} is not what was written there: the disk is failing; run again on another (--tmp)")]
+    #[error(
+        "{path}: the page at byte {offset} is not what was written there: the disk is failing; run again on another (--tmp)"
+    )]
     CorruptPage {
         /// The page file.
         path: PathBuf,
@@ -70,7 +72,9 @@ pub enum EngineError {
     #[error("{0}")]
     Worker(String),
     /// Cells have to be streamed and no stream was made for them: a mistake in the program.
-    #[error("a pass has no stream for a cell that is not in memory; this is a bug, please report it")]
+    #[error(
+        "a pass has no stream for a cell that is not in memory; this is a bug, please report it"
+    )]
     NoReaders,
     /// The user asked to stop.
     #[error("interrupted")]

@@ -41,7 +41,11 @@ impl<M: Element> Scratch<M> {
                 .try_into()
                 .unwrap_or_else(|_| Box::new([T::new_zeroed(); BLOCK_EDGES_MAX]))
         }
-        Scratch { sources: boxed(), destinations: boxed(), messages: boxed() }
+        Scratch {
+            sources: boxed(),
+            destinations: boxed(),
+            messages: boxed(),
+        }
     }
 }
 
@@ -93,7 +97,10 @@ fn scatter_inlined<P: EdgeProgram>(
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     // Sources ascend, so the last one bounds them all.
-    if sources.last().is_none_or(|last| *last as usize >= messages.values.len()) {
+    if sources
+        .last()
+        .is_none_or(|last| *last as usize >= messages.values.len())
+    {
         return Err(Fault::OutsideBatch);
     }
     let mask = accumulators.len() - 1;
@@ -134,7 +141,8 @@ fn scatter_inlined<P: EdgeProgram>(
         |group, destinations: &[u32], first| {
             edges += destinations.len() as u64;
             for (i, destination) in destinations.iter().enumerate() {
-                let carried = program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
+                let carried =
+                    program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
                 program.fold(&mut accumulators[*destination as usize & mask], carried);
             }
         }
@@ -155,7 +163,17 @@ pub(crate) fn gather<P: EdgeProgram>(
 ) -> Result<u64, Fault> {
     simd::dispatch(
         #[inline(always)]
-        || gather_inlined(program, block, messages, weights, accumulators, scratch, wants),
+        || {
+            gather_inlined(
+                program,
+                block,
+                messages,
+                weights,
+                accumulators,
+                scratch,
+                wants,
+            )
+        },
     )
 }
 
@@ -171,7 +189,10 @@ fn gather_inlined<P: EdgeProgram>(
 ) -> Result<u64, Fault> {
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
-    if sources.last().is_none_or(|last| *last as usize >= accumulators.len()) {
+    if sources
+        .last()
+        .is_none_or(|last| *last as usize >= accumulators.len())
+    {
         return Err(Fault::OutsideBatch);
     }
     let mut folded = 0;
@@ -201,5 +222,9 @@ fn gather_inlined<P: EdgeProgram>(
             }
         }
     ));
-    if outside { Err(Fault::OutsideBatch) } else { Ok(folded) }
+    if outside {
+        Err(Fault::OutsideBatch)
+    } else {
+        Ok(folded)
+    }
 }

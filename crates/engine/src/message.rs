@@ -28,14 +28,25 @@ pub(crate) struct Messages<M: Element> {
 
 enum Values<M: Element> {
     Memory(Segments<M>),
-    Disk { first: Vec<usize>, table: PageTable, written: Mutex<Vec<(usize, Slot)>> },
+    Disk {
+        first: Vec<usize>,
+        table: PageTable,
+        written: Mutex<Vec<(usize, Slot)>>,
+    },
 }
 
 impl<M: Element> Messages<M> {
     /// Bytes of the budget that the messages of a graph take, in memory or on disk.
     pub(crate) fn bytes(batches: &Batches, in_memory: bool) -> u64 {
-        let words: u64 = (0..batches.len()).map(|b| batches.span(b).div_ceil(WORD as u64)).sum();
-        8 * words + if in_memory { batches.vertices() * size_of::<M>() as u64 } else { 0 }
+        let words: u64 = (0..batches.len())
+            .map(|b| batches.span(b).div_ceil(WORD as u64))
+            .sum();
+        8 * words
+            + if in_memory {
+                batches.vertices() * size_of::<M>() as u64
+            } else {
+                0
+            }
     }
 
     pub(crate) fn new(
@@ -45,7 +56,9 @@ impl<M: Element> Messages<M> {
         budget: &Budget,
     ) -> Result<Self, EngineError> {
         let lease = budget.lease("messages", Self::bytes(batches, in_memory))?;
-        let spans: Vec<usize> = (0..batches.len()).map(|b| batches.span(b) as usize).collect();
+        let spans: Vec<usize> = (0..batches.len())
+            .map(|b| batches.span(b) as usize)
+            .collect();
         let cuts = |of: &dyn Fn(usize) -> usize| {
             let mut cuts = vec![0];
             let mut at = 0;
@@ -64,7 +77,11 @@ impl<M: Element> Messages<M> {
         } else {
             let first = cuts(&|span| (span * size_of::<M>()).div_ceil(pages.page_bytes()));
             let table = vec![None; first.last().copied().unwrap_or(0)];
-            Values::Disk { first, table, written: Mutex::default() }
+            Values::Disk {
+                first,
+                table,
+                written: Mutex::default(),
+            }
         };
         Ok(Messages {
             values,
@@ -92,7 +109,9 @@ impl<M: Element> Messages<M> {
     /// Ends the signal phase: what was written to disk can be read from here on.
     pub(crate) fn seal(&mut self) {
         if let Values::Disk { table, written, .. } = &mut self.values {
-            for (page, slot) in std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner)) {
+            for (page, slot) in
+                std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner))
+            {
                 table[page] = Some(slot);
             }
         }
@@ -104,21 +123,34 @@ impl<M: Element> Messages<M> {
     }
     /// Number of messages.
     pub(crate) fn total(&self) -> u64 {
-        self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+        self.counts
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum()
     }
 
     /// The messages of one batch, to be written by the signal phase.
-    pub(crate) fn begin(&self, batch: usize, budget: &Budget) -> Result<BatchWriter<'_, M>, EngineError> {
+    pub(crate) fn begin(
+        &self,
+        batch: usize,
+        budget: &Budget,
+    ) -> Result<BatchWriter<'_, M>, EngineError> {
         let span = self.spans[batch];
         let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
         present.fill(0);
         let values = match &self.values {
-            Values::Memory(values) => ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?),
+            Values::Memory(values) => {
+                ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
+            }
             Values::Disk { .. } => {
                 ValuesMut::Disk(budget.buffer("the messages of a batch", span * size_of::<M>())?)
             }
         };
-        Ok(BatchWriter { values, present, span })
+        Ok(BatchWriter {
+            values,
+            present,
+            span,
+        })
     }
 
     /// Hands in the messages of one batch.
@@ -131,7 +163,9 @@ impl<M: Element> Messages<M> {
         io: &mut RowIo,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
-        if let (ValuesMut::Disk(buffer), Values::Disk { first, written, .. }) = (&writer.values, &self.values) {
+        if let (ValuesMut::Disk(buffer), Values::Disk { first, written, .. }) =
+            (&writer.values, &self.values)
+        {
             if count > 0 {
                 let bytes = writer.span * size_of::<M>();
                 let dirty = 0..first[batch + 1] - first[batch];
@@ -153,16 +187,27 @@ impl<M: Element> Messages<M> {
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         let values = match &self.values {
-            Values::Memory(values) => ValuesRef::Memory(values.read(batch).ok_or(EngineError::ForeignArray)?),
+            Values::Memory(values) => {
+                ValuesRef::Memory(values.read(batch).ok_or(EngineError::ForeignArray)?)
+            }
             Values::Disk { first, table, .. } => {
                 let bytes = span * size_of::<M>();
                 let mut buffer = budget.buffer("the messages of a batch", bytes)?;
-                io.load(pages, &table[first[batch]..first[batch + 1]], &mut buffer[..bytes])?;
+                io.load(
+                    pages,
+                    &table[first[batch]..first[batch + 1]],
+                    &mut buffer[..bytes],
+                )?;
                 ValuesRef::Disk(buffer)
             }
         };
         let present = self.present.read(batch).ok_or(EngineError::ForeignArray)?;
-        Ok(BatchMessages { values, present, span, count: self.count(batch) })
+        Ok(BatchMessages {
+            values,
+            present,
+            span,
+            count: self.count(batch),
+        })
     }
 }
 
@@ -221,14 +266,21 @@ pub(crate) struct Slots<'s, M> {
 impl<M> Slots<'_, M> {
     #[inline(always)]
     pub(crate) fn has(&self, source: usize) -> bool {
-        self.present.get(source / WORD).is_some_and(|word| word >> (source % WORD) & 1 != 0)
+        self.present
+            .get(source / WORD)
+            .is_some_and(|word| word >> (source % WORD) & 1 != 0)
     }
     /// Whether a source of a block may have emitted a message, told without decoding the block.
     pub(crate) fn any_of(&self, block: &BlockView<'_>) -> bool {
         let from = block.first_source() as usize;
         let to = block.last_source_max() as usize;
-        let (first, last) = (from / WORD, (to / WORD).min(self.present.len().saturating_sub(1)));
-        let Some(words) = self.present.get(first..=last) else { return true };
+        let (first, last) = (
+            from / WORD,
+            (to / WORD).min(self.present.len().saturating_sub(1)),
+        );
+        let Some(words) = self.present.get(first..=last) else {
+            return true;
+        };
         words.iter().enumerate().any(|(i, &word)| {
             let mut word = word;
             if i == 0 {

@@ -66,7 +66,10 @@ impl PageFile {
     }
     /// Bytes read and written since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        (self.bytes_read.swap(0, Ordering::Relaxed), self.bytes_written.swap(0, Ordering::Relaxed))
+        (
+            self.bytes_read.swap(0, Ordering::Relaxed),
+            self.bytes_written.swap(0, Ordering::Relaxed),
+        )
     }
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
@@ -98,12 +101,19 @@ pub(crate) struct RowIo {
 }
 
 impl RowIo {
-    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, page_bytes: usize) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        page_bytes: usize,
+    ) -> Result<Self, EngineError> {
         let mut free = Vec::with_capacity(DEPTH);
         for _ in 0..DEPTH {
             free.push(budget.buffer("pages of vertex rows on their way", page_bytes)?);
         }
-        Ok(RowIo { queue: disk.queue(DEPTH)?, free })
+        Ok(RowIo {
+            queue: disk.queue(DEPTH)?,
+            free,
+        })
     }
 
     /// Reads pages into `rows`, one after the other; a page without a slot is zeros.
@@ -136,21 +146,30 @@ impl RowIo {
                     next += 1;
                 }
                 None => {
-                    let Some(done) = self.queue.wait() else { continue };
+                    let Some(done) = self.queue.wait() else {
+                        continue;
+                    };
                     let read = done.result?;
                     let page = done.token as usize;
                     if let Some(buffer) = done.buffer {
                         let into = page_of(rows, page, page_bytes);
                         let sound = read >= into.len()
-                            && pages[page].is_some_and(|slot| crc32fast::hash(&buffer[..into.len()]) == slot.checksum);
+                            && pages[page].is_some_and(|slot| {
+                                crc32fast::hash(&buffer[..into.len()]) == slot.checksum
+                            });
                         if !sound {
-                            let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
-                            return Err(EngineError::CorruptPage { path: file.path.clone(), offset });
+                            let offset =
+                                pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
+                            return Err(EngineError::CorruptPage {
+                                path: file.path.clone(),
+                                offset,
+                            });
                         }
                         into.copy_from_slice(&buffer[..into.len()]);
                         self.free.push(buffer);
                     }
-                    file.bytes_read.fetch_add(page_bytes as u64, Ordering::Relaxed);
+                    file.bytes_read
+                        .fetch_add(page_bytes as u64, Ordering::Relaxed);
                     arrived += 1;
                 }
             }
@@ -174,7 +193,10 @@ impl RowIo {
                     let Some(page) = dirty.next() else { continue };
                     let from = &rows[page * page_bytes..rows.len().min((page + 1) * page_bytes)];
                     buffer[..from.len()].copy_from_slice(from);
-                    let slot = Slot { number: file.take_slot(), checksum: crc32fast::hash(from) };
+                    let slot = Slot {
+                        number: file.take_slot(),
+                        checksum: crc32fast::hash(from),
+                    };
                     let operation = Operation::Write {
                         file: file.file.clone(),
                         offset: slot.number * page_bytes as u64,
@@ -188,7 +210,8 @@ impl RowIo {
                     if let Some(done) = self.queue.wait() {
                         done.result?;
                         self.free.extend(done.buffer);
-                        file.bytes_written.fetch_add(page_bytes as u64, Ordering::Relaxed);
+                        file.bytes_written
+                            .fetch_add(page_bytes as u64, Ordering::Relaxed);
                     }
                 }
             }

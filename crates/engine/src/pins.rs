@@ -48,7 +48,11 @@ impl Pins {
     pub(crate) fn fill(machine: &Machine, weighted: bool, bytes: u64) -> Result<Self, EngineError> {
         let graph = &machine.graph;
         let count = machine.batches.len();
-        let edge_bytes = if weighted { graph.edge_kind().bytes() as u64 } else { 0 };
+        let edge_bytes = if weighted {
+            graph.edge_kind().bytes() as u64
+        } else {
+            0
+        };
         let cell_bytes = |cell: &Cell| cell.data_bytes() + cell.edges() * edge_bytes;
         let mut index_bytes = 0;
         let mut data_bytes = 0;
@@ -83,19 +87,40 @@ impl Pins {
             cells.push(pinned);
         }
         let sizes = |of: &dyn Fn(&Cell) -> u64| -> Vec<u64> {
-            (0..count).map(|d| graph.column(d).cells().iter().take(cells[d]).map(of).sum()).collect()
+            (0..count)
+                .map(|d| graph.column(d).cells().iter().take(cells[d]).map(of).sum())
+                .collect()
         };
         let index_sizes: Vec<u64> = (0..count)
-            .map(|d| if indices { graph.column(d).cells().iter().map(Cell::index_bytes).sum() } else { 0 })
+            .map(|d| {
+                if indices {
+                    graph.column(d).cells().iter().map(Cell::index_bytes).sum()
+                } else {
+                    0
+                }
+            })
             .collect();
         let data = Filling::new(machine, sizes(&Cell::data_bytes))?;
         let weights = Filling::new(machine, sizes(&|cell| cell.edges() * edge_bytes))?;
         let indices = Filling::new(machine, index_sizes)?;
-        let job = Fill { machine, cells: &cells, data: &data, weights: &weights, indices: &indices, next: AtomicUsize::new(0) };
+        let job = Fill {
+            machine,
+            cells: &cells,
+            data: &data,
+            weights: &weights,
+            indices: &indices,
+            next: AtomicUsize::new(0),
+        };
         if bytes > pages + streams {
             run(machine, &job)?;
         }
-        Ok(Pins { data: data.held(), weights: weights.held(), indices: indices.held(), cells, all })
+        Ok(Pins {
+            data: data.held(),
+            weights: weights.held(),
+            indices: indices.held(),
+            cells,
+            all,
+        })
     }
 
     /// Whether every cell and its index is in memory.
@@ -104,21 +129,36 @@ impl Pins {
     }
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
-        [&self.data, &self.weights, &self.indices].iter().map(|held| held.bytes.len() as u64).sum()
+        [&self.data, &self.weights, &self.indices]
+            .iter()
+            .map(|held| held.bytes.len() as u64)
+            .sum()
     }
 
     /// The bytes and the weights of a cell, by its position in its column, if it is pinned.
     #[inline]
-    pub(crate) fn cell(&self, machine: &Machine, column: usize, position: usize) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn cell(
+        &self,
+        machine: &Machine,
+        column: usize,
+        position: usize,
+    ) -> Option<(&[u8], &[u8])> {
         if position >= *self.cells.get(column)? {
             return None;
         }
         let cells = machine.graph.column(column).cells();
         let (first, cell) = (cells.first()?, cells.get(position)?);
-        let data = self.data.get(column, cell.data().start - first.data().start, cell.data_bytes())?;
+        let data = self.data.get(
+            column,
+            cell.data().start - first.data().start,
+            cell.data_bytes(),
+        )?;
         let edge_bytes = machine.graph.edge_kind().bytes() as u64;
         let before = cell.first_edge() - first.first_edge();
-        let weights = self.weights.get(column, before * edge_bytes, cell.edges() * edge_bytes).unwrap_or(&[]);
+        let weights = self
+            .weights
+            .get(column, before * edge_bytes, cell.edges() * edge_bytes)
+            .unwrap_or(&[]);
         Some((data, weights))
     }
 
@@ -127,7 +167,11 @@ impl Pins {
     pub(crate) fn index(&self, machine: &Machine, column: usize, position: usize) -> Option<&[u8]> {
         let cells = machine.graph.column(column).cells();
         let (first, cell) = (cells.first()?, cells.get(position)?);
-        self.indices.get(column, cell.index().start - first.index().start, cell.index_bytes())
+        self.indices.get(
+            column,
+            cell.index().start - first.index().start,
+            cell.index_bytes(),
+        )
     }
 }
 
@@ -148,10 +192,18 @@ impl Filling {
             starts.push(end);
         }
         let (memory, lease) = machine.budget.buffer("pinned cells", end)?.into_parts();
-        Ok(Filling { bytes: Segments::new(memory, starts.clone()), starts, lease })
+        Ok(Filling {
+            bytes: Segments::new(memory, starts.clone()),
+            starts,
+            lease,
+        })
     }
     fn held(self) -> Held {
-        Held { bytes: self.bytes.into_buffer(), starts: self.starts, _lease: self.lease }
+        Held {
+            bytes: self.bytes.into_buffer(),
+            starts: self.starts,
+            _lease: self.lease,
+        }
     }
 }
 
@@ -172,8 +224,12 @@ impl Fill<'_> {
         let all = graph.column(number).cells().len();
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
         let mut load = |into: &Filling, extent: Option<Extent>| -> Result<(), EngineError> {
-            let Some(mut into) = into.bytes.write(number) else { return Ok(()) };
-            let (Some(extent), false) = (extent, into.is_empty()) else { return Ok(()) };
+            let Some(mut into) = into.bytes.write(number) else {
+                return Ok(());
+            };
+            let (Some(extent), false) = (extent, into.is_empty()) else {
+                return Ok(());
+            };
             let mut filled = 0;
             reader.start(vec![extent])?;
             while filled < into.len() {
@@ -197,11 +253,23 @@ impl Fill<'_> {
         let span = |cells: usize, of: &dyn Fn(&Cell) -> Extent| {
             let cells = &graph.column(number).cells()[..cells];
             let (first, last) = (of(cells.first()?), of(cells.last()?));
-            Some(Extent { file: first.file, bytes: first.bytes.start..last.bytes.end })
+            Some(Extent {
+                file: first.file,
+                bytes: first.bytes.start..last.bytes.end,
+            })
         };
-        load(self.indices, span(all, &|cell| graph.index_extent(number, cell)))?;
-        load(self.data, span(pinned, &|cell| graph.data_extent(number, cell)))?;
-        load(self.weights, span(pinned, &|cell| graph.weights_extent(number, cell)))
+        load(
+            self.indices,
+            span(all, &|cell| graph.index_extent(number, cell)),
+        )?;
+        load(
+            self.data,
+            span(pinned, &|cell| graph.data_extent(number, cell)),
+        )?;
+        load(
+            self.weights,
+            span(pinned, &|cell| graph.weights_extent(number, cell)),
+        )
     }
 }
 

@@ -45,7 +45,13 @@ pub(crate) struct Workspace<P: EdgeProgram> {
 
 impl<P: EdgeProgram> Default for Workspace<P> {
     fn default() -> Self {
-        Workspace { messages: None, slot: SlotRoom::default(), seek: SeekRoom::default(), pins: None, strips_max: 0 }
+        Workspace {
+            messages: None,
+            slot: SlotRoom::default(),
+            seek: SeekRoom::default(),
+            pins: None,
+            strips_max: 0,
+        }
     }
 }
 
@@ -75,14 +81,23 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
     // Backward messages gather over the stored arcs, unless each arc has its opposite.
     let can_scatter = facts.direction == Direction::Forward || facts.symmetric;
     let can_gather = facts.direction == Direction::Backward || facts.symmetric;
-    let gamma = if facts.resident { facts.gamma.div_ceil(MEMORY_SEEK) } else { facts.gamma };
+    let gamma = if facts.resident {
+        facts.gamma.div_ceil(MEMORY_SEEK)
+    } else {
+        facts.gamma
+    };
     // A scan costs one for each source and edge; a seek gamma, and its edges (DFOGraph, section 4.1).
     let scan = facts.arcs.saturating_add(facts.vertices);
     let degree = facts.arcs / facts.vertices.max(1) + 1;
     let seeks = match facts.seek {
         SeekChoice::Never => false,
         SeekChoice::Always => true,
-        SeekChoice::Auto => facts.active.saturating_mul(gamma.max(1).saturating_add(degree)) < scan,
+        SeekChoice::Auto => {
+            facts
+                .active
+                .saturating_mul(gamma.max(1).saturating_add(degree))
+                < scan
+        }
     };
     if seeks && can_scatter && facts.seekable && !facts.every {
         return Mode::Seek;
@@ -92,13 +107,18 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
         KernelChoice::Gather if can_gather => Mode::Gather,
         _ if !can_scatter => Mode::Gather,
         // Pulling saves work when most destinations stop early: when much of the graph signals.
-        KernelChoice::Auto if can_gather && facts.pulls && facts.active > facts.vertices / 8 => Mode::Gather,
+        KernelChoice::Auto if can_gather && facts.pulls && facts.active > facts.vertices / 8 => {
+            Mode::Gather
+        }
         _ => Mode::Scatter,
     }
 }
 
 /// One edge pass; see the module's page.
-#[expect(clippy::too_many_arguments, reason = "a pass names all that it reads and writes")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a pass names all that it reads and writes"
+)]
 pub(crate) fn edges<P: EdgeProgram>(
     machine: &Machine,
     pool: &Arc<ActivePool>,
@@ -131,29 +151,63 @@ pub(crate) fn edges<P: EdgeProgram>(
         seek: machine.seek,
     });
     // A sparse pass whose queues might not fit is a dense one.
-    let queues = if mode == Mode::Seek { seek::room::<P>(machine, active) } else { None };
+    let queues = if mode == Mode::Seek {
+        seek::room::<P>(machine, active)
+    } else {
+        None
+    };
     if mode == Mode::Seek && queues.is_none() {
         mode = Mode::Scatter;
     }
-    let Workspace { messages: Some(messages), slot, seek, pins: Some(pins), .. } = workspace else {
+    let Workspace {
+        messages: Some(messages),
+        slot,
+        seek,
+        pins: Some(pins),
+        ..
+    } = workspace
+    else {
         return Err(EngineError::ForeignArray);
     };
     let mut activated = pool.empty();
-    let mut report = Superstep { active: active.len(), ..superstep(mode) };
+    let mut report = Superstep {
+        active: active.len(),
+        ..superstep(mode)
+    };
     let kernel = match mode {
         Mode::Gather => Kernel::Gather,
         Mode::Scatter => Kernel::Scatter,
         Mode::Seek | Mode::Vertices => {
             let sum = seek::edges(
-                machine, seek, pins, program, &signal_needs, &apply_needs, active, &mut activated, &mut report,
+                machine,
+                seek,
+                pins,
+                program,
+                &signal_needs,
+                &apply_needs,
+                active,
+                &mut activated,
+                &mut report,
             )?;
             return Ok((sum, activated, report));
         }
     };
     messages.clear(machine.arrays.pages());
-    run(machine, &Signal::new(machine, program, signal_needs, active, messages))?;
+    run(
+        machine,
+        &Signal::new(machine, program, signal_needs, active, messages),
+    )?;
     messages.seal();
-    let phase = Slot::new(machine, program, kernel, apply_needs, messages, pins, slot, &activated);
+    let phase = Slot::new(
+        machine,
+        program,
+        kernel,
+        apply_needs,
+        messages,
+        pins,
+        slot,
+        &activated,
+    );
     let done = run(machine, &phase);
     let (sum, edges, bytes_read) = phase.finish(slot);
     done?;
@@ -174,24 +228,50 @@ impl<P: EdgeProgram> Workspace<P> {
 
     /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
     /// messages, then as many cells as fit.
-    fn prepare(&mut self, machine: &Machine, signal: &[Need], apply: &[Need]) -> Result<(), EngineError> {
+    fn prepare(
+        &mut self,
+        machine: &Machine,
+        signal: &[Need],
+        apply: &[Need],
+    ) -> Result<(), EngineError> {
         let batches = &machine.batches;
         let workers = machine.workers.count();
         let weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        let widest = (0..batches.len()).map(|b| batches.span(b)).max().unwrap_or(0);
-        let entries = (0..batches.len()).map(|b| 1usize << batches.bits(b)).max().unwrap_or(1);
+        let widest = (0..batches.len())
+            .map(|b| batches.span(b))
+            .max()
+            .unwrap_or(0);
+        let entries = (0..batches.len())
+            .map(|b| 1usize << batches.bits(b))
+            .max()
+            .unwrap_or(1);
         let accumulators_bytes = (entries * size_of::<P::Accumulator>()) as u64;
-        let strips = (0..batches.len()).map(|b| machine.graph.column(b).strips().len()).max().unwrap_or(1);
-        let least_sets = if strips > 1 { strips + 2 * workers } else { 2 * workers };
+        let strips = (0..batches.len())
+            .map(|b| machine.graph.column(b).strips().len())
+            .max()
+            .unwrap_or(1);
+        let least_sets = if strips > 1 {
+            strips + 2 * workers
+        } else {
+            2 * workers
+        };
         self.strips_max = strips;
         let free = machine.budget.available();
         let chunk_bytes = (free as usize / (64 * workers)).clamp(1, CHUNK_BYTES_MAX);
-        let stream = Stream { weighted, chunk_bytes, depth: DEPTH };
+        let stream = Stream {
+            weighted,
+            chunk_bytes,
+            depth: DEPTH,
+        };
 
         // What a worker borrows for a batch: rows that are on disk or unpacked, messages on disk, reached rows.
         let staged = |needs: &[Need]| -> u64 {
-            let paged = needs.iter().filter(|need| **need == Need::OutDegree || !machine.arrays.resident(&[**need]));
-            paged.map(|need| machine.arrays.row_bytes(&[*need]) as u64).sum()
+            let paged = needs
+                .iter()
+                .filter(|need| **need == Need::OutDegree || !machine.arrays.resident(&[**need]));
+            paged
+                .map(|need| machine.arrays.row_bytes(&[*need]) as u64)
+                .sum()
         };
         let rows = staged(signal).max(staged(apply)) * widest + widest / 4;
         let active = 2 * (batches.vertices() / 8 + batches.vertices() / 256);
@@ -203,17 +283,30 @@ impl<P: EdgeProgram> Workspace<P> {
         let least = fixed + a_batch_of_messages + Messages::<P::Message>::bytes(batches, false);
         if least > free {
             let budget = machine.budget.total();
-            return Err(EngineError::TooSmall { what: "an edge pass", least: budget - free + least, budget });
+            return Err(EngineError::TooSmall {
+                what: "an edge pass",
+                least: budget - free + least,
+                budget,
+            });
         }
         let in_memory = Messages::<P::Message>::bytes(batches, true) + fixed <= free;
-        self.messages =
-            Some(Messages::new(batches, in_memory, machine.arrays.pages(), &machine.budget)?);
+        self.messages = Some(Messages::new(
+            batches,
+            in_memory,
+            machine.arrays.pages(),
+            &machine.budget,
+        )?);
         let mut sets = least_sets;
         self.slot.group = 1;
         if !in_memory {
             // Columns in groups, as wide as the accumulators that fit, so that messages are read once a group.
-            let spare = machine.budget.available().saturating_sub(fixed + a_batch_of_messages);
-            let targets: usize = (0..batches.len()).map(|b| machine.graph.column(b).strips().len().max(1)).sum();
+            let spare = machine
+                .budget
+                .available()
+                .saturating_sub(fixed + a_batch_of_messages);
+            let targets: usize = (0..batches.len())
+                .map(|b| machine.graph.column(b).strips().len().max(1))
+                .sum();
             let more = (spare / accumulators_bytes.max(1)) as usize;
             let group = ((least_sets + more) / least_sets).max(1) * least_sets / workers.max(1);
             self.slot.group = group.clamp(1, targets.div_ceil(workers).max(1));
@@ -221,10 +314,16 @@ impl<P: EdgeProgram> Workspace<P> {
         }
         let left = |used: u64| machine.budget.available().saturating_sub(used);
         let sets_bytes = sets as u64 * accumulators_bytes;
-        let other = fixed - least_sets as u64 * accumulators_bytes + if in_memory { 0 } else { a_batch_of_messages };
+        let other = fixed - least_sets as u64 * accumulators_bytes
+            + if in_memory { 0 } else { a_batch_of_messages };
         self.pins = Some(Pins::fill(machine, weighted, left(sets_bytes + other))?);
-        let readers = if self.pins.as_ref().is_some_and(Pins::all) { 0 } else { 2 * workers };
-        self.slot.fill(machine, P::IDENTITY, sets, entries, readers, stream)?;
+        let readers = if self.pins.as_ref().is_some_and(Pins::all) {
+            0
+        } else {
+            2 * workers
+        };
+        self.slot
+            .fill(machine, P::IDENTITY, sets, entries, readers, stream)?;
         Ok(())
     }
 }
@@ -232,7 +331,10 @@ impl<P: EdgeProgram> Workspace<P> {
 /// What vertex arrays leave free for a pass, in bytes: accumulators, streams and staged rows of the widest batch.
 pub(crate) fn reserve(machine: &Machine) -> u64 {
     let batches = &machine.batches;
-    let widest = (0..batches.len()).map(|b| 1u64 << batches.bits(b)).max().unwrap_or(1);
+    let widest = (0..batches.len())
+        .map(|b| 1u64 << batches.bits(b))
+        .max()
+        .unwrap_or(1);
     let workers = machine.workers.count() as u64;
     workers * (64 * widest + (2 * DEPTH as u64) * (2 << 20)) + batches.vertices() / 2
 }

@@ -39,7 +39,10 @@ impl<T> Copy for VertexArray<T> {}
 
 impl<T> VertexArray<T> {
     pub(crate) fn new(number: usize) -> Self {
-        VertexArray { number, element: PhantomData }
+        VertexArray {
+            number,
+            element: PhantomData,
+        }
     }
     /// The number of the array within its engine, in order of creation.
     #[must_use]
@@ -108,9 +111,16 @@ struct Array {
 
 /// Where the rows of an array are.
 enum RowsAt {
-    Memory { rows: Segments<u8>, _lease: Lease },
+    Memory {
+        rows: Segments<u8>,
+        _lease: Lease,
+    },
     /// `first[b]` is the number of the first page of batch b: pages never span batches.
-    Disk { first: Vec<usize>, table: PageTable, written: Mutex<Vec<(usize, Slot)>> },
+    Disk {
+        first: Vec<usize>,
+        table: PageTable,
+        written: Mutex<Vec<(usize, Slot)>>,
+    },
 }
 
 /// All vertex arrays of an engine.
@@ -129,8 +139,19 @@ pub(crate) struct OpenRows<'s> {
 }
 
 impl ArrayStore {
-    pub(crate) fn new(batches: Arc<Batches>, pages: PageFile, graph: Arc<StoredGraph>, budget: Budget) -> Self {
-        ArrayStore { batches, arrays: Vec::new(), pages, graph, budget }
+    pub(crate) fn new(
+        batches: Arc<Batches>,
+        pages: PageFile,
+        graph: Arc<StoredGraph>,
+        budget: Budget,
+    ) -> Self {
+        ArrayStore {
+            batches,
+            arrays: Vec::new(),
+            pages,
+            graph,
+            budget,
+        }
     }
 
     pub(crate) fn pages(&self) -> &PageFile {
@@ -139,10 +160,16 @@ impl ArrayStore {
 
     /// The array of that name, made of zeros when it is new: in memory when that leaves `reserve` bytes of the
     /// budget, else on disk.
-    pub(crate) fn array<T: Element>(&mut self, name: &str, reserve: u64) -> Result<VertexArray<T>, EngineError> {
+    pub(crate) fn array<T: Element>(
+        &mut self,
+        name: &str,
+        reserve: u64,
+    ) -> Result<VertexArray<T>, EngineError> {
         if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
             if self.arrays[number].element != TypeId::of::<T>() {
-                return Err(EngineError::OtherElement { name: name.to_owned() });
+                return Err(EngineError::OtherElement {
+                    name: name.to_owned(),
+                });
             }
             return Ok(VertexArray::new(number));
         }
@@ -151,8 +178,13 @@ impl ArrayStore {
         let rows = if self.budget.available() >= bytes.saturating_add(reserve) {
             let lease = self.budget.lease("vertex rows", bytes)?;
             let rows = AlignedBuffer::zeroed(bytes as usize)?;
-            let cuts = (0..=self.batches.len()).map(|b| self.batches.cut(b) as usize * element_bytes).collect();
-            RowsAt::Memory { rows: Segments::new(rows, cuts), _lease: lease }
+            let cuts = (0..=self.batches.len())
+                .map(|b| self.batches.cut(b) as usize * element_bytes)
+                .collect();
+            RowsAt::Memory {
+                rows: Segments::new(rows, cuts),
+                _lease: lease,
+            }
         } else {
             let page_bytes = self.pages.page_bytes();
             let mut first = vec![0];
@@ -161,9 +193,18 @@ impl ArrayStore {
                 pages += (self.batches.span(batch) as usize * element_bytes).div_ceil(page_bytes);
                 first.push(pages);
             }
-            RowsAt::Disk { first, table: vec![None; pages], written: Mutex::default() }
+            RowsAt::Disk {
+                first,
+                table: vec![None; pages],
+                written: Mutex::default(),
+            }
         };
-        self.arrays.push(Array { name: name.to_owned(), element: TypeId::of::<T>(), element_bytes, rows });
+        self.arrays.push(Array {
+            name: name.to_owned(),
+            element: TypeId::of::<T>(),
+            element_bytes,
+            rows,
+        });
         Ok(VertexArray::new(self.arrays.len() - 1))
     }
 
@@ -171,7 +212,10 @@ impl ArrayStore {
     pub(crate) fn resident(&self, needs: &[Need]) -> bool {
         needs.iter().all(|need| match need {
             Need::Read(number) | Need::Write(number) => {
-                matches!(self.arrays.get(*number).map(|array| &array.rows), Some(RowsAt::Memory { .. }))
+                matches!(
+                    self.arrays.get(*number).map(|array| &array.rows),
+                    Some(RowsAt::Memory { .. })
+                )
             }
             Need::OutDegree => true,
         })
@@ -182,16 +226,22 @@ impl ArrayStore {
         needs
             .iter()
             .map(|need| match need {
-                Need::Read(number) | Need::Write(number) => {
-                    self.arrays.get(*number).map_or(0, |array| array.element_bytes)
-                }
+                Need::Read(number) | Need::Write(number) => self
+                    .arrays
+                    .get(*number)
+                    .map_or(0, |array| array.element_bytes),
                 Need::OutDegree => size_of::<u64>(),
             })
             .sum()
     }
 
     /// Borrows the rows of a batch.
-    pub(crate) fn open(&self, batch: usize, needs: &[Need], io: &mut RowIo) -> Result<OpenRows<'_>, EngineError> {
+    pub(crate) fn open(
+        &self,
+        batch: usize,
+        needs: &[Need],
+        io: &mut RowIo,
+    ) -> Result<OpenRows<'_>, EngineError> {
         let mut guards = Vec::with_capacity(needs.len());
         let span = self.batches.span(batch) as usize;
         for need in needs {
@@ -199,23 +249,37 @@ impl ArrayStore {
                 Need::Read(number) => (*number, false),
                 Need::Write(number) => (*number, true),
                 Need::OutDegree => {
-                    let mut degrees = self.budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
+                    let mut degrees = self
+                        .budget
+                        .buffer("the degrees of a batch", span * size_of::<u64>())?;
                     let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
-                    let into = degrees.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
-                    self.graph.degrees_of(self.graph.forward(), &mut frames, batch, into)?;
+                    let into = degrees
+                        .typed_mut::<u64>()
+                        .get_mut(..span)
+                        .unwrap_or(&mut []);
+                    self.graph
+                        .degrees_of(self.graph.forward(), &mut frames, batch, into)?;
                     guards.push(Guard::Paged(degrees));
                     continue;
                 }
             };
             let array = self.arrays.get(number).ok_or(EngineError::ForeignArray)?;
-            let busy = || EngineError::BusyArray { name: array.name.clone() };
+            let busy = || EngineError::BusyArray {
+                name: array.name.clone(),
+            };
             guards.push(match &array.rows {
-                RowsAt::Memory { rows, .. } if exclusive => Guard::Exclusive(rows.write(batch).ok_or_else(busy)?),
+                RowsAt::Memory { rows, .. } if exclusive => {
+                    Guard::Exclusive(rows.write(batch).ok_or_else(busy)?)
+                }
                 RowsAt::Memory { rows, .. } => Guard::Shared(rows.read(batch).ok_or_else(busy)?),
                 RowsAt::Disk { first, table, .. } => {
                     let bytes = span * array.element_bytes;
                     let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
-                    io.load(&self.pages, &table[first[batch]..first[batch + 1]], &mut rows[..bytes])?;
+                    io.load(
+                        &self.pages,
+                        &table[first[batch]..first[batch + 1]],
+                        &mut rows[..bytes],
+                    )?;
                     Guard::Paged(rows)
                 }
             });
@@ -235,9 +299,15 @@ impl ArrayStore {
         let batch = open.batch;
         let span = self.batches.span(batch) as usize;
         for (need, guard) in needs.iter().zip(&open.guards) {
-            let (Need::Write(number), Guard::Paged(rows)) = (need, guard) else { continue };
-            let Some(array) = self.arrays.get(*number) else { continue };
-            let RowsAt::Disk { first, written, .. } = &array.rows else { continue };
+            let (Need::Write(number), Guard::Paged(rows)) = (need, guard) else {
+                continue;
+            };
+            let Some(array) = self.arrays.get(*number) else {
+                continue;
+            };
+            let RowsAt::Disk { first, written, .. } = &array.rows else {
+                continue;
+            };
             let page_bytes = self.pages.page_bytes();
             let mut changed = Vec::new();
             match dirty {
@@ -264,9 +334,12 @@ impl ArrayStore {
     pub(crate) fn publish(&mut self) {
         for array in &mut self.arrays {
             if let RowsAt::Disk { table, written, .. } = &mut array.rows {
-                let written = std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner));
-                let replaced: Vec<Slot> =
-                    written.into_iter().filter_map(|(page, slot)| table[page].replace(slot)).collect();
+                let written =
+                    std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner));
+                let replaced: Vec<Slot> = written
+                    .into_iter()
+                    .filter_map(|(page, slot)| table[page].replace(slot))
+                    .collect();
                 self.pages.give_back(replaced.into_iter());
             }
         }

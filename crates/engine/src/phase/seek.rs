@@ -9,7 +9,9 @@
 //! order, so a column folds in the order of the graph, as a scan would; the fold of a column with several strips is
 //! cut where its strips are.
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FormatError, Place, SourceIndex};
+use graphmill_graph::{
+    BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FormatError, Place, SourceIndex,
+};
 use graphmill_storage::Lease;
 
 use crate::active::{ActiveSet, BatchSet, lock};
@@ -48,9 +50,14 @@ impl<P: EdgeProgram> SeekRoom<P> {
     fn fill(&mut self, machine: &Machine) -> Result<(), EngineError> {
         if self.queues.is_empty() {
             let batches = &machine.batches;
-            let entries = (0..batches.len()).map(|b| 1usize << batches.bits(b)).max().unwrap_or(1);
-            let bytes = entries * size_of::<P::Accumulator>() + batches.len() * size_of::<Vec<u8>>();
-            self._leases.push(machine.budget.lease("accumulators", bytes as u64)?);
+            let entries = (0..batches.len())
+                .map(|b| 1usize << batches.bits(b))
+                .max()
+                .unwrap_or(1);
+            let bytes =
+                entries * size_of::<P::Accumulator>() + batches.len() * size_of::<Vec<u8>>();
+            self._leases
+                .push(machine.budget.lease("accumulators", bytes as u64)?);
             self.accumulators = vec![P::IDENTITY; entries];
             self.touched.reserve(entries, &machine.budget)?;
             self.queues.resize_with(batches.len(), Vec::new);
@@ -69,11 +76,20 @@ fn entry_bytes<P: EdgeProgram>() -> u64 {
 pub(crate) fn room<P: EdgeProgram>(machine: &Machine, active: &ActiveSet) -> Option<Lease> {
     let entries = active.len().checked_mul(machine.batches.len() as u64)?;
     // Growing a queue copies it, so twice its entries can be held for a moment.
-    machine.budget.lease("queued messages", entries.checked_mul(2 * entry_bytes::<P>())?).ok()
+    machine
+        .budget
+        .lease(
+            "queued messages",
+            entries.checked_mul(2 * entry_bytes::<P>())?,
+        )
+        .ok()
 }
 
 /// Both phases of a sparse pass.
-#[expect(clippy::too_many_arguments, reason = "a pass names all that it reads and writes")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a pass names all that it reads and writes"
+)]
 pub(crate) fn edges<P: EdgeProgram>(
     machine: &Machine,
     room: &mut SeekRoom<P>,
@@ -87,7 +103,13 @@ pub(crate) fn edges<P: EdgeProgram>(
 ) -> Result<P::Sum, EngineError> {
     room.fill(machine)?;
     signal(machine, room, program, signal_needs, active, report)?;
-    let SeekRoom { accumulators, touched, queues, columns, .. } = room;
+    let SeekRoom {
+        accumulators,
+        touched,
+        queues,
+        columns,
+        ..
+    } = room;
     let mut sum = P::Sum::ZERO;
     let mut outcome = Ok(());
     columns.drain(|column| {
@@ -95,8 +117,25 @@ pub(crate) fn edges<P: EdgeProgram>(
         if outcome.is_ok() {
             outcome = (|| {
                 machine.check_stop()?;
-                fold(machine, pins, program, column, queue, accumulators, touched, report)?;
-                let one = apply(machine, program, apply_needs, column, accumulators, touched, activated)?;
+                fold(
+                    machine,
+                    pins,
+                    program,
+                    column,
+                    queue,
+                    accumulators,
+                    touched,
+                    report,
+                )?;
+                let one = apply(
+                    machine,
+                    program,
+                    apply_needs,
+                    column,
+                    accumulators,
+                    touched,
+                    activated,
+                )?;
                 sum.add(one);
                 Ok(())
             })();
@@ -119,7 +158,9 @@ fn signal<P: EdgeProgram>(
     active: &ActiveSet,
     report: &mut Superstep,
 ) -> Result<(), EngineError> {
-    let Some(io) = machine.row_io.first() else { return Ok(()) };
+    let Some(io) = machine.row_io.first() else {
+        return Ok(());
+    };
     let io = &mut *lock(io);
     for batch in active.batches() {
         let set = active.batch(batch)?;
@@ -128,20 +169,25 @@ fn signal<P: EdgeProgram>(
         let mut failed = None;
         let mut frames = lock(&machine.frames);
         {
-        let mut rows = P::SignalRows::slices(&mut open.guards);
-        set.for_each(|i| {
-            let v = start + i as u64;
-            if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
-                report.messages += 1;
-                let queued = machine.graph.fanout_of(machine.graph.forward(), &mut frames, v, |column| {
-                    if let Some(queue) = room.queues.get_mut(column) {
-                        room.columns.insert(column);
-                        queue.push((v, message));
-                    }
-                });
-                failed = failed.take().or(queued.err());
-            }
-        });
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            set.for_each(|i| {
+                let v = start + i as u64;
+                if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
+                    report.messages += 1;
+                    let queued = machine.graph.fanout_of(
+                        machine.graph.forward(),
+                        &mut frames,
+                        v,
+                        |column| {
+                            if let Some(queue) = room.queues.get_mut(column) {
+                                room.columns.insert(column);
+                                queue.push((v, message));
+                            }
+                        },
+                    );
+                    failed = failed.take().or(queued.err());
+                }
+            });
         }
         if let Some(error) = failed {
             return Err(error.into());
@@ -154,7 +200,10 @@ fn signal<P: EdgeProgram>(
 }
 
 /// Folds the queued messages of a column along the edges of their sources.
-#[expect(clippy::too_many_arguments, reason = "the parts of a room are borrowed one by one")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the parts of a room are borrowed one by one"
+)]
 fn fold<P: EdgeProgram>(
     machine: &Machine,
     pins: &Pins,
@@ -174,8 +223,15 @@ fn fold<P: EdgeProgram>(
         let end = machine.batches.cut(batch + 1);
         let (here, later) = rest.split_at(rest.partition_point(|(source, _)| *source < end));
         rest = later;
-        let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else { continue };
-        let cell = Sought { machine, column, cell: &cells[position], pinned: pins.cell(machine, column, position) };
+        let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
+            continue;
+        };
+        let cell = Sought {
+            machine,
+            column,
+            cell: &cells[position],
+            pinned: pins.cell(machine, column, position),
+        };
         let start = machine.batches.start(batch);
         let mut take = |message: P::Message, destination: u32, edge: P::Edge| {
             report.edges += 1;
@@ -188,7 +244,9 @@ fn fold<P: EdgeProgram>(
             None => {
                 let extent = machine.graph.index_extent(column, cell.cell);
                 let mut index = Vec::new();
-                let _lease = machine.budget.lease("the index of a cell", cell.cell.index_bytes())?;
+                let _lease = machine
+                    .budget
+                    .lease("the index of a cell", cell.cell.index_bytes())?;
                 let mut frames = lock(&machine.frames);
                 frames.read(extent.file, extent.bytes, &mut index)?;
                 report.bytes_read += frames.take_bytes_read();
@@ -228,34 +286,56 @@ impl Sought<'_> {
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
-            while let Some(Place { block: number, offset: at, group }) = place.take() {
+            while let Some(Place {
+                block: number,
+                offset: at,
+                group,
+            }) = place.take()
+            {
                 let (bytes, weights) = match self.pinned {
-                    Some((bytes, weights)) => {
-                        (bytes.get(at as usize..).unwrap_or(&[]), weights.get(number * self.block_weights()..).unwrap_or(&[]))
+                    Some((bytes, weights)) => (
+                        bytes.get(at as usize..).unwrap_or(&[]),
+                        weights.get(number * self.block_weights()..).unwrap_or(&[]),
+                    ),
+                    None => {
+                        held.block::<P>(self, number, at, index.offset(number + 1), bytes_read)?
                     }
-                    None => held.block::<P>(self, number, at, index.offset(number + 1), bytes_read)?,
                 };
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
                     .ok_or_else(|| machine.graph.broken_cell(self.column, self.cell))?;
-                let Some(group) = group.or_else(|| block.group_of(source)) else { break };
+                let Some(group) = group.or_else(|| block.group_of(source)) else {
+                    break;
+                };
                 let kind = machine.graph.edge_kind();
                 match kind {
                     EdgeKind::F32 if P::Edge::WEIGHTED => {
                         let weights: &[[u8; 4]] = weights.as_chunks().0;
-                        let weight = |edge: usize| f32::from_le_bytes(weights.get(edge).copied().unwrap_or_default());
-                        block.edges_of(group, source, |d, edge| take(*message, d, P::Edge::of_f32(weight(edge))));
+                        let weight = |edge: usize| {
+                            f32::from_le_bytes(weights.get(edge).copied().unwrap_or_default())
+                        };
+                        block.edges_of(group, source, |d, edge| {
+                            take(*message, d, P::Edge::of_f32(weight(edge)))
+                        });
                     }
                     EdgeKind::F64 if P::Edge::WEIGHTED => {
                         let weights: &[[u8; 8]] = weights.as_chunks().0;
-                        let weight = |edge: usize| f64::from_le_bytes(weights.get(edge).copied().unwrap_or_default());
-                        block.edges_of(group, source, |d, edge| take(*message, d, P::Edge::of_f64(weight(edge))));
+                        let weight = |edge: usize| {
+                            f64::from_le_bytes(weights.get(edge).copied().unwrap_or_default())
+                        };
+                        block.edges_of(group, source, |d, edge| {
+                            take(*message, d, P::Edge::of_f64(weight(edge)))
+                        });
                     }
                     _ => block.edges_of(group, source, |d, _| take(*message, d, P::Edge::ONE)),
                 }
                 // The edges of a source may go on in the next block.
                 if group + 1 == block.groups() && index.continues(number + 1) {
-                    place = index.offset(number + 1).map(|offset| Place { block: number + 1, offset, group: Some(0) });
+                    place = index.offset(number + 1).map(|offset| Place {
+                        block: number + 1,
+                        offset,
+                        group: Some(0),
+                    });
                 }
             }
         }
@@ -296,7 +376,11 @@ impl Held {
                 return Err(machine.graph.broken_cell(sought.column, cell).into());
             }
             self.bytes.clear();
-            frames.read(data.file, data.bytes.start + at..data.bytes.start + next, &mut self.bytes)?;
+            frames.read(
+                data.file,
+                data.bytes.start + at..data.bytes.start + next,
+                &mut self.bytes,
+            )?;
             self.weights.clear();
             let width = machine.graph.edge_kind().bytes() as u64;
             if P::Edge::WEIGHTED && width > 0 {
@@ -325,12 +409,18 @@ fn apply<P: EdgeProgram>(
     touched: &mut BatchSet,
     activated: &mut ActiveSet,
 ) -> Result<P::Sum, EngineError> {
-    let Some(io) = machine.row_io.first() else { return Ok(P::Sum::ZERO) };
+    let Some(io) = machine.row_io.first() else {
+        return Ok(P::Sum::ZERO);
+    };
     let io = &mut *lock(io);
     let mut open = machine.arrays.open(batch, needs, io)?;
     let start = machine.batches.start(batch);
     let mut sum = P::Sum::ZERO;
-    let dirty = if machine.arrays.resident(needs) { None } else { Some(touched.copy(&machine.budget)?) };
+    let dirty = if machine.arrays.resident(needs) {
+        None
+    } else {
+        Some(touched.copy(&machine.budget)?)
+    };
     {
         let mut next = activated.batch(batch)?;
         let mut rows = P::ApplyRows::slices(&mut open.guards);

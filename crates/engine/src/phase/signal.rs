@@ -31,7 +31,15 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
         messages: &'p Messages<P::Message>,
     ) -> Self {
         let batches = active.batches().collect();
-        Signal { machine, program, needs, active, batches, next: AtomicUsize::new(0), messages }
+        Signal {
+            machine,
+            program,
+            needs,
+            active,
+            batches,
+            next: AtomicUsize::new(0),
+            messages,
+        }
     }
 
     fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
@@ -45,7 +53,10 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let (values, present) = writer.parts();
             let mut one = |i: usize| -> u64 {
-                match self.program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
+                match self
+                    .program
+                    .signal(start + i as u64, P::SignalRows::row(&mut rows, i))
+                {
                     Some(message) => {
                         values[i] = message;
                         1
@@ -71,8 +82,11 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
                 });
             }
         }
-        self.messages.end(batch, writer, count, self.machine.arrays.pages(), &mut io)?;
-        self.machine.arrays.close(open, &self.needs, Some(&set), &mut io)
+        self.messages
+            .end(batch, writer, count, self.machine.arrays.pages(), &mut io)?;
+        self.machine
+            .arrays
+            .close(open, &self.needs, Some(&set), &mut io)
     }
 }
 

@@ -81,7 +81,12 @@ pub(crate) struct SlotRoom<A, M> {
 
 impl<A, M> Default for SlotRoom<A, M> {
     fn default() -> Self {
-        SlotRoom { free: Vec::new(), readers: Vec::new(), scratch: Vec::new(), group: 0 }
+        SlotRoom {
+            free: Vec::new(),
+            readers: Vec::new(),
+            scratch: Vec::new(),
+            group: 0,
+        }
     }
 }
 
@@ -97,13 +102,32 @@ impl<A: Copy, M> SlotRoom<A, M> {
         stream: Stream,
     ) -> Result<(), EngineError> {
         while self.free.len() < accumulators {
-            let lease = machine.budget.lease("accumulators", (entries * size_of::<A>()) as u64)?;
-            self.free.push(Accumulators { values: vec![identity; entries], _lease: lease });
+            let lease = machine
+                .budget
+                .lease("accumulators", (entries * size_of::<A>()) as u64)?;
+            self.free.push(Accumulators {
+                values: vec![identity; entries],
+                _lease: lease,
+            });
         }
         while self.readers.len() < readers {
-            let reader = || ExtentReader::new(&machine.graph, &machine.budget, stream.chunk_bytes, stream.depth);
-            let weights = if stream.weighted { Some(reader()?) } else { None };
-            self.readers.push(Readers { cells: reader()?, weights });
+            let reader = || {
+                ExtentReader::new(
+                    &machine.graph,
+                    &machine.budget,
+                    stream.chunk_bytes,
+                    stream.depth,
+                )
+            };
+            let weights = if stream.weighted {
+                Some(reader()?)
+            } else {
+                None
+            };
+            self.readers.push(Readers {
+                cells: reader()?,
+                weights,
+            });
         }
         Ok(())
     }
@@ -183,7 +207,10 @@ enum Advance {
 
 impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// The phase with all that it needs; `finish` gives the kept buffers back.
-    #[expect(clippy::too_many_arguments, reason = "a phase names all that it reads and writes")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a phase names all that it reads and writes"
+    )]
     pub(crate) fn new(
         machine: &'p Machine,
         program: &'p P,
@@ -207,7 +234,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         if group == 1 {
             // The longest run first, so that no worker is left with it at the end.
             runs.sort_by_key(|run| {
-                std::cmp::Reverse(run.iter().map(|target| machine.graph.column(target.batch).edges()).sum::<u64>())
+                std::cmp::Reverse(
+                    run.iter()
+                        .map(|target| machine.graph.column(target.batch).edges())
+                        .sum::<u64>(),
+                )
             });
         }
         let workers = machine.workers.count();
@@ -226,7 +257,14 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             next_run: AtomicUsize::new(0),
             merges: strips
                 .into_iter()
-                .map(|strips| Mutex::new(Merge { strips, next: 0, total: None, waiting: BTreeMap::new() }))
+                .map(|strips| {
+                    Mutex::new(Merge {
+                        strips,
+                        next: 0,
+                        total: None,
+                        waiting: BTreeMap::new(),
+                    })
+                })
                 .collect(),
             free: Mutex::new(std::mem::take(&mut room.free)),
             sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
@@ -235,7 +273,12 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .into_iter()
                 .map(|readers| {
                     let scratch = room.scratch.pop().unwrap_or_else(Scratch::new);
-                    Mutex::new(WorkerState { current: None, ahead: None, readers, scratch })
+                    Mutex::new(WorkerState {
+                        current: None,
+                        ahead: None,
+                        readers,
+                        scratch,
+                    })
                 })
                 .collect(),
             edges: AtomicU64::new(0),
@@ -244,8 +287,14 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     }
 
     /// Gives the buffers back; the sum over all batches in order, the edges folded and the bytes read.
-    pub(crate) fn finish(self, room: &mut SlotRoom<P::Accumulator, P::Message>) -> (P::Sum, u64, u64) {
-        room.free = self.free.into_inner().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn finish(
+        self,
+        room: &mut SlotRoom<P::Accumulator, P::Message>,
+    ) -> (P::Sum, u64, u64) {
+        room.free = self
+            .free
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
         for state in self.workers {
             let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             room.readers.extend(state.readers);
@@ -263,7 +312,9 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     fn claim(&self, readers: &mut Vec<Readers>) -> Result<Option<Run<'p, P>>, EngineError> {
         let accumulators = {
             let mut free = lock(&self.free);
-            let Some(targets) = self.runs.get(self.next_run.load(Ordering::Relaxed)) else { return Ok(None) };
+            let Some(targets) = self.runs.get(self.next_run.load(Ordering::Relaxed)) else {
+                return Ok(None);
+            };
             if free.len() < targets.len() {
                 return Ok(None);
             }
@@ -289,9 +340,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         if let Some(readers) = &mut run.readers {
             let streamed = || run.items.iter().filter(|item| item.pinned.is_none());
             let graph = &self.machine.graph;
-            readers.cells.start(joined(streamed().map(|item| graph.data_extent(item.column, item.cell))))?;
+            readers.cells.start(joined(
+                streamed().map(|item| graph.data_extent(item.column, item.cell)),
+            ))?;
             if let Some(weights) = &mut readers.weights {
-                weights.start(joined(streamed().map(|item| graph.weights_extent(item.column, item.cell))))?;
+                weights.start(joined(
+                    streamed().map(|item| graph.weights_extent(item.column, item.cell)),
+                ))?;
             }
         }
         Ok(Some(run))
@@ -306,14 +361,26 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
                 if self.messages.count(from) > 0 {
                     let pinned = self.pins.cell(self.machine, column, position);
-                    items.push(Item { target: number, column, cell, from, pinned });
+                    items.push(Item {
+                        target: number,
+                        column,
+                        cell,
+                        from,
+                        pinned,
+                    });
                 }
             };
             match self.kernel {
                 Kernel::Scatter => {
                     let column = graph.column(target.batch);
                     let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
-                    for (position, cell) in column.cells().iter().enumerate().take(strip.end).skip(strip.start) {
+                    for (position, cell) in column
+                        .cells()
+                        .iter()
+                        .enumerate()
+                        .take(strip.end)
+                        .skip(strip.start)
+                    {
                         add(target.batch, position, cell, cell.source_batch());
                     }
                 }
@@ -321,7 +388,9 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     let batches = strip_sources(self.machine, target.batch, target.strip);
                     for batch in batches {
                         let cells = graph.column(batch).cells();
-                        if let Ok(position) = cells.binary_search_by_key(&target.batch, Cell::source_batch) {
+                        if let Ok(position) =
+                            cells.binary_search_by_key(&target.batch, Cell::source_batch)
+                        {
                             add(batch, position, &cells[position], batch);
                         }
                     }
@@ -342,23 +411,36 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut worked = 0;
         let mut edges = 0;
         let outcome = loop {
-            let Some(item) = run.items.get(run.at).copied() else { break Advance::Done };
+            let Some(item) = run.items.get(run.at).copied() else {
+                break Advance::Done;
+            };
             if worked >= STEP_BYTES {
                 break Advance::Worked;
             }
-            if run.messages.as_ref().is_none_or(|(batch, _)| *batch != item.from) {
+            if run
+                .messages
+                .as_ref()
+                .is_none_or(|(batch, _)| *batch != item.from)
+            {
                 run.messages = None;
                 let mut io = lock(&self.machine.row_io[worker]);
                 let pages = self.machine.arrays.pages();
-                run.messages =
-                    Some((item.from, self.messages.read(item.from, pages, &mut io, &self.machine.budget)?));
+                run.messages = Some((
+                    item.from,
+                    self.messages
+                        .read(item.from, pages, &mut io, &self.machine.budget)?,
+                ));
             }
-            let Some((_, messages)) = &run.messages else { break Advance::Starved };
+            let Some((_, messages)) = &run.messages else {
+                break Advance::Starved;
+            };
             let left = item.cell.data_bytes() as usize - run.bytes;
             let (bytes, weights) = match (item.pinned, &mut run.readers) {
                 (Some((bytes, weights)), _) => (&bytes[run.bytes..], weights),
                 (None, Some(readers)) => {
-                    let Some(bytes) = readers.cells.front()? else { break Advance::Starved };
+                    let Some(bytes) = readers.cells.front()? else {
+                        break Advance::Starved;
+                    };
                     let weights = match &mut readers.weights {
                         Some(weights) => weights.front()?.unwrap_or(&[]),
                         None => &[],
@@ -367,12 +449,18 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 }
                 (None, None) => return Err(EngineError::NoReaders),
             };
-            let offset = self.machine.global_offset(item.cell.source_batch(), item.column);
+            let offset = self
+                .machine
+                .global_offset(item.cell.source_batch(), item.column);
             let parsed = BlockView::parse(bytes, offset)
                 .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
             let Some((block, used)) = parsed else {
                 if bytes.len() == left {
-                    return Err(self.machine.graph.broken_cell(item.column, item.cell).into());
+                    return Err(self
+                        .machine
+                        .graph
+                        .broken_cell(item.column, item.cell)
+                        .into());
                 }
                 break Advance::Starved;
             };
@@ -386,7 +474,14 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 Kernel::Scatter if slots.sparse && !slots.any_of(&block) => Ok(0),
                 Kernel::Scatter => {
                     let mask = 1usize << self.machine.batches.bits(run.targets[item.target].batch);
-                    kernel::scatter(self.program, &block, slots, weights, &mut accumulators[..mask], scratch)
+                    kernel::scatter(
+                        self.program,
+                        &block,
+                        slots,
+                        weights,
+                        &mut accumulators[..mask],
+                        scratch,
+                    )
                 }
                 Kernel::Gather => {
                     let batch = run.targets[item.target].batch;
@@ -401,13 +496,28 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                             let mut slices = P::ApplyRows::slices(&mut open.guards);
                             let start = self.machine.batches.start(batch);
                             let wants = |i: usize| {
-                                self.program.wants(start + i as u64, P::ApplyRows::row(&mut slices, i))
+                                self.program
+                                    .wants(start + i as u64, P::ApplyRows::row(&mut slices, i))
                             };
-                            kernel::gather(self.program, &block, slots, weights, accumulators, scratch, wants)
+                            kernel::gather(
+                                self.program,
+                                &block,
+                                slots,
+                                weights,
+                                accumulators,
+                                scratch,
+                                wants,
+                            )
                         }
-                        None => {
-                            kernel::gather(self.program, &block, slots, weights, accumulators, scratch, |_| true)
-                        }
+                        None => kernel::gather(
+                            self.program,
+                            &block,
+                            slots,
+                            weights,
+                            accumulators,
+                            scratch,
+                            |_| true,
+                        ),
                     }
                 }
             };
@@ -446,7 +556,10 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
         if let Some(readers) = &mut run.readers {
             let read = readers.cells.take_bytes_read()
-                + readers.weights.as_mut().map_or(0, ExtentReader::take_bytes_read);
+                + readers
+                    .weights
+                    .as_mut()
+                    .map_or(0, ExtentReader::take_bytes_read);
             self.bytes_read.fetch_add(read, Ordering::Relaxed);
         }
         Ok(run.readers)
@@ -478,7 +591,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 }
             }
         }
-        if merge.next == merge.strips { merge.total.take() } else { None }
+        if merge.next == merge.strips {
+            merge.total.take()
+        } else {
+            None
+        }
     }
 
     /// Calls the program's `apply` for a batch and leaves the accumulators as they were before the pass.
@@ -508,7 +625,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             for (i, accumulator) in total.values[..span].iter_mut().enumerate() {
                 if P::REACH == Reach::Every || !accumulator.same(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
-                    let (summand, activate) = self.program.apply(start + i as u64, row, *accumulator);
+                    let (summand, activate) =
+                        self.program.apply(start + i as u64, row, *accumulator);
                     sum.add(summand);
                     if activate == Activate::Yes {
                         next.insert(i);
@@ -523,11 +641,20 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         drop(next);
         *lock(&self.sums[batch]) = sum;
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        if let Some(beyond) = total.values[span..1usize << self.machine.batches.bits(batch)].iter().position(|a| !a.same(&P::IDENTITY)) {
-            return Err(self.machine.graph.outside_batch(batch, (span + beyond) as u64).into());
+        if let Some(beyond) = total.values[span..1usize << self.machine.batches.bits(batch)]
+            .iter()
+            .position(|a| !a.same(&P::IDENTITY))
+        {
+            return Err(self
+                .machine
+                .graph
+                .outside_batch(batch, (span + beyond) as u64)
+                .into());
         }
         lock(&self.free).push(total);
-        self.machine.arrays.close(open, &self.needs, track.then_some(&reached), &mut io)
+        self.machine
+            .arrays
+            .close(open, &self.needs, track.then_some(&reached), &mut io)
     }
 }
 
@@ -535,7 +662,12 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let mut state = lock(&self.workers[worker.index]);
-        let WorkerState { current, ahead, readers, scratch } = &mut *state;
+        let WorkerState {
+            current,
+            ahead,
+            readers,
+            scratch,
+        } = &mut *state;
         let queue = worker.queue.as_mut();
         while let Some(done) = queue.poll() {
             let mut done = Some(done);
@@ -556,7 +688,10 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             return Ok(if left { Step::Waiting } else { Step::Finished });
         };
         // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
-        let left = self.runs.len().saturating_sub(self.next_run.load(Ordering::Relaxed));
+        let left = self
+            .runs
+            .len()
+            .saturating_sub(self.next_run.load(Ordering::Relaxed));
         if ahead.is_none() && !readers.is_empty() && left > self.workers.len() {
             *ahead = self.claim(readers)?;
         }
@@ -581,7 +716,9 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
 impl Readers {
     /// Takes a completed read, or gives it back when it is another stream's.
     fn accept(&mut self, done: Completion) -> Result<Option<Completion>, EngineError> {
-        let Some(done) = self.cells.accept(done)? else { return Ok(None) };
+        let Some(done) = self.cells.accept(done)? else {
+            return Ok(None);
+        };
         match &mut self.weights {
             Some(weights) => Ok(weights.accept(done)?),
             None => Ok(Some(done)),
@@ -609,7 +746,11 @@ fn strip_sources(machine: &Machine, batch: usize, strip: usize) -> std::ops::Ran
         let cells = column.strips().get(strip)?;
         Some(column.cells().get(cells.start)?.source_batch())
     };
-    let from = if strip == 0 { 0 } else { first(strip).unwrap_or(0) };
+    let from = if strip == 0 {
+        0
+    } else {
+        first(strip).unwrap_or(0)
+    };
     from..first(strip + 1).unwrap_or(machine.batches.len())
 }
 

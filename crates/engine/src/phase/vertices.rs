@@ -29,7 +29,12 @@ where
     A: Sum,
     F: Fn(u64, R::Row<'_>) -> A + Sync,
 {
-    pub(crate) fn new(machine: &'p Machine, rows: R, active: Option<&'p ActiveSet>, work: F) -> Self {
+    pub(crate) fn new(
+        machine: &'p Machine,
+        rows: R,
+        active: Option<&'p ActiveSet>,
+        work: F,
+    ) -> Self {
         let batches: Vec<usize> = match active {
             Some(active) => active.batches().collect(),
             None => (0..machine.batches.len()).collect(),
@@ -38,7 +43,16 @@ where
         rows.needs(&mut needs);
         let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
         let next = AtomicUsize::new(0);
-        Vertices { machine, needs, active, batches, sums, next, work, rows: std::marker::PhantomData }
+        Vertices {
+            machine,
+            needs,
+            active,
+            batches,
+            sums,
+            next,
+            work,
+            rows: std::marker::PhantomData,
+        }
     }
 
     /// The sum over all batches, in their order.
@@ -69,7 +83,9 @@ where
             None => self.machine.arrays.close(open, &self.needs, None, &mut io),
             Some(active) => {
                 let set = active.batch(batch)?;
-                self.machine.arrays.close(open, &self.needs, Some(&set), &mut io)
+                self.machine
+                    .arrays
+                    .close(open, &self.needs, Some(&set), &mut io)
             }
         }
     }
