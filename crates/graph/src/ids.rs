@@ -282,7 +282,7 @@ impl Ids {
         let broken = |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
         // A page has at least one id, and an entry two bytes.
         if data.root.payload / FRAME_BYTES != pages
-            || data.root.payload % FRAME_BYTES != 0
+            || !data.root.payload.is_multiple_of(FRAME_BYTES)
             || pages > bytes.len() as u64 / 2
         {
             return Err(broken(0));

@@ -450,12 +450,9 @@ impl ColumnFileWriter {
         self.writer.append(self.index, &self.block)?;
         self.spooled.end_source();
         self.hand_on()?;
-        let spooled = std::mem::replace(
-            &mut self.spooled,
-            // The allocation stays.
-            Spooled::default(),
-        );
-        self.spooled.bytes = spooled.bytes;
+        let Spooled { bytes, handed_on, hasher, .. } = std::mem::take(&mut self.spooled);
+        // The allocation stays.
+        self.spooled.bytes = bytes;
         if self.cells.len() == self.leased_cells {
             let more = self.leased_cells.max(256);
             let bytes = (more * size_of::<CellNote>()) as u64;
@@ -471,8 +468,8 @@ impl ColumnFileWriter {
                 data_bytes: cell.data_bytes,
                 index_bytes: self.block.len() as u64,
             },
-            spool_bytes: spooled.handed_on,
-            spool_checksum: spooled.hasher.finalize(),
+            spool_bytes: handed_on,
+            spool_checksum: hasher.finalize(),
         });
         Ok(())
     }
