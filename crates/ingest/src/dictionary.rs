@@ -252,8 +252,12 @@ pub(crate) struct Place<'a> {
     pub(crate) chunk_bytes: usize,
     /// Bytes that one worker may sort at a time.
     pub(crate) sort_bytes: u64,
+    /// Bytes of indices that one worker may put in place at a time.
+    pub(crate) join_bytes: u64,
     /// Splitters of one split.
     pub(crate) splitters: usize,
+    /// Buckets of positions at most.
+    pub(crate) positions_max: u64,
     /// The next temporary file.
     pub(crate) files: AtomicU64,
 }
@@ -314,7 +318,7 @@ impl Dictionary {
         }
 
         // Positions: runs of edges whose indices one worker holds at a time.
-        let starts = position_starts(place, &ends);
+        let starts = position_starts(place, &ends)?;
         let positions = Spill::create(&**place.disk, place.path("positions"), starts.len(), place.chunk_bytes)?;
         let file = place.disk.open(&place.path("ids"), Open::Create)?;
         let end = AtomicU64::new(0);
@@ -431,10 +435,18 @@ fn split(place: &Place<'_>, task: &Task, inbox: &mut Inbox) -> Result<Occurrence
 
 /// The first edge of each bucket of positions. With weights a bucket consists of whole units of the source, which
 /// are read once more for them.
-fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Vec<u64> {
-    let edges_max = (place.sort_bytes / (2 * size_of::<u64>() as u64)).clamp(1, 1 << 30);
+///
+/// # Errors
+/// The indices of so few buckets do not fit memory.
+fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, IngestError> {
+    let edge_bytes = 2 * size_of::<u64>() as u64;
+    let least = ends.edges.div_ceil(place.positions_max);
+    let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
+    if edges_max * edge_bytes > place.join_bytes {
+        return Err(IngestError::too_little_memory("the ends of edges", edges_max * edge_bytes, place.join_bytes));
+    }
     if ends.weights == EdgeKind::None {
-        return (0..ends.edges.div_ceil(edges_max)).map(|bucket| bucket * edges_max).collect();
+        return Ok((0..ends.edges.div_ceil(edges_max)).map(|bucket| bucket * edges_max).collect());
     }
     let unit_starts: Vec<u64> = ends.source.unit_starts();
     let mut starts = Vec::new();
@@ -444,7 +456,7 @@ fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Vec<u64> {
             starts.push(start);
         }
     }
-    starts
+    Ok(starts)
 }
 
 /// Bytes of a record of a position: the end's place in its bucket, its leaf, its rank there.

@@ -106,6 +106,9 @@ pub struct ImportOptions {
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap index.
     pub csr_ratio: u32,
+    /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
+    /// Does not change what is written.
+    pub work_bytes_max: u64,
 }
 
 impl ImportOptions {
@@ -120,6 +123,7 @@ impl ImportOptions {
             reverse: false,
             batch_size: None,
             csr_ratio: 32,
+            work_bytes_max: u64::MAX,
         }
     }
 
@@ -316,7 +320,7 @@ impl<'a> Import<'a> {
         let needed = self.lanes() * (lane_bytes + reader_bytes);
         self.check("the first reading of the edges", needed)?;
         let presence = (self.source.ids() == Ids::Integer && !known)
-            .then(|| Presence::new(machine.budget, (machine.budget.available() - needed) / 2));
+            .then(|| Presence::new(machine.budget, ((machine.budget.available() - needed) / 2).min(self.options.work_bytes_max)));
         let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());
             let scan = Scan {
@@ -434,8 +438,9 @@ impl<'a> Import<'a> {
 
     /// Where and with how much memory a dictionary is built.
     fn place(&self) -> Place<'_> {
+        let share = self.machine.budget.available() / self.lanes();
         let chunk_bytes = self.buffer_bytes(512, 8 << 10, 64 << 10);
-        let chunks = self.machine.budget.available() / self.lanes() / chunk_bytes as u64;
+        let chunks = share / chunk_bytes as u64;
         Place {
             disk: self.machine.disk,
             budget: self.machine.budget,
@@ -443,9 +448,12 @@ impl<'a> Import<'a> {
             stop: self.machine.stop,
             directory: self.temporary,
             chunk_bytes,
-            // A quarter of a worker's share for open chunks of buckets (twice as many as splitters), half to sort.
-            splitters: (chunks / 8).clamp(2, 128) as usize,
-            sort_bytes: self.machine.budget.available() / self.lanes() / 2,
+            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
+            // both while a bucket of ids is split. Half is to sort in.
+            splitters: (chunks / 16).clamp(2, 128) as usize,
+            positions_max: (chunks / 8).max(1),
+            sort_bytes: (share / 2).min(self.options.work_bytes_max),
+            join_bytes: share / 2,
             files: AtomicU64::new(0),
         }
     }
@@ -631,7 +639,7 @@ impl<'a> Import<'a> {
             parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
         };
         let wanted = order.iter().map(|&bucket| with_scratch(bucket) * record_bytes).max().unwrap_or(0).max(GRAIN as u64);
-        let sort_bytes = (available / lanes - fixed).min(wanted);
+        let sort_bytes = (available / lanes - fixed).min(wanted).min(self.options.work_bytes_max);
 
         let meter = Meter::new(machine.progress, "write", (0..plan.buckets()).map(arcs_of).sum());
         let make = || {

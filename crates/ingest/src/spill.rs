@@ -18,8 +18,9 @@ use crate::error::IngestError;
 
 /// Length, checksum and offset of a chunk, in front of its records.
 pub(crate) const HEADER_BYTES: usize = 16;
-/// Bytes of an extent, unless one chunk is larger.
+/// Bytes of an extent at least, unless that is more chunks than follow.
 const EXTENT_BYTES: usize = 1 << 20;
+const EXTENT_CHUNKS_MAX: usize = 16;
 /// Operations of one worker in flight.
 const QUEUE_DEPTH: usize = 32;
 /// The grain of direct I/O.
@@ -199,7 +200,7 @@ impl Spill {
     /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
     pub(crate) fn create(disk: &dyn Disk, path: PathBuf, buckets: usize, chunk_bytes: usize) -> Result<Self, IngestError> {
         let file = disk.open(&path, Open::Create)?;
-        let extent_chunks = EXTENT_BYTES.div_ceil(chunk_bytes) as u32;
+        let extent_chunks = EXTENT_BYTES.div_ceil(chunk_bytes).min(EXTENT_CHUNKS_MAX) as u32;
         let buckets = (0..buckets).map(|_| Mutex::default()).collect();
         Ok(Self { file, chunk_bytes, extent_chunks, end: AtomicU64::new(0), buckets })
     }
@@ -221,11 +222,6 @@ impl Spill {
     /// Bytes of a chunk.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
-    }
-
-    /// Bytes of the chunks of a bucket.
-    pub(crate) fn bytes(&self, bucket: usize) -> u64 {
-        lock(&self.buckets[bucket]).iter().map(|extent| u64::from(extent.chunks) * self.chunk_bytes as u64).sum()
     }
 
     /// Offset of a new extent.
