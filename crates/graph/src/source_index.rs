@@ -41,6 +41,10 @@ impl<'a> SourceIndex<'a> {
     /// Its length and its counts differ.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
+        if bytes.is_empty() {
+            // One block, whose own list of sources says it all.
+            return Ok(SourceIndex { entries: &[], lines: &[] });
+        }
         let short = || FormatError::cell("an index whose length its counts contradict", 0, HEADER as u64, bytes.len() as u64);
         let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(short)?;
         let number = |i: usize| u64::from_le_bytes(header.as_chunks::<8>().0[i]);
@@ -55,7 +59,7 @@ impl<'a> SourceIndex<'a> {
 
     /// Number of blocks of the cell.
     pub fn blocks(&self) -> usize {
-        self.entries.len()
+        self.entries.len().max(1)
     }
     /// Whether there is a bitmap.
     pub fn has_bitmap(&self) -> bool {
@@ -84,7 +88,11 @@ impl<'a> SourceIndex<'a> {
     #[inline]
     pub fn seek(&self, source: u32) -> Option<Place> {
         let Some(line) = self.lines.get((source / LINE_SOURCES) as usize) else {
-            return if self.has_bitmap() { None } else { self.bisect(source) };
+            return match (self.has_bitmap(), self.entries.is_empty()) {
+                (true, _) => None,
+                (false, true) => Some(Place { block: 0, offset: 0, group: None }),
+                (false, false) => self.bisect(source),
+            };
         };
         let words = line.as_chunks::<8>().0;
         let within = (source % LINE_SOURCES) as usize;
