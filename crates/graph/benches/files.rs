@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_graph::{
-    Batches, EdgeKind, Extent, ExtentReader, Facts, FanoutTable, FileKind, FrameReader, GraphWriter, IdKind, IdCursor,
-    IdsSummary, IdsWriter, Shape, Side, StoredGraph, verify,
+    Batches, EdgeKind, Extent, ExtentReader, Facts, FanoutTable, FileKind, FrameReader,
+    GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side, StoredGraph, verify,
 };
 use graphmill_storage::{Budget, Clock, IoChoice, Random, Stop, SystemClock, open_disk};
 
@@ -22,7 +22,8 @@ fn main() {
     let budget = Budget::new(2 << 30);
     let batches = 1usize << (SCALE - BATCH_BITS);
     let shape = Shape {
-        batches: Batches::new((0..=batches as u64).map(|b| b << BATCH_BITS).collect()).expect("cuts"),
+        batches: Batches::new((0..=batches as u64).map(|b| b << BATCH_BITS).collect())
+            .expect("cuts"),
         edge: EdgeKind::None,
         directed: true,
         strip_edges_max: 1 << 24,
@@ -33,13 +34,20 @@ fn main() {
     // One cell's keys serve for all: about four edges a source.
     let mut random = Random::new(1);
     let mut keys: Vec<u64> = (0..1 << (BATCH_BITS + 1))
-        .map(|_| (random.below(1 << BATCH_BITS) & random.next_u64()) << 32 | random.below(1 << BATCH_BITS))
+        .map(|_| {
+            (random.below(1 << BATCH_BITS) & random.next_u64()) << 32
+                | random.below(1 << BATCH_BITS)
+        })
         .collect();
     keys.sort_unstable();
     let edges = (keys.len() * batches * batches) as u64;
     let vertices = shape.vertices();
     let report = |what: &str, amount: f64, unit: &str, took: Duration| {
-        println!("{what:34} {:8.3} s   {:8.1} {unit}/s", took.as_secs_f64(), amount / took.as_secs_f64());
+        println!(
+            "{what:34} {:8.3} s   {:8.1} {unit}/s",
+            took.as_secs_f64(),
+            amount / took.as_secs_f64()
+        );
     };
 
     let writer = GraphWriter::create(disk.clone(), budget.clone(), &path, shape).expect("a writer");
@@ -47,16 +55,27 @@ fn main() {
     for file in 0..batches {
         let mut columns = writer.column_file(file).expect("a column file");
         for source in 0..batches {
-            keys.chunks(4096).for_each(|run| columns.edges(file, source, run, &[]).expect("edges"));
+            keys.chunks(4096)
+                .for_each(|run| columns.edges(file, source, run, &[]).expect("edges"));
         }
         columns.finish().expect("a finished file");
     }
-    report("write column files, one thread", edges as f64 / 1e6, "M edges", clock.now() - begin);
+    report(
+        "write column files, one thread",
+        edges as f64 / 1e6,
+        "M edges",
+        clock.now() - begin,
+    );
     let begin = clock.now();
     let mut ids = IdsWriter::create(&disk, &budget, &path, IdKind::Integer).expect("ids");
     (0..vertices).for_each(|v| ids.push_integer(3 * v).expect("an id"));
     let ids = ids.finish().expect("ids");
-    report("write ids", vertices as f64 / 1e6, "M ids", clock.now() - begin);
+    report(
+        "write ids",
+        vertices as f64 / 1e6,
+        "M ids",
+        clock.now() - begin,
+    );
     let begin = clock.now();
     let facts = Facts {
         ids,
@@ -67,16 +86,30 @@ fn main() {
     };
     assert_ne!(facts.ids, IdsSummary::dense(vertices));
     writer.finish(facts).expect("a graph");
-    report("degrees, fan-out, graph.json", edges as f64 / 1e6, "M edges", clock.now() - begin);
+    report(
+        "degrees, fan-out, graph.json",
+        edges as f64 / 1e6,
+        "M edges",
+        clock.now() - begin,
+    );
     println!("peak budget {} MiB", budget.peak() >> 20);
 
     let begin = clock.now();
     let graph = Arc::new(StoredGraph::open(&disk, &budget, &path).expect("open"));
     report("open", 1.0, "graphs", clock.now() - begin);
     let set = graph.forward();
-    let kinds = [FileKind::Data, FileKind::Index, FileKind::Directory, FileKind::Degrees, FileKind::Fanout];
+    let kinds = [
+        FileKind::Data,
+        FileKind::Index,
+        FileKind::Directory,
+        FileKind::Degrees,
+        FileKind::Fanout,
+    ];
     for kind in kinds {
-        println!("{kind:?}: {:.3} bytes an edge", set.bytes(kind) as f64 / edges as f64);
+        println!(
+            "{kind:?}: {:.3} bytes an edge",
+            set.bytes(kind) as f64 / edges as f64
+        );
     }
     for depth in [2, 4, 8] {
         let mut reader = ExtentReader::new(&graph, &budget, 1 << 20, depth).expect("a reader");
@@ -107,7 +140,12 @@ fn main() {
                 reader.accept(done).expect("a read");
             }
         }
-        report(&format!("stream data, depth {depth}"), bytes as f64 / 1e6, "MB", clock.now() - begin);
+        report(
+            &format!("stream data, depth {depth}"),
+            bytes as f64 / 1e6,
+            "MB",
+            clock.now() - begin,
+        );
     }
     let begin = clock.now();
     let seen = verify(&graph, &budget, &Stop::new(), |_| {}).expect("sound");
@@ -117,23 +155,48 @@ fn main() {
     let begin = clock.now();
     let mut out = vec![0u32; 1 << BATCH_BITS];
     for batch in 0..batches {
-        graph.degrees_of(set, &mut reader, batch, &mut out).expect("degrees");
+        graph
+            .degrees_of(set, &mut reader, batch, &mut out)
+            .expect("degrees");
     }
-    report("degrees", vertices as f64 / 1e6, "M vertices", clock.now() - begin);
+    report(
+        "degrees",
+        vertices as f64 / 1e6,
+        "M vertices",
+        clock.now() - begin,
+    );
     let begin = clock.now();
-    let table = FanoutTable::load(&graph, Side::Forward, &mut reader, &budget, 0..vertices).expect("a table");
-    report("load fan-out", set.bytes(FileKind::Fanout) as f64 / 1e6, "MB", clock.now() - begin);
+    let table = FanoutTable::load(&graph, Side::Forward, &mut reader, &budget, 0..vertices)
+        .expect("a table");
+    report(
+        "load fan-out",
+        set.bytes(FileKind::Fanout) as f64 / 1e6,
+        "MB",
+        clock.now() - begin,
+    );
     let begin = clock.now();
     let mut found = 0;
     for v in 0..vertices {
         table.each(v, |_| found += 1).expect("a list");
     }
-    report("fan-out, in order, resident", vertices as f64 / 1e6, "M vertices", clock.now() - begin);
+    report(
+        "fan-out, in order, resident",
+        vertices as f64 / 1e6,
+        "M vertices",
+        clock.now() - begin,
+    );
     let begin = clock.now();
     for _ in 0..1 << 20 {
-        table.each(random.below(vertices), |_| found += 1).expect("a list");
+        table
+            .each(random.below(vertices), |_| found += 1)
+            .expect("a list");
     }
-    report("fan-out, random, resident", 1.05, "M vertices", clock.now() - begin);
+    report(
+        "fan-out, random, resident",
+        1.05,
+        "M vertices",
+        clock.now() - begin,
+    );
     println!("{found} batches");
     let begin = clock.now();
     let mut cursor = IdCursor::new(&graph, &budget, 0).expect("a cursor");
@@ -141,7 +204,12 @@ fn main() {
     while cursor.next().expect("an id").is_some() {
         read += 1;
     }
-    report("ids in order", read as f64 / 1e6, "M ids", clock.now() - begin);
+    report(
+        "ids in order",
+        read as f64 / 1e6,
+        "M ids",
+        clock.now() - begin,
+    );
     drop((table, reader, cursor, graph));
     disk.remove_dir_all(&path).expect("removed");
 }

@@ -23,9 +23,14 @@ impl Batches {
     /// The cuts do not ascend strictly from 0, or a batch spans more than 2^32 vertices.
     pub fn new(cuts: Vec<u64>) -> Result<Self, FormatError> {
         if cuts.first() != Some(&0) {
-            return Err(FormatError::misuse("the first cut between batches must be 0"));
+            return Err(FormatError::misuse(
+                "the first cut between batches must be 0",
+            ));
         }
-        if let Some(i) = cuts.windows(2).position(|w| w[0] >= w[1] || w[1] - w[0] > 1 << 32) {
+        if let Some(i) = cuts
+            .windows(2)
+            .position(|w| w[0] >= w[1] || w[1] - w[0] > 1 << 32)
+        {
             return Err(FormatError::misuse(format!(
                 "batch {i} spans vertex indices {} to {}: a batch has 1 to 2^32 vertices",
                 cuts[i],
@@ -35,8 +40,14 @@ impl Batches {
         let first = cuts.get(1).copied().unwrap_or(0);
         let last = cuts.len().saturating_sub(2);
         let same = cuts.windows(2).take(last).all(|w| w[1] - w[0] == first)
-            && cuts.windows(2).next_back().is_none_or(|w| w[1] - w[0] <= first);
-        Ok(Batches { cuts: cuts.into(), uniform: if same { first } else { 0 } })
+            && cuts
+                .windows(2)
+                .next_back()
+                .is_none_or(|w| w[1] - w[0] <= first);
+        Ok(Batches {
+            cuts: cuts.into(),
+            uniform: if same { first } else { 0 },
+        })
     }
     /// Number of batches.
     pub fn len(&self) -> usize {
@@ -90,7 +101,13 @@ mod tests {
 
     #[test]
     fn vertices_are_found_in_even_and_uneven_batches() {
-        for cuts in [vec![0, 3, 6, 7], vec![0, 1, 8], vec![0, 5, 7, 8, 9], vec![0, 1 << 32, 1 << 33], vec![0, 9]] {
+        for cuts in [
+            vec![0, 3, 6, 7],
+            vec![0, 1, 8],
+            vec![0, 5, 7, 8, 9],
+            vec![0, 1 << 32, 1 << 33],
+            vec![0, 9],
+        ] {
             let batches = Batches::new(cuts.clone()).unwrap();
             for b in 0..batches.len() {
                 assert_eq!(batches.batch_of(batches.start(b)), b, "{cuts:?}");
@@ -102,8 +119,20 @@ mod tests {
 
     #[test]
     fn an_empty_graph_has_no_batches_and_bad_cuts_are_refused() {
-        assert_eq!((Batches::new(vec![0]).unwrap().len(), Batches::new(vec![0]).unwrap().vertices()), (0, 0));
-        for cuts in [vec![], vec![1, 2], vec![0, 0], vec![0, 5, 4], vec![0, (1 << 32) + 1]] {
+        assert_eq!(
+            (
+                Batches::new(vec![0]).unwrap().len(),
+                Batches::new(vec![0]).unwrap().vertices()
+            ),
+            (0, 0)
+        );
+        for cuts in [
+            vec![],
+            vec![1, 2],
+            vec![0, 0],
+            vec![0, 5, 4],
+            vec![0, (1 << 32) + 1],
+        ] {
             assert!(Batches::new(cuts).is_err());
         }
     }

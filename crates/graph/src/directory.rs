@@ -112,10 +112,17 @@ pub(crate) struct CellSizes {
 pub(crate) type FileRoots = [Root; 3];
 
 /// Appends one column file: its batches, its roots and its cells, which are in order.
-pub(crate) fn put_file(out: &mut Vec<u8>, batches: &Range<usize>, roots: &FileRoots, cells: &[CellSizes]) {
+pub(crate) fn put_file(
+    out: &mut Vec<u8>,
+    batches: &Range<usize>,
+    roots: &FileRoots,
+    cells: &[CellSizes],
+) {
     varint::put(out, batches.len() as u64);
     roots.iter().for_each(|root| varint::put(out, root.payload));
-    roots.iter().for_each(|root| varint::put(out, u64::from(root.checksum)));
+    roots
+        .iter()
+        .for_each(|root| varint::put(out, u64::from(root.checksum)));
     let mut rest = cells;
     for batch in batches.clone() {
         let count = rest.partition_point(|cell| cell.destination_batch as usize <= batch);
@@ -145,7 +152,12 @@ impl<'b> Ledger<'b> {
     const STEP: u64 = 32 << 10;
 
     pub(crate) fn new(budget: &'b Budget, what: &'static str) -> Self {
-        Ledger { budget, what, left: 0, leases: Vec::new() }
+        Ledger {
+            budget,
+            what,
+            left: 0,
+            leases: Vec::new(),
+        }
     }
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), FormatError> {
         if bytes > self.left {
@@ -179,7 +191,11 @@ pub(crate) fn parse(
 ) -> Result<Directory, Fault> {
     let mut reader = Reader { bytes, at: 0 };
     let mut ledger = Ledger::new(budget, "the directory of cells");
-    let mut take = |bytes: usize| ledger.take(bytes as u64).map_err(|e| Fault::Other(Box::new(e)));
+    let mut take = |bytes: usize| {
+        ledger
+            .take(bytes as u64)
+            .map_err(|e| Fault::Other(Box::new(e)))
+    };
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
     let mut files = Vec::new();
@@ -188,33 +204,43 @@ pub(crate) fn parse(
     columns.reserve_exact(batches);
     for file in 0..count {
         take(size_of::<FileRoots>())?;
-        let of_file = reader.number_to("more batches than the graph has", (batches - columns.len()) as u64)?;
+        let of_file = reader.number_to(
+            "more batches than the graph has",
+            (batches - columns.len()) as u64,
+        )?;
         let mut roots = FileRoots::default();
         for root in &mut roots {
             // A payload near 2^64 would overflow what is computed from it; no disk holds one.
             root.payload = reader.number_to("a file larger than any disk", 1 << 56)?;
         }
         for root in &mut roots {
-            root.checksum = reader.number_to("a checksum of more than 32 bits", u64::from(u32::MAX))? as u32;
+            root.checksum =
+                reader.number_to("a checksum of more than 32 bits", u64::from(u32::MAX))? as u32;
         }
         let (mut data_start, mut index_start, mut first_edge) = (0u64, 0u64, 0u64);
         for _ in 0..of_file {
             // A cell takes at least four bytes of directory.
             let cells_max = (bytes.len() - reader.at) as u64 / 4;
-            let of_column = reader.number_to("more cells than the directory holds", cells_max)? as usize;
+            let of_column =
+                reader.number_to("more cells than the directory holds", cells_max)? as usize;
             take(of_column * size_of::<Cell>())?;
             let mut cells = Vec::with_capacity(of_column);
             let mut next = 0u64;
             let mut edges_of_column = 0;
             for _ in 0..of_column {
-                let source_batch = next + reader.number_to("a source batch the graph has not", batches as u64)?;
+                let source_batch =
+                    next + reader.number_to("a source batch the graph has not", batches as u64)?;
                 if source_batch >= batches as u64 {
                     return Err(reader.fault("a source batch the graph has not"));
                 }
                 next = source_batch + 1;
                 let edges = reader.number_to("a cell larger than its file", 1 << 56)? + 1;
-                let data_bytes = reader.number_to("a cell larger than its file", roots[0].payload - data_start)?;
-                let index_bytes = reader.number_to("an index larger than its file", roots[1].payload - index_start)?;
+                let data_bytes = reader
+                    .number_to("a cell larger than its file", roots[0].payload - data_start)?;
+                let index_bytes = reader.number_to(
+                    "an index larger than its file",
+                    roots[1].payload - index_start,
+                )?;
                 cells.push(Cell {
                     data_start,
                     data_bytes,
@@ -249,7 +275,11 @@ pub(crate) fn parse(
     if columns.len() != batches || reader.at != bytes.len() {
         return Err(reader.fault("the directory does not end with the last batch"));
     }
-    Ok(Directory { columns, files, leases: ledger.into_leases() })
+    Ok(Directory {
+        columns,
+        files,
+        leases: ledger.into_leases(),
+    })
 }
 
 /// Cuts a column into strips. Source: docs/on-disk.md, "directory".
@@ -284,11 +314,19 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn fault(&self, what: &'static str) -> Fault {
-        Fault::At { offset: self.at as u64, what }
+        Fault::At {
+            offset: self.at as u64,
+            what,
+        }
     }
     fn number_to(&mut self, what: &'static str, max: u64) -> Result<u64, Fault> {
-        let number = varint::get(self.bytes, &mut self.at).ok_or_else(|| self.fault("a number is cut off"))?;
-        if number > max { Err(self.fault(what)) } else { Ok(number) }
+        let number = varint::get(self.bytes, &mut self.at)
+            .ok_or_else(|| self.fault("a number is cut off"))?;
+        if number > max {
+            Err(self.fault(what))
+        } else {
+            Ok(number)
+        }
     }
 }
 
@@ -297,16 +335,30 @@ mod tests {
     use super::*;
 
     fn sizes(destination_batch: u32, source_batch: u32, edges: u64) -> CellSizes {
-        CellSizes { destination_batch, source_batch, edges, data_bytes: 20 * edges, index_bytes: 3 }
+        CellSizes {
+            destination_batch,
+            source_batch,
+            edges,
+            data_bytes: 20 * edges,
+            index_bytes: 3,
+        }
     }
 
     fn example() -> Vec<u8> {
         let mut bytes = Vec::new();
         varint::put(&mut bytes, 2);
         let roots = |edges: u64, cells: u64| {
-            [20 * edges, 3 * cells, 4 * edges].map(|payload| Root { payload, checksum: 0xdead_beef })
+            [20 * edges, 3 * cells, 4 * edges].map(|payload| Root {
+                payload,
+                checksum: 0xdead_beef,
+            })
         };
-        let first = [sizes(0, 1, 10), sizes(0, 2, 5), sizes(0, 3, 30), sizes(2, 0, 1)];
+        let first = [
+            sizes(0, 1, 10),
+            sizes(0, 2, 5),
+            sizes(0, 3, 30),
+            sizes(2, 0, 1),
+        ];
         put_file(&mut bytes, &(0..3), &roots(46, 4), &first);
         put_file(&mut bytes, &(3..4), &roots(7, 1), &[sizes(3, 3, 7)]);
         bytes
@@ -321,9 +373,17 @@ mod tests {
         assert_eq!(column.cells()[2].data(), 300..900);
         assert_eq!(column.cells()[2].index(), 6..9);
         assert_eq!(column.cells()[2].weights(4), 60..180);
-        assert!(directory.columns[1].cells().is_empty() && directory.columns[1].strips().is_empty());
+        assert!(
+            directory.columns[1].cells().is_empty() && directory.columns[1].strips().is_empty()
+        );
         assert_eq!(directory.columns[2].cells()[0].first_edge(), 45);
-        assert_eq!((directory.columns[3].file(), directory.columns[3].cells()[0].data()), (1, 0..140));
+        assert_eq!(
+            (
+                directory.columns[3].file(),
+                directory.columns[3].cells()[0].data()
+            ),
+            (1, 0..140)
+        );
         assert!(budget.available() < budget.total());
         drop(directory);
         assert_eq!(budget.available(), budget.total());
@@ -334,7 +394,10 @@ mod tests {
         let budget = Budget::new(1 << 20);
         let good = example();
         for cut in 0..good.len() {
-            assert!(parse(&good[..cut], 4, EdgeKind::F32, 15, &budget).is_err(), "cut at {cut}");
+            assert!(
+                parse(&good[..cut], 4, EdgeKind::F32, 15, &budget).is_err(),
+                "cut at {cut}"
+            );
         }
         for at in 0..good.len() {
             for bit in 0..8 {
@@ -348,6 +411,9 @@ mod tests {
         assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 4, EdgeKind::F64, 15, &budget).is_err());
         let small = Budget::new(100);
-        assert!(matches!(parse(&good, 4, EdgeKind::F32, 15, &small), Err(Fault::Other(_))));
+        assert!(matches!(
+            parse(&good, 4, EdgeKind::F32, 15, &small),
+            Err(Fault::Other(_))
+        ));
     }
 }

@@ -104,7 +104,9 @@ pub enum FormatError {
         what: String,
     },
     /// A block or an index that makes no sense; who knows the file turns it into [`Malformed`](Self::Malformed).
-    #[error("a cell's bytes make no sense: {what}: byte {offset}, expected {expected}, found {found}; import the graph again")]
+    #[error(
+        "a cell's bytes make no sense: {what}: byte {offset}, expected {expected}, found {found}; import the graph again"
+    )]
     Cell {
         /// What does not fit.
         what: &'static str,
@@ -142,7 +144,12 @@ pub enum FormatError {
 impl FormatError {
     /// A block or index that makes no sense.
     pub(crate) fn cell(what: &'static str, offset: u64, expected: u64, found: u64) -> Self {
-        FormatError::Cell { what, offset, expected, found }
+        FormatError::Cell {
+            what,
+            offset,
+            expected,
+            found,
+        }
     }
     /// A mistake of the caller.
     pub(crate) fn misuse(what: impl Into<String>) -> Self {

@@ -98,7 +98,8 @@ impl ExtentReader {
     ) -> Result<Self, FormatError> {
         let chunk_bytes = chunk_bytes.max(1).next_multiple_of(FRAME_BYTES as usize);
         // With one buffer there is nowhere to put the rest of a chunk.
-        let free = (0..depth.max(2)).map(|_| budget.buffer("reading edges", HEADROOM + chunk_bytes));
+        let free =
+            (0..depth.max(2)).map(|_| budget.buffer("reading edges", HEADROOM + chunk_bytes));
         Ok(ExtentReader {
             graph: Arc::clone(graph),
             id: READERS.fetch_add(1, Ordering::Relaxed),
@@ -135,7 +136,8 @@ impl ExtentReader {
             }
         }
         self.first_sequence = self.first_sequence.wrapping_add(self.chunks.len() as u32);
-        self.free.extend(self.chunks.drain(..).filter_map(|chunk| chunk.buffer));
+        self.free
+            .extend(self.chunks.drain(..).filter_map(|chunk| chunk.buffer));
         self.extents = extents;
         self.next_extent = 0;
         self.next_byte = 0;
@@ -156,7 +158,9 @@ impl ExtentReader {
             let first_frame = begin / FRAME_BYTES;
             let offset = first_frame * FRAME_BYTES;
             let padded = self.graph.framed(extent.file)?.root.padded();
-            let end = (offset + self.chunk_bytes as u64).min(extent.bytes.end.next_multiple_of(FRAME_BYTES)).min(padded);
+            let end = (offset + self.chunk_bytes as u64)
+                .min(extent.bytes.end.next_multiple_of(FRAME_BYTES))
+                .min(padded);
             let last_of_extent = end >= extent.bytes.end;
             let place = |byte: u64| HEADROOM + (byte - offset) as usize;
             let bytes = (end - offset) as usize;
@@ -189,7 +193,15 @@ impl ExtentReader {
                 self.next_byte = end;
             }
             self.in_flight += 1;
-            queue.submit(Operation::Read { file, offset, buffer, range: HEADROOM..HEADROOM + bytes }, token);
+            queue.submit(
+                Operation::Read {
+                    file,
+                    offset,
+                    buffer,
+                    range: HEADROOM..HEADROOM + bytes,
+                },
+                token,
+            );
         }
         Ok(())
     }
@@ -213,7 +225,11 @@ impl ExtentReader {
         if read < chunk.bytes {
             let path = self.extents[chunk.extent].file.path(self.graph.path());
             let start = chunk.first_frame * FRAME_BYTES;
-            return Err(cut_off(&path, start + chunk.bytes as u64, start + read as u64));
+            return Err(cut_off(
+                &path,
+                start + chunk.bytes as u64,
+                start + read as u64,
+            ));
         }
         chunk.arrived = true;
         self.bytes_read += read as u64;
@@ -229,7 +245,10 @@ impl ExtentReader {
     }
     /// Whether all extents are consumed.
     pub fn is_done(&self) -> bool {
-        self.chunks.is_empty() && self.extents[self.next_extent..].iter().all(|extent| extent.bytes.is_empty())
+        self.chunks.is_empty()
+            && self.extents[self.next_extent..]
+                .iter()
+                .all(|extent| extent.bytes.is_empty())
     }
     /// Bytes read from the disk since the last call.
     pub fn take_bytes_read(&mut self) -> u64 {
@@ -251,16 +270,29 @@ impl ExtentReader {
         if !self.ready()? {
             return Ok(None);
         }
-        let Some(chunk) = self.chunks.front() else { return Ok(None) };
+        let Some(chunk) = self.chunks.front() else {
+            return Ok(None);
+        };
         let end = chunk.range.end.min(chunk.checked_end());
-        let bytes = chunk.buffer.as_ref().and_then(|buffer| buffer.get(chunk.range.start..end));
-        let Some(bytes) = bytes else { return Err(FormatError::misuse("a chunk was lost after a failed read")) };
-        Ok(Some(Front { extent: chunk.extent, bytes, last: chunk.last_of_extent && end == chunk.range.end }))
+        let bytes = chunk
+            .buffer
+            .as_ref()
+            .and_then(|buffer| buffer.get(chunk.range.start..end));
+        let Some(bytes) = bytes else {
+            return Err(FormatError::misuse("a chunk was lost after a failed read"));
+        };
+        Ok(Some(Front {
+            extent: chunk.extent,
+            bytes,
+            last: chunk.last_of_extent && end == chunk.range.end,
+        }))
     }
     /// Checks frames and joins chunks until enough is there to show.
     fn ready(&mut self) -> Result<bool, FormatError> {
         loop {
-            let Some(chunk) = self.chunks.front_mut().filter(|chunk| chunk.arrived) else { return Ok(false) };
+            let Some(chunk) = self.chunks.front_mut().filter(|chunk| chunk.arrived) else {
+                return Ok(false);
+            };
             let end = chunk.range.end.min(chunk.checked_end());
             let shown = end.saturating_sub(chunk.range.start);
             if shown >= HEADROOM {

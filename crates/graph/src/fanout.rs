@@ -30,7 +30,8 @@ impl FanoutTable {
     }
     fn place(set: &ColumnSet, range: &Range<u64>) -> Range<u64> {
         let (index, _) = set.fanout_pages();
-        let positions = index.positions(range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES));
+        let positions =
+            index.positions(range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES));
         if positions.is_empty() {
             return 0..0;
         }
@@ -66,7 +67,13 @@ impl FanoutTable {
             bytes = Some(buffer);
         }
         let pages = range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES);
-        Ok(FanoutTable { graph: Arc::clone(graph), side, pages, start: place.start, bytes })
+        Ok(FanoutTable {
+            graph: Arc::clone(graph),
+            side,
+            pages,
+            start: place.start,
+            bytes,
+        })
     }
     /// Calls `f` with each destination batch, ascending, that vertex `v` of the range has an edge to.
     ///
@@ -78,12 +85,26 @@ impl FanoutTable {
         let (index, file) = set.fanout_pages();
         let number = v / PAGE_VERTICES;
         if !self.pages.contains(&number) {
-            return Err(FormatError::misuse(format!("vertex {v} is not in the fan-out table")));
+            return Err(FormatError::misuse(format!(
+                "vertex {v} is not in the fan-out table"
+            )));
         }
-        let Some(place) = index.find(number) else { return Ok(()) };
+        let Some(place) = index.find(number) else {
+            return Ok(());
+        };
         let range = (place.start - self.start) as usize..(place.end - self.start) as usize;
         let page = self.bytes.as_ref().and_then(|bytes| bytes.get(range));
-        page.and_then(|page| each_batch(page, (v % PAGE_VERTICES) as usize, self.graph.batches().len(), f))
-            .ok_or_else(|| self.graph.malformed(file, place.start, "a page of the fan-out makes no sense"))
+        page.and_then(|page| {
+            each_batch(
+                page,
+                (v % PAGE_VERTICES) as usize,
+                self.graph.batches().len(),
+                f,
+            )
+        })
+        .ok_or_else(|| {
+            self.graph
+                .malformed(file, place.start, "a page of the fan-out makes no sense")
+        })
     }
 }

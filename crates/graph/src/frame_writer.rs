@@ -6,7 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Budget, Buffer, Completion, Disk, FileHandle, Lease, Open, Operation, Queue};
+use graphmill_storage::{
+    Budget, Buffer, Completion, Disk, FileHandle, Lease, Open, Operation, Queue,
+};
 
 use crate::error::FormatError;
 use crate::frames::{FRAME_BYTES, FileId, GRAIN, Root};
@@ -37,8 +39,17 @@ pub(crate) struct FrameWriter {
 }
 
 impl FrameWriter {
-    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, graph_id: u64) -> Result<Self, FormatError> {
-        Ok(FrameWriter { queue: disk.queue(8)?, graph_id, streams: Vec::new(), budget: budget.clone() })
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        graph_id: u64,
+    ) -> Result<Self, FormatError> {
+        Ok(FrameWriter {
+            queue: disk.queue(8)?,
+            graph_id,
+            streams: Vec::new(),
+            budget: budget.clone(),
+        })
     }
     /// Adds a file of the graph; the number by which [`append`](Self::append) knows it.
     pub(crate) fn add(
@@ -91,7 +102,10 @@ impl FrameWriter {
         self.streams[stream].payload += bytes.len() as u64;
         loop {
             let s = &mut self.streams[stream];
-            let chunk = s.chunk.as_mut().ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
+            let chunk = s
+                .chunk
+                .as_mut()
+                .ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
             let now = bytes.len().min(chunk.len() - s.filled);
             chunk[s.filled..s.filled + now].copy_from_slice(&bytes[..now]);
             s.filled += now;
@@ -107,20 +121,31 @@ impl FrameWriter {
     /// Hands the chunk to the disk, up to the next multiple of 4096, and takes an empty one.
     fn flush(&mut self, stream: usize, summed: bool) -> Result<(), FormatError> {
         let s = &mut self.streams[stream];
-        let Some(mut buffer) = s.chunk.take() else { return Ok(()) };
+        let Some(mut buffer) = s.chunk.take() else {
+            return Ok(());
+        };
         let bytes = s.filled.next_multiple_of(GRAIN as usize);
         if bytes > 0 {
             buffer[s.filled..bytes].fill(0);
             if let (Some(id), true) = (s.id, summed) {
                 for frame in buffer[..bytes].chunks(FRAME_BYTES as usize) {
                     if s.table.len() == s.table.capacity() {
-                        s.leases.push(self.budget.lease("checksums of the stored graph", TABLE_STEP as u64 * 4)?);
+                        s.leases.push(
+                            self.budget
+                                .lease("checksums of the stored graph", TABLE_STEP as u64 * 4)?,
+                        );
                         s.table.reserve_exact(TABLE_STEP);
                     }
-                    s.table.push(id.checksum(self.graph_id, s.table.len() as u64, frame));
+                    s.table
+                        .push(id.checksum(self.graph_id, s.table.len() as u64, frame));
                 }
             }
-            let write = Operation::Write { file: s.file.clone(), offset: s.offset, buffer, range: 0..bytes };
+            let write = Operation::Write {
+                file: s.file.clone(),
+                offset: s.offset,
+                buffer,
+                range: 0..bytes,
+            };
             self.queue.submit(write, stream as u64);
             s.offset += bytes as u64;
             s.filled = 0;
@@ -128,17 +153,25 @@ impl FrameWriter {
                 self.take_back(done)?;
             }
             while self.streams[stream].spare.is_empty() {
-                let done = self.queue.wait().ok_or_else(|| FormatError::misuse("a write got lost"))?;
+                let done = self
+                    .queue
+                    .wait()
+                    .ok_or_else(|| FormatError::misuse("a write got lost"))?;
                 self.take_back(done)?;
             }
-            buffer = self.streams[stream].spare.pop().ok_or_else(|| FormatError::misuse("a write lost its buffer"))?;
+            buffer = self.streams[stream]
+                .spare
+                .pop()
+                .ok_or_else(|| FormatError::misuse("a write lost its buffer"))?;
         }
         self.streams[stream].chunk = Some(buffer);
         Ok(())
     }
     fn take_back(&mut self, done: Completion) -> Result<(), FormatError> {
         done.result?;
-        if let (Some(buffer), Some(stream)) = (done.buffer, self.streams.get_mut(done.token as usize)) {
+        if let (Some(buffer), Some(stream)) =
+            (done.buffer, self.streams.get_mut(done.token as usize))
+        {
             stream.spare.push(buffer);
         }
         Ok(())
@@ -154,7 +187,8 @@ impl FrameWriter {
                 let table = std::mem::take(&mut self.streams[stream].table);
                 let mut hasher = id.table_hasher(self.graph_id);
                 for part in table.chunks(TABLE_STEP) {
-                    let mut bytes: Vec<u8> = part.iter().flat_map(|sum| sum.to_le_bytes()).collect();
+                    let mut bytes: Vec<u8> =
+                        part.iter().flat_map(|sum| sum.to_le_bytes()).collect();
                     bytes.resize(bytes.len().next_multiple_of(GRAIN as usize), 0);
                     hasher.update(&bytes);
                     self.append_table(stream, &bytes)?;
@@ -168,7 +202,12 @@ impl FrameWriter {
             self.take_back(done)?;
         }
         for stream in self.streams.iter().filter(|stream| stream.id.is_some()) {
-            self.queue.submit(Operation::Sync { file: stream.file.clone() }, u64::MAX);
+            self.queue.submit(
+                Operation::Sync {
+                    file: stream.file.clone(),
+                },
+                u64::MAX,
+            );
         }
         while let Some(done) = self.queue.wait() {
             done.result?;
@@ -179,7 +218,10 @@ impl FrameWriter {
     fn append_table(&mut self, stream: usize, mut bytes: &[u8]) -> Result<(), FormatError> {
         while !bytes.is_empty() {
             let s = &mut self.streams[stream];
-            let chunk = s.chunk.as_mut().ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
+            let chunk = s
+                .chunk
+                .as_mut()
+                .ok_or_else(|| FormatError::misuse("a chunk was lost after a failed write"))?;
             let now = bytes.len().min(chunk.len());
             chunk[..now].copy_from_slice(&bytes[..now]);
             s.filled = now;

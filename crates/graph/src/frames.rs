@@ -142,25 +142,59 @@ pub(crate) struct Fetch {
 impl Fetch {
     pub(crate) fn new(disk: &dyn Disk, budget: &Budget) -> Result<Self, FormatError> {
         let buffer = budget.buffer("a frame of the stored graph", FRAME_BYTES as usize)?;
-        Ok(Fetch { queue: disk.queue(1)?, buffer: Some(buffer) })
+        Ok(Fetch {
+            queue: disk.queue(1)?,
+            buffer: Some(buffer),
+        })
     }
     /// Reads `bytes` bytes (a multiple of 4096, a frame at most) at `offset`.
-    pub(crate) fn read(&mut self, file: &FileHandle, offset: u64, bytes: usize) -> Result<&[u8], FormatError> {
-        let buffer = self.buffer.take().ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))?;
-        self.queue.submit(Operation::Read { file: file.clone(), offset, buffer, range: 0..bytes }, 0);
-        let done = self.queue.wait().ok_or_else(|| FormatError::misuse("a read got lost"))?;
+    pub(crate) fn read(
+        &mut self,
+        file: &FileHandle,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<&[u8], FormatError> {
+        let buffer = self
+            .buffer
+            .take()
+            .ok_or_else(|| FormatError::misuse("a buffer was lost after a failed read"))?;
+        self.queue.submit(
+            Operation::Read {
+                file: file.clone(),
+                offset,
+                buffer,
+                range: 0..bytes,
+            },
+            0,
+        );
+        let done = self
+            .queue
+            .wait()
+            .ok_or_else(|| FormatError::misuse("a read got lost"))?;
         self.buffer = done.buffer;
         let read = done.result?;
         if read < bytes {
-            return Err(cut_off(file.path(), offset + bytes as u64, offset + read as u64));
+            return Err(cut_off(
+                file.path(),
+                offset + bytes as u64,
+                offset + read as u64,
+            ));
         }
-        self.buffer.as_ref().and_then(|b| b.get(..bytes)).ok_or_else(|| FormatError::misuse("a read lost its buffer"))
+        self.buffer
+            .as_ref()
+            .and_then(|b| b.get(..bytes))
+            .ok_or_else(|| FormatError::misuse("a read lost its buffer"))
     }
 }
 
 /// A file that ends before it should.
 pub(crate) fn cut_off(path: &Path, expected: u64, found: u64) -> FormatError {
-    FormatError::Length { path: path.to_path_buf(), frame: found / FRAME_BYTES, expected, found }
+    FormatError::Length {
+        path: path.to_path_buf(),
+        frame: found / FRAME_BYTES,
+        expected,
+        found,
+    }
 }
 
 /// One file of a graph with its checksums.
@@ -187,10 +221,19 @@ impl Framed {
         let file = disk.open(&path, Open::Read)?;
         let found = file.len()?;
         // No overflow: a payload is compared with a file's length before anything is computed from it.
-        let expected = if root.payload > found { root.payload } else { root.file_bytes() };
+        let expected = if root.payload > found {
+            root.payload
+        } else {
+            root.file_bytes()
+        };
         if found != expected {
             let frame = expected.min(found).min(root.payload) / FRAME_BYTES;
-            return Err(FormatError::Length { path, frame, expected, found });
+            return Err(FormatError::Length {
+                path,
+                frame,
+                expected,
+                found,
+            });
         }
         let lease = budget.lease("checksums of the stored graph", root.frames() * 4)?;
         let mut table = Vec::with_capacity(root.frames() as usize);
@@ -200,10 +243,21 @@ impl Framed {
             let bytes = fetch.read(&file, offset, (expected - offset).min(FRAME_BYTES) as usize)?;
             hasher.update(bytes);
             let left = root.frames() as usize - table.len();
-            table.extend(bytes.as_chunks::<4>().0.iter().take(left).map(|b| u32::from_le_bytes(*b)));
+            table.extend(
+                bytes
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .take(left)
+                    .map(|b| u32::from_le_bytes(*b)),
+            );
             offset += bytes.len() as u64;
         }
-        let checksum = if root.payload == 0 { 0 } else { hasher.finalize() };
+        let checksum = if root.payload == 0 {
+            0
+        } else {
+            hasher.finalize()
+        };
         if checksum != root.checksum {
             return Err(FormatError::Table {
                 path,
@@ -213,15 +267,29 @@ impl Framed {
                 found: checksum,
             });
         }
-        Ok(Framed { id, root, table: table.into(), _lease: lease })
+        Ok(Framed {
+            id,
+            root,
+            table: table.into(),
+            _lease: lease,
+        })
     }
     /// Bytes of frame `frame`, which is one of the file.
     pub(crate) fn frame_bytes(&self, frame: u64) -> usize {
-        self.root.padded().saturating_sub(frame * FRAME_BYTES).min(FRAME_BYTES) as usize
+        self.root
+            .padded()
+            .saturating_sub(frame * FRAME_BYTES)
+            .min(FRAME_BYTES) as usize
     }
     /// Checks that `bytes` are frame number `frame`.
     #[inline]
-    pub(crate) fn check(&self, graph: &Path, graph_id: u64, frame: u64, bytes: &[u8]) -> Result<(), FormatError> {
+    pub(crate) fn check(
+        &self,
+        graph: &Path,
+        graph_id: u64,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
         let found = self.id.checksum(graph_id, frame, bytes);
         match self.table.get(frame as usize) {
             Some(&expected) if expected == found => Ok(()),
@@ -235,8 +303,18 @@ impl Framed {
         }
     }
     /// Bytes that make no sense although they have their checksum.
-    pub(crate) fn malformed(&self, graph: &Path, offset: u64, what: impl Into<String>) -> FormatError {
-        FormatError::Malformed { path: self.id.path(graph), frame: offset / FRAME_BYTES, offset, what: what.into() }
+    pub(crate) fn malformed(
+        &self,
+        graph: &Path,
+        offset: u64,
+        what: impl Into<String>,
+    ) -> FormatError {
+        FormatError::Malformed {
+            path: self.id.path(graph),
+            frame: offset / FRAME_BYTES,
+            offset,
+            what: what.into(),
+        }
     }
 }
 
@@ -251,18 +329,47 @@ mod tests {
         let sum = id.checksum(1, 2, &bytes);
         assert_ne!(sum, id.checksum(1, 3, &bytes), "frame");
         assert_ne!(sum, id.checksum(9, 2, &bytes), "graph");
-        assert_ne!(sum, FileId { number: 4, ..id }.checksum(1, 2, &bytes), "file");
-        assert_ne!(sum, FileId { kind: FileKind::Index, ..id }.checksum(1, 2, &bytes), "kind");
-        assert_ne!(sum, FileId { side: Side::Reverse, ..id }.checksum(1, 2, &bytes), "side");
+        assert_ne!(
+            sum,
+            FileId { number: 4, ..id }.checksum(1, 2, &bytes),
+            "file"
+        );
+        assert_ne!(
+            sum,
+            FileId {
+                kind: FileKind::Index,
+                ..id
+            }
+            .checksum(1, 2, &bytes),
+            "kind"
+        );
+        assert_ne!(
+            sum,
+            FileId {
+                side: Side::Reverse,
+                ..id
+            }
+            .checksum(1, 2, &bytes),
+            "side"
+        );
     }
 
     #[test]
     fn lengths_follow_from_the_payload() {
-        for (payload, padded, frames, file) in
-            [(0, 0, 0, 0), (1, 4096, 1, 8192), (65536, 65536, 1, 69632), (65537, 69632, 2, 73728)]
-        {
-            let root = Root { payload, checksum: 0 };
-            assert_eq!((root.padded(), root.frames(), root.file_bytes()), (padded, frames, file));
+        for (payload, padded, frames, file) in [
+            (0, 0, 0, 0),
+            (1, 4096, 1, 8192),
+            (65536, 65536, 1, 69632),
+            (65537, 69632, 2, 73728),
+        ] {
+            let root = Root {
+                payload,
+                checksum: 0,
+            };
+            assert_eq!(
+                (root.padded(), root.frames(), root.file_bytes()),
+                (padded, frames, file)
+            );
         }
     }
 }

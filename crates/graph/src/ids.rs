@@ -81,7 +81,15 @@ impl IdsSummary {
     /// Ids that are the indices 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
         let (data, index) = (Root::default(), Root::default());
-        IdsSummary { meta: IdsMeta { kind: IdKind::Dense, pages: 0, data, index }, count: vertices }
+        IdsSummary {
+            meta: IdsMeta {
+                kind: IdKind::Dense,
+                pages: 0,
+                data,
+                index,
+            },
+            count: vertices,
+        }
     }
     /// Number of ids.
     pub fn count(&self) -> u64 {
@@ -111,13 +119,28 @@ impl IdsWriter {
     ///
     /// # Errors
     /// The files cannot be made, or the budget has no room (about 1 MiB).
-    pub fn create(disk: &Arc<dyn Disk>, budget: &Budget, staging: &Path, kind: IdKind) -> Result<Self, FormatError> {
+    pub fn create(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        staging: &Path,
+        kind: IdKind,
+    ) -> Result<Self, FormatError> {
         if kind == IdKind::Dense {
             return Err(FormatError::misuse("dense ids need no dictionary"));
         }
         let mut writer = FrameWriter::new(&**disk, budget, 0)?;
-        let data = writer.add(&**disk, staging, FileId::new(Side::Forward, FileKind::Ids, 0), 4 * PAGE)?;
-        let index = writer.add(&**disk, staging, FileId::new(Side::Forward, FileKind::IdsIndex, 0), PAGE)?;
+        let data = writer.add(
+            &**disk,
+            staging,
+            FileId::new(Side::Forward, FileKind::Ids, 0),
+            4 * PAGE,
+        )?;
+        let index = writer.add(
+            &**disk,
+            staging,
+            FileId::new(Side::Forward, FileKind::IdsIndex, 0),
+            PAGE,
+        )?;
         Ok(IdsWriter {
             writer,
             data,
@@ -140,7 +163,10 @@ impl IdsWriter {
     /// The disk fails, ids do not ascend, or the dictionary is one of texts.
     pub fn push_integer(&mut self, id: u64) -> Result<(), FormatError> {
         if self.kind != IdKind::Integer || self.count > 0 && id <= self.integer {
-            return Err(FormatError::misuse(format!("id {id} was written after {}", self.integer)));
+            return Err(FormatError::misuse(format!(
+                "id {id} was written after {}",
+                self.integer
+            )));
         }
         loop {
             self.entry.clear();
@@ -165,7 +191,10 @@ impl IdsWriter {
     /// The disk fails, ids do not ascend, the id is longer than [`TEXT_ID_BYTES_MAX`], or the dictionary is one of integers.
     pub fn push_text(&mut self, id: &[u8]) -> Result<(), FormatError> {
         if id.len() > TEXT_ID_BYTES_MAX {
-            return Err(FormatError::IdTooLong { bytes: id.len(), max: TEXT_ID_BYTES_MAX });
+            return Err(FormatError::IdTooLong {
+                bytes: id.len(),
+                max: TEXT_ID_BYTES_MAX,
+            });
         }
         if self.kind != IdKind::Text || self.count > 0 && id <= &self.text[..] {
             return Err(FormatError::misuse("ids were not written in order"));
@@ -176,7 +205,11 @@ impl IdsWriter {
                 varint::put(&mut self.entry, id.len() as u64);
                 self.entry.extend(id);
             } else {
-                let shared = id.iter().zip(&self.text).take_while(|(a, b)| a == b).count();
+                let shared = id
+                    .iter()
+                    .zip(&self.text)
+                    .take_while(|(a, b)| a == b)
+                    .count();
                 varint::put(&mut self.entry, shared as u64);
                 varint::put(&mut self.entry, (id.len() - shared) as u64);
                 self.entry.extend(&id[shared..]);
@@ -215,7 +248,8 @@ impl IdsWriter {
         self.page[8..12].copy_from_slice(&self.in_page.to_le_bytes());
         self.page[12..16].copy_from_slice(&(self.restarts.len() as u32).to_le_bytes());
         self.page.resize(PAGE - 2 * self.restarts.len(), 0);
-        self.page.extend(self.restarts.iter().flat_map(|at| at.to_le_bytes()));
+        self.page
+            .extend(self.restarts.iter().flat_map(|at| at.to_le_bytes()));
         self.writer.append(self.data, &self.page)?;
         self.entry.clear();
         varint::put(&mut self.entry, u64::from(self.in_page));
@@ -237,8 +271,18 @@ impl IdsWriter {
             self.end_page()?;
         }
         let roots = self.writer.finish()?;
-        let [data, index] = roots[..] else { return Err(FormatError::misuse("a dictionary has two files")) };
-        Ok(IdsSummary { meta: IdsMeta { kind: self.kind, pages: self.pages, data, index }, count: self.count })
+        let [data, index] = roots[..] else {
+            return Err(FormatError::misuse("a dictionary has two files"));
+        };
+        Ok(IdsSummary {
+            meta: IdsMeta {
+                kind: self.kind,
+                pages: self.pages,
+                data,
+                index,
+            },
+            count: self.count,
+        })
     }
 }
 
@@ -268,7 +312,10 @@ impl Ids {
             _lease: None,
         }
     }
-    #[expect(clippy::too_many_arguments, reason = "one caller, who has just read each of them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller, who has just read each of them"
+    )]
     pub(crate) fn new(
         kind: IdKind,
         pages: u64,
@@ -279,7 +326,8 @@ impl Ids {
         budget: &Budget,
         path: &Path,
     ) -> Result<Self, FormatError> {
-        let broken = |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
+        let broken =
+            |at: usize| index.malformed(path, at as u64, "the list of first ids makes no sense");
         // A page has at least one id, and an entry two bytes.
         if data.root.payload / FRAME_BYTES != pages
             || !data.root.payload.is_multiple_of(FRAME_BYTES)
@@ -292,23 +340,36 @@ impl Ids {
         let mut starts = Vec::with_capacity(count + 1);
         let (mut integers, mut texts, mut text_ends) = (Vec::new(), Vec::new(), Vec::new());
         match kind {
-            IdKind::Text => (texts.reserve_exact(bytes.len()), text_ends.reserve_exact(count)).0,
+            IdKind::Text => {
+                (
+                    texts.reserve_exact(bytes.len()),
+                    text_ends.reserve_exact(count),
+                )
+                    .0
+            }
             _ => integers.reserve_exact(count),
         }
         let (mut at, mut next) = (0, 0u64);
         for _ in 0..count {
             starts.push(next);
-            let ids = varint::get(bytes, &mut at).filter(|&n| n > 0 && n <= FRAME_BYTES).ok_or_else(|| broken(at))?;
+            let ids = varint::get(bytes, &mut at)
+                .filter(|&n| n > 0 && n <= FRAME_BYTES)
+                .ok_or_else(|| broken(at))?;
             next += ids;
             if kind == IdKind::Text {
                 let length = varint::get(bytes, &mut at).ok_or_else(|| broken(at))?;
-                let end = (at as u64).checked_add(length).filter(|&end| end <= bytes.len() as u64);
+                let end = (at as u64)
+                    .checked_add(length)
+                    .filter(|&end| end <= bytes.len() as u64);
                 let end = end.ok_or_else(|| broken(at))? as usize;
                 texts.extend(&bytes[at..end]);
                 text_ends.push(texts.len() as u64);
                 at = end;
             } else {
-                let id = bytes.get(at..at + 8).and_then(|b| b.try_into().ok()).ok_or_else(|| broken(at))?;
+                let id = bytes
+                    .get(at..at + 8)
+                    .and_then(|b| b.try_into().ok())
+                    .ok_or_else(|| broken(at))?;
                 integers.push(u64::from_le_bytes(id));
                 at += 8;
             }
@@ -317,7 +378,15 @@ impl Ids {
         if at != bytes.len() || next != vertices {
             return Err(broken(at));
         }
-        Ok(Ids { kind, starts, integers, texts, text_ends, files: Some((data, index)), _lease: Some(lease) })
+        Ok(Ids {
+            kind,
+            starts,
+            integers,
+            texts,
+            text_ends,
+            files: Some((data, index)),
+            _lease: Some(lease),
+        })
     }
     pub(crate) fn data(&self) -> Option<&Framed> {
         self.files.as_ref().map(|files| &files.0)
@@ -329,7 +398,9 @@ impl Ids {
         self.starts.len().saturating_sub(1)
     }
     fn first_text(&self, page: usize) -> &[u8] {
-        let start = page.checked_sub(1).map_or(0, |before| self.text_ends[before]);
+        let start = page
+            .checked_sub(1)
+            .map_or(0, |before| self.text_ends[before]);
         &self.texts[start as usize..self.text_ends[page] as usize]
     }
     /// The page that has `id` if any page has; `None`: it is before the first.
@@ -340,7 +411,11 @@ impl Ids {
                 let (mut low, mut high) = (0, self.pages());
                 while low < high {
                     let middle = low + (high - low) / 2;
-                    if self.first_text(middle) <= id { low = middle + 1 } else { high = middle }
+                    if self.first_text(middle) <= id {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
                 }
                 low
             }
@@ -349,22 +424,35 @@ impl Ids {
     }
 }
 
-const IDS: FileId = FileId { side: Side::Forward, kind: FileKind::Ids, number: 0 };
+const IDS: FileId = FileId {
+    side: Side::Forward,
+    kind: FileKind::Ids,
+    number: 0,
+};
 
 impl StoredGraph {
     /// The index of a vertex; `None` when there is none of that id.
     ///
     /// # Errors
     /// Reading fails.
-    pub fn index_of(&self, reader: &mut FrameReader, id: &VertexId) -> Result<Option<u64>, FormatError> {
+    pub fn index_of(
+        &self,
+        reader: &mut FrameReader,
+        id: &VertexId,
+    ) -> Result<Option<u64>, FormatError> {
         let ids = self.ids();
         match (ids.kind, id) {
-            (IdKind::Dense, VertexId::Integer(id)) => return Ok(Some(*id).filter(|&id| id < self.vertices())),
+            (IdKind::Dense, VertexId::Integer(id)) => {
+                return Ok(Some(*id).filter(|&id| id < self.vertices()));
+            }
             (IdKind::Integer, VertexId::Integer(_)) | (IdKind::Text, VertexId::Text(_)) => {}
             _ => return Ok(None),
         }
-        let Some(page) = ids.page_of(id.as_id()) else { return Ok(None) };
-        let found = Page::parse(reader.frame(IDS, page as u64)?, ids.kind).and_then(|page| page.index_of(id.as_id()));
+        let Some(page) = ids.page_of(id.as_id()) else {
+            return Ok(None);
+        };
+        let found = Page::parse(reader.frame(IDS, page as u64)?, ids.kind)
+            .and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     /// The id of the vertex with index `v`, which is less than |V|. Neighbours are cheap: their page is in the reader's
@@ -374,14 +462,18 @@ impl StoredGraph {
     /// Reading fails; there is no such vertex.
     pub fn id_of(&self, reader: &mut FrameReader, v: u64) -> Result<VertexId, FormatError> {
         if v >= self.vertices() {
-            return Err(FormatError::misuse(format!("vertex index {v} of a graph of {} vertices", self.vertices())));
+            return Err(FormatError::misuse(format!(
+                "vertex index {v} of a graph of {} vertices",
+                self.vertices()
+            )));
         }
         let ids = self.ids();
         if ids.kind == IdKind::Dense {
             return Ok(VertexId::Integer(v));
         }
         let page = ids.starts.partition_point(|&start| start <= v) - 1;
-        let found = Page::parse(reader.frame(IDS, page as u64)?, ids.kind).and_then(|page| page.id_of(v));
+        let found =
+            Page::parse(reader.frame(IDS, page as u64)?, ids.kind).and_then(|page| page.id_of(v));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     fn broken_page(&self, page: u64) -> FormatError {
@@ -405,17 +497,32 @@ impl<'a> Page<'a> {
         let restarts = u32::from_le_bytes(bytes.get(12..16)?.try_into().ok()?);
         let table = bytes.len().checked_sub(2 * restarts as usize)?;
         let restarts_at = bytes.get(table.max(HEADER)..)?.as_chunks().0;
-        let sound = count > 0 && count.div_ceil(RESTART) == restarts && restarts_at.len() == restarts as usize;
-        sound.then_some(Page { bytes, kind, first_index, count, restarts: restarts_at })
+        let sound = count > 0
+            && count.div_ceil(RESTART) == restarts
+            && restarts_at.len() == restarts as usize;
+        sound.then_some(Page {
+            bytes,
+            kind,
+            first_index,
+            count,
+            restarts: restarts_at,
+        })
     }
     /// A walk that begins at restart number `restart`.
     fn walk(&self, restart: usize) -> Option<Walk> {
         let at = u16::from_le_bytes(*self.restarts.get(restart)?) as usize;
         let next = restart as u32 * RESTART;
-        Some(Walk { at, next, integer: 0, text: Vec::new() })
+        Some(Walk {
+            at,
+            next,
+            integer: 0,
+            text: Vec::new(),
+        })
     }
     fn id_of(&self, v: u64) -> Option<VertexId> {
-        let local = v.checked_sub(self.first_index).filter(|&local| local < u64::from(self.count))? as u32;
+        let local = v
+            .checked_sub(self.first_index)
+            .filter(|&local| local < u64::from(self.count))? as u32;
         let mut walk = self.walk((local / RESTART) as usize)?;
         while walk.next <= local {
             walk.step(self.bytes, self.kind)?;
@@ -429,7 +536,11 @@ impl<'a> Page<'a> {
             let middle = low + (high - low) / 2;
             let mut walk = self.walk(middle)?;
             walk.step(self.bytes, self.kind)?;
-            if walk.id(self.kind) <= id { low = middle } else { high = middle }
+            if walk.id(self.kind) <= id {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         let mut walk = self.walk(low)?;
         let end = (walk.next + RESTART).min(self.count);
@@ -459,25 +570,39 @@ impl Walk {
     fn step(&mut self, bytes: &[u8], kind: IdKind) -> Option<()> {
         let whole = self.next.is_multiple_of(RESTART);
         if kind == IdKind::Text {
-            let shared = if whole { 0 } else { varint::get(bytes, &mut self.at)? };
+            let shared = if whole {
+                0
+            } else {
+                varint::get(bytes, &mut self.at)?
+            };
             let length = varint::get(bytes, &mut self.at)?;
-            if shared > self.text.len() as u64 || shared + length.min(1 << 20) > TEXT_ID_BYTES_MAX as u64 {
+            if shared > self.text.len() as u64
+                || shared + length.min(1 << 20) > TEXT_ID_BYTES_MAX as u64
+            {
                 return None;
             }
             self.text.truncate(shared as usize);
-            self.text.extend(bytes.get(self.at..self.at + length as usize)?);
+            self.text
+                .extend(bytes.get(self.at..self.at + length as usize)?);
             self.at += length as usize;
         } else if whole {
             self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);
             self.at += 8;
         } else {
-            self.integer = self.integer.checked_add(varint::get(bytes, &mut self.at)?)?.checked_add(1)?;
+            self.integer = self
+                .integer
+                .checked_add(varint::get(bytes, &mut self.at)?)?
+                .checked_add(1)?;
         }
         self.next += 1;
         Some(())
     }
     fn id(&self, kind: IdKind) -> Id<'_> {
-        if kind == IdKind::Text { Id::Text(&self.text) } else { Id::Integer(self.integer) }
+        if kind == IdKind::Text {
+            Id::Text(&self.text)
+        } else {
+            Id::Integer(self.integer)
+        }
     }
 }
 
@@ -499,7 +624,11 @@ impl IdCursor {
     /// # Errors
     /// The budget has no room (about 1 MiB), or reading fails.
     pub fn new(graph: &Arc<StoredGraph>, budget: &Budget, from: u64) -> Result<Self, FormatError> {
-        let frames = if graph.ids().kind == IdKind::Dense { 1 } else { 8 };
+        let frames = if graph.ids().kind == IdKind::Dense {
+            1
+        } else {
+            8
+        };
         let reader = FrameReader::new(graph, budget, frames)?;
         let mut cursor = IdCursor {
             graph: Arc::clone(graph),
@@ -525,7 +654,10 @@ impl IdCursor {
     ///
     /// # Errors
     /// Reading fails.
-    #[expect(clippy::should_implement_trait, reason = "the id is borrowed from the cursor")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "the id is borrowed from the cursor"
+    )]
     pub fn next(&mut self) -> Result<Option<Id<'_>>, FormatError> {
         if self.next >= self.graph.vertices() {
             return Ok(None);
@@ -549,7 +681,11 @@ impl IdCursor {
         let number = self.number;
         let last = (graph.ids().pages() as u64).saturating_sub(1);
         self.page.clear();
-        self.page.extend_from_slice(self.reader.frame_ahead(IDS, number, (number + 7).min(last))?);
+        self.page.extend_from_slice(self.reader.frame_ahead(
+            IDS,
+            number,
+            (number + 7).min(last),
+        )?);
         let page = Page::parse(&self.page, kind).filter(|page| page.first_index == self.next - 1);
         let page = page.ok_or_else(|| graph.broken_page(number))?;
         self.walk = page.walk(0).ok_or_else(|| graph.broken_page(number))?;

@@ -108,8 +108,16 @@ impl Meta {
         text.push_str(&format!("\n\"checksum\": \"{checksum:08x}\"\n}}\n"));
         Ok(text.into_bytes())
     }
-    pub(crate) fn write(&self, disk: &dyn Disk, budget: &Budget, graph: &Path) -> Result<(), FormatError> {
-        let _lease = budget.lease("the description of the graph", 64 * self.batches.len() as u64)?;
+    pub(crate) fn write(
+        &self,
+        disk: &dyn Disk,
+        budget: &Budget,
+        graph: &Path,
+    ) -> Result<(), FormatError> {
+        let _lease = budget.lease(
+            "the description of the graph",
+            64 * self.batches.len() as u64,
+        )?;
         let text = self.text()?;
         if text.len() as u64 > BYTES_MAX {
             return Err(FormatError::misuse(format!(
@@ -120,13 +128,22 @@ impl Meta {
         Ok(disk.write_small(&graph.join(NAME), &text)?)
     }
     /// Reads and checks the file; the lease is for its cuts.
-    pub(crate) fn read(disk: &dyn Disk, budget: &Budget, graph: &Path) -> Result<(Self, Lease), FormatError> {
+    pub(crate) fn read(
+        disk: &dyn Disk,
+        budget: &Budget,
+        graph: &Path,
+    ) -> Result<(Self, Lease), FormatError> {
         let path = graph.join(NAME);
         if !disk.exists(&path)? {
-            return Err(FormatError::NotAGraph { path: graph.to_path_buf() });
+            return Err(FormatError::NotAGraph {
+                path: graph.to_path_buf(),
+            });
         }
         // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
-        let bytes = disk.open(&path, graphmill_storage::Open::Read)?.len()?.min(BYTES_MAX);
+        let bytes = disk
+            .open(&path, graphmill_storage::Open::Read)?
+            .len()?
+            .min(BYTES_MAX);
         let transient = budget.lease("the description of the graph", bytes.saturating_mul(9))?;
         let text = disk.read_small(&path, BYTES_MAX)?;
         let meta = Self::parse(&text, &path)?;
@@ -135,8 +152,15 @@ impl Meta {
         Ok((meta, lease))
     }
     fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
-        let broken = |what: String| FormatError::Description { path: PathBuf::from(path), what };
-        let body = text.len().checked_sub(TAIL_BYTES).map(|at| &text[..at]).unwrap_or(&[]);
+        let broken = |what: String| FormatError::Description {
+            path: PathBuf::from(path),
+            what,
+        };
+        let body = text
+            .len()
+            .checked_sub(TAIL_BYTES)
+            .map(|at| &text[..at])
+            .unwrap_or(&[]);
         let tail = format!("\n\"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(body));
         if body.is_empty() || text[body.len()..] != *tail.as_bytes() {
             return Err(broken("its checksum does not fit its text".into()));
@@ -144,7 +168,11 @@ impl Meta {
         let json = |e: serde_json::Error| broken(e.to_string());
         let Head { format } = serde_json::from_slice(text).map_err(json)?;
         if format != FORMAT {
-            return Err(FormatError::Version { path: path.into(), expected: FORMAT, found: format });
+            return Err(FormatError::Version {
+                path: path.into(),
+                expected: FORMAT,
+                found: format,
+            });
         }
         serde_json::from_slice(text).map_err(json)
     }
@@ -159,7 +187,11 @@ mod tests {
     use super::*;
 
     fn example() -> Meta {
-        let columns = ColumnsMeta { directory: Root::default(), degrees: Root::default(), fanout: Root::default() };
+        let columns = ColumnsMeta {
+            directory: Root::default(),
+            degrees: Root::default(),
+            fanout: Root::default(),
+        };
         Meta {
             format: FORMAT,
             program: "graphmill 0".into(),
@@ -174,7 +206,12 @@ mod tests {
             strip_edges_max: 5,
             csr_ratio: 32,
             batches: vec![0, 4, 9],
-            ids: IdsMeta { kind: IdKind::Text, pages: 1, data: Root::default(), index: Root::default() },
+            ids: IdsMeta {
+                kind: IdKind::Text,
+                pages: 1,
+                data: Root::default(),
+                index: Root::default(),
+            },
             columns,
             reverse: Some(columns),
             checksum: String::new(),
@@ -186,12 +223,24 @@ mod tests {
         let text = example().text().unwrap();
         let path = Path::new("g/graph.json");
         let parsed = Meta::parse(&text, path).unwrap();
-        assert_eq!(Meta { checksum: String::new(), ..parsed }, example());
+        assert_eq!(
+            Meta {
+                checksum: String::new(),
+                ..parsed
+            },
+            example()
+        );
         for at in 0..text.len() {
             for bit in 0..8 {
                 let mut bad = text.clone();
                 bad[at] ^= 1 << bit;
-                assert!(matches!(Meta::parse(&bad, path), Err(FormatError::Description { .. })), "byte {at} bit {bit}");
+                assert!(
+                    matches!(
+                        Meta::parse(&bad, path),
+                        Err(FormatError::Description { .. })
+                    ),
+                    "byte {at} bit {bit}"
+                );
             }
             assert!(Meta::parse(&text[..at], path).is_err());
         }
@@ -199,7 +248,15 @@ mod tests {
 
     #[test]
     fn another_format_is_told_from_a_broken_one() {
-        let text = Meta { format: 2, ..example() }.text().unwrap();
-        assert!(matches!(Meta::parse(&text, Path::new("g")), Err(FormatError::Version { found: 2, .. })));
+        let text = Meta {
+            format: 2,
+            ..example()
+        }
+        .text()
+        .unwrap();
+        assert!(matches!(
+            Meta::parse(&text, Path::new("g")),
+            Err(FormatError::Version { found: 2, .. })
+        ));
     }
 }

@@ -10,7 +10,7 @@ pub const PAGE_VERTICES: u64 = 4096;
 /// Vertices of a chunk of the fan-out.
 const CHUNK_VERTICES: usize = 64;
 /// Bytes of a fan-out page before its first chunk.
-const CHUNKS_AT: usize = PAGE_VERTICES as usize / CHUNK_VERTICES * 4;
+pub(crate) const CHUNKS_AT: usize = PAGE_VERTICES as usize / CHUNK_VERTICES * 4;
 
 /// Bits that `n` takes, at least 1.
 fn width(n: u64) -> u32 {
@@ -42,7 +42,11 @@ struct Packer<'o> {
 
 impl<'o> Packer<'o> {
     fn new(out: &'o mut Vec<u8>) -> Self {
-        Packer { out, word: 0, filled: 0 }
+        Packer {
+            out,
+            word: 0,
+            filled: 0,
+        }
     }
     /// `bits` is at most 56.
     #[inline]
@@ -94,7 +98,9 @@ impl PageIndex {
             if page >= vertices.div_ceil(PAGE_VERTICES) {
                 return None;
             }
-            position = position.checked_add(varint::get(bytes, &mut at)?).filter(|&p| p <= end)?;
+            position = position
+                .checked_add(varint::get(bytes, &mut at)?)
+                .filter(|&p| p <= end)?;
             pages.push((page, position));
             next = page + 1;
         }
@@ -106,19 +112,30 @@ impl PageIndex {
         let at = match self.pages.get(page as usize) {
             // Nearly every graph has an edge in every page.
             Some(&(number, _)) if number == page => page as usize,
-            _ => self.pages.binary_search_by_key(&page, |&(number, _)| number).ok()?,
+            _ => self
+                .pages
+                .binary_search_by_key(&page, |&(number, _)| number)
+                .ok()?,
         };
         let start = at.checked_sub(1).map_or(0, |before| self.pages[before].1);
         Some(start..self.pages[at].1)
     }
     /// Stored pages among the numbers `pages`, as positions for [`at`](Self::at).
     pub(crate) fn positions(&self, pages: std::ops::Range<u64>) -> std::ops::Range<usize> {
-        let first = self.pages.partition_point(|&(number, _)| number < pages.start);
-        first..self.pages.partition_point(|&(number, _)| number < pages.end).max(first)
+        let first = self
+            .pages
+            .partition_point(|&(number, _)| number < pages.start);
+        first
+            ..self
+                .pages
+                .partition_point(|&(number, _)| number < pages.end)
+                .max(first)
     }
     /// Number and place of a stored page.
     pub(crate) fn at(&self, position: usize) -> (u64, std::ops::Range<u64>) {
-        let start = position.checked_sub(1).map_or(0, |before| self.pages[before].1);
+        let start = position
+            .checked_sub(1)
+            .map_or(0, |before| self.pages[before].1);
         (self.pages[position].0, start..self.pages[position].1)
     }
 }
@@ -150,14 +167,18 @@ impl<'a> DegreePage<'a> {
     pub(crate) fn parse(page: &'a [u8]) -> Option<Self> {
         let bits = u32::from(*page.first()?);
         let fields = page.get(8..)?;
-        let sound = matches!(bits, 1..=56 | 64) && fields.len() == bits as usize * PAGE_VERTICES as usize / 8;
+        let sound = matches!(bits, 1..=56 | 64)
+            && fields.len() == bits as usize * PAGE_VERTICES as usize / 8;
         sound.then_some(DegreePage { fields, bits })
     }
     /// The degree of vertex `i` of the page.
     #[inline]
     pub(crate) fn get(&self, i: usize) -> u64 {
         if self.bits == 64 {
-            let word = self.fields.get(8 * i..8 * i + 8).and_then(|w| w.try_into().ok());
+            let word = self
+                .fields
+                .get(8 * i..8 * i + 8)
+                .and_then(|w| w.try_into().ok());
             return word.map_or(0, u64::from_le_bytes);
         }
         field(self.fields, i * self.bits as usize, self.bits)
@@ -217,8 +238,9 @@ impl FanoutPage {
         out.resize(start + CHUNKS_AT, 0);
         let mut rest = &self.sorted[..];
         for chunk in 0..CHUNKS_AT / 4 {
-            let (now, later) =
-                rest.split_at(rest.partition_point(|&(v, _)| usize::from(v) < (chunk + 1) * CHUNK_VERTICES));
+            let (now, later) = rest.split_at(
+                rest.partition_point(|&(v, _)| usize::from(v) < (chunk + 1) * CHUNK_VERTICES),
+            );
             rest = later;
             put_chunk(out, now, &mut self.union, batches);
             let end = (out.len() - start) as u32;
@@ -229,7 +251,9 @@ impl FanoutPage {
     /// Orders the pairs by vertex, keeping the order of batches: a counting sort.
     fn sort(&mut self) {
         let mut starts = [0u32; PAGE_VERTICES as usize + 1];
-        self.pairs.iter().for_each(|&(v, _)| starts[usize::from(v) + 1] += 1);
+        self.pairs
+            .iter()
+            .for_each(|&(v, _)| starts[usize::from(v) + 1] += 1);
         for v in 0..PAGE_VERTICES as usize {
             starts[v + 1] += starts[v];
         }
@@ -251,12 +275,16 @@ fn put_chunk(out: &mut Vec<u8>, pairs: &[(u16, u32)], union: &mut Union, batches
     let count = union.batches.len();
     let total = pairs.len() as u64;
     let (of_total, of_entry) = (width(total), width(count as u64 - 1));
-    let lists_bits = (CHUNK_VERTICES as u64 + 1) * u64::from(of_total) + total * u64::from(of_entry);
+    let lists_bits =
+        (CHUNK_VERTICES as u64 + 1) * u64::from(of_total) + total * u64::from(of_entry);
     let lists = lists_bits < (CHUNK_VERTICES * count) as u64;
     out.extend((count as u32).to_le_bytes());
     out.extend((if lists { total as u32 } else { 0 }).to_le_bytes());
     let mut packer = Packer::new(out);
-    union.batches.iter().for_each(|&batch| packer.push(u64::from(batch), width(batches as u64 - 1)));
+    union
+        .batches
+        .iter()
+        .for_each(|&batch| packer.push(u64::from(batch), width(batches as u64 - 1)));
     packer.end();
     let local = |v: u16| usize::from(v) % CHUNK_VERTICES;
     if lists {
@@ -268,7 +296,9 @@ fn put_chunk(out: &mut Vec<u8>, pairs: &[(u16, u32)], union: &mut Union, batches
             }
             packer.push(next as u64, of_total);
         }
-        pairs.iter().for_each(|&(_, batch)| packer.push(union.position(batch) as u64, of_entry));
+        pairs
+            .iter()
+            .for_each(|&(_, batch)| packer.push(union.position(batch) as u64, of_entry));
         packer.end();
     } else {
         let from = out.len();
@@ -280,21 +310,47 @@ fn put_chunk(out: &mut Vec<u8>, pairs: &[(u16, u32)], union: &mut Union, batches
     }
 }
 
-/// Calls `f` with each destination batch, ascending, that vertex `i` of the page has an edge to. `None`: the page makes
-/// no sense.
+/// Where in a page the chunk with vertex `i` is, out of the page's first bytes: those that [`CHUNKS_AT`] counts.
 #[inline]
-pub(crate) fn each_batch(page: &[u8], i: usize, batches: usize, mut f: impl FnMut(usize)) -> Option<()> {
+pub(crate) fn chunk_place(heads: &[u8], i: usize) -> Option<std::ops::Range<usize>> {
     let end_of = |chunk: usize| {
-        let end = page.get(4 * chunk..4 * chunk + 4)?;
+        let end = heads.get(4 * chunk..4 * chunk + 4)?;
         Some(u32::from_le_bytes(end.try_into().ok()?) as usize)
     };
     let chunk = i / CHUNK_VERTICES;
-    let start = if chunk == 0 { CHUNKS_AT } else { end_of(chunk - 1)? };
-    let bytes = page.get(start.max(CHUNKS_AT)..end_of(chunk)?)?;
+    let start = if chunk == 0 {
+        CHUNKS_AT
+    } else {
+        end_of(chunk - 1)?.max(CHUNKS_AT)
+    };
+    Some(start..end_of(chunk)?)
+}
+
+/// Calls `f` with each destination batch, ascending, that vertex `i` of the page has an edge to. `None`: the page makes
+/// no sense.
+#[inline]
+pub(crate) fn each_batch(
+    page: &[u8],
+    i: usize,
+    batches: usize,
+    f: impl FnMut(usize),
+) -> Option<()> {
+    each_in_chunk(page.get(chunk_place(page, i)?)?, i, batches, f)
+}
+
+/// As [`each_batch`], given the chunk alone.
+#[inline]
+pub(crate) fn each_in_chunk(
+    bytes: &[u8],
+    i: usize,
+    batches: usize,
+    mut f: impl FnMut(usize),
+) -> Option<()> {
     if bytes.is_empty() {
         return Some(());
     }
-    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+    let number =
+        |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
     let (union, total) = (number(0)?, number(4)?);
     let of_batch = width(batches as u64 - 1);
     if union == 0 || union > batches {
@@ -302,7 +358,9 @@ pub(crate) fn each_batch(page: &[u8], i: usize, batches: usize, mut f: impl FnMu
     }
     let body_at = 8 + (union * of_batch as usize).div_ceil(8);
     let (heads, body) = (bytes.get(8..body_at)?, bytes.get(body_at..)?);
-    let batch = |j: usize| Some(field(heads, j * of_batch as usize, of_batch) as usize).filter(|&b| b < batches);
+    let batch = |j: usize| {
+        Some(field(heads, j * of_batch as usize, of_batch) as usize).filter(|&b| b < batches)
+    };
     let v = i % CHUNK_VERTICES;
     if total == 0 {
         if body.len() != CHUNK_VERTICES / 8 * union {
@@ -327,7 +385,9 @@ pub(crate) fn each_batch(page: &[u8], i: usize, batches: usize, mut f: impl FnMu
             return None;
         }
         for entry in from..to {
-            f(batch(field(body, entries_at + entry * of_entry as usize, of_entry) as usize)?);
+            f(batch(
+                field(body, entries_at + entry * of_entry as usize, of_entry) as usize,
+            )?);
         }
     }
     Some(())
@@ -357,7 +417,14 @@ mod tests {
     #[test]
     fn fan_out_comes_back_in_both_forms() {
         let mut random = Random::new(1);
-        for (batches, pairs) in [(1, 100), (2, 5000), (40, 90_000), (4096, 300), (4096, 200_000), (70_000, 5000)] {
+        for (batches, pairs) in [
+            (1, 100),
+            (2, 5000),
+            (40, 90_000),
+            (4096, 300),
+            (4096, 200_000),
+            (70_000, 5000),
+        ] {
             let mut want: Vec<Vec<usize>> = vec![Vec::new(); 4096];
             let mut page = FanoutPage::default();
             for _ in 0..pairs {
@@ -388,7 +455,10 @@ mod tests {
 
     #[test]
     fn a_broken_page_is_refused_or_harmless() {
-        let mut page = FanoutPage { pairs: (0..4000).map(|i| (i, u32::from(i % 30))).collect(), ..Default::default() };
+        let mut page = FanoutPage {
+            pairs: (0..4000).map(|i| (i, u32::from(i % 30))).collect(),
+            ..Default::default()
+        };
         page.pairs.sort_by_key(|&(_, batch)| batch);
         let mut bytes = Vec::new();
         page.put(&mut bytes, 30);
@@ -415,13 +485,22 @@ mod tests {
             let index = PageIndex::parse(list, numbers.len() as u64, 1 << 60, end).unwrap();
             let mut position = 0;
             for &(number, bytes) in &pages {
-                assert_eq!(index.find(number), Some(position..position + u64::from(bytes)));
+                assert_eq!(
+                    index.find(number),
+                    Some(position..position + u64::from(bytes))
+                );
                 position += u64::from(bytes);
             }
             assert_eq!(index.find(numbers.last().unwrap() + 1), None);
-            assert_eq!(index.positions(4..901).len(), numbers.iter().filter(|n| (4..901).contains(*n)).count());
+            assert_eq!(
+                index.positions(4..901).len(),
+                numbers.iter().filter(|n| (4..901).contains(*n)).count()
+            );
             assert!(PageIndex::parse(list, numbers.len() as u64, 4096, end).is_none());
-            assert!(PageIndex::parse(&list[..list.len() - 1], numbers.len() as u64, 1 << 60, end).is_none());
+            assert!(
+                PageIndex::parse(&list[..list.len() - 1], numbers.len() as u64, 1 << 60, end)
+                    .is_none()
+            );
         }
     }
 }

@@ -65,10 +65,21 @@ impl<'a> Spools<'a> {
             }
             handles.push(handle);
         }
-        Ok(Spools { files: handles, held, fetch, _ledger: ledger })
+        Ok(Spools {
+            files: handles,
+            held,
+            fetch,
+            _ledger: ledger,
+        })
     }
     /// Appends at most `bytes` bytes at `offset` of a spool to `out`, at least one.
-    fn read(&mut self, file: usize, offset: u64, bytes: usize, out: &mut Vec<u8>) -> Result<(), FormatError> {
+    fn read(
+        &mut self,
+        file: usize,
+        offset: u64,
+        bytes: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), FormatError> {
         if let Some(whole) = self.held.get(file) {
             let from = offset as usize;
             out.extend_from_slice(whole.get(from..from + bytes).unwrap_or(&[]));
@@ -76,7 +87,9 @@ impl<'a> Spools<'a> {
         }
         let from = offset - offset % GRAIN;
         let skip = (offset - from) as usize;
-        let now = (skip + bytes).next_multiple_of(GRAIN as usize).min(FRAME_BYTES as usize);
+        let now = (skip + bytes)
+            .next_multiple_of(GRAIN as usize)
+            .min(FRAME_BYTES as usize);
         let read = self.fetch.read(&self.files[file], from, now)?;
         out.extend_from_slice(&read[skip..now.min(skip + bytes)]);
         Ok(())
@@ -124,9 +137,13 @@ impl Stream {
         }
         let passed = varint::get(&self.window, &mut self.at);
         let edges = varint::get(&self.window, &mut self.at);
-        let (Some(passed), Some(edges)) = (passed, edges) else { return Err(self.broken(spools)) };
+        let (Some(passed), Some(edges)) = (passed, edges) else {
+            return Err(self.broken(spools));
+        };
         let (source, more) = (self.after.checked_add(passed), edges.checked_add(1));
-        let (Some(source), Some(edges)) = (source, more) else { return Err(self.broken(spools)) };
+        let (Some(source), Some(edges)) = (source, more) else {
+            return Err(self.broken(spools));
+        };
         (self.source, self.edges, self.after) = (source, edges, source.saturating_add(1));
         Ok(())
     }
@@ -152,7 +169,8 @@ impl Stream {
             path: spools.files[self.file].path().to_path_buf(),
             frame: self.offset / FRAME_BYTES,
             offset: self.offset,
-            what: "a temporary file did not read back as it was written: the disk is failing".into(),
+            what: "a temporary file did not read back as it was written: the disk is failing"
+                .into(),
         }
     }
 }
@@ -206,11 +224,19 @@ impl Tables<'_> {
 }
 
 /// Writes degrees and fan-out of one side; their roots. `arcs`: what the degrees must add up to.
-pub(crate) fn write(shared: &Shared, side: Side, files: &[FileDone], arcs: u64) -> Result<(Root, Root), FormatError> {
+pub(crate) fn write(
+    shared: &Shared,
+    side: Side,
+    files: &[FileDone],
+    arcs: u64,
+) -> Result<(Root, Root), FormatError> {
     let (disk, budget): (&dyn Disk, _) = (&*shared.disk, &shared.budget);
     let batches = &shared.shape.batches;
     let cells: usize = files.iter().map(|file| file.cells.len()).sum();
-    let _lease = budget.lease("the cells in order of source", (cells * size_of::<Piece>()) as u64)?;
+    let _lease = budget.lease(
+        "the cells in order of source",
+        (cells * size_of::<Piece>()) as u64,
+    )?;
     let mut pieces = Vec::with_capacity(cells);
     for (number, file) in files.iter().enumerate() {
         let mut offset = 0;
@@ -230,13 +256,27 @@ pub(crate) fn write(shared: &Shared, side: Side, files: &[FileDone], arcs: u64) 
 
     let mut writer = FrameWriter::new(disk, budget, shared.graph_id)?;
     for kind in [FileKind::Degrees, FileKind::Fanout] {
-        writer.add(disk, &shared.staging, FileId::new(side, kind, 0), FRAME_BYTES as usize * 4)?;
+        writer.add(
+            disk,
+            &shared.staging,
+            FileId::new(side, kind, 0),
+            FRAME_BYTES as usize * 4,
+        )?;
     }
     let mut spools = Spools::open(shared, files, pieces.iter().map(|piece| piece.bytes).sum())?;
-    let row_max = pieces.chunk_by(|a, b| a.source_batch == b.source_batch).map(<[Piece]>::len).max().unwrap_or(0);
+    let row_max = pieces
+        .chunk_by(|a, b| a.source_batch == b.source_batch)
+        .map(<[Piece]>::len)
+        .max()
+        .unwrap_or(0);
     let room = (budget.available() / 4) as usize / row_max.max(1);
     let window_bytes = room.clamp(WINDOW_MIN, WINDOW_MAX);
-    let widest = pieces.iter().map(|piece| piece.bytes).max().unwrap_or(0).min(window_bytes as u64);
+    let widest = pieces
+        .iter()
+        .map(|piece| piece.bytes)
+        .max()
+        .unwrap_or(0)
+        .min(window_bytes as u64);
     let stream_bytes = size_of::<Stream>() as u64 + widest + GROUP_BYTES as u64;
     let _streams = budget.lease("the sources of a row", row_max as u64 * stream_bytes)?;
     let mut streams: Vec<Stream> = Vec::with_capacity(row_max);
@@ -265,7 +305,12 @@ pub(crate) fn write(shared: &Shared, side: Side, files: &[FileDone], arcs: u64) 
             stream.begin(piece);
             stream.advance(&mut spools, window_bytes)?;
         }
-        while let Some(next) = streams.iter().map(|stream| stream.source).min().filter(|&next| next < u64::MAX) {
+        while let Some(next) = streams
+            .iter()
+            .map(|stream| stream.source)
+            .min()
+            .filter(|&next| next < u64::MAX)
+        {
             if next >= span {
                 return Err(streams[0].broken(&spools));
             }
@@ -288,14 +333,19 @@ pub(crate) fn write(shared: &Shared, side: Side, files: &[FileDone], arcs: u64) 
                         tables.pairs_leased += PAGE_VERTICES as usize;
                         tables.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
                     }
-                    tables.fanout.pairs.push((v as u16, stream.destination_batch));
+                    tables
+                        .fanout
+                        .pairs
+                        .push((v as u16, stream.destination_batch));
                     stream.advance(&mut spools, window_bytes)?;
                 }
             }
         }
     }
     if sum != arcs {
-        return Err(FormatError::misuse(format!("degrees add up to {sum} of {arcs} edges")));
+        return Err(FormatError::misuse(format!(
+            "degrees add up to {sum} of {arcs} edges"
+        )));
     }
     tables.finish()
 }

@@ -16,7 +16,9 @@ use crate::frame_reader::FrameReader;
 use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
 use crate::ids::Ids;
 use crate::meta::{ColumnsMeta, IdKind, Meta};
-use crate::pages::{DegreePage, PAGE_VERTICES, PageIndex, each_batch};
+use crate::pages::{
+    CHUNKS_AT, DegreePage, PAGE_VERTICES, PageIndex, chunk_place, each_batch, each_in_chunk,
+};
 use crate::shape::EdgeKind;
 
 /// Files that are kept open; more are opened again when they are needed.
@@ -57,7 +59,13 @@ impl ColumnSet {
     }
     /// Bytes of all files of a kind, payload only.
     pub fn bytes(&self, kind: FileKind) -> u64 {
-        let of_files = |i: usize| self.files.iter().filter_map(|f| f[i].as_ref()).map(|f| f.root.payload).sum();
+        let of_files = |i: usize| {
+            self.files
+                .iter()
+                .filter_map(|f| f[i].as_ref())
+                .map(|f| f.root.payload)
+                .sum()
+        };
         match kind {
             FileKind::Data => of_files(0),
             FileKind::Index => of_files(1),
@@ -70,16 +78,25 @@ impl ColumnSet {
     }
     /// Where the blocks of a cell are. `cell`: a position in the column's cells.
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent { file: FileId::new(self.side, FileKind::Data, self.columns[column].file()), bytes: cell.data() }
+        Extent {
+            file: FileId::new(self.side, FileKind::Data, self.columns[column].file()),
+            bytes: cell.data(),
+        }
     }
     /// Where the index of a cell is.
     pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent { file: FileId::new(self.side, FileKind::Index, self.columns[column].file()), bytes: cell.index() }
+        Extent {
+            file: FileId::new(self.side, FileKind::Index, self.columns[column].file()),
+            bytes: cell.index(),
+        }
     }
     /// Where the weights of a cell are, for weights of `edge`.
     pub fn weights_extent(&self, column: usize, cell: &directory::Cell, edge: EdgeKind) -> Extent {
         let bytes = cell.weights(edge.bytes() as u64);
-        Extent { file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()), bytes }
+        Extent {
+            file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()),
+            bytes,
+        }
     }
     /// Where the fan-out's pages are, and their file.
     pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
@@ -98,7 +115,9 @@ impl ColumnSet {
         }
     }
     fn all_files(&self) -> impl Iterator<Item = &Framed> {
-        [&self.directory, &self.degrees, &self.fanout].into_iter().chain(self.files.iter().flatten().flatten())
+        [&self.directory, &self.degrees, &self.fanout]
+            .into_iter()
+            .chain(self.files.iter().flatten().flatten())
     }
 }
 
@@ -126,15 +145,32 @@ impl StoredGraph {
     /// directory makes no sense; the budget is too small.
     pub fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Self, FormatError> {
         let (mut meta, cuts) = Meta::read(&**disk, budget, path)?;
-        let describe =
-            |what: String| FormatError::Description { path: path.join("graph.json"), what };
-        let graph_id = meta.graph_id().ok_or_else(|| describe("its graph id is no number".into()))?;
-        let batches = Batches::new(std::mem::take(&mut meta.batches)).map_err(|e| describe(e.to_string()))?;
+        let describe = |what: String| FormatError::Description {
+            path: path.join("graph.json"),
+            what,
+        };
+        let graph_id = meta
+            .graph_id()
+            .ok_or_else(|| describe("its graph id is no number".into()))?;
+        let batches =
+            Batches::new(std::mem::take(&mut meta.batches)).map_err(|e| describe(e.to_string()))?;
         if batches.vertices() != meta.vertices {
-            return Err(describe(format!("its batches end at {} of {} vertices", batches.vertices(), meta.vertices)));
+            return Err(describe(format!(
+                "its batches end at {} of {} vertices",
+                batches.vertices(),
+                meta.vertices
+            )));
         }
         let fetch = Fetch::new(&**disk, budget)?;
-        let mut opening = Opening { disk: &**disk, fetch, budget, path, graph_id, meta: &meta, batches: &batches };
+        let mut opening = Opening {
+            disk: &**disk,
+            fetch,
+            budget,
+            path,
+            graph_id,
+            meta: &meta,
+            batches: &batches,
+        };
         let forward = opening.columns(Side::Forward, &meta.columns)?;
         let reverse = match &meta.reverse {
             Some(columns) => Some(opening.columns(Side::Reverse, columns)?),
@@ -224,18 +260,34 @@ impl StoredGraph {
     /// The error for a cell whose blocks are not as many as the directory says.
     pub fn broken_cell(&self, column: usize, cell: &directory::Cell) -> FormatError {
         let extent = self.data_extent(column, cell);
-        let what = format!("the cell of batches {} to {column} makes no sense", cell.source_batch());
+        let what = format!(
+            "the cell of batches {} to {column} makes no sense",
+            cell.source_batch()
+        );
         self.malformed(extent.file, extent.bytes.start, what)
     }
     /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
     pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
         let file = FileId::new(Side::Forward, FileKind::Data, self.column(batch).file());
-        let at = self.column(batch).cells().first().map_or(0, |cell| cell.data().start);
-        self.malformed(file, at, format!("an edge ends at vertex {local} of batch {batch}, which has fewer"))
+        let at = self
+            .column(batch)
+            .cells()
+            .first()
+            .map_or(0, |cell| cell.data().start);
+        self.malformed(
+            file,
+            at,
+            format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
+        )
     }
     /// The error for bytes that make no sense although they have their checksum.
     pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
-        FormatError::Malformed { path: file.path(&self.path), frame: offset / FRAME_BYTES, offset, what: what.into() }
+        FormatError::Malformed {
+            path: file.path(&self.path),
+            frame: offset / FRAME_BYTES,
+            offset,
+            what: what.into(),
+        }
     }
     /// Bytes of a file's payload.
     pub(crate) fn framed(&self, id: FileId) -> Result<&Framed, FormatError> {
@@ -254,10 +306,18 @@ impl StoredGraph {
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
         let sets = [Some(&self.forward), self.reverse.as_ref()];
         let ids = [self.ids.data(), self.ids.index()];
-        sets.into_iter().flatten().flat_map(ColumnSet::all_files).chain(ids.into_iter().flatten())
+        sets.into_iter()
+            .flatten()
+            .flat_map(ColumnSet::all_files)
+            .chain(ids.into_iter().flatten())
     }
     #[inline]
-    pub(crate) fn check(&self, framed: &Framed, frame: u64, bytes: &[u8]) -> Result<(), FormatError> {
+    pub(crate) fn check(
+        &self,
+        framed: &Framed,
+        frame: u64,
+        bytes: &[u8],
+    ) -> Result<(), FormatError> {
         framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)
     }
     /// An open file.
@@ -294,23 +354,31 @@ impl StoredGraph {
     ) -> Result<(), FormatError> {
         let range = self.batches.range(batch);
         if out.len() as u64 != range.end - range.start {
-            return Err(FormatError::misuse(format!("degrees of batch {batch} into {} places", out.len())));
+            return Err(FormatError::misuse(format!(
+                "degrees of batch {batch} into {} places",
+                out.len()
+            )));
         }
         let file = set.degrees.id;
         let page_of = |v: u64| v / PAGE_VERTICES;
         let mut next = range.start;
         let put = |v: u64, degree: u64, out: &mut [T]| {
-            let degree_t = T::try_from(degree).map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
+            let degree_t = T::try_from(degree)
+                .map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
             out[(v - range.start) as usize] = degree_t;
             Ok::<_, FormatError>(())
         };
         let mut bytes = Vec::new();
-        for at in set.degree_pages.positions(page_of(range.start)..page_of(range.end - 1) + 1) {
+        for at in set
+            .degree_pages
+            .positions(page_of(range.start)..page_of(range.end - 1) + 1)
+        {
             let (number, place) = set.degree_pages.at(at);
             bytes.clear();
             reader.read(file, place.clone(), &mut bytes)?;
-            let page = DegreePage::parse(&bytes)
-                .ok_or_else(|| self.malformed(file, place.start, "a page of degrees makes no sense"))?;
+            let page = DegreePage::parse(&bytes).ok_or_else(|| {
+                self.malformed(file, place.start, "a page of degrees makes no sense")
+            })?;
             let first = number * PAGE_VERTICES;
             for v in next..first.max(next) {
                 put(v, 0, out)?;
@@ -336,20 +404,41 @@ impl StoredGraph {
         v: u64,
         f: impl FnMut(usize),
     ) -> Result<(), FormatError> {
-        let Some(place) = set.fanout_pages.find(v / PAGE_VERTICES) else { return Ok(()) };
+        let Some(place) = set.fanout_pages.find(v / PAGE_VERTICES) else {
+            return Ok(());
+        };
         let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches.len());
         let file = set.fanout.id;
         let from = (place.start % FRAME_BYTES) as usize;
         let bytes = (place.end - place.start) as usize;
         let done = if from + bytes <= FRAME_BYTES as usize {
             let frame = reader.frame(file, place.start / FRAME_BYTES)?;
-            frame.get(from..from + bytes).and_then(|page| each_batch(page, local, batches, f))
+            frame
+                .get(from..from + bytes)
+                .and_then(|page| each_batch(page, local, batches, f))
         } else {
-            let mut page = Vec::with_capacity(bytes);
-            reader.read(file, place.clone(), &mut page)?;
-            each_batch(&page, local, batches, f)
+            // The page reaches into the next frame, as the chunk may too.
+            let mut part = Vec::new();
+            reader.read(
+                file,
+                place.start..place.start + (CHUNKS_AT.min(bytes)) as u64,
+                &mut part,
+            )?;
+            match chunk_place(&part, local)
+                .filter(|chunk| chunk.start <= chunk.end && chunk.end <= bytes)
+            {
+                None => None,
+                Some(chunk) => {
+                    part.clear();
+                    let at = |byte: usize| place.start + byte as u64;
+                    reader.read(file, at(chunk.start)..at(chunk.end), &mut part)?;
+                    each_in_chunk(&part, local, batches, f)
+                }
+            }
         };
-        done.ok_or_else(|| self.malformed(file, place.start, "a page of the fan-out makes no sense"))
+        done.ok_or_else(|| {
+            self.malformed(file, place.start, "a page of the fan-out makes no sense")
+        })
     }
     /// One of the two sides.
     ///
@@ -360,7 +449,9 @@ impl StoredGraph {
         match (side, &self.reverse) {
             (Side::Forward, _) => Ok(&self.forward),
             (Side::Reverse, Some(reverse)) => Ok(reverse),
-            (Side::Reverse, None) => Err(FormatError::misuse("this graph has no reverse (import it with --reverse)")),
+            (Side::Reverse, None) => Err(FormatError::misuse(
+                "this graph has no reverse (import it with --reverse)",
+            )),
         }
     }
 }
@@ -387,10 +478,22 @@ pub(crate) struct Opening<'a> {
 impl Opening<'_> {
     fn open(&mut self, id: FileId, root: Root) -> Result<Framed, FormatError> {
         let graph_id = seed(id, self.graph_id);
-        Framed::open(self.disk, &mut self.fetch, self.budget, self.path, graph_id, id, root)
+        Framed::open(
+            self.disk,
+            &mut self.fetch,
+            self.budget,
+            self.path,
+            graph_id,
+            id,
+            root,
+        )
     }
     /// A range of a file's payload, and the lease for it.
-    fn read(&mut self, framed: &Framed, range: std::ops::Range<u64>) -> Result<(Vec<u8>, Lease), FormatError> {
+    fn read(
+        &mut self,
+        framed: &Framed,
+        range: std::ops::Range<u64>,
+    ) -> Result<(Vec<u8>, Lease), FormatError> {
         let bytes = range.end - range.start;
         let lease = self.budget.lease("opening the stored graph", bytes)?;
         let mut out = Vec::with_capacity(bytes as usize);
@@ -412,18 +515,34 @@ impl Opening<'_> {
         let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
         let (bytes, lease) = self.read(&directory, 0..directory.root.payload)?;
         let (batches, edge) = (self.batches.len(), self.meta.edge);
-        let parsed = directory::parse(&bytes, batches, edge, self.meta.strip_edges_max, self.budget);
-        let directory::Directory { columns, files: roots, mut leases } = parsed.map_err(|fault| match fault {
+        let parsed = directory::parse(
+            &bytes,
+            batches,
+            edge,
+            self.meta.strip_edges_max,
+            self.budget,
+        );
+        let directory::Directory {
+            columns,
+            files: roots,
+            mut leases,
+        } = parsed.map_err(|fault| match fault {
             Fault::At { offset, what } => directory.malformed(self.path, offset, what),
             Fault::Other(error) => *error,
         })?;
         drop((bytes, lease));
         let arcs: u64 = columns.iter().map(Column::edges).sum();
         if arcs != self.meta.arcs {
-            let what = format!("its cells have {arcs} edges, graph.json says {}", self.meta.arcs);
+            let what = format!(
+                "its cells have {arcs} edges, graph.json says {}",
+                self.meta.arcs
+            );
             return Err(directory.malformed(self.path, 0, what));
         }
-        leases.push(self.budget.lease("column files", (roots.len() * size_of::<[Option<Framed>; 3]>()) as u64)?);
+        leases.push(self.budget.lease(
+            "column files",
+            (roots.len() * size_of::<[Option<Framed>; 3]>()) as u64,
+        )?);
         let mut files = Vec::with_capacity(roots.len());
         for (number, roots) in roots.iter().enumerate() {
             let mut file = [None, None, None];
@@ -439,22 +558,49 @@ impl Opening<'_> {
         let degree_pages = self.pages(&degrees, &mut leases)?;
         let fanout = self.open(FileId::new(side, FileKind::Fanout, 0), meta.fanout)?;
         let fanout_pages = self.pages(&fanout, &mut leases)?;
-        Ok(ColumnSet { side, columns, directory, degrees, degree_pages, fanout, fanout_pages, files, _leases: leases })
+        Ok(ColumnSet {
+            side,
+            columns,
+            directory,
+            degrees,
+            degree_pages,
+            fanout,
+            fanout_pages,
+            files,
+            _leases: leases,
+        })
     }
-    fn pages(&mut self, framed: &Framed, leases: &mut Vec<Lease>) -> Result<PageIndex, FormatError> {
+    fn pages(
+        &mut self,
+        framed: &Framed,
+        leases: &mut Vec<Lease>,
+    ) -> Result<PageIndex, FormatError> {
         let path = self.path;
-        let broken = || framed.malformed(path, framed.root.payload, "its list of pages makes no sense");
+        let broken = || {
+            framed.malformed(
+                path,
+                framed.root.payload,
+                "its list of pages makes no sense",
+            )
+        };
         let end = framed.root.payload.checked_sub(16).ok_or_else(broken)?;
         let (trailer, _) = self.read(framed, end..end + 16)?;
         let (words, _) = trailer.as_chunks::<8>();
-        let [position, count] = words.iter().map(|w| u64::from_le_bytes(*w)).collect::<Vec<_>>()[..] else {
+        let [position, count] = words
+            .iter()
+            .map(|w| u64::from_le_bytes(*w))
+            .collect::<Vec<_>>()[..]
+        else {
             return Err(broken());
         };
         // An entry takes two bytes at least.
         if position > end || count > (end - position) / 2 {
             return Err(broken());
         }
-        leases.push(self.budget.lease("where degrees and fan-out lists are", PageIndex::memory(count))?);
+        leases.push(self.budget.lease(
+            "where degrees and fan-out lists are",
+            PageIndex::memory(count),
+        )?);
         let (list, _lease) = self.read(framed, position..end)?;
         PageIndex::parse(&list, count, self.meta.vertices, position).ok_or_else(broken)
     }
@@ -466,6 +612,15 @@ impl Opening<'_> {
         let data = self.open(FileId::new(Side::Forward, FileKind::Ids, 0), ids.data)?;
         let index = self.open(FileId::new(Side::Forward, FileKind::IdsIndex, 0), ids.index)?;
         let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
-        Ids::new(ids.kind, ids.pages, self.meta.vertices, data, index, &bytes, self.budget, self.path)
+        Ids::new(
+            ids.kind,
+            ids.pages,
+            self.meta.vertices,
+            data,
+            index,
+            &bytes,
+            self.budget,
+            self.path,
+        )
     }
 }

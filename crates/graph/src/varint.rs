@@ -40,13 +40,21 @@ mod tests {
     #[test]
     fn numbers_come_back_and_broken_ones_do_not() {
         let mut out = Vec::new();
-        let numbers: Vec<u64> = (0..64).flat_map(|s| [1u64 << s, (1 << s) - 1, u64::MAX >> s]).collect();
+        let numbers: Vec<u64> = (0..64)
+            .flat_map(|s| [1u64 << s, (1 << s) - 1, u64::MAX >> s])
+            .collect();
         numbers.iter().for_each(|&n| put(&mut out, n));
         let mut at = 0;
         assert!(numbers.iter().all(|&n| get(&out, &mut at) == Some(n)));
         assert_eq!((at, get(&out, &mut at)), (out.len(), None));
         assert_eq!(get(&[0x80; 20], &mut 0), None);
-        assert_eq!(get(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2], &mut 0), None);
+        assert_eq!(
+            get(
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+                &mut 0
+            ),
+            None
+        );
         assert_eq!(get(&[0x80, 0x80], &mut 0), None);
     }
 }

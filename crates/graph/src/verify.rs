@@ -38,7 +38,11 @@ pub fn verify(
     stop: &Stop,
     mut progress: impl FnMut(u64),
 ) -> Result<Verified, FormatError> {
-    let chunk_bytes = if budget.available() < 16 << 20 { CHUNK_BYTES / 16 } else { CHUNK_BYTES };
+    let chunk_bytes = if budget.available() < 16 << 20 {
+        CHUNK_BYTES / 16
+    } else {
+        CHUNK_BYTES
+    };
     let mut reader = ExtentReader::new(graph, budget, chunk_bytes, 4)?;
     let mut queue = graph.disk().queue(4)?;
     let mut seen = Verified::default();
@@ -48,7 +52,10 @@ pub fn verify(
         if framed.id.kind == FileKind::Data {
             continue;
         }
-        reader.start(vec![Extent { file: framed.id, bytes: 0..framed.root.payload }])?;
+        reader.start(vec![Extent {
+            file: framed.id,
+            bytes: 0..framed.root.payload,
+        }])?;
         while let Some(bytes) = next(&mut reader, &mut *queue)? {
             let bytes = bytes.len();
             reader.consume(bytes);
@@ -61,16 +68,30 @@ pub fn verify(
     }
     let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
     let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
-    for set in [Some(graph.forward()), graph.reverse()].into_iter().flatten() {
+    for set in [Some(graph.forward()), graph.reverse()]
+        .into_iter()
+        .flatten()
+    {
         for d in 0..graph.batches().len() {
             let column = set.column(d);
-            let (Some(first), Some(last)) = (column.cells().first(), column.cells().last()) else { continue };
+            let (Some(first), Some(last)) = (column.cells().first(), column.cells().last()) else {
+                continue;
+            };
             // A column's cells lie back to back.
             let mut extent = set.data_extent(d, first);
             extent.bytes.end = last.data().end;
             reader.start(vec![extent])?;
             for position in 0..column.cells().len() {
-                verify_cell(graph, set, d, position, &mut reader, &mut *queue, &mut scratch, &mut sources)?;
+                verify_cell(
+                    graph,
+                    set,
+                    d,
+                    position,
+                    &mut reader,
+                    &mut *queue,
+                    &mut scratch,
+                    &mut sources,
+                )?;
                 if stop.requested() {
                     return Ok(seen);
                 }
@@ -84,7 +105,10 @@ pub fn verify(
 }
 
 /// The next bytes of a reader, waiting for them.
-fn next<'r>(reader: &'r mut ExtentReader, queue: &mut dyn Queue) -> Result<Option<&'r [u8]>, FormatError> {
+fn next<'r>(
+    reader: &'r mut ExtentReader,
+    queue: &mut dyn Queue,
+) -> Result<Option<&'r [u8]>, FormatError> {
     loop {
         reader.pump(queue)?;
         if reader.front()?.is_some() {
@@ -93,12 +117,17 @@ fn next<'r>(reader: &'r mut ExtentReader, queue: &mut dyn Queue) -> Result<Optio
         if reader.is_done() {
             return Ok(None);
         }
-        let Some(done) = queue.wait() else { return Err(FormatError::misuse("a read got lost")) };
+        let Some(done) = queue.wait() else {
+            return Err(FormatError::misuse("a read got lost"));
+        };
         reader.accept(done)?;
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one caller; the scratch is too large for the stack of a call")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "one caller; the scratch is too large for the stack of a call"
+)]
 fn verify_cell(
     graph: &Arc<StoredGraph>,
     set: &ColumnSet,
@@ -115,21 +144,37 @@ fn verify_cell(
     let global_offset = batches.start(to).wrapping_sub(batches.start(from)) as i64;
     let extent = set.data_extent(d, &cell);
     let broken = |what: &str| {
-        let side = if set.side() == Side::Reverse { " of the reverse graph" } else { "" };
-        graph.malformed(extent.file, extent.bytes.start, format!("the cell of batches {from} to {to}{side} {what}"))
+        let side = if set.side() == Side::Reverse {
+            " of the reverse graph"
+        } else {
+            ""
+        };
+        graph.malformed(
+            extent.file,
+            extent.bytes.start,
+            format!("the cell of batches {from} to {to}{side} {what}"),
+        )
     };
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
     let mut last: Option<(u32, u32)> = None;
     while left > 0 {
-        let Some(bytes) = next(reader, queue)? else { return Err(broken("ends early")) };
+        let Some(bytes) = next(reader, queue)? else {
+            return Err(broken("ends early"));
+        };
         let bytes = &bytes[..bytes.len().min(left as usize)];
-        let parsed = BlockView::parse(bytes, global_offset).map_err(|error| broken(&error.to_string()))?;
-        let Some((block, used)) = parsed else { return Err(broken("has a block that reaches into the next cell")) };
+        let parsed =
+            BlockView::parse(bytes, global_offset).map_err(|error| broken(&error.to_string()))?;
+        let Some((block, used)) = parsed else {
+            return Err(broken("has a block that reaches into the next cell"));
+        };
         let groups = block.sources(sources);
-        let mut sound = sources[..groups].last().is_none_or(|&source| u64::from(source) < batches.span(from));
+        let mut sound = sources[..groups]
+            .last()
+            .is_none_or(|&source| u64::from(source) < batches.span(from));
         block.for_each_edge(scratch, |group, destination, _| {
             let edge = (sources[group], destination);
-            sound &= last.is_none_or(|last| last <= edge) && u64::from(destination) < batches.span(to);
+            sound &=
+                last.is_none_or(|last| last <= edge) && u64::from(destination) < batches.span(to);
             last = Some(edge);
         });
         if !sound {
@@ -140,7 +185,10 @@ fn verify_cell(
         reader.consume(used);
     }
     if edges != cell.edges() {
-        return Err(broken(&format!("has {edges} edges where the directory says {}", cell.edges())));
+        return Err(broken(&format!(
+            "has {edges} edges where the directory says {}",
+            cell.edges()
+        )));
     }
     Ok(())
 }

@@ -94,7 +94,12 @@ impl GraphWriter {
     ///
     /// # Errors
     /// The column files of the shape do not cover its batches, or the directory cannot be made.
-    pub fn create(disk: Arc<dyn Disk>, budget: Budget, staging: &Path, shape: Shape) -> Result<Self, FormatError> {
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        budget: Budget,
+        staging: &Path,
+        shape: Shape,
+    ) -> Result<Self, FormatError> {
         shape.check()?;
         disk.create_dir_all(&staging.join("columns"))?;
         if shape.reverse_files.is_some() {
@@ -102,7 +107,16 @@ impl GraphWriter {
         }
         let graph_id = shape.graph_id();
         let staging = staging.to_path_buf();
-        Ok(GraphWriter { shared: Arc::new(Shared { disk, budget, staging, shape, graph_id, done: Mutex::default() }) })
+        Ok(GraphWriter {
+            shared: Arc::new(Shared {
+                disk,
+                budget,
+                staging,
+                shape,
+                graph_id,
+                done: Mutex::default(),
+            }),
+        })
     }
     /// A writer for column file number `i` of the shape.
     ///
@@ -121,7 +135,11 @@ impl GraphWriter {
     /// Bytes of the budget that one open column file takes, besides 64 for each cell.
     pub fn memory(&self) -> u64 {
         let chunk = self.shared.chunk_bytes() as u64;
-        let weights = if self.shared.shape.edge == EdgeKind::None { 0 } else { 2 * chunk };
+        let weights = if self.shared.shape.edge == EdgeKind::None {
+            0
+        } else {
+            2 * chunk
+        };
         2 * chunk + weights + 4 * small_chunk(chunk as usize) as u64 + FIXED_BYTES
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last. The caller gives the directory
@@ -133,7 +151,11 @@ impl GraphWriter {
         let shared = &*self.shared;
         let (shape, disk) = (&shared.shape, &*shared.disk);
         if facts.ids.count() != shape.vertices() {
-            let what = format!("{} ids for {} vertices", facts.ids.count(), shape.vertices());
+            let what = format!(
+                "{} ids for {} vertices",
+                facts.ids.count(),
+                shape.vertices()
+            );
             return Err(FormatError::misuse(what));
         }
         let (columns, arcs) = self.columns(Side::Forward)?;
@@ -142,7 +164,9 @@ impl GraphWriter {
             None => None,
         };
         if let Some((_, reverse_arcs)) = reverse.filter(|&(_, reverse_arcs)| reverse_arcs != arcs) {
-            return Err(FormatError::misuse(format!("{arcs} edges, but {reverse_arcs} in reverse")));
+            return Err(FormatError::misuse(format!(
+                "{arcs} edges, but {reverse_arcs} in reverse"
+            )));
         }
         disk.sync_dir(&shared.staging.join("columns"))?;
         if reverse.is_some() {
@@ -176,7 +200,8 @@ impl GraphWriter {
         let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<FileDone> = (0..shared.files(side).len())
             .map(|i| {
-                done.remove(&(side, i)).ok_or_else(|| FormatError::misuse(format!("column file {i} was not finished")))
+                done.remove(&(side, i))
+                    .ok_or_else(|| FormatError::misuse(format!("column file {i} was not finished")))
             })
             .collect::<Result<_, _>>()?;
         drop(done);
@@ -188,7 +213,9 @@ impl GraphWriter {
         varint::put(&mut bytes, files.len() as u64);
         for (file, batches) in files.iter().zip(shared.files(side)) {
             // Forty bytes a cell cover four numbers in memory and on their way.
-            let _lease = shared.budget.lease("the directory of cells", 80 * file.cells.len() as u64)?;
+            let _lease = shared
+                .budget
+                .lease("the directory of cells", 80 * file.cells.len() as u64)?;
             let cells: Vec<CellSizes> = file.cells.iter().map(|cell| cell.sizes).collect();
             arcs += cells.iter().map(|cell| cell.edges).sum::<u64>();
             directory::put_file(&mut bytes, batches, &file.roots, &cells);
@@ -198,7 +225,14 @@ impl GraphWriter {
         writer.append(stream, &bytes)?;
         let directory = writer.finish()?[0];
         let (degrees, fanout) = sources::write(shared, side, &files, arcs)?;
-        Ok((ColumnsMeta { directory, degrees, fanout }, arcs))
+        Ok((
+            ColumnsMeta {
+                directory,
+                degrees,
+                fanout,
+            },
+            arcs,
+        ))
     }
 }
 
@@ -290,19 +324,29 @@ impl Spooled {
 impl ColumnFileWriter {
     fn new(shared: &Arc<Shared>, side: Side, number: usize) -> Result<Self, FormatError> {
         let batches = shared.files(side).get(number).cloned();
-        let batches = batches.ok_or_else(|| FormatError::misuse(format!("the shape has no column file {number}")))?;
-        let fixed = shared.budget.lease("writing the stored graph", FIXED_BYTES)?;
+        let batches = batches
+            .ok_or_else(|| FormatError::misuse(format!("the shape has no column file {number}")))?;
+        let fixed = shared
+            .budget
+            .lease("writing the stored graph", FIXED_BYTES)?;
         let disk = &*shared.disk;
         let mut writer = FrameWriter::new(disk, &shared.budget, shared.graph_id)?;
         let id = |kind| FileId::new(side, kind, number as u32);
         let large = shared.chunk_bytes();
         let data = writer.add(disk, &shared.staging, id(FileKind::Data), large)?;
-        let index = writer.add(disk, &shared.staging, id(FileKind::Index), small_chunk(large))?;
+        let index = writer.add(
+            disk,
+            &shared.staging,
+            id(FileKind::Index),
+            small_chunk(large),
+        )?;
         let weights = match shared.shape.edge {
             EdgeKind::None => None,
             _ => Some(writer.add(disk, &shared.staging, id(FileKind::Weights), large)?),
         };
-        let path = id(FileKind::Data).path(&shared.staging).with_extension("spool");
+        let path = id(FileKind::Data)
+            .path(&shared.staging)
+            .with_extension("spool");
         let spool = writer.add_temporary(disk, &path, small_chunk(large))?;
         Ok(ColumnFileWriter {
             shared: Arc::clone(shared),
@@ -314,7 +358,10 @@ impl ColumnFileWriter {
             index,
             weights,
             spool,
-            spool_file: Temporary { disk: Arc::clone(&shared.disk), path },
+            spool_file: Temporary {
+                disk: Arc::clone(&shared.disk),
+                path,
+            },
             encoder: BlockEncoder::default(),
             source_index: SourceIndexBuilder::default(),
             pending: Vec::with_capacity(BLOCK_EDGES_MAX),
@@ -341,21 +388,38 @@ impl ColumnFileWriter {
         weights: &[u8],
     ) -> Result<(), FormatError> {
         if weights.len() != keys.len() * self.shared.shape.edge.bytes() {
-            let what = format!("{} bytes of weights for {} edges", weights.len(), keys.len());
+            let what = format!(
+                "{} bytes of weights for {} edges",
+                weights.len(),
+                keys.len()
+            );
             return Err(FormatError::misuse(what));
         }
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else { return Ok(()) };
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Ok(());
+        };
         let mut cell = match self.cell {
-            Some(cell) if (cell.destination_batch, cell.source_batch) == (destination_batch, source_batch) => cell,
+            Some(cell)
+                if (cell.destination_batch, cell.source_batch)
+                    == (destination_batch, source_batch) =>
+            {
+                cell
+            }
             before => {
                 let before = before.map(|cell| (cell.destination_batch, cell.source_batch));
                 self.end_cell()?;
                 self.open_cell(before, destination_batch, source_batch)?
             }
         };
-        let ascending = keys.windows(2).fold(true, |all, pair| all & (pair[0] <= pair[1]));
+        let ascending = keys
+            .windows(2)
+            .fold(true, |all, pair| all & (pair[0] <= pair[1]));
         let destination_max = keys.iter().fold(0, |max, &key| max.max(key as u32));
-        if !ascending || first < cell.last_key || last >> 32 >= cell.sources || u64::from(destination_max) >= cell.destinations {
+        if !ascending
+            || first < cell.last_key
+            || last >> 32 >= cell.sources
+            || u64::from(destination_max) >= cell.destinations
+        {
             return Err(FormatError::misuse(format!(
                 "edges from batch {source_batch} to batch {destination_batch} are out of order or outside their batches"
             )));
@@ -406,7 +470,9 @@ impl ColumnFileWriter {
             sources: batches.span(source_batch),
             destinations: batches.span(destination_batch),
             destination_bits: batches.bits(destination_batch),
-            global_offset: batches.start(destination_batch).wrapping_sub(batches.start(source_batch)) as i64,
+            global_offset: batches
+                .start(destination_batch)
+                .wrapping_sub(batches.start(source_batch)) as i64,
             last_key: 0,
             edges: 0,
             blocks: 0,
@@ -416,7 +482,12 @@ impl ColumnFileWriter {
     fn put_block(&mut self, cell: &mut OpenCell, keys: &[u64]) -> Result<(), FormatError> {
         self.source_index.block(keys, cell.data_bytes);
         self.block.clear();
-        self.encoder.encode(keys, cell.destination_bits, cell.global_offset, &mut self.block);
+        self.encoder.encode(
+            keys,
+            cell.destination_bits,
+            cell.global_offset,
+            &mut self.block,
+        );
         self.writer.append(self.data, &self.block)?;
         cell.edges += keys.len() as u64;
         cell.blocks += 1;
@@ -435,7 +506,9 @@ impl ColumnFileWriter {
         Ok(())
     }
     fn end_cell(&mut self) -> Result<(), FormatError> {
-        let Some(mut cell) = self.cell.take() else { return Ok(()) };
+        let Some(mut cell) = self.cell.take() else {
+            return Ok(());
+        };
         if !self.pending.is_empty() {
             let pending = std::mem::take(&mut self.pending);
             self.put_block(&mut cell, &pending)?;
@@ -443,20 +516,27 @@ impl ColumnFileWriter {
             self.pending.clear();
         }
         self.block.clear();
-        self.source_index.finish(cell.sources, self.shared.shape.csr_ratio, &mut self.block);
+        self.source_index
+            .finish(cell.sources, self.shared.shape.csr_ratio, &mut self.block);
         if cell.blocks == 1 && self.block.len() as u64 > cell.data_bytes {
             self.block.clear();
         }
         self.writer.append(self.index, &self.block)?;
         self.spooled.end_source();
         self.hand_on()?;
-        let Spooled { bytes, handed_on, hasher, .. } = std::mem::take(&mut self.spooled);
+        let Spooled {
+            bytes,
+            handed_on,
+            hasher,
+            ..
+        } = std::mem::take(&mut self.spooled);
         // The allocation stays.
         self.spooled.bytes = bytes;
         if self.cells.len() == self.leased_cells {
             let more = self.leased_cells.max(256);
             let bytes = (more * size_of::<CellNote>()) as u64;
-            self.leases.push(self.shared.budget.lease("the directory of cells", bytes)?);
+            self.leases
+                .push(self.shared.budget.lease("the directory of cells", bytes)?);
             self.cells.reserve_exact(more);
             self.leased_cells += more;
         }
@@ -482,15 +562,26 @@ impl ColumnFileWriter {
         let roots = self.writer.finish()?;
         let root = |stream: usize| roots.get(stream).copied().unwrap_or_default();
         let done = FileDone {
-            roots: [root(self.data), root(self.index), self.weights.map(root).unwrap_or_default()],
+            roots: [
+                root(self.data),
+                root(self.index),
+                self.weights.map(root).unwrap_or_default(),
+            ],
             cells: self.cells,
             spool: self.spool_file,
             _leases: self.leases,
         };
-        let mut all = self.shared.done.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self
+            .shared
+            .done
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         match all.insert((self.side, self.number), done) {
             None => Ok(()),
-            Some(_) => Err(FormatError::misuse(format!("column file {} was written twice", self.number))),
+            Some(_) => Err(FormatError::misuse(format!(
+                "column file {} was written twice",
+                self.number
+            ))),
         }
     }
 }

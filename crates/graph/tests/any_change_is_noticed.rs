@@ -1,5 +1,7 @@
 //! Files that are not what was written are an error that names the file, never a wrong answer and never a panic.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod model;
 
 use std::path::{Path, PathBuf};
@@ -27,7 +29,9 @@ struct Stored {
 
 fn store(model: &Model) -> Stored {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(3));
-    model.write(&disk, &Budget::new(64 << 20), Path::new(GRAPH)).unwrap();
+    model
+        .write(&disk, &Budget::new(64 << 20), Path::new(GRAPH))
+        .unwrap();
     let mut files = Vec::new();
     for dir in [GRAPH, "graph/columns", "graph/reverse"] {
         for path in disk.list(Path::new(dir)).unwrap() {
@@ -37,7 +41,11 @@ fn store(model: &Model) -> Stored {
         }
     }
     assert_eq!(files.len(), 3 + 2 * (3 + 2 * 3));
-    Stored { disk, files, told: model.told() }
+    Stored {
+        disk,
+        files,
+        told: model.told(),
+    }
 }
 
 fn open_and_verify(disk: &Arc<dyn Disk>) -> Result<(), FormatError> {
@@ -54,11 +62,17 @@ impl Stored {
         let error = open_and_verify(&self.disk).expect_err(what).to_string();
         let name = path.to_str().unwrap();
         assert!(error.contains(name), "{what} of {name}: {error}");
-        assert!(error.contains("frame") || name.ends_with("graph.json"), "{what} of {name}: {error}");
+        assert!(
+            error.contains("frame") || name.ends_with("graph.json"),
+            "{what} of {name}: {error}"
+        );
         if whole {
             match read(&self.disk, &Budget::new(64 << 20), Path::new(GRAPH)) {
                 Ok(told) => assert!(told == self.told, "{what} of {name} gave a wrong answer"),
-                Err(error) => assert!(error.to_string().contains(name), "{what} of {name}: {error}"),
+                Err(error) => assert!(
+                    error.to_string().contains(name),
+                    "{what} of {name}: {error}"
+                ),
             }
         }
         self.disk.write_small(path, good).unwrap();
@@ -103,7 +117,14 @@ fn files_cut_off_or_extended() {
     let stored = store(&example(6, 20_000));
     let mut random = Random::new(7);
     for (at, (_, good)) in stored.files.iter().enumerate() {
-        let mut lengths = vec![0, 1, good.len() / 2, good.len() - 1, good.len() + 1, good.len() + 4096];
+        let mut lengths = vec![
+            0,
+            1,
+            good.len() / 2,
+            good.len() - 1,
+            good.len() + 1,
+            good.len() + 4096,
+        ];
         lengths.extend((4096..good.len()).step_by(4096));
         lengths.push(random.below(good.len() as u64) as usize);
         for length in lengths {
@@ -151,7 +172,10 @@ fn a_missing_file() {
         stored.disk.remove_file(path).unwrap();
         let error = open_and_verify(&stored.disk).unwrap_err();
         let named = error.to_string().contains(path.to_str().unwrap());
-        assert!(named || matches!(error, FormatError::NotAGraph { .. }), "{error}");
+        assert!(
+            named || matches!(error, FormatError::NotAGraph { .. }),
+            "{error}"
+        );
         stored.disk.write_small(path, good).unwrap();
     }
 }
@@ -161,11 +185,18 @@ fn a_bit_that_the_disk_flips_on_the_way() {
     let model = example(12, 30_000);
     let sim = SimDisk::new(13);
     let disk: Arc<dyn Disk> = Arc::new(sim.clone());
-    model.write(&disk, &Budget::new(64 << 20), Path::new(GRAPH)).unwrap();
+    model
+        .write(&disk, &Budget::new(64 << 20), Path::new(GRAPH))
+        .unwrap();
     let told = model.told();
     let mut noticed = 0;
     for after in 1..150 {
-        sim.inject(Fault { kind: FaultKind::FlipBit, on: On::Read, nth: after, for_good: false });
+        sim.inject(Fault {
+            kind: FaultKind::FlipBit,
+            on: On::Read,
+            nth: after,
+            for_good: false,
+        });
         match read(&disk, &Budget::new(64 << 20), Path::new(GRAPH)) {
             Ok(found) => assert!(found == told, "a wrong answer after flip {after}"),
             Err(_) => noticed += 1,
@@ -183,7 +214,12 @@ fn a_write_that_fails_leaves_no_graph() {
         for after in 1.. {
             let sim = SimDisk::new(after);
             let disk: Arc<dyn Disk> = Arc::new(sim.clone());
-            sim.inject(Fault { kind: FaultKind::Enospc, on, nth: after, for_good: true });
+            sim.inject(Fault {
+                kind: FaultKind::Enospc,
+                on,
+                nth: after,
+                for_good: true,
+            });
             let written = model.write(&disk, &budget, Path::new(GRAPH));
             sim.heal();
             assert_eq!(budget.available(), budget.total());

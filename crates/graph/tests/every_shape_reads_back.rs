@@ -1,5 +1,7 @@
 //! What is written is what is read, whatever the shape of the graph.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod model;
 
 use std::path::Path;
@@ -14,7 +16,11 @@ fn check(model: &Model) -> Arc<StoredGraph> {
     let budget = Budget::new(64 << 20);
     let path = Path::new("graph");
     model.write(&disk, &budget, path).unwrap();
-    assert_eq!(budget.available(), budget.total(), "the writer gives everything back");
+    assert_eq!(
+        budget.available(),
+        budget.total(),
+        "the writer gives everything back"
+    );
     let (told, found) = (model.told(), read(&disk, &budget, path).unwrap());
     assert_eq!(told.forward.edges, found.forward.edges);
     if *model.cuts.last().unwrap() <= 1 << 24 {
@@ -26,13 +32,27 @@ fn check(model: &Model) -> Arc<StoredGraph> {
         assert_eq!(told.ids, found.ids);
         let expected = &told.forward.fanout;
         assert!(!found.forward.fanout.is_empty());
-        assert!(found.forward.fanout.iter().all(|(v, list)| expected.get(v) == Some(list)));
+        assert!(
+            found
+                .forward
+                .fanout
+                .iter()
+                .all(|(v, list)| expected.get(v) == Some(list))
+        );
     }
     let graph = Arc::new(StoredGraph::open(&disk, &budget, path).unwrap());
     let seen = verify(&graph, &budget, &Stop::new(), |_| {}).unwrap();
-    assert_eq!(seen.edges, model.edges.len() as u64 * if model.reverse { 2 } else { 1 });
+    assert_eq!(
+        seen.edges,
+        model.edges.len() as u64 * if model.reverse { 2 } else { 1 }
+    );
     let spools = disk.list(&path.join("columns")).unwrap();
-    assert!(spools.iter().all(|file| file.extension().is_none_or(|e| e != "spool")), "temporary files are gone");
+    assert!(
+        spools
+            .iter()
+            .all(|file| file.extension().is_none_or(|e| e != "spool")),
+        "temporary files are gone"
+    );
     graph
 }
 
@@ -47,9 +67,14 @@ fn graphs_without_vertices_or_edges() {
 
 #[test]
 fn random_graphs_over_small_and_uneven_batches() {
-    for (seed, vertices, span, edges) in
-        [(1, 10, 1, 40), (2, 100, 7, 3000), (3, 3000, 64, 9000), (4, 9000, 1024, 50_000), (5, 9000, 9000, 30_000)]
-    {
+    for (seed, vertices, span, edges) in [
+        (1, 10, 1, 40),
+        (2, 100, 7, 3000),
+        (3, 3000, 64, 9000),
+        (4, 9000, 1024, 50_000),
+        (5, 9000, 9000, 30_000),
+        (6, 20_000, 100, 100_000),
+    ] {
         check(&Model::random(seed, vertices, span, edges));
     }
     let mut uneven = Model::random(6, 5000, 5000, 20_000);
@@ -72,14 +97,27 @@ fn weights_and_the_reverse_graph() {
 #[test]
 fn batches_of_one_vertex_cost_tens_of_bytes_each() {
     let vertices = 5000u64;
-    let edges: Vec<_> = (0..3 * vertices).map(|i| (i % vertices, (i * i + 1) % vertices, 0.0)).collect();
+    let edges: Vec<_> = (0..3 * vertices)
+        .map(|i| (i % vertices, (i * i + 1) % vertices, 0.0))
+        .collect();
     let mut model = Model::new((0..=vertices).collect(), edges);
     model.file_batches = usize::MAX / 2;
     let graph = check(&model);
-    let cells: usize = graph.forward().columns().iter().map(|column| column.cells().len()).sum();
+    let cells: usize = graph
+        .forward()
+        .columns()
+        .iter()
+        .map(|column| column.cells().len())
+        .sum();
     use graphmill_graph::FileKind::{Data, Degrees, Directory, Fanout, Index};
-    let bytes: u64 = [Data, Index, Directory, Degrees, Fanout].iter().map(|&kind| graph.forward().bytes(kind)).sum();
-    assert!(bytes < 64 * (cells as u64 + vertices), "{bytes} bytes for {cells} cells");
+    let bytes: u64 = [Data, Index, Directory, Degrees, Fanout]
+        .iter()
+        .map(|&kind| graph.forward().bytes(kind))
+        .sum();
+    assert!(
+        bytes < 64 * (cells as u64 + vertices),
+        "{bytes} bytes for {cells} cells"
+    );
 }
 
 #[test]
@@ -98,7 +136,15 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
     let far = 1u64 << 40;
     let spread = |base: u64| {
         let mut random = Random::new(10);
-        (0..40_000).map(|_| (base + random.below(1 << 16), base + random.below(1 << 16), 0.0)).collect::<Vec<_>>()
+        (0..40_000)
+            .map(|_| {
+                (
+                    base + random.below(1 << 16),
+                    base + random.below(1 << 16),
+                    0.0,
+                )
+            })
+            .collect::<Vec<_>>()
     };
     let near = check(&Model::new(vec![0, 1 << 16], spread(0)));
     let base = far - (1 << 16);
@@ -107,12 +153,22 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
     let beyond = check(&Model::new(cuts, spread(base)));
     let bytes = |graph: &StoredGraph| {
         use graphmill_graph::FileKind::{Data, Degrees, Index};
-        [Data, Index, Degrees].map(|kind| graph.forward().bytes(kind)).iter().sum::<u64>()
+        [Data, Index, Degrees]
+            .map(|kind| graph.forward().bytes(kind))
+            .iter()
+            .sum::<u64>()
     };
-    assert!(bytes(&beyond) <= bytes(&near) + 64, "{} and {}", bytes(&beyond), bytes(&near));
+    assert!(
+        bytes(&beyond) <= bytes(&near) + 64,
+        "{} and {}",
+        bytes(&beyond),
+        bytes(&near)
+    );
     // Ends far apart: sources in one end of the range, destinations in the other.
     let mut random = Random::new(11);
-    let edges = (0..5000).map(|_| (random.below(1 << 20), far - 1 - random.below(1 << 20), 0.0)).collect();
+    let edges = (0..5000)
+        .map(|_| (random.below(1 << 20), far - 1 - random.below(1 << 20), 0.0))
+        .collect();
     let cuts: Vec<u64> = (0..=256).map(|b| b << 32).collect();
     check(&Model::new(cuts, edges));
 }
@@ -124,7 +180,11 @@ fn dictionaries_of_integers_and_texts() {
     let mut model = Model::random(13, vertices, 20_000, 1000);
     let mut id = 0;
     let integers = (0..vertices).map(|i| {
-        id += 1 + if i % 1000 == 0 { random.next_u64() >> 12 } else { random.below(300) };
+        id += 1 + if i % 1000 == 0 {
+            random.next_u64() >> 12
+        } else {
+            random.below(300)
+        };
         VertexId::Integer(id)
     });
     model.ids = Some(integers.collect());
@@ -145,7 +205,11 @@ fn dictionaries_of_integers_and_texts() {
     let graph = check(&model);
     let budget = Budget::new(1 << 20);
     let mut reader = graphmill_graph::FrameReader::new(&graph, &budget, 1).unwrap();
-    for absent in [VertexId::Text(b"https://example.org/".to_vec()), VertexId::Integer(5), VertexId::Text(vec![0xff; 5000])] {
+    for absent in [
+        VertexId::Text(b"https://example.org/".to_vec()),
+        VertexId::Integer(5),
+        VertexId::Text(vec![0xff; 5000]),
+    ] {
         assert_eq!(graph.index_of(&mut reader, &absent).unwrap(), None);
     }
 }
@@ -156,7 +220,9 @@ fn the_same_bytes_for_any_budget_and_any_runs() {
     model.edge = EdgeKind::F32;
     let files = |model: &Model, budget: u64| {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(budget));
-        model.write(&disk, &Budget::new(budget), Path::new("g")).unwrap();
+        model
+            .write(&disk, &Budget::new(budget), Path::new("g"))
+            .unwrap();
         let mut files = Vec::new();
         for dir in ["g", "g/columns"] {
             for path in disk.list(Path::new(dir)).unwrap() {
@@ -192,14 +258,34 @@ fn edges_out_of_order_or_outside_their_batch_are_refused() {
     ];
     for (i, calls) in cases.iter().enumerate() {
         let path = format!("bad{i}");
-        let writer = GraphWriter::create(disk.clone(), budget.clone(), Path::new(&path), model.shape()).unwrap();
+        let writer = GraphWriter::create(
+            disk.clone(),
+            budget.clone(),
+            Path::new(&path),
+            model.shape(),
+        )
+        .unwrap();
         let mut file = writer.column_file(0).unwrap();
         let (last, before) = calls.split_last().unwrap();
-        before.iter().for_each(|call| file.edges(call.0, call.1, call.2, &[]).unwrap());
-        assert!(matches!(file.edges(last.0, last.1, last.2, &[]), Err(FormatError::Misuse { .. })), "case {i}");
+        before
+            .iter()
+            .for_each(|call| file.edges(call.0, call.1, call.2, &[]).unwrap());
+        assert!(
+            matches!(
+                file.edges(last.0, last.1, last.2, &[]),
+                Err(FormatError::Misuse { .. })
+            ),
+            "case {i}"
+        );
         drop(file);
         let facts = model.facts(IdsSummary::dense(40));
-        assert!(matches!(writer.finish(facts), Err(FormatError::Misuse { .. })), "a file is missing");
-        assert!(matches!(StoredGraph::open(&disk, &budget, Path::new(&path)), Err(FormatError::NotAGraph { .. })));
+        assert!(
+            matches!(writer.finish(facts), Err(FormatError::Misuse { .. })),
+            "a file is missing"
+        );
+        assert!(matches!(
+            StoredGraph::open(&disk, &budget, Path::new(&path)),
+            Err(FormatError::NotAGraph { .. })
+        ));
     }
 }

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, Facts, FanoutTable, FormatError, FrameReader,
-    GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side, SourceIndex, StoredGraph, VertexId,
+    BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, Facts, FanoutTable,
+    FormatError, FrameReader, GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side,
+    SourceIndex, StoredGraph, VertexId,
 };
 use graphmill_storage::{Budget, Disk, Queue, Random};
 
@@ -50,18 +51,28 @@ impl Model {
     /// Random edges over batches of about `span` vertices; a tenth of them into one hub.
     pub(crate) fn random(seed: u64, vertices: u64, span: u64, edges: usize) -> Self {
         let mut random = Random::new(seed);
-        let cuts: Vec<u64> = (0..vertices).step_by(span as usize).chain([vertices]).collect();
+        let cuts: Vec<u64> = (0..vertices)
+            .step_by(span as usize)
+            .chain([vertices])
+            .collect();
         let hub = random.below(vertices.max(1));
         let edges = (0..edges).map(|i| {
             let source = random.below(vertices);
-            let destination = if i % 10 == 0 { hub } else { random.below(vertices) };
+            let destination = if i % 10 == 0 {
+                hub
+            } else {
+                random.below(vertices)
+            };
             (source, destination, (random.below(1000) as f64) / 8.0)
         });
         Model::new(cuts, edges.collect())
     }
     fn files(&self) -> Vec<std::ops::Range<usize>> {
         let batches = self.cuts.len() - 1;
-        (0..batches).step_by(self.file_batches).map(|b| b..(b + self.file_batches).min(batches)).collect()
+        (0..batches)
+            .step_by(self.file_batches)
+            .map(|b| b..(b + self.file_batches).min(batches))
+            .collect()
     }
     pub(crate) fn shape(&self) -> Shape {
         Shape {
@@ -83,7 +94,12 @@ impl Model {
             program: "a test".into(),
         }
     }
-    pub(crate) fn write(&self, disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<(), FormatError> {
+    pub(crate) fn write(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<(), FormatError> {
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, self.shape())?;
         let ids = match &self.ids {
             None => IdsSummary::dense(*self.cuts.last().unwrap()),
@@ -122,11 +138,16 @@ impl Model {
         let place = |s: u64, d: u64| (cut.batch_of(d), cut.batch_of(s));
         let mut edges: Vec<Edge> = self.edges.iter().map(turn).collect();
         edges.retain(|&(_, d, _)| batches.contains(&cut.batch_of(d)));
-        edges.sort_by(|&(s, d, w), &(t, e, x)| (place(s, d), s, d, w).partial_cmp(&(place(t, e), t, e, x)).unwrap());
+        edges.sort_by(|&(s, d, w), &(t, e, x)| {
+            (place(s, d), s, d, w)
+                .partial_cmp(&(place(t, e), t, e, x))
+                .unwrap()
+        });
         for cell in edges.chunk_by(|a, b| place(a.0, a.1) == place(b.0, b.1)) {
             let (destination, source) = place(cell[0].0, cell[0].1);
             for run in cell.chunks(self.run) {
-                let key = |e: &Edge| (e.0 - cut.start(source)) << 32 | (e.1 - cut.start(destination));
+                let key =
+                    |e: &Edge| (e.0 - cut.start(source)) << 32 | (e.1 - cut.start(destination));
                 let keys: Vec<u64> = run.iter().map(key).collect();
                 let mut weights = Vec::new();
                 for edge in run {
@@ -146,8 +167,17 @@ impl Model {
         let cut = Batches::new(self.cuts.clone()).unwrap();
         let weight = |w: f64| if self.edge == EdgeKind::None { 0.0 } else { w };
         let side = |turned: bool| {
-            let mut edges: Vec<Edge> =
-                self.edges.iter().map(|&(s, d, w)| if turned { (d, s, weight(w)) } else { (s, d, weight(w)) }).collect();
+            let mut edges: Vec<Edge> = self
+                .edges
+                .iter()
+                .map(|&(s, d, w)| {
+                    if turned {
+                        (d, s, weight(w))
+                    } else {
+                        (s, d, weight(w))
+                    }
+                })
+                .collect();
             edges.sort_by(|a, b| a.partial_cmp(b).unwrap());
             let mut degrees: BTreeMap<u64, u64> = BTreeMap::new();
             let mut fanout: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
@@ -158,14 +188,20 @@ impl Model {
                     list.push(cut.batch_of(d));
                 }
             }
-            SideTold { edges, degrees, fanout }
+            SideTold {
+                edges,
+                degrees,
+                fanout,
+            }
         };
         Told {
             forward: side(false),
             reverse: self.reverse.then(|| side(true)),
             ids: match &self.ids {
                 Some(ids) => ids.clone(),
-                None => (0..(*self.cuts.last().unwrap()).min(IDS_READ)).map(VertexId::Integer).collect(),
+                None => (0..(*self.cuts.last().unwrap()).min(IDS_READ))
+                    .map(VertexId::Integer)
+                    .collect(),
             },
         }
     }
@@ -190,7 +226,10 @@ pub(crate) struct Told {
 }
 
 /// The next bytes of a reader, all of what there is at once.
-pub(crate) fn next<'r>(reader: &'r mut ExtentReader, queue: &mut dyn Queue) -> Result<Option<&'r [u8]>, FormatError> {
+pub(crate) fn next<'r>(
+    reader: &'r mut ExtentReader,
+    queue: &mut dyn Queue,
+) -> Result<Option<&'r [u8]>, FormatError> {
     loop {
         reader.pump(queue)?;
         if reader.front()?.is_some() {
@@ -205,7 +244,11 @@ pub(crate) fn next<'r>(reader: &'r mut ExtentReader, queue: &mut dyn Queue) -> R
 }
 
 /// Reads everything back by streams, and compares seeks with what the streams gave.
-pub(crate) fn read(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Told, FormatError> {
+pub(crate) fn read(
+    disk: &Arc<dyn Disk>,
+    budget: &Budget,
+    path: &Path,
+) -> Result<Told, FormatError> {
     let graph = Arc::new(StoredGraph::open(disk, budget, path)?);
     let mut reader = FrameReader::new(&graph, budget, 6)?;
     let forward = read_side(&graph, budget, &mut reader, Side::Forward)?;
@@ -227,7 +270,11 @@ pub(crate) fn read(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result
         let mut cursor = IdCursor::new(&graph, budget, v as u64)?;
         assert_eq!(cursor.next()?.map(|id| id.to_owned()), Some(ids[v].clone()));
     }
-    Ok(Told { forward, reverse, ids })
+    Ok(Told {
+        forward,
+        reverse,
+        ids,
+    })
 }
 
 fn read_side(
@@ -261,7 +308,10 @@ fn read_side(
             whole.bytes.end = cells[cells.len() - 1].data().end;
             data.start(vec![whole])?;
             if weight_bytes > 0 {
-                let extents = cells.iter().map(|cell| set.weights_extent(d, cell, graph.edge_kind())).collect();
+                let extents = cells
+                    .iter()
+                    .map(|cell| set.weights_extent(d, cell, graph.edge_kind()))
+                    .collect();
                 weights.start(extents)?;
             }
             for cell in cells {
@@ -270,20 +320,29 @@ fn read_side(
                 let mut used_of_cell = 0;
                 let first_of_cell = edges.len();
                 while left > 0 {
-                    let bytes = next(&mut data, &mut *queue)?.expect("the strip ends before its cells");
-                    let (block, used) =
-                        BlockView::parse(bytes, to.wrapping_sub(from) as i64)?.expect("a front without a whole block");
+                    let bytes =
+                        next(&mut data, &mut *queue)?.expect("the strip ends before its cells");
+                    let (block, used) = BlockView::parse(bytes, to.wrapping_sub(from) as i64)?
+                        .expect("a front without a whole block");
                     block.sources(&mut sources);
                     let first = edges.len();
                     block.for_each_edge(&mut scratch, |group, destination, _| {
-                        edges.push((from + u64::from(sources[group]), to + u64::from(destination), 0.0));
+                        edges.push((
+                            from + u64::from(sources[group]),
+                            to + u64::from(destination),
+                            0.0,
+                        ));
                     });
                     left -= block.edges() as u64;
                     used_of_cell += used as u64;
                     data.consume(used);
                     if weight_bytes > 0 {
-                        let bytes = next(&mut weights, &mut *weights_queue)?.expect("weights end before their cell");
-                        for (edge, weight) in edges[first..].iter_mut().zip(bytes.chunks_exact(weight_bytes)) {
+                        let bytes = next(&mut weights, &mut *weights_queue)?
+                            .expect("weights end before their cell");
+                        for (edge, weight) in edges[first..]
+                            .iter_mut()
+                            .zip(bytes.chunks_exact(weight_bytes))
+                        {
                             edge.2 = match weight.len() {
                                 4 => f64::from(f32::from_le_bytes(weight.try_into().unwrap())),
                                 _ => f64::from_le_bytes(weight.try_into().unwrap()),
@@ -303,17 +362,28 @@ fn read_side(
     let mut degrees = BTreeMap::new();
     let mut fanout: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     // Where |V| is huge, only batches with edges are looked at.
-    let busy: std::collections::BTreeSet<usize> = edges.iter().map(|e| batches.batch_of(e.0)).collect();
+    let busy: std::collections::BTreeSet<usize> =
+        edges.iter().map(|e| batches.batch_of(e.0)).collect();
     for b in (0..batches.len()).filter(|b| batches.span(*b) < 1 << 20 || busy.contains(b)) {
         if batches.span(b) > 1 << 24 {
             continue;
         }
         let mut out = vec![0u32; batches.span(b) as usize];
         graph.degrees_of(set, frames, b, &mut out)?;
-        degrees.extend(batches.range(b).zip(out).filter(|&(_, d)| d > 0).map(|(v, d)| (v, u64::from(d))));
+        degrees.extend(
+            batches
+                .range(b)
+                .zip(out)
+                .filter(|&(_, d)| d > 0)
+                .map(|(v, d)| (v, u64::from(d))),
+        );
     }
     let step = (edges.len() / 3000).max(1);
-    let mut asked: Vec<u64> = edges.iter().step_by(step).flat_map(|e| [e.0, e.0.saturating_sub(1), e.0 + 1]).collect();
+    let mut asked: Vec<u64> = edges
+        .iter()
+        .step_by(step)
+        .flat_map(|e| [e.0, e.0.saturating_sub(1), e.0 + 1])
+        .collect();
     if batches.vertices() <= 10_000 {
         asked = (0..batches.vertices()).collect();
     }
@@ -325,13 +395,20 @@ fn read_side(
     for v in asked {
         let (mut list, mut resident) = (Vec::new(), Vec::new());
         graph.fanout_of(set, frames, v, |batch| list.push(batch))?;
-        table.as_ref().unwrap().each(v, |batch| resident.push(batch))?;
+        table
+            .as_ref()
+            .unwrap()
+            .each(v, |batch| resident.push(batch))?;
         assert_eq!(list, resident);
         if !list.is_empty() {
             fanout.insert(v, list);
         }
     }
-    Ok(SideTold { edges, degrees, fanout })
+    Ok(SideTold {
+        edges,
+        degrees,
+        fanout,
+    })
 }
 
 /// Finds the edges of some sources of a cell by its index.
@@ -344,7 +421,10 @@ fn check_seeks(
     edges: &[Edge],
 ) -> Result<(), FormatError> {
     let set = graph.side(side)?;
-    let (from, to) = (graph.batches().start(cell.source_batch()), graph.batches().start(d));
+    let (from, to) = (
+        graph.batches().start(cell.source_batch()),
+        graph.batches().start(d),
+    );
     let Extent { file, bytes } = set.index_extent(d, cell);
     let mut index_bytes = Vec::new();
     frames.read(file, bytes, &mut index_bytes)?;
@@ -360,26 +440,37 @@ fn check_seeks(
         let (mut block_number, mut offset) = match &index {
             None => (0, 0),
             Some(index) => {
-                let place = index.seek(source).expect("a source of the cell is not in its index");
+                let place = index
+                    .seek(source)
+                    .expect("a source of the cell is not in its index");
                 (place.block, place.offset as usize)
             }
         };
         let mut found = 0;
         while offset < data.len() {
-            let (block, used) = BlockView::parse(&data[offset..], to.wrapping_sub(from) as i64)?.unwrap();
-            let Some(group) = block.group_of(source) else { break };
+            let (block, used) =
+                BlockView::parse(&data[offset..], to.wrapping_sub(from) as i64)?.unwrap();
+            let Some(group) = block.group_of(source) else {
+                break;
+            };
             block.edges_of(group, source, |destination, _| {
                 assert!(edges.binary_search_by(|e| (e.0, e.1).cmp(&(edge.0, to + u64::from(destination)))).is_ok());
                 found += 1;
             });
             block_number += 1;
             offset += used;
-            let continues = index.as_ref().is_some_and(|i| block_number < i.blocks() && i.continues(block_number));
+            let continues = index
+                .as_ref()
+                .is_some_and(|i| block_number < i.blocks() && i.continues(block_number));
             if !continues {
                 break;
             }
         }
-        assert_eq!(found, edges.iter().filter(|e| e.0 == edge.0).count(), "edges found by a seek");
+        assert_eq!(
+            found,
+            edges.iter().filter(|e| e.0 == edge.0).count(),
+            "edges found by a seek"
+        );
     }
     Ok(())
 }
