@@ -36,7 +36,11 @@ impl ByteFile {
     ///
     /// # Errors
     /// It does not, or cannot be read; the budget has no room for a chunk.
-    pub(crate) fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<ByteFile, StorageError> {
+    pub(crate) fn open(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<ByteFile, StorageError> {
         let file = disk.open(path, Open::Read)?;
         Ok(ByteFile {
             length: file.len()?,
@@ -72,7 +76,10 @@ impl ByteFile {
             chunk.fill(offset / GRAIN_BYTES as u64 * GRAIN_BYTES as u64)?;
         }
         let skipped = (offset - chunk.start) as usize;
-        let held = chunk.buffer.as_ref().map_or(&[][..], |buffer| &buffer[..chunk.filled]);
+        let held = chunk
+            .buffer
+            .as_ref()
+            .map_or(&[][..], |buffer| &buffer[..chunk.filled]);
         let held = held.get(skipped..).unwrap_or_default();
         let count = held.len().min(out.len());
         out[..count].copy_from_slice(&held[..count]);

@@ -28,7 +28,10 @@ impl Cache {
         for file in files {
             // Names and times are all that is asked of the file system here: the bytes are the Disk's.
             let facts = std::fs::metadata(file)?;
-            let changed = facts.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+            let changed = facts
+                .modified()?
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
             stamp.add(file.as_os_str().as_encoded_bytes());
             stamp.add(&facts.len().to_le_bytes());
             stamp.add(&changed.as_nanos().to_le_bytes());
@@ -36,7 +39,9 @@ impl Cache {
         let mut hash = Hash::new();
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
         hash.add(options.as_bytes());
-        let mut name = input.file_name().map_or_else(|| OsString::from("input"), OsString::from);
+        let mut name = input
+            .file_name()
+            .map_or_else(|| OsString::from("input"), OsString::from);
         name.push(".graphmill");
         Ok(Cache {
             folder: input.with_file_name(name),
@@ -56,8 +61,14 @@ impl Cache {
     /// The folder cannot be listed, or a graph not be removed.
     pub(crate) fn remove_stale(&self, disk: &dyn Disk) -> Result<(), StorageError> {
         for graph in disk.list(&self.folder)? {
-            let name = graph.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let is_ours = name.len() == 33 && name.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+            let name = graph
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let is_ours = name.len() == 33
+                && name
+                    .bytes()
+                    .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
             if is_ours && !name.starts_with(&self.stamp) {
                 disk.remove_dir_all(&graph)?;
             }

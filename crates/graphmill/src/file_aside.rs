@@ -174,7 +174,14 @@ mod tests {
     fn any_length_arrives_as_it_was_written() {
         let folder = tempfile::tempdir().unwrap();
         let disk = open_disk(IoChoice::Threads).unwrap();
-        for length in [0, 1, GRAIN_BYTES, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 4097] {
+        for length in [
+            0,
+            1,
+            GRAIN_BYTES,
+            CHUNK_BYTES,
+            CHUNK_BYTES + 1,
+            3 * CHUNK_BYTES + 4097,
+        ] {
             let bytes: Vec<u8> = (0..length).map(|i| (i * 7 % 251) as u8).collect();
             let path = folder.path().join(format!("{length}"));
             let budget = Budget::new(FileAside::BYTES);

@@ -77,6 +77,11 @@ impl Machine {
         &self.stop
     }
 
+    /// The folder for temporary files that was asked for.
+    pub(crate) fn tmp_asked(&self) -> Option<&Path> {
+        self.tmp.as_deref()
+    }
+
     /// Folder for temporary files of work whose output goes to `output`: the one asked for, else that of the output.
     pub fn tmp(&self, output: &Path) -> PathBuf {
         let beside = || match output.parent() {
@@ -112,7 +117,9 @@ pub fn default_threads() -> usize {
 }
 
 fn of_meminfo(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     kilobytes.checked_mul(1024)
 }
@@ -125,7 +132,8 @@ fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next())
+        let (Some(_), Some(controllers), Some(group)) =
+            (fields.next(), fields.next(), fields.next())
         else {
             continue;
         };
@@ -137,7 +145,11 @@ fn limit_files(groups: &str) -> Vec<PathBuf> {
             continue;
         };
         let group = Path::new(group.trim_start_matches('/'));
-        files.extend(group.ancestors().map(|group| Path::new(root).join(group).join(name)));
+        files.extend(
+            group
+                .ancestors()
+                .map(|group| Path::new(root).join(group).join(name)),
+        );
     }
     files
 }
@@ -156,7 +168,8 @@ mod tests {
 
     #[test]
     fn limits_of_every_enclosing_cgroup_are_looked_at() {
-        let files = limit_files("12:cpu,cpuacct:/x\n9:memory:/docker/abc\n0::/user.slice\nbroken\n");
+        let files =
+            limit_files("12:cpu,cpuacct:/x\n9:memory:/docker/abc\n0::/user.slice\nbroken\n");
         let files: Vec<_> = files.iter().map(|path| path.to_str().unwrap()).collect();
         assert_eq!(
             files,

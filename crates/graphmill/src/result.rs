@@ -6,6 +6,7 @@
 mod block;
 mod csv;
 mod parquet;
+mod rows;
 mod top;
 
 use std::path::{Path, PathBuf};
@@ -15,11 +16,15 @@ use graphmill_storage::{Budget, Disk, StorageError};
 
 use crate::file_aside::FileAside;
 
-pub use block::{Block, Labels, ROWS_MAX, Texts, Values};
-pub use top::{Top, TopRow};
+pub use block::{Block, Labels, Texts, Values};
+pub(crate) use rows::{RowCursor, bytes_needed};
+pub(crate) use top::Top;
+pub use top::TopRow;
 
-/// Bytes that writing a result takes besides the rows: the block being written, pages of both columns, file buffers.
-pub(crate) const WRITER_BYTES: u64 = 12 << 20;
+/// Bytes that a file format takes besides rows and file chunks: a page of each column and its compressed twin.
+const FORMAT_BYTES: u64 = 4 << 20;
+/// Bytes that writing a result takes besides its rows.
+const WRITER_BYTES: u64 = FileAside::BYTES + FORMAT_BYTES;
 
 /// Why a result could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +58,7 @@ pub enum ResultError {
 
 /// What a result file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// Columns `vertex` and the value; unreached is null.
     Parquet,
     /// The same with a header; unreached is `inf`.
@@ -65,7 +70,7 @@ impl Format {
     ///
     /// # Errors
     /// [`ResultError::UnknownFormat`] when it is neither `.parquet` nor `.csv`.
-    pub fn of(path: &Path) -> Result<Format, ResultError> {
+    pub(crate) fn of(path: &Path) -> Result<Format, ResultError> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("parquet") => Ok(Format::Parquet),
             Some("csv") => Ok(Format::Csv),
@@ -78,15 +83,15 @@ impl Format {
 
 /// What every block of one result looks like.
 #[derive(Debug, Clone)]
-pub struct Shape {
+pub(crate) struct Shape {
     /// Name of the value's column.
-    pub column: String,
-    /// Kind of the ids; itself empty.
-    pub ids: Labels,
-    /// Kind of the values; itself empty.
-    pub values: Values,
+    pub(crate) column: String,
+    /// Any ids of the kind of all.
+    pub(crate) ids: Labels,
+    /// Any values of the kind of all.
+    pub(crate) values: Values,
     /// Whether a vertex may be without a value.
-    pub nullable: bool,
+    pub(crate) nullable: bool,
 }
 
 /// One file format: takes blocks in order, then gives its sink back, complete.
@@ -107,6 +112,10 @@ pub(crate) fn write<E: From<ResultError>>(
     shape: &Shape,
     mut next: impl FnMut() -> Result<Option<Block>, E>,
 ) -> Result<u64, E> {
+    let _pages = budget
+        .lease("pages of the result", FORMAT_BYTES)
+        .map_err(StorageError::from)
+        .map_err(ResultError::from)?;
     let sink = FileAside::create(disk, budget, path).map_err(ResultError::from)?;
     let mut rows: Box<dyn RowWriter<FileAside>> = match format {
         Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
@@ -137,7 +146,7 @@ mod tests {
         let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
         let shape = Shape {
             column: "value".to_string(),
-            ids: blocks[0].ids.empty_like(),
+            ids: blocks[0].ids.clone(),
             values: blocks[0].values.clone(),
             nullable: blocks.iter().any(|block| block.reached.is_some()),
         };
@@ -157,13 +166,20 @@ mod tests {
         for (left, right) in [(0, 1), (1, 0)] {
             let verdict = validate(&machine, &paths[left], &paths[right], Rule::Exact).unwrap();
             assert_eq!(verdict.described, Vec::<String>::new());
-            assert_eq!(verdict.vertices as usize, blocks.iter().map(Block::rows).sum::<usize>());
+            assert_eq!(
+                verdict.vertices as usize,
+                blocks.iter().map(Block::rows).sum::<usize>()
+            );
         }
         String::from_utf8(machine.disk().read_small(&paths[0], 1 << 20).unwrap()).unwrap()
     }
 
     fn block(ids: Labels, values: Values, reached: Option<Vec<bool>>) -> Block {
-        Block { ids, values, reached }
+        Block {
+            ids,
+            values,
+            reached,
+        }
     }
 
     #[test]
@@ -177,16 +193,29 @@ mod tests {
         );
         let narrow = Values::F32(vec![0.1, f32::INFINITY]);
         let ids = Labels::Integers(vec![1, 2]);
-        assert_eq!(csv_like_parquet(&[block(ids, narrow, None)]), "vertex,value\n1,0.1\n2,inf\n");
+        assert_eq!(
+            csv_like_parquet(&[block(ids, narrow, None)]),
+            "vertex,value\n1,0.1\n2,inf\n"
+        );
     }
 
     #[test]
     fn integers_come_in_several_blocks() {
-        let first = block(Labels::Integers(vec![1, 2]), Values::U32(vec![u32::MAX, 0]), None);
+        let first = block(
+            Labels::Integers(vec![1, 2]),
+            Values::U32(vec![u32::MAX, 0]),
+            None,
+        );
         let second = block(Labels::Integers(vec![3]), Values::U32(vec![1]), None);
-        assert_eq!(csv_like_parquet(&[first, second]), "vertex,value\n1,4294967295\n2,0\n3,1\n");
+        assert_eq!(
+            csv_like_parquet(&[first, second]),
+            "vertex,value\n1,4294967295\n2,0\n3,1\n"
+        );
         let wide = block(Labels::Integers(vec![3]), Values::U64(vec![1 << 50]), None);
-        assert_eq!(csv_like_parquet(&[wide]), "vertex,value\n3,1125899906842624\n");
+        assert_eq!(
+            csv_like_parquet(&[wide]),
+            "vertex,value\n3,1125899906842624\n"
+        );
     }
 
     #[test]
@@ -207,12 +236,15 @@ mod tests {
         let block = block(Labels::Texts(labels), Values::U32(vec![1]), None);
         let shape = Shape {
             column: "value".to_string(),
-            ids: block.ids.empty_like(),
+            ids: block.ids.clone(),
             values: block.values.clone(),
             nullable: false,
         };
         let mut rows = parquet::ParquetRows::new(Vec::new(), &shape).unwrap();
-        assert!(matches!(rows.block(&block), Err(ResultError::NotUtf8 { .. })));
+        assert!(matches!(
+            rows.block(&block),
+            Err(ResultError::NotUtf8 { .. })
+        ));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Invariants: `ids`, `values` and `reached` (when there is one) have one entry a row; a text's end is never before its start.
 
 /// The most rows of a block, and of a row group of a small Parquet file.
-pub const ROWS_MAX: usize = 1 << 16;
+pub(super) const ROWS_MAX: usize = 1 << 16;
 
 /// User's ids of vertices, one a row: of the row's own vertex, or of another that is its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,14 +62,6 @@ impl Texts {
 }
 
 impl Labels {
-    /// No labels yet, of the kind of `self`.
-    pub fn empty_like(&self) -> Labels {
-        match self {
-            Labels::Integers(_) => Labels::Integers(Vec::new()),
-            Labels::Texts(_) => Labels::Texts(Texts::default()),
-        }
-    }
-
     /// How many labels.
     pub fn len(&self) -> usize {
         match self {

@@ -11,7 +11,9 @@ use parquet::data_type::{
     ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::{
+    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
+};
 use parquet::schema::types::{ColumnPath, Type};
 
 use super::block::{Block, Labels, Texts, Values};
@@ -29,7 +31,11 @@ impl<W: Write + Send> ParquetRows<W> {
             Repetition::REQUIRED
         };
         let columns = vec![
-            Arc::new(column("vertex", &of_labels(&shape.ids), Repetition::REQUIRED)?),
+            Arc::new(column(
+                "vertex",
+                &of_labels(&shape.ids),
+                Repetition::REQUIRED,
+            )?),
             Arc::new(column(&shape.column, &of_values(&shape.values), value)?),
         ];
         let schema = Type::group_type_builder("graphmill")
@@ -114,9 +120,9 @@ fn column(
 fn next_column<'a, W: Write + Send>(
     group: &'a mut SerializedRowGroupWriter<'_, W>,
 ) -> Result<SerializedColumnWriter<'a>, ResultError> {
-    group
-        .next_column()?
-        .ok_or_else(|| parquet::errors::ParquetError::General("the schema has two columns".into()).into())
+    group.next_column()?.ok_or_else(|| {
+        parquet::errors::ParquetError::General("the schema has two columns".into()).into()
+    })
 }
 
 /// The values of the rows that have one.

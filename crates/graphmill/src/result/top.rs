@@ -18,7 +18,7 @@ pub struct TopRow {
 /// Unreached vertices and values that are not a number are left out, and a value that is a vertex counts by nothing but its
 /// position: such results have no highest rows, the first ones are kept.
 #[derive(Debug)]
-pub struct Top {
+pub(crate) struct Top {
     count: usize,
     /// Descending by value.
     rows: Vec<(Key, TopRow)>,
@@ -44,7 +44,7 @@ impl Key {
 
 impl Top {
     /// Will keep `count` rows.
-    pub fn new(count: usize) -> Top {
+    pub(crate) fn new(count: usize) -> Top {
         Top {
             count,
             rows: Vec::new(),
@@ -52,7 +52,7 @@ impl Top {
     }
 
     /// Looks at the rows of the next block.
-    pub fn block(&mut self, block: &Block) {
+    pub(crate) fn block(&mut self, block: &Block) {
         for row in 0..block.rows() {
             let key = match &block.values {
                 Values::F32(values) => Key::Float(f64::from(values[row])),
@@ -73,7 +73,7 @@ impl Top {
     }
 
     /// The rows, highest first.
-    pub fn into_rows(self) -> Vec<TopRow> {
+    pub(crate) fn into_rows(self) -> Vec<TopRow> {
         self.rows.into_iter().map(|(_, row)| row).collect()
     }
 }

@@ -1,0 +1,500 @@
+//! The command line: what every subcommand takes, and its help.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::parser::ValueSource;
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use graphmill::OptionKind;
+
+use crate::size;
+
+const EXAMPLES: &str = "\
+Examples:
+  graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
+  graphmill import edges.txt.gz -o graph --undirected --memory 2G
+  graphmill run bfs graph --source 42 -o depths.csv
+  graphmill generate kronecker --scale 20 -o graph
+  graphmill run sssp --help          the options of one algorithm
+
+Sizes are numbers with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  graphmill run pagerank --help                        the options of one algorithm
+  graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
+  graphmill run bfs graph --source 42 -o depths.csv --memory 512M";
+
+/// Runs graph algorithms on graphs of any size: in memory when they fit, from disk when they don't.
+#[derive(Debug, Parser)]
+#[command(name = "graphmill", version, after_help = EXAMPLES, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make a stored graph from files of edges
+    Import(Import),
+    /// Run an algorithm on a stored graph, or on a file of edges
+    Run(Run),
+    /// Say what a stored graph holds
+    Info(Info),
+    /// Check every byte of a stored graph
+    Verify(Verify),
+    /// Compare a result with a reference
+    Validate(Validate),
+    /// List the algorithms and their options
+    Algorithms(Algorithms),
+}
+
+/// What a command may take of the machine.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct Machine {
+    /// Memory to stay within, such as 512M, 2G or 25% [default: half of the machine's or the cgroup's]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) memory: Option<u64>,
+    /// Threads that work [default: one a processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
+    /// Folder for temporary files [default: beside the output]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) tmp: Option<PathBuf>,
+    /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
+    #[arg(
+        long,
+        value_name = "auto|uring|threads",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) io: Io,
+    /// No progress on stderr
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Io {
+    #[default]
+    Auto,
+    Uring,
+    Threads,
+}
+
+/// How files of edges are read.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Reading edges")]
+pub(crate) struct Reading {
+    /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs);
+    /// auto goes by their names
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) format: Format,
+    /// What vertex ids are; auto looks at the first 64 MiB
+    #[arg(
+        long,
+        value_name = "auto|int|string",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) ids: Ids,
+    /// Keep the weight in the third column, in this precision
+    #[arg(
+        long,
+        value_name = "none|f32|f64",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) weights: Weights,
+    /// Each edge goes both ways
+    #[arg(long)]
+    pub(crate) undirected: bool,
+    /// Of edges that come more than once keep all, the first of the input, or one with the sum, the least or the greatest of
+    /// the weights
+    #[arg(
+        long,
+        value_name = "keep|first|sum|min|max",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) duplicates: Duplicates,
+    /// What becomes of edges from a vertex to itself
+    #[arg(
+        long,
+        value_name = "keep|drop",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) self_loops: SelfLoops,
+    /// File whose first column names vertices, so that those without edges exist too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vertices: Option<PathBuf>,
+    /// At a line that is not an edge stop, or skip and count it
+    #[arg(
+        long,
+        value_name = "stop|skip",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) on_error: OnError,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Auto,
+    Text,
+    Csv,
+    Ldbc,
+    Dimacs,
+    RawU32,
+    RawU64,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Ids {
+    #[default]
+    Auto,
+    Int,
+    String,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Weights {
+    #[default]
+    None,
+    F32,
+    F64,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Duplicates {
+    #[default]
+    Keep,
+    First,
+    Sum,
+    Min,
+    Max,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum SelfLoops {
+    #[default]
+    Keep,
+    Drop,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum OnError {
+    #[default]
+    Stop,
+    Skip,
+}
+
+/// How the graph is stored.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Stored graph")]
+pub(crate) struct Storing {
+    /// Store the transposed graph too: faster backward passes on directed graphs, twice the space
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// Vertices of a batch, exactly, for experiments [default: by a cost rule]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) batch_size: Option<u64>,
+    /// Index a cell for seeks when it has at most N vertices of span for each edge, for experiments [default: 32]
+    #[arg(long, value_name = "N")]
+    pub(crate) csr_ratio: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M")]
+pub(crate) struct Import {
+    /// Files of edges, plain or compressed with gzip or zstd, or folders of them
+    #[arg(required = true)]
+    pub(crate) input: Vec<PathBuf>,
+    /// Folder of the stored graph; it must not exist yet
+    #[arg(short, long, value_name = "GRAPH")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) storing: Storing,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+/// One subcommand an algorithm, made from the registry: its own options, then what every algorithm takes.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) algorithm: String,
+    /// The algorithm's options that were given, by name.
+    pub(crate) options: BTreeMap<String, String>,
+    pub(crate) common: RunCommon,
+}
+
+impl Args for Run {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let algorithms = graphmill::algorithms().iter().map(|algorithm| {
+            let options = algorithm.options.iter().map(|option| {
+                let help = match option.default {
+                    Some(default) => format!("{} [default: {default}]", option.help),
+                    None => option.help.to_string(),
+                };
+                let arg = clap::Arg::new(option.name)
+                    .long(option.name)
+                    .help(help)
+                    .help_heading("This algorithm");
+                match option.kind {
+                    OptionKind::Flag => arg.action(ArgAction::SetTrue),
+                    _ => arg.value_name(option.value_name).required(option.required),
+                }
+            });
+            let own = clap::Command::new(algorithm.name).args(options);
+            RunCommon::augment_args(own).about(algorithm.summary)
+        });
+        command
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .disable_help_subcommand(true)
+            .subcommand_value_name("ALGORITHM")
+            .subcommand_help_heading("Algorithms")
+            .subcommands(algorithms)
+            .after_help(RUN_EXAMPLES)
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Run {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Run, clap::Error> {
+        let missing = || clap::Error::new(clap::error::ErrorKind::MissingSubcommand);
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        let algorithm = graphmill::algorithms()
+            .iter()
+            .find(|algorithm| algorithm.name == name)
+            .ok_or_else(missing)?;
+        let mut options = BTreeMap::new();
+        for option in algorithm.options {
+            if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
+                continue;
+            }
+            let value = match option.kind {
+                OptionKind::Flag => Some("true".to_string()),
+                _ => matches.get_one::<String>(option.name).cloned(),
+            };
+            options.extend(value.map(|value| (option.name.to_string(), value)));
+        }
+        Ok(Run {
+            algorithm: name.to_string(),
+            options,
+            common: RunCommon::from_arg_matches(matches)?,
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Run::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// What every algorithm takes.
+#[derive(Debug, Args)]
+pub(crate) struct RunCommon {
+    /// A stored graph, or a file of edges: that one is first imported into a cache beside it
+    #[arg(value_name = "GRAPH|INPUT")]
+    pub(crate) input: PathBuf,
+    /// Result file, by its name Parquet or CSV: columns `vertex` and the value
+    #[arg(short, long, value_name = "FILE.{parquet,csv}")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the N vertices with the highest values
+    #[arg(long, value_name = "N")]
+    pub(crate) top: Option<usize>,
+    /// Write what the run took, superstep by superstep, as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) metrics: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) experiments: Experiments,
+}
+
+/// Choices the engine otherwise makes by cost. The result does not depend on them.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Experiments (the result does not depend on them)")]
+pub(crate) struct Experiments {
+    /// Go through edges from source to list (scatter), or from list to source (gather) where the graph allows it
+    #[arg(
+        long,
+        value_name = "auto|scatter|gather",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) direction: Direction,
+    /// Go only to the places of the active vertices' edges
+    #[arg(
+        long,
+        value_name = "auto|never|always",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) seek: Seek,
+    /// Cost of one such place, in vertices scanned [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) gamma: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Seek {
+    #[default]
+    Auto,
+    Never,
+    Always,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Direction {
+    #[default]
+    Auto,
+    Scatter,
+    Gather,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Generate {
+    #[command(subcommand)]
+    pub(crate) rule: GenerateRule,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateRule {
+    /// R-MAT with the Graph 500 parameters, labels permuted
+    Kronecker {
+        /// 2^SCALE vertices
+        #[arg(long, value_parser = clap::value_parser!(u8).range(1..=48))]
+        scale: u8,
+        /// Edges for each vertex
+        #[arg(long, default_value_t = 16)]
+        degree: u64,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// Edges between vertices drawn uniformly
+    Uniform {
+        /// Vertices
+        #[arg(long)]
+        vertices: u64,
+        /// Edges
+        #[arg(long)]
+        edges: u64,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// A grid where each vertex has an edge to its right and to its lower neighbour
+    Grid {
+        /// Rows
+        #[arg(long)]
+        rows: u64,
+        /// Columns
+        #[arg(long)]
+        columns: u64,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateOutput {
+    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or .wel text, any other is the folder of a stored graph
+    #[arg(short, long, value_name = "FILE|GRAPH")]
+    pub(crate) output: PathBuf,
+    /// The same seed gives the same graph
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Integer weights 1 to 255, drawn uniformly
+    #[arg(long)]
+    pub(crate) weighted: bool,
+    /// Each edge goes both ways (stored graphs only)
+    #[arg(long)]
+    pub(crate) undirected: bool,
+    #[command(flatten)]
+    pub(crate) storing: Storing,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Info {
+    /// Folder of a stored graph
+    pub(crate) graph: PathBuf,
+    /// As one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Verify {
+    /// Folder of a stored graph
+    pub(crate) graph: PathBuf,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Both files name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value
+separated by white space, as LDBC Graphalytics has it. Null, inf, infinity and 9223372036854775807 all mean unreached.")]
+pub(crate) struct Validate {
+    /// The result to judge
+    pub(crate) result: PathBuf,
+    /// What it should be
+    pub(crate) reference: PathBuf,
+    /// Same values (exact), numbers within a share of the reference (epsilon), or same groups under any names (equivalence)
+    #[arg(
+        long,
+        value_name = "exact|epsilon|equivalence",
+        value_enum,
+        hide_possible_values = true
+    )]
+    pub(crate) rule: Rule,
+    /// Relative difference that --rule epsilon allows
+    #[arg(long, value_name = "E", default_value_t = 1e-4)]
+    pub(crate) epsilon: f64,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Rule {
+    Exact,
+    Epsilon,
+    Equivalence,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Algorithms {
+    /// As one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}

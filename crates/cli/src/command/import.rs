@@ -1,0 +1,56 @@
+//! `graphmill import`: files of edges to a stored graph, and an account of every line.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{ImportReport, Machine, Stop};
+
+use crate::args::Import;
+use crate::{progress, size};
+
+use super::options;
+
+pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let config = options::storing(&args.storing, options::reading(&args.reading));
+    let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
+    let watcher = progress::watcher(args.machine.quiet);
+    let report = machine.import(&args.input, &args.output, &config, &watcher)?;
+    // The bar goes before the account comes.
+    drop(watcher);
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", args.output.display())?;
+    print(&report, config.directed, &mut out)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The account of an import; what there was none of is left out.
+pub(super) fn print(
+    report: &ImportReport,
+    directed: bool,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    let mut line = |what: &str, count: u64, always: bool| {
+        if always || count > 0 {
+            writeln!(out, "  {what:<24}{:>20}", size::grouped(count))
+        } else {
+            Ok(())
+        }
+    };
+    line("lines read", report.lines, true)?;
+    line("- comments, headers", report.comments, false)?;
+    line("- empty", report.blank, false)?;
+    line("- malformed, skipped", report.skipped, false)?;
+    line("- self-loops dropped", report.dropped_self_loops, false)?;
+    line("- duplicates dropped", report.dropped_duplicates, false)?;
+    line("= edges", report.edges_kept, true)?;
+    line("stored arcs", report.arcs, !directed)?;
+    line("vertices", report.vertices, true)?;
+    let seconds = report.total().as_secs_f64();
+    let rate = report.arcs as f64 / seconds.max(1e-9) / 1e6;
+    writeln!(
+        out,
+        "  {seconds:.1} s, {rate:.1} M arcs/s, {} of memory at most, {} of temporary files",
+        size::text(report.peak_memory),
+        size::text(report.temporary_bytes)
+    )
+}

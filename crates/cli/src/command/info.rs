@@ -1,0 +1,85 @@
+//! `graphmill info`: what a stored graph holds, for people or as JSON.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{EdgeKind, IdKind, Machine, MachineConfig, Stop};
+
+use crate::args::Info;
+use crate::size;
+
+pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let config = MachineConfig {
+        threads: Some(1),
+        ..MachineConfig::default()
+    };
+    let machine = Machine::open(&config, stop.clone())?;
+    let info = machine.info(&args.graph)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&info)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut line = |what: &str, text: String| writeln!(out, "{what:<16}{text}");
+    line("vertices", size::grouped(info.vertices))?;
+    line("arcs", size::grouped(info.arcs))?;
+    line("input edges", size::grouped(info.input_edges))?;
+    for (reason, count) in info.dropped.iter().filter(|(_, count)| **count > 0) {
+        line(
+            "dropped",
+            format!("{} {}", size::grouped(*count), reason.replace('_', " ")),
+        )?;
+    }
+    line(
+        "direction",
+        if info.directed {
+            "directed"
+        } else {
+            "undirected: each edge is two arcs"
+        }
+        .to_string(),
+    )?;
+    let weights = match info.edge {
+        EdgeKind::None => "none",
+        EdgeKind::F32 => "32-bit floats",
+        EdgeKind::F64 => "64-bit floats",
+    };
+    line("weights", weights.to_string())?;
+    let ids = match info.ids {
+        IdKind::Dense => "integers 0, 1, 2, ...",
+        IdKind::Integer => "integers",
+        IdKind::Text => "text",
+    };
+    line("vertex ids", ids.to_string())?;
+    line("batches", size::grouped(info.batches))?;
+    line(
+        "transposed",
+        if info.reverse {
+            "stored too"
+        } else {
+            "not stored"
+        }
+        .to_string(),
+    )?;
+    line(
+        "on disk",
+        format!(
+            "{}, {:.2} bytes an arc",
+            size::text(info.disk_bytes),
+            info.bytes_per_arc
+        ),
+    )?;
+    let parts = [
+        ("blocks", info.block_bytes),
+        ("indices", info.index_bytes),
+        ("weights", info.weight_bytes),
+    ];
+    for (part, bytes) in parts {
+        line("", format!("{} of {part}", size::text(bytes)))?;
+    }
+    line(
+        "format",
+        format!("{}, written by {}", info.format, info.program),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,9 @@
+//! One subcommand a file; each returns the exit code of the process.
+
+pub(crate) mod algorithms;
+pub(crate) mod import;
+pub(crate) mod info;
+mod options;
+pub(crate) mod run;
+pub(crate) mod validate;
+pub(crate) mod verify;

@@ -1,0 +1,73 @@
+//! From what was asked on the command line to the configuration of the facade.
+
+use graphmill::{EdgeKind, ImportConfig, IoChoice, MachineConfig};
+
+use crate::args::{self, Machine, Reading, Storing};
+
+/// What may be taken of the machine.
+pub(super) fn machine(args: &Machine) -> MachineConfig {
+    MachineConfig {
+        memory: args.memory,
+        threads: args.threads.map(usize::from),
+        tmp: args.tmp.clone(),
+        io: match args.io {
+            args::Io::Auto => IoChoice::Auto,
+            args::Io::Uring => IoChoice::Uring,
+            args::Io::Threads => IoChoice::Threads,
+        },
+    }
+}
+
+/// How edges are read.
+pub(super) fn reading(args: &Reading) -> ImportConfig {
+    use graphmill::{Duplicates, Format, Ids, OnError, SelfLoops};
+    ImportConfig {
+        format: match args.format {
+            args::Format::Auto => Format::Auto,
+            args::Format::Text => Format::Text,
+            args::Format::Csv => Format::Csv,
+            args::Format::Ldbc => Format::Ldbc,
+            args::Format::Dimacs => Format::Dimacs,
+            args::Format::RawU32 => Format::RawU32,
+            args::Format::RawU64 => Format::RawU64,
+        },
+        ids: match args.ids {
+            args::Ids::Auto => None,
+            args::Ids::Int => Some(Ids::Integer),
+            args::Ids::String => Some(Ids::Text),
+        },
+        weights: match args.weights {
+            args::Weights::None => EdgeKind::None,
+            args::Weights::F32 => EdgeKind::F32,
+            args::Weights::F64 => EdgeKind::F64,
+        },
+        directed: !args.undirected,
+        duplicates: match args.duplicates {
+            args::Duplicates::Keep => Duplicates::Keep,
+            args::Duplicates::First => Duplicates::First,
+            args::Duplicates::Sum => Duplicates::Sum,
+            args::Duplicates::Min => Duplicates::Min,
+            args::Duplicates::Max => Duplicates::Max,
+        },
+        self_loops: match args.self_loops {
+            args::SelfLoops::Keep => SelfLoops::Keep,
+            args::SelfLoops::Drop => SelfLoops::Drop,
+        },
+        vertices: args.vertices.clone().into_iter().collect(),
+        on_error: match args.on_error {
+            args::OnError::Stop => OnError::Stop,
+            args::OnError::Skip => OnError::Skip,
+        },
+        ..ImportConfig::default()
+    }
+}
+
+/// How the graph is stored.
+pub(super) fn storing(args: &Storing, config: ImportConfig) -> ImportConfig {
+    ImportConfig {
+        reverse: args.reverse,
+        batch_size: args.batch_size,
+        csr_ratio: args.csr_ratio.unwrap_or(config.csr_ratio),
+        ..config
+    }
+}

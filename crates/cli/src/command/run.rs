@@ -1,0 +1,72 @@
+//! `graphmill run`: an algorithm on a stored graph or on edges; a short account on stdout, the result in a file.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{Config, KernelChoice, Plan, SeekChoice, Stop};
+
+use crate::args::{Direction, Run, Seek};
+use crate::{progress, size};
+
+use super::options;
+
+pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let common = args.common;
+    let defaults = Config::new(args.algorithm, common.input);
+    let config = Config {
+        options: args.options,
+        import: options::reading(&common.reading),
+        output: common.output.clone(),
+        metrics: common.metrics,
+        top: common.top.unwrap_or(0),
+        machine: options::machine(&common.machine),
+        kernel: match common.experiments.direction {
+            Direction::Auto => KernelChoice::Auto,
+            Direction::Scatter => KernelChoice::Scatter,
+            Direction::Gather => KernelChoice::Gather,
+        },
+        seek: match common.experiments.seek {
+            Seek::Auto => SeekChoice::Auto,
+            Seek::Never => SeekChoice::Never,
+            Seek::Always => SeekChoice::Always,
+        },
+        gamma: common.experiments.gamma.unwrap_or(defaults.gamma),
+        ..defaults
+    };
+    let plan = Plan::new(config)?;
+    let watcher = progress::watcher(common.machine.quiet);
+    let run = plan.run(stop, &watcher)?;
+    // The bar goes before the account comes.
+    drop(watcher);
+
+    let mut out = std::io::stdout().lock();
+    let width = run
+        .top
+        .iter()
+        .map(|row| row.vertex.chars().count())
+        .max()
+        .unwrap_or(0)
+        .max("vertex".len());
+    if !run.top.is_empty() {
+        writeln!(out, "{:<width$}  {}", "vertex", run.column)?;
+    }
+    for row in &run.top {
+        writeln!(out, "{:<width$}  {}", row.vertex, row.value)?;
+    }
+    if let (Some(path), Some(bytes)) = (&common.output, run.result_bytes) {
+        writeln!(out, "{}: {}", path.display(), size::text(bytes))?;
+    }
+    let passes = run.metrics.supersteps.len() as u64;
+    writeln!(
+        out,
+        "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to write), {} of memory at most",
+        size::grouped(run.vertices),
+        size::grouped(run.edges),
+        size::grouped(passes),
+        run.seconds.open + run.seconds.run + run.seconds.write,
+        run.seconds.open,
+        run.seconds.write,
+        size::text(run.peak_memory)
+    )?;
+    Ok(ExitCode::SUCCESS)
+}

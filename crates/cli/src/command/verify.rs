@@ -1,0 +1,19 @@
+//! `graphmill verify`: reads every byte of a stored graph and compares it with its checksum.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{Machine, Stop};
+
+use crate::args::Verify;
+use crate::progress;
+use crate::size;
+
+use super::options;
+
+pub(crate) fn run(args: Verify, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
+    let bytes = machine.verify(&args.graph, &progress::watcher(args.machine.quiet))?;
+    writeln!(std::io::stdout(), "intact: {}", size::text(bytes))?;
+    Ok(ExitCode::SUCCESS)
+}

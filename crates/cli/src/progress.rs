@@ -1,0 +1,177 @@
+//! Progress on stderr: a bar with rate and time left on a terminal, a plain line now and then otherwise, nothing when quiet.
+
+use std::io::{IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use graphmill::{Clock, Progress, Superstep, SystemClock, Watcher};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::size;
+
+/// Between plain lines, so that a log stays short.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+const BAR: &str = "{msg} [{bar:30}] {percent:>3}%  {prefix}  {eta} left";
+const SPINNER: &str = "{spinner} {msg}  {elapsed}";
+
+/// Somebody to tell how far a command is.
+pub(crate) fn watcher(quiet: bool) -> Watcher {
+    if quiet {
+        return Arc::new(|_| ());
+    }
+    if std::io::stderr().is_terminal() {
+        let bar = Mutex::new(Bar::new());
+        Arc::new(move |progress| lock(&bar).show(progress))
+    } else {
+        let lines = Mutex::new(Lines::default());
+        Arc::new(move |progress| {
+            if let Some(line) = lock(&lines).line(progress) {
+                // Nobody may be listening to stderr; the work goes on.
+                let _ = writeln!(std::io::stderr(), "graphmill: {line}");
+            }
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One bar on a terminal, remade for each part of the work.
+struct Bar {
+    bar: ProgressBar,
+    part: Option<String>,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        Bar {
+            bar: ProgressBar::hidden(),
+            part: None,
+        }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        match progress {
+            Progress::Note(text) => {
+                self.start(None, "", SPINNER);
+                self.bar.println(format!("graphmill: {text}"));
+            }
+            Progress::Part {
+                what,
+                done,
+                total,
+                unit,
+            } => {
+                if self.part.as_deref() != Some(what) {
+                    self.start(Some(*total), what, BAR);
+                }
+                self.bar.set_length((*total).max(*done));
+                self.bar.set_position(*done);
+                self.bar.set_prefix(rate(self.bar.per_sec(), unit));
+            }
+            Progress::Superstep { number, pass } => {
+                if self.part.as_deref() != Some("superstep") {
+                    self.start(None, "superstep", SPINNER);
+                }
+                self.bar.set_message(superstep(*number, pass));
+                self.bar.tick();
+            }
+        }
+    }
+
+    /// Puts the bar away and starts the next.
+    fn start(&mut self, total: Option<u64>, what: &str, style: &str) {
+        self.bar.finish_and_clear();
+        self.bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template(style) {
+            self.bar.set_style(style.progress_chars("=> "));
+        }
+        self.bar.set_message(what.to_string());
+        self.part = Some(what.to_string()).filter(|what| !what.is_empty());
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// Plain lines: every note and the start of every part at once, the rest when some time has gone by.
+struct Lines {
+    clock: SystemClock,
+    part: Option<String>,
+    part_began: Duration,
+    last: Duration,
+}
+
+impl Default for Lines {
+    fn default() -> Lines {
+        Lines {
+            clock: SystemClock::default(),
+            part: None,
+            part_began: Duration::ZERO,
+            last: Duration::ZERO,
+        }
+    }
+}
+
+impl Lines {
+    fn line(&mut self, progress: &Progress<'_>) -> Option<String> {
+        let now = self.clock.now();
+        let what = match progress {
+            Progress::Note(text) => return Some((*text).to_string()),
+            Progress::Part { what, .. } => what,
+            Progress::Superstep { .. } => "superstep",
+        };
+        let is_new = self.part.as_deref() != Some(what);
+        if is_new {
+            self.part = Some(what.to_string());
+            self.part_began = now;
+        } else if now - self.last < LINE_EVERY {
+            return None;
+        }
+        self.last = now;
+        Some(match progress {
+            Progress::Note(text) => (*text).to_string(),
+            Progress::Part { what, .. } if is_new => (*what).to_string(),
+            Progress::Part {
+                what,
+                done,
+                total,
+                unit,
+            } => {
+                let seconds = (now - self.part_began).as_secs_f64().max(1e-9);
+                let per_second = *done as f64 / seconds;
+                let left = total.saturating_sub(*done) as f64 / per_second.max(1e-9);
+                let percent = 100 * u128::from(*done) / u128::from((*total).max(1));
+                format!(
+                    "{what}: {percent}%, {}, {left:.0} s left",
+                    rate(per_second, unit)
+                )
+            }
+            Progress::Superstep { number, pass } => superstep(*number, pass),
+        })
+    }
+}
+
+fn rate(per_second: f64, unit: &str) -> String {
+    if unit == "bytes" {
+        format!("{}/s", size::text(per_second as u64))
+    } else if per_second >= 1e6 {
+        format!("{:.1} M {unit}/s", per_second / 1e6)
+    } else {
+        format!("{} {unit}/s", size::grouped(per_second as u64))
+    }
+}
+
+fn superstep(number: u64, pass: &Superstep) -> String {
+    let active = size::grouped(pass.active);
+    if pass.edges == 0 {
+        return format!("pass {number}: {active} active");
+    }
+    let edges = rate(pass.edges as f64 / pass.seconds.max(1e-9), "edges");
+    format!("pass {number}: {active} active, {edges}")
+}

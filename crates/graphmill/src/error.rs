@@ -1,0 +1,122 @@
+//! What can go wrong between a question and its answer.
+
+use std::path::PathBuf;
+
+use graphmill_algorithms::AlgorithmError;
+use graphmill_engine::EngineError;
+use graphmill_graph::FormatError;
+use graphmill_ingest::IngestError;
+use graphmill_storage::{BudgetError, StorageError};
+
+use crate::result::ResultError;
+use crate::validate::ValidateError;
+
+/// Why something was not done: what failed, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The registry has no such algorithm.
+    #[error("there is no algorithm {name:?}: there are {}", known.join(", "))]
+    UnknownAlgorithm {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// The algorithm has no such option.
+    #[error("{algorithm} has no option {name:?}{}", list(" (it has ", known, ")"))]
+    UnknownOption {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// What was given.
+        name: String,
+        /// What there is.
+        known: Vec<&'static str>,
+    },
+    /// The algorithm cannot run without an option.
+    #[error("{algorithm} needs --{name}: {help}")]
+    MissingOption {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The option.
+        name: &'static str,
+        /// What it does.
+        help: &'static str,
+    },
+    /// The graph has no such vertex.
+    #[error("--{option} {id}: the graph has no such vertex{}", if *integers { " (its ids are integers)" } else { "" })]
+    NoSuchVertex {
+        /// The option that names it.
+        option: &'static str,
+        /// What it names.
+        id: String,
+        /// Whether the graph's ids are integers.
+        integers: bool,
+    },
+    /// The input is neither a stored graph nor a file or folder of edges.
+    #[error("{}: there is no such file or folder", path.display())]
+    NoInput {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// A cached graph cannot be looked for.
+    #[error("cannot look at {}: {source}", path.display())]
+    Cache {
+        /// The input.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Stopped,
+    /// Import from edges.
+    #[error(transparent)]
+    Ingest(#[from] IngestError),
+    /// A stored graph.
+    #[error(transparent)]
+    Graph(#[from] FormatError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// An algorithm's options, or a pass of it.
+    #[error(transparent)]
+    Algorithm(#[from] AlgorithmError),
+    /// A result file.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+    /// A comparison.
+    #[error(transparent)]
+    Validate(#[from] ValidateError),
+    /// The memory budget.
+    #[error(transparent)]
+    Budget(#[from] BudgetError),
+    /// Disk or threads.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl Error {
+    /// Whether it was asked for wrongly: another question may well be answered.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Error::UnknownAlgorithm { .. }
+                | Error::UnknownOption { .. }
+                | Error::MissingOption { .. }
+                | Error::NoSuchVertex { .. }
+                | Error::NoInput { .. }
+                | Error::Result(ResultError::UnknownFormat { .. })
+                | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
+                | Error::Validate(ValidateError::Share { .. })
+        )
+    }
+}
+
+fn list(before: &str, names: &[&str], after: &str) -> String {
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{}{after}", names.join(", "))
+    }
+}

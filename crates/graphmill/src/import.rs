@@ -1,0 +1,140 @@
+//! From files of edges, or a rule, to a stored graph: the import's options in one place, and the sources behind them.
+
+use std::path::{Path, PathBuf};
+
+use graphmill_graph::EdgeKind;
+use graphmill_ingest::{
+    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, OnError,
+    ReadOptions, SelfLoops,
+};
+
+use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::{Error, Machine};
+
+/// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportConfig {
+    /// What the files are.
+    pub format: Format,
+    /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
+    pub ids: Option<Ids>,
+    /// Whether and how the weight in the third column is kept.
+    pub weights: EdgeKind,
+    /// What to do with a malformed line.
+    pub on_error: OnError,
+    /// Whether an edge goes one way.
+    pub directed: bool,
+    /// What becomes of edges between the same vertices.
+    pub duplicates: Duplicates,
+    /// What becomes of edges from a vertex to itself.
+    pub self_loops: SelfLoops,
+    /// Files whose first column names vertices, besides the `.v` files among the inputs.
+    pub vertices: Vec<PathBuf>,
+    /// Whether the transposed graph is stored too.
+    pub reverse: bool,
+    /// Vertices of a batch, exactly; for experiments.
+    pub batch_size: Option<u64>,
+    /// A cell whose source span over edges is at most this gets an index for seeks (DFOGraph, section 4.1: inflate ratio).
+    pub csr_ratio: u32,
+}
+
+impl Default for ImportConfig {
+    fn default() -> ImportConfig {
+        let defaults = ImportOptions::new("");
+        ImportConfig {
+            format: Format::default(),
+            ids: None,
+            weights: EdgeKind::None,
+            on_error: OnError::default(),
+            directed: defaults.directed,
+            duplicates: defaults.duplicates,
+            self_loops: defaults.self_loops,
+            vertices: Vec::new(),
+            reverse: defaults.reverse,
+            batch_size: defaults.batch_size,
+            csr_ratio: defaults.csr_ratio,
+        }
+    }
+}
+
+impl Machine {
+    /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`.
+    ///
+    /// # Errors
+    /// A file cannot be read or makes no sense, the disk fails, the budget is too small, work was to stop, or something has the
+    /// graph's name. Nothing is left behind then.
+    pub fn import(
+        &self,
+        inputs: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+        watcher: &Watcher,
+    ) -> Result<ImportReport, Error> {
+        let options = ReadOptions {
+            format: config.format,
+            ids: config.ids,
+            weights: config.weights,
+            on_error: config.on_error,
+            ..ReadOptions::default()
+        };
+        let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;
+        for path in source.left_out() {
+            watcher(&Progress::Note(&format!(
+                "{} is left out: not a file of edges",
+                path.display()
+            )));
+        }
+        let lists: Vec<PathBuf> = source
+            .vertex_files()
+            .iter()
+            .chain(&config.vertices)
+            .cloned()
+            .collect();
+        let vertices = if lists.is_empty() {
+            None
+        } else {
+            Some(FileSource::open_vertices(
+                self.disk(),
+                self.budget(),
+                &lists,
+                source.ids(),
+                config.on_error,
+            )?)
+        };
+        let vertices = vertices.as_ref().map(|source| source as &dyn EdgeSource);
+        self.import_from(&source, vertices, graph, config, "bytes", watcher)
+    }
+
+    /// Imports from a source; `reads` is what its first reading counts.
+    pub(crate) fn import_from(
+        &self,
+        source: &dyn EdgeSource,
+        vertices: Option<&dyn EdgeSource>,
+        graph: &Path,
+        config: &ImportConfig,
+        reads: &'static str,
+        watcher: &Watcher,
+    ) -> Result<ImportReport, Error> {
+        let options = ImportOptions {
+            temporary: self.tmp_asked().map(Path::to_path_buf),
+            directed: config.directed,
+            duplicates: config.duplicates,
+            self_loops: config.self_loops,
+            reverse: config.reverse,
+            batch_size: config.batch_size,
+            csr_ratio: config.csr_ratio,
+            ..ImportOptions::new(graph)
+        };
+        let machine = graphmill_ingest::Machine {
+            disk: self.disk(),
+            workers: self.workers(),
+            budget: self.budget(),
+            clock: &**self.clock(),
+            stop: self.stop(),
+            progress: &ImportProgress { watcher, reads },
+        };
+        Ok(graphmill_ingest::import(
+            machine, source, vertices, &options,
+        )?)
+    }
+}

@@ -1,0 +1,122 @@
+//! What a stored graph holds, without reading its edges.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind};
+use graphmill_storage::{Open, StorageError};
+use serde::Serialize;
+
+use crate::progress::{Progress, Watcher};
+use crate::{Error, Machine};
+
+/// Facts about a stored graph.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct GraphInfo {
+    /// Version of its format.
+    pub format: u64,
+    /// The program that wrote it.
+    pub program: String,
+    /// |V|.
+    pub vertices: u64,
+    /// Stored edges: an undirected one counts twice.
+    pub arcs: u64,
+    /// Edges of the input, before anything was dropped.
+    pub input_edges: u64,
+    /// Edges that the import left out, by reason.
+    pub dropped: BTreeMap<String, u64>,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    /// What an edge carries.
+    pub edge: EdgeKind,
+    /// How vertices are named.
+    pub ids: IdKind,
+    /// Batches of vertices.
+    pub batches: u64,
+    /// Whether the transposed graph is stored too.
+    pub reverse: bool,
+    /// Bytes of blocks of edges.
+    pub block_bytes: u64,
+    /// Bytes of the indices of cells.
+    pub index_bytes: u64,
+    /// Bytes of the weights.
+    pub weight_bytes: u64,
+    /// Bytes of all files: the above, degrees, fan-out, ids, checksums and padding.
+    pub disk_bytes: u64,
+    /// `disk_bytes` over `arcs`.
+    pub bytes_per_arc: f64,
+    /// Options of the import.
+    pub options: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// Facts about the stored graph in the folder `path`.
+    ///
+    /// # Errors
+    /// It is not a graph, or not as it was written.
+    pub fn info(&self, path: &Path) -> Result<GraphInfo, Error> {
+        let graph = self.graph(path)?;
+        let sides: Vec<&ColumnSet> = [Some(graph.forward()), graph.reverse()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let bytes = |kind| sides.iter().map(|side| side.bytes(kind)).sum::<u64>();
+        let disk_bytes = self.disk_bytes(path)?;
+        let meta = graph.meta();
+        Ok(GraphInfo {
+            format: meta.format,
+            program: meta.program.clone(),
+            vertices: graph.vertices(),
+            arcs: graph.arcs(),
+            input_edges: meta.input_edges,
+            dropped: meta.dropped.clone(),
+            directed: graph.directed(),
+            edge: graph.edge_kind(),
+            ids: graph.id_kind(),
+            batches: graph.batches().len() as u64,
+            reverse: graph.reverse().is_some(),
+            block_bytes: bytes(FileKind::Data),
+            index_bytes: bytes(FileKind::Index),
+            weight_bytes: bytes(FileKind::Weights),
+            disk_bytes,
+            bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,
+            options: meta.options.clone(),
+        })
+    }
+
+    /// Reads every byte of the stored graph in the folder `path` and checks it; returns how many there are.
+    ///
+    /// # Errors
+    /// The first file and frame that is not what was written; [`Error::Stopped`].
+    pub fn verify(&self, path: &Path, watcher: &Watcher) -> Result<u64, Error> {
+        let graph = self.graph(path)?;
+        let total = self.disk_bytes(path)?;
+        let seen = graphmill_graph::verify(&graph, self.budget(), self.stop(), |done| {
+            watcher(&Progress::Part {
+                what: "verify",
+                done,
+                total,
+                unit: "bytes",
+            });
+        })?;
+        if self.stop().requested() {
+            Err(Error::Stopped)
+        } else {
+            Ok(seen.bytes)
+        }
+    }
+
+    /// Bytes of all files in a folder and the folders in it.
+    fn disk_bytes(&self, folder: &Path) -> Result<u64, StorageError> {
+        let mut bytes = 0;
+        for path in self.disk().list(folder)? {
+            bytes += if self.disk().is_dir(&path)? {
+                self.disk_bytes(&path)?
+            } else {
+                self.disk().open(&path, Open::Read)?.len()?
+            };
+        }
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,127 @@
+//! From what is asked to what will be done: names become entries of the registry, absent settings become numbers, mistakes become
+//! errors before anything is opened.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use graphmill_algorithms::Entry;
+use graphmill_engine::{KernelChoice, SeekChoice};
+
+use crate::import::ImportConfig;
+use crate::machine::{MachineConfig, default_memory, default_threads};
+use crate::result::Format;
+use crate::{Error, algorithm};
+
+/// What is asked of a run. The same for Rust and for the command.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Name of the algorithm, as [`algorithms`](crate::algorithms) lists it.
+    pub algorithm: String,
+    /// The algorithm's options by name; a flag has the value "true".
+    pub options: BTreeMap<String, String>,
+    /// A stored graph, or a file or folder of edges: these are imported into a cache beside them first.
+    pub input: PathBuf,
+    /// How edges are read, where the input is not a stored graph.
+    pub import: ImportConfig,
+    /// Result file; its name says the format.
+    pub output: Option<PathBuf>,
+    /// JSON file for what the run took.
+    pub metrics: Option<PathBuf>,
+    /// How many of the highest values to keep.
+    pub top: usize,
+    /// What may be taken of the machine.
+    pub machine: MachineConfig,
+    /// Which kernel passes use; the result does not depend on it.
+    pub kernel: KernelChoice,
+    /// Whether sparse passes seek; the result does not depend on it.
+    pub seek: SeekChoice,
+    /// The cost of one seek in elements scanned (DFOGraph, section 4.1); the result does not depend on it.
+    pub gamma: u64,
+}
+
+/// DFOGraph's gamma.
+const GAMMA: u64 = 1024;
+
+impl Config {
+    /// `algorithm` on `input`, everything else as usual.
+    pub fn new(algorithm: impl Into<String>, input: impl Into<PathBuf>) -> Config {
+        Config {
+            algorithm: algorithm.into(),
+            options: BTreeMap::new(),
+            input: input.into(),
+            import: ImportConfig::default(),
+            output: None,
+            metrics: None,
+            top: 0,
+            machine: MachineConfig::default(),
+            kernel: KernelChoice::default(),
+            seek: SeekChoice::default(),
+            gamma: GAMMA,
+        }
+    }
+
+    /// The same with one option of the algorithm set.
+    #[must_use]
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<String>) -> Config {
+        self.options.insert(name.into(), value.into());
+        self
+    }
+}
+
+/// A [`Config`] that was found to make sense, with nothing left open. `Display` prints it.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) config: Config,
+    pub(crate) entry: &'static Entry,
+    pub(crate) format: Option<Format>,
+    /// Bytes.
+    pub(crate) memory: u64,
+    pub(crate) threads: usize,
+}
+
+impl Plan {
+    /// Resolves and checks a configuration.
+    ///
+    /// # Errors
+    /// There is no such algorithm, option or result format, or an option is missing.
+    pub fn new(config: Config) -> Result<Plan, Error> {
+        let entry = algorithm::find(&config.algorithm)?;
+        algorithm::check(entry, &config.options)?;
+        Ok(Plan {
+            entry,
+            format: config.output.as_deref().map(Format::of).transpose()?,
+            memory: config.machine.memory.unwrap_or_else(default_memory),
+            threads: config
+                .machine
+                .threads
+                .unwrap_or_else(default_threads)
+                .max(1),
+            config,
+        })
+    }
+
+    /// The machine's share, resolved.
+    pub(crate) fn machine(&self) -> MachineConfig {
+        MachineConfig {
+            memory: Some(self.memory),
+            threads: Some(self.threads),
+            ..self.config.machine.clone()
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} on {}", self.entry.name, self.config.input.display())?;
+        for (name, value) in &self.config.options {
+            write!(f, ", {name} {value}")?;
+        }
+        let memory = self.memory >> 20;
+        write!(f, ", {memory} MiB of memory, {} threads", self.threads)?;
+        match &self.config.output {
+            Some(output) => write!(f, ", result to {}", output.display()),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! Rows of a result as blocks: an algorithm's values batch by batch from the engine, beside the ids in order of index.
+//!
+//! Where values are vertices, their ids are looked up, a block's at a time and each once, in ascending order, so that pages of ids
+//! are read as seldom as the memory allows.
+
+use std::sync::Arc;
+
+use graphmill_algorithms::{Output, Values as Array};
+use graphmill_engine::Engine;
+use graphmill_graph::{FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, StoredGraph, VertexId};
+use graphmill_storage::{Budget, Lease};
+
+use super::block::{Block, Labels, ROWS_MAX, Texts, Values};
+use super::{Shape, WRITER_BYTES};
+use crate::Error;
+
+/// A block ends when its text ids have so many bytes.
+const TEXT_BYTES: usize = 2 << 20;
+/// Bytes of a row of a block: id, value, whether there is one, and a column again as what a file holds.
+const ROW_BYTES: usize = 48;
+/// The same where ids are text, besides their bytes.
+const TEXT_ROW_BYTES: usize = 128;
+/// Frames of ids that looking up vertices keeps, at most.
+const FRAMES_MAX: u64 = 1024;
+
+/// Bytes of memory that the result of a run on `graph` takes on its way out.
+pub(crate) fn bytes_needed(graph: &StoredGraph) -> u64 {
+    row_bytes(graph) + 16 * FRAME_BYTES + WRITER_BYTES
+}
+
+/// Bytes of the widest batch of values and of a block.
+fn row_bytes(graph: &StoredGraph) -> u64 {
+    let batches = graph.batches();
+    let widest = (0..batches.len())
+        .map(|batch| batches.span(batch))
+        .max()
+        .unwrap_or(0);
+    let rows = graph.vertices().min(ROWS_MAX as u64);
+    let block = match graph.id_kind() {
+        IdKind::Dense | IdKind::Integer => rows * ROW_BYTES as u64,
+        IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
+    };
+    widest * size_of::<u64>() as u64 + block
+}
+
+/// Walks over the rows of a result once.
+pub(crate) struct RowCursor<'a> {
+    engine: &'a Engine,
+    output: &'a Output,
+    ids: IdCursor,
+    /// Of the graph's ids, for values that are vertices.
+    lookup: Option<Lookup>,
+    kind: IdKind,
+    batches: usize,
+    /// The batch that is read next.
+    batch: usize,
+    /// Values of the batch before it, of which those before `at` are gone.
+    held: Raw,
+    at: usize,
+    _lease: Lease,
+}
+
+impl<'a> RowCursor<'a> {
+    /// A cursor before the first row.
+    ///
+    /// # Errors
+    /// The budget has no room for a batch and a block, or ids cannot be read.
+    pub(crate) fn new(
+        engine: &'a Engine,
+        output: &'a Output,
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+    ) -> Result<RowCursor<'a>, Error> {
+        let lease = budget.lease("rows of the result", row_bytes(graph))?;
+        let kind = graph.id_kind();
+        let ids = IdCursor::new(graph, budget, 0)?;
+        let lookup = match output.values {
+            Array::Vertex32(_) | Array::Vertex64(_) if kind != IdKind::Dense => {
+                Some(Lookup::new(graph, budget)?)
+            }
+            _ => None,
+        };
+        Ok(RowCursor {
+            engine,
+            output,
+            ids,
+            lookup,
+            kind,
+            batches: graph.batches().len(),
+            batch: 0,
+            held: Raw::empty(&output.values),
+            at: 0,
+            _lease: lease,
+        })
+    }
+
+    /// What every block looks like.
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            column: self.output.column.to_string(),
+            ids: labels(self.kind),
+            values: match self.output.values {
+                Array::F32(_) => Values::F32(Vec::new()),
+                Array::F64(_) => Values::F64(Vec::new()),
+                Array::U32(_) => Values::U32(Vec::new()),
+                Array::U64(_) => Values::U64(Vec::new()),
+                Array::Vertex32(_) | Array::Vertex64(_) => Values::Vertex(labels(self.kind)),
+            },
+            nullable: self.output.nullable,
+        }
+    }
+
+    /// The next rows; none behind the last.
+    ///
+    /// # Errors
+    /// The disk fails, or the budget has no room for very long text ids.
+    pub(crate) fn next(&mut self) -> Result<Option<Block>, Error> {
+        let mut ids = labels(self.kind);
+        while ids.len() < ROWS_MAX {
+            match (&mut ids, self.ids.next()?) {
+                (_, None) => break,
+                (Labels::Integers(ids), Some(Id::Integer(id))) => ids.push(id),
+                (Labels::Texts(texts), Some(Id::Text(id))) => {
+                    texts.push(id);
+                    if texts.all().len() >= TEXT_BYTES {
+                        break;
+                    }
+                }
+                // A dictionary holds ids of one kind.
+                _ => break,
+            }
+        }
+        let rows = ids.len();
+        if rows == 0 {
+            return Ok(None);
+        }
+        let mut raw = Raw::empty(&self.output.values);
+        while raw.len() < rows {
+            if self.at == self.held.len() {
+                if self.batch == self.batches {
+                    break;
+                }
+                self.held
+                    .read(self.engine, &self.output.values, self.batch)?;
+                self.batch += 1;
+                self.at = 0;
+            }
+            let taken = (rows - raw.len()).min(self.held.len() - self.at);
+            raw.append(&self.held, self.at, taken);
+            self.at += taken;
+        }
+        let reached = self.output.nullable.then(|| raw.reached());
+        let values = match (raw, &self.output.values) {
+            (Raw::F32(values), _) => Values::F32(values),
+            (Raw::F64(values), _) => Values::F64(values),
+            (Raw::U32(values), Array::Vertex32(_)) => {
+                let indices = values.into_iter().map(u64::from).collect();
+                Values::Vertex(self.labels(indices, reached.as_deref())?)
+            }
+            (Raw::U64(indices), Array::Vertex64(_)) => {
+                Values::Vertex(self.labels(indices, reached.as_deref())?)
+            }
+            (Raw::U32(values), _) => Values::U32(values),
+            (Raw::U64(values), _) => Values::U64(values),
+        };
+        Ok(Some(Block {
+            ids,
+            values,
+            reached,
+        }))
+    }
+
+    fn labels(&mut self, indices: Vec<u64>, reached: Option<&[bool]>) -> Result<Labels, Error> {
+        match &mut self.lookup {
+            None => Ok(Labels::Integers(indices)),
+            Some(lookup) => lookup.labels(&indices, reached),
+        }
+    }
+}
+
+fn labels(kind: IdKind) -> Labels {
+    match kind {
+        IdKind::Dense | IdKind::Integer => Labels::Integers(Vec::new()),
+        IdKind::Text => Labels::Texts(Texts::default()),
+    }
+}
+
+/// Finds the ids of vertices.
+struct Lookup {
+    reader: FrameReader,
+    budget: Budget,
+    /// For labels that are longer than the ids beside them.
+    more: Option<Lease>,
+}
+
+impl Lookup {
+    fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Lookup, Error> {
+        let frames = (budget.available() / 2 / FRAME_BYTES).clamp(1, FRAMES_MAX);
+        Ok(Lookup {
+            reader: FrameReader::new(graph, budget, frames as usize)?,
+            budget: budget.clone(),
+            more: None,
+        })
+    }
+
+    /// The ids of the vertices `indices`; anything where not reached.
+    fn labels(&mut self, indices: &[u64], reached: Option<&[bool]>) -> Result<Labels, Error> {
+        let graph = Arc::clone(self.reader.graph());
+        let mut distinct: Vec<u64> = (0..indices.len())
+            .filter(|&row| reached.is_none_or(|reached| reached[row]))
+            .map(|row| indices[row])
+            .collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let mut found = labels(graph.id_kind());
+        for &index in &distinct {
+            match (&mut found, graph.id_of(&mut self.reader, index)?) {
+                (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
+                (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
+                // A dictionary holds ids of one kind.
+                _ => break,
+            }
+        }
+        let place = |row: usize| distinct.binary_search(&indices[row]).ok();
+        match &found {
+            Labels::Integers(ids) => {
+                let id = |row| {
+                    place(row)
+                        .and_then(|place| ids.get(place).copied())
+                        .unwrap_or_default()
+                };
+                Ok(Labels::Integers((0..indices.len()).map(id).collect()))
+            }
+            Labels::Texts(texts) => {
+                self.more = None;
+                let bytes: usize = (0..indices.len())
+                    .filter_map(place)
+                    .map(|place| texts.get(place).len())
+                    .sum();
+                if bytes > TEXT_BYTES {
+                    self.more = Some(
+                        self.budget
+                            .lease("long ids of vertices", 3 * bytes as u64)?,
+                    );
+                }
+                let mut all = Texts::default();
+                for row in 0..indices.len() {
+                    all.push(place(row).map_or(&[], |place| texts.get(place)));
+                }
+                Ok(Labels::Texts(all))
+            }
+        }
+    }
+}
+
+/// Elements of a vertex array.
+enum Raw {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+}
+
+impl Raw {
+    fn empty(array: &Array) -> Raw {
+        match array {
+            Array::F32(_) => Raw::F32(Vec::new()),
+            Array::F64(_) => Raw::F64(Vec::new()),
+            Array::U32(_) | Array::Vertex32(_) => Raw::U32(Vec::new()),
+            Array::U64(_) | Array::Vertex64(_) => Raw::U64(Vec::new()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Raw::F32(values) => values.len(),
+            Raw::F64(values) => values.len(),
+            Raw::U32(values) => values.len(),
+            Raw::U64(values) => values.len(),
+        }
+    }
+
+    /// Replaces the elements by those of a batch of `array`, which is of the kind of `self`.
+    fn read(&mut self, engine: &Engine, array: &Array, batch: usize) -> Result<(), Error> {
+        match (self, array) {
+            (Raw::F32(values), Array::F32(array)) => engine.read_batch(array, batch, values)?,
+            (Raw::F64(values), Array::F64(array)) => engine.read_batch(array, batch, values)?,
+            (Raw::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            (Raw::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds `count` elements of `other`, which is of the same kind, from `at` on.
+    fn append(&mut self, other: &Raw, at: usize, count: usize) {
+        match (self, other) {
+            (Raw::F32(values), Raw::F32(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::F64(values), Raw::F64(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::U32(values), Raw::U32(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::U64(values), Raw::U64(more)) => values.extend_from_slice(&more[at..at + count]),
+            _ => {}
+        }
+    }
+
+    /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
+    fn reached(&self) -> Vec<bool> {
+        match self {
+            Raw::F32(values) => values.iter().map(|value| *value != f32::INFINITY).collect(),
+            Raw::F64(values) => values.iter().map(|value| *value != f64::INFINITY).collect(),
+            Raw::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
+            Raw::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
+        }
+    }
+}

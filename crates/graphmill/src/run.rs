@@ -1,0 +1,324 @@
+//! A plan carried out: open or import the graph, run the algorithm, write the result, account for it.
+//!
+//! Steps of [`Plan::run`]: 1. a stored graph, from a cache where the input is edges; 2. memory for the result's rows is set aside, so
+//! that a budget too small for them is refused before work starts; 3. the algorithm; 4. result file and highest values in one walk
+//! over the rows; 5. metrics.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphmill_engine::{Engine, Metrics, Settings};
+use graphmill_graph::StoredGraph;
+use graphmill_storage::{Disk, Stop};
+use serde::Serialize;
+
+use crate::cache::Cache;
+use crate::plan::Plan;
+use crate::progress::{Progress, Watcher};
+use crate::result::{self, Block, ResultError, RowCursor, Top, TopRow};
+use crate::{Error, Machine, algorithm};
+
+/// The file that makes a folder a stored graph.
+const DESCRIPTION: &str = "graph.json";
+
+/// What a run took, and the highest values.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Run {
+    /// Name of the value's column.
+    pub column: &'static str,
+    /// Vertices of the graph.
+    pub vertices: u64,
+    /// Edges of the graph as they are stored: an undirected one counts twice.
+    pub edges: u64,
+    /// The vertices with the highest values, as many as asked for.
+    pub top: Vec<TopRow>,
+    /// What the passes did.
+    pub metrics: Metrics,
+    /// The most bytes of memory that were leased at one time.
+    pub peak_memory: u64,
+    /// Wall-clock seconds of each part.
+    pub seconds: Seconds,
+    /// Bytes of the result file.
+    pub result_bytes: Option<u64>,
+}
+
+/// Wall-clock seconds of the parts of a run.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Seconds {
+    /// Opening the graph, importing it included.
+    pub open: f64,
+    /// The algorithm.
+    pub run: f64,
+    /// Writing the result.
+    pub write: f64,
+}
+
+/// The JSON of `--metrics`.
+#[derive(Serialize)]
+struct Account<'a> {
+    algorithm: &'a str,
+    graph: GraphFacts,
+    executor: &'a str,
+    threads: usize,
+    ranks: u32,
+    memory_budget: u64,
+    peak_memory: u64,
+    seconds: Seconds,
+    #[serde(flatten)]
+    passes: &'a Metrics,
+}
+
+#[derive(Serialize)]
+struct GraphFacts {
+    vertices: u64,
+    edges: u64,
+}
+
+impl Plan {
+    /// Does what the plan says; ends early, with nothing left behind, when `stop` is requested.
+    ///
+    /// # Errors
+    /// Input, disk, memory or options are not what they should be; see [`Error`].
+    pub fn run(&self, stop: &Stop, watcher: &Watcher) -> Result<Run, Error> {
+        self.carry_out(stop, watcher, None)
+    }
+
+    /// The same, and hands every row to `each` on its way out, a block at a time in order of vertex index.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`].
+    pub fn run_with(
+        &self,
+        stop: &Stop,
+        watcher: &Watcher,
+        mut each: impl FnMut(&Block),
+    ) -> Result<Run, Error> {
+        self.carry_out(stop, watcher, Some(&mut each))
+    }
+
+    fn carry_out(
+        &self,
+        stop: &Stop,
+        watcher: &Watcher,
+        mut each: Option<&mut dyn FnMut(&Block)>,
+    ) -> Result<Run, Error> {
+        let machine = Machine::open(&self.machine(), stop.clone())?;
+        let clock = machine.clock();
+        let began = clock.now();
+        let graph = self.open(&machine, watcher)?;
+        let settings =
+            algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+        let opened = clock.now();
+
+        let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
+        let row_bytes = if wants_rows {
+            result::bytes_needed(&graph)
+        } else {
+            0
+        };
+        let set_aside = machine
+            .budget()
+            .lease("the rows of the result", row_bytes)?;
+        let scratch = Scratch::create(
+            &machine,
+            self.config.output.as_deref().unwrap_or(graph.path()),
+        )?;
+        let on_pass = Arc::clone(watcher);
+        let mut engine = Engine::new(
+            Arc::clone(&graph),
+            Settings {
+                budget: machine.budget().clone(),
+                disk: Arc::clone(machine.disk()),
+                workers: Arc::clone(machine.workers()),
+                clock: Arc::clone(clock),
+                stop: stop.clone(),
+                scratch: scratch.path.clone(),
+                kernel: self.config.kernel,
+                seek: self.config.seek,
+                gamma: self.config.gamma,
+                on_pass: Some(Arc::new(move |number, pass| {
+                    on_pass(&Progress::Superstep { number, pass });
+                })),
+            },
+        )?;
+        let output = (self.entry.run)(&mut engine, &settings)?;
+        drop(set_aside);
+        let finished = clock.now();
+
+        let mut top = Top::new(self.config.top);
+        let mut result_bytes = None;
+        if wants_rows {
+            let mut rows = RowCursor::new(&engine, &output, &graph, machine.budget())?;
+            let shape = rows.shape();
+            let mut done = 0;
+            let mut next = || -> Result<Option<Block>, Error> {
+                if stop.requested() {
+                    return Err(Error::Stopped);
+                }
+                let block = rows.next()?;
+                if let Some(block) = &block {
+                    top.block(block);
+                    if let Some(each) = &mut each {
+                        each(block);
+                    }
+                    done += block.rows() as u64;
+                    let total = graph.vertices();
+                    watcher(&Progress::Part {
+                        what: "result",
+                        done,
+                        total,
+                        unit: "rows",
+                    });
+                }
+                Ok(block)
+            };
+            if let (Some(path), Some(format)) = (&self.config.output, self.format) {
+                let (disk, budget) = (machine.disk(), machine.budget());
+                result_bytes = Some(result::write(disk, budget, path, format, &shape, next)?);
+            } else {
+                while next()?.is_some() {}
+            }
+        }
+        let written = clock.now();
+
+        let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
+        let run = Run {
+            column: output.column,
+            vertices: graph.vertices(),
+            edges: graph.arcs(),
+            top: top.into_rows(),
+            metrics: engine.metrics().clone(),
+            peak_memory: machine.budget().peak(),
+            seconds: Seconds {
+                open: seconds(began, opened),
+                run: seconds(opened, finished),
+                write: seconds(finished, written),
+            },
+            result_bytes,
+        };
+        if let Some(path) = &self.config.metrics {
+            self.account(&**machine.disk(), &run, path)?;
+        }
+        Ok(run)
+    }
+
+    /// The stored graph that the input is, or that is made of it.
+    fn open(&self, machine: &Machine, watcher: &Watcher) -> Result<Arc<StoredGraph>, Error> {
+        let input = &self.config.input;
+        let disk = machine.disk();
+        if !disk.exists(input)? {
+            return Err(Error::NoInput {
+                path: input.clone(),
+            });
+        }
+        if disk.exists(&input.join(DESCRIPTION))? {
+            return machine.graph(input);
+        }
+        let unreadable = |source| Error::Cache {
+            path: input.clone(),
+            source,
+        };
+        let files = if disk.is_dir(input)? {
+            disk.list(input)?
+        } else {
+            vec![input.clone()]
+        };
+        let files: Vec<PathBuf> = files
+            .into_iter()
+            .chain(self.config.import.vertices.clone())
+            .collect();
+        let cache =
+            Cache::of(input, &files, &format!("{:?}", self.config.import)).map_err(unreadable)?;
+        let path = cache.graph();
+        if disk.exists(&path.join(DESCRIPTION))? {
+            watcher(&Progress::Note(&format!(
+                "using {}, imported before",
+                path.display()
+            )));
+            return machine.graph(&path);
+        }
+        watcher(&Progress::Note(&format!(
+            "importing {} into {}",
+            input.display(),
+            path.display()
+        )));
+        disk.create_dir_all(&cache.folder)?;
+        machine.import(
+            std::slice::from_ref(input),
+            &path,
+            &self.config.import,
+            watcher,
+        )?;
+        cache.remove_stale(&**disk)?;
+        machine.graph(&path)
+    }
+
+    fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
+        let account = Account {
+            algorithm: self.entry.name,
+            graph: GraphFacts {
+                vertices: run.vertices,
+                edges: run.edges,
+            },
+            executor: "column",
+            threads: self.threads,
+            ranks: 1,
+            memory_budget: self.memory,
+            peak_memory: run.peak_memory,
+            seconds: run.seconds,
+            passes: &run.metrics,
+        };
+        let mut text = serde_json::to_vec_pretty(&account)
+            .map_err(std::io::Error::from)
+            .map_err(ResultError::Write)?;
+        text.push(b'\n');
+        Ok(disk.write_small(path, &text)?)
+    }
+}
+
+impl Machine {
+    /// Opens a stored graph.
+    ///
+    /// # Errors
+    /// It is not one, or not as it was written; the budget has no room for its directories.
+    pub fn graph(&self, path: &Path) -> Result<Arc<StoredGraph>, Error> {
+        Ok(Arc::new(StoredGraph::open(
+            self.disk(),
+            self.budget(),
+            path,
+        )?))
+    }
+}
+
+/// A folder for the engine's temporary files, removed with all that is in it.
+struct Scratch {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A new folder in the one asked for, else beside `output`.
+    fn create(machine: &Machine, output: &Path) -> Result<Scratch, Error> {
+        let disk = Arc::clone(machine.disk());
+        let folder = machine.tmp(output);
+        let process = std::process::id();
+        let mut number = 0_u64;
+        loop {
+            let path = folder.join(format!(".graphmill-run-{process}-{number}"));
+            if !disk.exists(&path)? {
+                disk.create_dir_all(&path)?;
+                return Ok(Scratch { disk, path });
+            }
+            number += 1;
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Whatever led here is reported; what is left behind is named after the run.
+        let _ = self.disk.remove_dir_all(&self.path);
+    }
+}
