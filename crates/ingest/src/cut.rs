@@ -11,8 +11,9 @@ use std::ops::Range;
 
 use graphmill_storage::{Budget, Buffer, StorageError};
 
-/// Granules at most: a span of ids is cut in 32,769 to 65,536 of them, or one an id when there are fewer ids.
-pub(crate) const GRANULES_MAX: usize = 1 << 16;
+/// Granules at most: a span of ids is cut in 16,385 to 32,768 of them, or one an id when there are fewer ids. Where every
+/// fourth id occurs, a granule has at most the 4,096th part of the vertices, and so is never more than a batch.
+pub(crate) const GRANULES_MAX: usize = 1 << 15;
 
 /// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
 const BATCH_VERTICES: u64 = 1 << 20;
@@ -200,7 +201,12 @@ pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
     bits_of(cuts.windows(2).map(|cut| cut[1] - cut[0]).max().unwrap_or(0))
 }
 
-/// The batch of a vertex index, by a table of at most 2^16 entries and a short search.
+/// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache, more when there are
+/// many batches.
+const TABLE_BITS: u32 = 12;
+const TABLE_BITS_MAX: u32 = 16;
+
+/// The batch of a vertex index, by a table and a short search.
 #[derive(Debug)]
 pub(crate) struct BatchOf {
     cuts: Vec<u64>,
@@ -213,8 +219,9 @@ impl BatchOf {
     /// `cuts` as [`Granules::batches`] gives them.
     pub(crate) fn new(cuts: Vec<u64>) -> Self {
         let vertices = cuts.last().copied().unwrap_or(0);
-        let shift = granule_shift(vertices);
-        let mut table = Vec::with_capacity(GRANULES_MAX.min(vertices as usize) + 2);
+        let table_bits = (bits_of(cuts.len() as u64) + 2).clamp(TABLE_BITS, TABLE_BITS_MAX);
+        let shift = bits_of(vertices).saturating_sub(table_bits);
+        let mut table = Vec::new();
         let mut batch = 0;
         for slot in 0..=vertices.div_ceil(1 << shift) {
             while batch + 2 < cuts.len() && cuts[batch + 1] <= slot << shift {
@@ -259,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_granule_is_fixed_by_the_span_alone() {
-        for (span, shift) in [(0, 0), (1, 0), (65_536, 0), (65_537, 1), (1 << 17, 1), ((1 << 17) + 1, 2), (u64::MAX, 48)] {
+        for (span, shift) in [(0, 0), (1, 0), (32_768, 0), (32_769, 1), (1 << 16, 1), ((1 << 16) + 1, 2), (u64::MAX, 49)] {
             assert_eq!(granule_shift(span), shift, "{span}");
             assert!(span.div_ceil(1 << shift) <= GRANULES_MAX as u64);
         }

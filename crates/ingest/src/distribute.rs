@@ -72,22 +72,20 @@ pub(crate) struct Distributor<'a> {
     indices: &'a Indices,
     meter: &'a Meter<'a>,
     writer: SpillWriter<'a>,
-    /// Per bucket a line of keys, and where the packing needs them of weights and of sequence numbers.
+    /// Per bucket a line of keys, and where arcs have a payload of weights and of sequence numbers.
     keys: Buffer,
     weights: Buffer,
     sequences: Buffer,
     fill: Vec<u32>,
     /// Per bucket the counts of its parts.
     counts: Buffer,
-    sources: [u64; BLOCK],
-    destinations: [u64; BLOCK],
     /// Edges taken in.
     edges: u64,
 }
 
 /// Bytes that a worker leases besides its chunks.
 pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: Packing) -> u64 {
-    let lines = 1 + usize::from(packing.weight_bytes > 0) + usize::from(packing.sequence_bytes > 0);
+    let lines = if packing.has_payload() { 3 } else { 1 };
     (buckets * (lines * LINE + parts) * size_of::<u64>()) as u64
 }
 
@@ -111,66 +109,108 @@ impl<'a> Distributor<'a> {
             meter,
             writer: SpillWriter::new(spill, disk, budget, ahead)?,
             keys: lines(true)?,
-            weights: lines(plan.packing.weight_bytes > 0)?,
-            sequences: lines(plan.packing.sequence_bytes > 0)?,
+            weights: lines(plan.packing.has_payload())?,
+            sequences: lines(plan.packing.has_payload())?,
             fill: vec![0; buckets],
             counts: budget.buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?,
-            sources: [0; BLOCK],
-            destinations: [0; BLOCK],
             edges: 0,
         })
     }
 
+    /// The lines and what they are flushed to, apart from what edges are read into.
+    fn lines(&mut self) -> Lines<'_, 'a> {
+        Lines {
+            plan: self.plan,
+            keys: self.keys.typed_mut(),
+            weights: self.weights.typed_mut(),
+            sequences: self.sequences.typed_mut(),
+            fill: &mut self.fill,
+            counts: self.counts.typed_mut(),
+            writer: &mut self.writer,
+        }
+    }
+
     fn take(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
+        let (plan, indices) = (self.plan, self.indices);
+        let mut mapped = [(0, 0); BLOCK];
+        let mut lines = self.lines();
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
-            let from = block * BLOCK;
-            let (plan, indices) = (self.plan, self.indices);
+            let mapped = &mut mapped[..edges.len()];
             let last = graphmill_raw::simd::dispatch(|| {
                 let mut last = 0;
-                for (i, &(source, destination)) in edges.iter().enumerate() {
-                    let (source, destination) = (indices.of(source), indices.of(destination));
-                    last = last.max(source).max(destination);
-                    self.sources[i] = source;
-                    self.destinations[i] = destination;
+                for (to, from) in mapped.iter_mut().zip(edges) {
+                    *to = (indices.of(from.0), indices.of(from.1));
+                    last = last.max(to.0).max(to.1);
                 }
                 last
             });
-            if !edges.is_empty() && last >= plan.vertices {
+            if last >= plan.vertices {
                 return Err(IngestError::input_changed());
             }
-            if plan.packing.weight_bytes == 0 && plan.packing.sequence_bytes == 0 {
-                for i in 0..edges.len() {
-                    self.edge(self.sources[i], self.destinations[i], 0, 0)?;
+            if plan.packing.has_payload() {
+                let first = block * BLOCK;
+                for (i, &(source, destination)) in mapped.iter().enumerate() {
+                    let weight = weights.get(first + i).map_or(0, |&weight| bits(weight, plan.weights));
+                    lines.edge::<true>(source, destination, weight, sequence + (first + i) as u64)?;
                 }
             } else {
-                for i in 0..edges.len() {
-                    let weight = weights.get(from + i).map_or(0, |&weight| bits(weight, plan.weights));
-                    self.edge(self.sources[i], self.destinations[i], weight, sequence + (from + i) as u64)?;
+                for &(source, destination) in mapped.iter() {
+                    lines.edge::<false>(source, destination, 0, 0)?;
                 }
             }
         }
         Ok(())
     }
 
+    /// Flushes all lines and waits for the disk; returns the counts of all parts, the edges taken in, the bytes written.
+    pub(crate) fn finish(mut self) -> Result<(Buffer, u64, u64), IngestError> {
+        let mut lines = self.lines();
+        for bucket in 0..lines.fill.len() {
+            if lines.fill[bucket] > 0 {
+                lines.flush(bucket)?;
+            }
+        }
+        Ok((self.counts, self.edges, self.writer.finish()?))
+    }
+}
+
+/// The lines of a worker while edges are placed.
+struct Lines<'l, 'a> {
+    plan: &'a Plan,
+    keys: &'l mut [u64],
+    weights: &'l mut [u64],
+    sequences: &'l mut [u64],
+    fill: &'l mut [u32],
+    counts: &'l mut [u64],
+    writer: &'l mut SpillWriter<'a>,
+}
+
+impl Lines<'_, '_> {
     #[inline(always)]
-    fn edge(&mut self, source: u64, destination: u64, weight: u64, sequence: u64) -> Result<(), IngestError> {
+    fn edge<const PAYLOAD: bool>(
+        &mut self,
+        source: u64,
+        destination: u64,
+        weight: u64,
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         let plan = self.plan;
         if source == destination && plan.self_loops == SelfLoops::Drop {
             return Ok(());
         }
-        self.arc(&plan.forward, source, destination, weight, sequence)?;
+        self.arc::<PAYLOAD>(&plan.forward, source, destination, weight, sequence)?;
         if !plan.directed && source != destination {
-            self.arc(&plan.forward, destination, source, weight, sequence)?;
+            self.arc::<PAYLOAD>(&plan.forward, destination, source, weight, sequence)?;
         }
         if let Some(reverse) = &plan.reverse {
-            self.arc(reverse, destination, source, weight, sequence)?;
+            self.arc::<PAYLOAD>(reverse, destination, source, weight, sequence)?;
         }
         Ok(())
     }
 
     #[inline(always)]
-    fn arc(
+    fn arc<const PAYLOAD: bool>(
         &mut self,
         columns: &Columns,
         source: u64,
@@ -181,12 +221,10 @@ impl<'a> Distributor<'a> {
         let (bucket, key) = self.plan.layout.place(columns, source, destination);
         let fill = self.fill[bucket] as usize;
         let at = bucket * LINE + fill;
-        self.keys.typed_mut::<u64>()[at] = key;
-        if self.plan.packing.weight_bytes > 0 {
-            self.weights.typed_mut::<u64>()[at] = weight;
-        }
-        if self.plan.packing.sequence_bytes > 0 {
-            self.sequences.typed_mut::<u64>()[at] = sequence;
+        self.keys[at] = key;
+        if PAYLOAD {
+            self.weights[at] = weight;
+            self.sequences[at] = sequence;
         }
         self.fill[bucket] = fill as u32 + 1;
         if fill + 1 == LINE {
@@ -197,30 +235,19 @@ impl<'a> Distributor<'a> {
 
     /// Packs the line of a bucket into its open chunk.
     fn flush(&mut self, bucket: usize) -> Result<(), IngestError> {
+        let plan = self.plan;
         let count = std::mem::take(&mut self.fill[bucket]) as usize;
         let line = bucket * LINE..bucket * LINE + count;
-        let keys = &self.keys.typed::<u64>()[line.clone()];
-        let plan = self.plan;
-        let counts = &mut self.counts.typed_mut::<u64>()[bucket * plan.parts..(bucket + 1) * plan.parts];
+        let keys = &self.keys[line.clone()];
+        let counts = &mut self.counts[bucket * plan.parts..(bucket + 1) * plan.parts];
         let shift = plan.part_shifts[bucket];
         for key in keys {
             counts[(key >> shift) as usize & (plan.parts - 1)] += 1;
         }
-        let weights = self.weights.typed::<u64>().get(line.clone()).unwrap_or(&[]);
-        let sequences = self.sequences.typed::<u64>().get(line).unwrap_or(&[]);
+        let payload = if plan.packing.has_payload() { line } else { 0..0 };
         let out = self.writer.room(bucket, count * plan.packing.bytes())?;
-        plan.packing.pack(keys, weights, sequences, out);
+        plan.packing.pack(keys, &self.weights[payload.clone()], &self.sequences[payload], out);
         Ok(())
-    }
-
-    /// Flushes all lines and waits for the disk; returns the counts of all parts, the edges taken in, the bytes written.
-    pub(crate) fn finish(mut self) -> Result<(Buffer, u64, u64), IngestError> {
-        for bucket in 0..self.fill.len() {
-            if self.fill[bucket] > 0 {
-                self.flush(bucket)?;
-            }
-        }
-        Ok((self.counts, self.edges, self.writer.finish()?))
     }
 }
 

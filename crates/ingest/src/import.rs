@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdKind, IdsSummary, IdsWriter, Shape};
-use graphmill_storage::{Budget, Buffer, Clock, Disk, Stop, Workers};
+use graphmill_storage::{Budget, Buffer, Clock, Disk, Lease, Stop, Workers};
 
 use crate::count::Count;
 use crate::cut::{Granules, Histogram, batch_arcs_max, granule_shift};
@@ -206,7 +206,7 @@ pub fn import(
 
     let found = import.scan()?;
     let indexed = import.index(found)?;
-    let ids = indexed.ids.clone();
+    let ids = indexed.ids;
     let cut = import.cut(&indexed)?;
     let buckets = import.distribute(indexed, &cut)?;
     let graph = GraphWriter::create(machine.disk.clone(), machine.budget.clone(), staging.path(), cut.shape.clone())?;
@@ -265,10 +265,15 @@ const CELL_BYTES: u64 = 64;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 
+/// Bytes of tables for a batch: cuts here and in the shape, where its arcs go both ways, files.
+const BATCH_BYTES: u64 = 128;
+
 /// What follows from counts: where everything goes.
 struct Cut {
     shape: Shape,
     plan: distribute::Plan,
+    /// What the tables of batches take.
+    _tables: Lease,
 }
 
 /// The buckets of all column files.
@@ -515,6 +520,8 @@ impl<'a> Import<'a> {
     /// Step 3.
     fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
         let options = self.options;
+        let batches = options.batch_size.map_or(0, |size| indexed.vertices / size.max(1));
+        let tables = self.machine.budget.lease("the table of batches", batches * BATCH_BYTES)?;
         let cuts = indexed.arcs_in.batches(options.batch_size);
         let too_many = || IngestError::TooManyVertices { vertices: indexed.vertices };
         let files = indexed.arcs_in.files(&cuts).ok_or_else(too_many)?;
@@ -552,7 +559,7 @@ impl<'a> Import<'a> {
             parts,
             vertices: indexed.vertices,
         };
-        Ok(Cut { shape, plan })
+        Ok(Cut { shape, plan, _tables: tables })
     }
 
     /// Step 4.

@@ -144,11 +144,17 @@ impl Packing {
         self.key_bytes + self.weight_bytes + self.sequence_bytes
     }
 
+    /// Whether there is more than the key.
+    #[inline(always)]
+    pub(crate) fn has_payload(&self) -> bool {
+        self.weight_bytes + self.sequence_bytes > 0
+    }
+
     /// Packs arcs into `out`, which has room for exactly as many. Weights and sequence numbers that the packing does
     /// not hold are not looked at.
     #[inline]
     pub(crate) fn pack(&self, keys: &[u64], weights: &[u64], sequences: &[u64], out: &mut [u8]) {
-        if self.weight_bytes == 0 && self.sequence_bytes == 0 {
+        if !self.has_payload() {
             match self.key_bytes {
                 1 => pack_keys::<1>(keys, out),
                 2 => pack_keys::<2>(keys, out),
@@ -175,7 +181,7 @@ impl Packing {
     /// Calls `each(key, weight, sequence)` for every packed arc.
     #[inline(always)]
     pub(crate) fn unpack(&self, records: &[u8], mut each: impl FnMut(u64, u64, u64)) {
-        if self.weight_bytes == 0 && self.sequence_bytes == 0 {
+        if !self.has_payload() {
             match self.key_bytes {
                 1 => unpack_keys::<1>(records, |key| each(key, 0, 0)),
                 2 => unpack_keys::<2>(records, |key| each(key, 0, 0)),
@@ -227,11 +233,13 @@ mod tests {
 
     #[test]
     fn a_key_holds_both_ends_and_sorts_as_the_stored_graph_does() {
-        for (cuts, files) in [
-            (vec![0u64, 5, 6, 20, 21], vec![0..2usize, 2..3, 3..4]),
-            (vec![0, 1], vec![0..1]),
-            ((0..=16).map(|b| b << 24).collect(), vec![0..16]),
+        for (cuts, ends) in [
+            (vec![0u64, 5, 6, 20, 21], vec![2usize, 3, 4]),
+            (vec![0, 1], vec![1]),
+            ((0..=16).map(|b| b << 24).collect(), vec![16]),
         ] {
+            let mut start = 0;
+            let files: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
             let layout = Layout::new(cuts.clone());
             let columns = layout.columns(files.clone(), 3);
             let mut random = Random::new(9);

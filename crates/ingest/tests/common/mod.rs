@@ -1,5 +1,6 @@
 //! A source of edges in memory, a naive importer, and a reader of stored graphs that knows nothing of how they are written.
 #![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -201,6 +202,29 @@ impl Bench {
             Machine { disk: &self.disk, workers, budget: &budget, clock: &clock, stop: &self.stop, progress: &Silent };
         let report = import(machine, source, vertices.map(|list| list as &dyn EdgeSource), options);
         assert_eq!(budget.available(), budget_bytes, "all leases are given back");
+        report
+    }
+
+    /// An import that is refused memory at the `nth` lease.
+    pub(crate) fn import_with_refusal(
+        &self,
+        source: &Memory,
+        options: &ImportOptions,
+        nth: u64,
+    ) -> Result<ImportReport, IngestError> {
+        let budget = Budget::new(32 << 20);
+        budget.fail_nth(nth);
+        let (clock, workers) = (SystemClock::new(), self.simulated(nth, 2));
+        let machine = Machine {
+            disk: &self.disk,
+            workers: &workers,
+            budget: &budget,
+            clock: &clock,
+            stop: &self.stop,
+            progress: &Silent,
+        };
+        let report = import(machine, source, None, options);
+        assert_eq!(budget.available(), budget.total(), "all leases are given back");
         report
     }
 
