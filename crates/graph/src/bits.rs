@@ -12,22 +12,21 @@ pub(crate) fn width_of(number: u64) -> u32 {
     64 - number.leading_zeros()
 }
 
-/// Appends fields of `width` bits, at most 32 each.
+/// Appends fields of `width` bits, at most 32 each; no value takes more.
+#[inline]
 pub(crate) fn pack(values: impl Iterator<Item = u32>, width: u32, out: &mut Vec<u8>) {
     let mut held = 0u64;
     let mut bits = 0;
     for value in values {
         held |= u64::from(value) << bits;
         bits += width;
-        while bits >= 8 {
-            out.push(held as u8);
-            held >>= 8;
-            bits -= 8;
+        if bits >= 64 {
+            out.extend_from_slice(&held.to_le_bytes());
+            bits -= 64;
+            held = u64::from(value) >> (width - bits);
         }
     }
-    if bits > 0 {
-        out.push(held as u8);
-    }
+    out.extend_from_slice(&held.to_le_bytes()[..bits.div_ceil(8) as usize]);
 }
 
 /// Field `i`; bytes past the end of `bytes` count as zero.

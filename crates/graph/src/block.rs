@@ -338,12 +338,20 @@ impl Minis<'_> {
             at += 4 * usize::from(*width);
         }
     }
-    fn pack(values: &[u32], widths: &mut Vec<u8>, fields: &mut Vec<u8>) {
+    /// Bits of each field of a mini-block.
+    fn width(mini: &[u32]) -> u32 {
+        width_of(u64::from(mini.iter().fold(0, |all, value| all | value)))
+    }
+    /// Bytes of the widths and fields of `values`.
+    fn packed_bytes(values: &[u32]) -> usize {
+        values.chunks(MINI).map(|mini| 1 + 4 * Self::width(mini) as usize).sum()
+    }
+    fn pack(values: &[u32], fields: &mut Vec<u8>) {
         for mini in values.chunks(MINI) {
-            let width = width_of(mini.iter().fold(0, |all, value| all | u64::from(*value)));
-            widths.push(width as u8);
-            let zeros = std::iter::repeat_n(0, MINI - mini.len());
-            pack(mini.iter().copied().chain(zeros), width, fields);
+            let width = Self::width(mini);
+            let end = fields.len() + 4 * width as usize;
+            pack(mini.iter().copied(), width, fields);
+            fields.resize(end, 0);
         }
     }
 }
@@ -374,10 +382,9 @@ impl Iterator for FirstEdges<'_> {
 /// Room for encoding one block.
 #[derive(Debug, Default)]
 pub struct BlockEncoder {
-    gaps: Vec<u32>,
+    deltas: Vec<u32>,
     firsts: Vec<u32>,
-    widths: Vec<u8>,
-    fields: Vec<u8>,
+    rests: Vec<u32>,
 }
 
 impl BlockEncoder {
@@ -386,54 +393,52 @@ impl BlockEncoder {
     pub fn encode(&mut self, keys: &[u64], dst_bits: u32, global_offset: i64, out: &mut Vec<u8>) -> usize {
         let source = |key: u64| (key >> 32) as u32;
         let destination = |key: u64| key as u32;
+        let zigzag = |key: u64| {
+            let relative = i64::from(destination(key)) + global_offset - i64::from(source(key));
+            ((relative << 1) ^ (relative >> 63)) as u64
+        };
         let start = out.len();
         out.extend_from_slice(&[0; HEADER]);
+        for room in [&mut self.deltas, &mut self.firsts, &mut self.rests] {
+            room.resize(keys.len(), 0);
+        }
+        // Each edge is written down both as the first of a group and as a further one, and one of the two is
+        // overwritten by the next edge: that is faster than a branch that nobody can predict.
         let mut bitmap = [0u64; BLOCK_EDGES_MAX / 64];
-        let mut groups = 0;
-        let mut deltas = 0u32;
-        self.gaps.clear();
-        self.firsts.clear();
-        let mut fits = true;
-        let mut before: Option<u64> = None;
+        let (mut groups, mut rests) = (0, 0);
+        let (mut deltas, mut zigzags) = (0, 0);
+        let mut last = keys.first().map_or(0, |&key| !key);
         for (i, &key) in keys.iter().enumerate() {
-            match before {
-                Some(last) if source(last) == source(key) => self.gaps.push(destination(key) - destination(last)),
-                _ => {
-                    bitmap[i / 64] |= 1 << (i % 64);
-                    groups += 1;
-                    if let Some(last) = before {
-                        deltas |= source(key) - source(last) - 1;
-                    }
-                    let relative = i64::from(destination(key)) + global_offset - i64::from(source(key));
-                    let zigzag = ((relative << 1) ^ (relative >> 63)) as u64;
-                    fits &= zigzag <= u64::from(u32::MAX);
-                    self.firsts.push(zigzag as u32);
-                }
-            }
-            before = Some(key);
+            let first = (key ^ last) >> 32 != 0;
+            bitmap[i / 64] |= u64::from(first) << (i % 64);
+            let delta = source(key).wrapping_sub(source(last)).wrapping_sub(1);
+            let mask = u64::from(first).wrapping_neg();
+            deltas |= if i == 0 { 0 } else { delta & mask as u32 };
+            zigzags |= zigzag(key) & mask;
+            // There are at most i groups and rests before edge i, so both are in range.
+            self.deltas[groups] = delta;
+            self.firsts[groups] = zigzag(key) as u32;
+            self.rests[rests] = destination(key).wrapping_sub(destination(last));
+            groups += usize::from(first);
+            rests += usize::from(!first);
+            last = key;
         }
         let src_bits = width_of(u64::from(deltas));
-        let mut last = keys.first().map_or(0, |key| source(*key));
-        let gaps = keys.iter().filter_map(|&key| {
-            let gap = source(key).checked_sub(last)?;
-            last = source(key);
-            gap.checked_sub(1)
-        });
-        pack(gaps, src_bits, out);
+        pack(self.deltas[..groups].iter().skip(1).copied(), src_bits, out);
         for word in &bitmap[..keys.len().div_ceil(64)] {
             out.extend_from_slice(&word.to_le_bytes());
         }
-        self.widths.clear();
-        self.fields.clear();
-        if fits {
-            Minis::pack(&self.firsts, &mut self.widths, &mut self.fields);
-            Minis::pack(&self.gaps, &mut self.widths, &mut self.fields);
-        }
+        let parts = [&self.firsts[..groups], &self.rests[..rests]];
         let packed = packed_bytes(keys.len(), dst_bits);
-        let gap = fits && 100 * (self.widths.len() + self.fields.len()) <= GAP_PERCENT_MAX * packed;
+        let gap = zigzags <= u64::from(u32::MAX)
+            && 100 * parts.iter().map(|part| Minis::packed_bytes(part)).sum::<usize>() <= GAP_PERCENT_MAX * packed;
         if gap {
-            out.extend_from_slice(&self.widths);
-            out.extend_from_slice(&self.fields);
+            for part in parts {
+                out.extend(part.chunks(MINI).map(|mini| Minis::width(mini) as u8));
+            }
+            for part in parts {
+                Minis::pack(part, out);
+            }
         } else {
             pack(keys.iter().map(|&key| destination(key)), dst_bits, out);
         }
@@ -487,8 +492,7 @@ mod tests {
         });
         assert_eq!(found, by_group);
         let mut sought = Vec::new();
-        for group in 0..groups {
-            let source = sources[group];
+        for (group, &source) in sources[..groups].iter().enumerate() {
             assert_eq!(view.group_of(source), Some(group));
             assert_eq!(view.group_range(group).start, sought.len());
             view.edges_of(group, source, |destination, edge| {

@@ -133,7 +133,9 @@ impl<'a> SourceIndex<'a> {
 #[derive(Debug, Default)]
 pub struct SourceIndexBuilder {
     entries: Vec<(u32, u32, u64)>,
+    /// The lines with sources in them, and their numbers: a cell of few sources in a large batch takes little room.
     lines: Vec<[u64; LINE / 8]>,
+    numbers: Vec<u32>,
     sources: u32,
     last: Option<u32>,
     edges: u64,
@@ -152,40 +154,48 @@ impl SourceIndexBuilder {
             if self.last == Some(source) {
                 continue;
             }
-            let line = (source / LINE_SOURCES) as usize;
-            while self.lines.len() <= line {
+            let number = source / LINE_SOURCES;
+            if self.numbers.last() != Some(&number) {
+                self.numbers.push(number);
                 self.lines.push([u64::from(self.sources) | block << 32, 0, 0, 0, 0, 0, 0, 0]);
             }
             let within = (source % LINE_SOURCES) as usize;
-            self.lines[line][1 + within / 64] |= 1 << (within % 64);
+            if let Some(line) = self.lines.last_mut() {
+                line[1 + within / 64] |= 1 << (within % 64);
+            }
             self.sources += 1;
             self.last = Some(source);
         }
         self.edges += keys.len() as u64;
     }
 
-    /// Bytes that the builder holds.
-    pub fn bytes(&self) -> usize {
-        self.entries.len() * ENTRY + self.lines.len() * LINE
-    }
-
     /// Appends the index of a cell whose source batch spans `span` vertices, with a bitmap if span over edges is at
     /// most `csr_ratio`, and starts anew.
     pub fn finish(&mut self, span: u64, csr_ratio: u32, out: &mut Vec<u8>) {
         let bitmap = span <= self.edges.saturating_mul(u64::from(csr_ratio));
-        let lines = if bitmap { self.lines.len() } else { 0 };
+        let lines = self.numbers.last().filter(|_| bitmap).map_or(0, |number| u64::from(*number) + 1);
         out.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
-        out.extend_from_slice(&(lines as u64).to_le_bytes());
+        out.extend_from_slice(&lines.to_le_bytes());
         for (first, before, offset) in &self.entries {
             out.extend_from_slice(&first.to_le_bytes());
             out.extend_from_slice(&before.to_le_bytes());
             out.extend_from_slice(&offset.to_le_bytes());
         }
-        for word in self.lines[..lines].iter().flatten() {
-            out.extend_from_slice(&word.to_le_bytes());
+        let mut next = 0;
+        for (line, number) in self.lines.iter().zip(&self.numbers).filter(|_| bitmap) {
+            // The lines passed over are empty, and begin where this one does.
+            for _ in next..*number {
+                out.extend_from_slice(&line[0].to_le_bytes());
+                out.resize(out.len() + LINE - 8, 0);
+            }
+            for word in line {
+                out.extend_from_slice(&word.to_le_bytes());
+            }
+            next = number + 1;
         }
         self.entries.clear();
         self.lines.clear();
+        self.numbers.clear();
         self.sources = 0;
         self.last = None;
         self.edges = 0;
