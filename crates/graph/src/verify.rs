@@ -72,15 +72,19 @@ pub fn verify(
         .into_iter()
         .flatten()
     {
+        let mut file = None;
         for d in 0..graph.batches().len() {
             let column = set.column(d);
-            let (Some(first), Some(last)) = (column.cells().first(), column.cells().last()) else {
+            let Some(first) = column.cells().first() else {
                 continue;
             };
-            // A column's cells lie back to back.
-            let mut extent = set.data_extent(d, first);
-            extent.bytes.end = last.data().end;
-            reader.start(vec![extent])?;
+            if file != Some(column.file()) {
+                // A file's cells lie back to back, so the stream of the file goes through its columns.
+                file = Some(column.file());
+                let mut extent = set.data_extent(d, first);
+                extent.bytes = 0..graph.framed(extent.file)?.root.payload;
+                reader.start(vec![extent])?;
+            }
             for position in 0..column.cells().len() {
                 verify_cell(
                     graph,
