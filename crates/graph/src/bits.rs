@@ -1,6 +1,9 @@
 //! Fields of fixed width, packed one after the other: field i lies at bits `i*width ..`, bit 0 lowest of byte 0.
 
-#![expect(unsafe_code, reason = "the vector decoder: loads and shuffles of the processor at hand")]
+#![expect(
+    unsafe_code,
+    reason = "the vector decoder: loads and shuffles of the processor at hand"
+)]
 
 /// Bytes that `count` fields take.
 pub(crate) fn packed_bytes(count: usize, width: u32) -> usize {
@@ -77,8 +80,9 @@ const VECTOR_WIDTH_MAX: u32 = 25;
 #[target_feature(enable = "avx2")]
 fn unpack_avx2(bytes: &[u8], width: u32, out: &mut [u32]) -> usize {
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_inserti128_si256, _mm256_castsi128_si256,
-        _mm256_loadu_si256, _mm256_set1_epi32, _mm256_shuffle_epi8, _mm256_srlv_epi32, _mm256_storeu_si256,
+        __m128i, __m256i, _mm_loadu_si128, _mm256_and_si256, _mm256_castsi128_si256,
+        _mm256_inserti128_si256, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_shuffle_epi8,
+        _mm256_srlv_epi32, _mm256_storeu_si256,
     };
     let width = width as usize;
     let upper = 4 * width / 8;

@@ -52,9 +52,31 @@ impl<'a> BlockView<'a> {
     /// # Errors
     /// The header contradicts itself.
     #[inline]
-    pub fn parse(bytes: &'a [u8], global_offset: i64) -> Result<Option<(Self, usize)>, FormatError> {
-        let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else { return Ok(None) };
-        let [codec, dst_bits, src_bits, _, e0, e1, g0, g1, s0, s1, s2, s3, b0, b1, b2, b3] = *header;
+    pub fn parse(
+        bytes: &'a [u8],
+        global_offset: i64,
+    ) -> Result<Option<(Self, usize)>, FormatError> {
+        let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() else {
+            return Ok(None);
+        };
+        let [
+            codec,
+            dst_bits,
+            src_bits,
+            _,
+            e0,
+            e1,
+            g0,
+            g1,
+            s0,
+            s1,
+            s2,
+            s3,
+            b0,
+            b1,
+            b2,
+            b3,
+        ] = *header;
         let edges = usize::from(u16::from_le_bytes([e0, e1]));
         let groups = usize::from(u16::from_le_bytes([g0, g1]));
         let block_bytes = u32::from_le_bytes([b0, b1, b2, b3]) as usize;
@@ -62,10 +84,28 @@ impl<'a> BlockView<'a> {
         let codec = match codec {
             0 => Codec::Packed,
             1 => Codec::Gap,
-            codec => return Err(FormatError::cell("an unknown codec", 0, 1, u64::from(codec))),
+            codec => {
+                return Err(FormatError::cell(
+                    "an unknown codec",
+                    0,
+                    1,
+                    u64::from(codec),
+                ));
+            }
         };
-        if edges == 0 || edges > BLOCK_EDGES_MAX || groups == 0 || groups > edges || dst_bits > 32 || src_bits > 32 {
-            return Err(FormatError::cell("counts or widths out of range", 4, BLOCK_EDGES_MAX as u64, edges as u64));
+        if edges == 0
+            || edges > BLOCK_EDGES_MAX
+            || groups == 0
+            || groups > edges
+            || dst_bits > 32
+            || src_bits > 32
+        {
+            return Err(FormatError::cell(
+                "counts or widths out of range",
+                4,
+                BLOCK_EDGES_MAX as u64,
+                edges as u64,
+            ));
         }
         let firsts_at = packed_bytes(groups - 1, src_bits);
         let destinations_at = firsts_at + edges.div_ceil(64) * 8;
@@ -78,12 +118,28 @@ impl<'a> BlockView<'a> {
         let body_bytes = block_bytes.wrapping_sub(HEADER);
         // A mini-block of the gap codec is at most 32 fields of 33 bits.
         if body_bytes < least || body_bytes > least + (2 * BLOCK_EDGES_MAX + 2 * MINI) * 8 {
-            return Err(FormatError::cell("a length that its counts contradict", 12, (HEADER + least) as u64, block_bytes as u64));
+            return Err(FormatError::cell(
+                "a length that its counts contradict",
+                12,
+                (HEADER + least) as u64,
+                block_bytes as u64,
+            ));
         }
-        let Some(body) = rest.get(..body_bytes) else { return Ok(None) };
+        let Some(body) = rest.get(..body_bytes) else {
+            return Ok(None);
+        };
         let first_source = u32::from_le_bytes([s0, s1, s2, s3]);
         let view = BlockView {
-            edges, groups, first_source, codec, dst_bits, src_bits, body, firsts_at, destinations_at, global_offset,
+            edges,
+            groups,
+            first_source,
+            codec,
+            dst_bits,
+            src_bits,
+            body,
+            firsts_at,
+            destinations_at,
+            global_offset,
         };
         Ok(Some((view, block_bytes)))
     }
@@ -130,12 +186,20 @@ impl<'a> BlockView<'a> {
     /// Words of the bitmap whose bit i is set when edge i is the first of its group.
     #[inline(always)]
     fn firsts(&self) -> &'a [[u8; 8]] {
-        self.body.get(self.firsts_at..self.destinations_at).unwrap_or(&[]).as_chunks().0
+        self.body
+            .get(self.firsts_at..self.destinations_at)
+            .unwrap_or(&[])
+            .as_chunks()
+            .0
     }
 
     /// Calls `f(group, destination, edge)` for each edge, in order, without a branch between groups.
     #[inline(always)]
-    pub fn for_each_edge(&self, scratch: &mut [u32; BLOCK_EDGES_MAX], mut f: impl FnMut(usize, u32, usize)) {
+    pub fn for_each_edge(
+        &self,
+        scratch: &mut [u32; BLOCK_EDGES_MAX],
+        mut f: impl FnMut(usize, u32, usize),
+    ) {
         self.destinations(scratch);
         // The first edge is the first of group 0.
         let mut group = usize::MAX;
@@ -169,7 +233,12 @@ impl<'a> BlockView<'a> {
     ) {
         self.destinations(scratch);
         let scratch = &scratch[..self.edges];
-        let mut begins = FirstEdges { firsts: self.firsts(), word: 0, bits: 0, next: 0 };
+        let mut begins = FirstEdges {
+            firsts: self.firsts(),
+            word: 0,
+            bits: 0,
+            next: 0,
+        };
         let mut from = begins.next().unwrap_or(self.edges);
         for (group, source) in sources.iter().enumerate() {
             let to = begins.next().unwrap_or(self.edges).min(self.edges);
@@ -184,7 +253,11 @@ impl<'a> BlockView<'a> {
     #[inline(always)]
     fn destinations(&self, out: &mut [u32; BLOCK_EDGES_MAX]) {
         match self.codec {
-            Codec::Packed => unpack(self.body.get(self.destinations_at..).unwrap_or(&[]), self.dst_bits, &mut out[..self.edges]),
+            Codec::Packed => unpack(
+                self.body.get(self.destinations_at..).unwrap_or(&[]),
+                self.dst_bits,
+                &mut out[..self.edges],
+            ),
             Codec::Gap => self.gap_destinations(out),
         }
     }
@@ -194,7 +267,9 @@ impl<'a> BlockView<'a> {
         let mut at = self.first_source;
         for group in 0..self.groups {
             if group > 0 {
-                at = at.saturating_add(field(self.body, group - 1, self.src_bits)).saturating_add(1);
+                at = at
+                    .saturating_add(field(self.body, group - 1, self.src_bits))
+                    .saturating_add(1);
             }
             if at >= source {
                 return (at == source).then_some(group);
@@ -251,7 +326,8 @@ impl<'a> BlockView<'a> {
                 let before = range.start - group.min(range.start);
                 for (i, edge) in range.enumerate() {
                     if i > 0 {
-                        destination = destination.wrapping_add(parts.rests.field(before + i - 1)) & self.dst_mask();
+                        destination = destination.wrapping_add(parts.rests.field(before + i - 1))
+                            & self.dst_mask();
                     }
                     f(destination, edge);
                 }
@@ -276,10 +352,19 @@ impl<'a> BlockView<'a> {
         let rests = (self.edges - self.groups).div_ceil(MINI);
         let (widths, fields) = area.split_at(area.len().min(firsts + rests));
         let (first_widths, rest_widths) = widths.split_at(widths.len().min(firsts));
-        let firsts_bytes: usize = first_widths.iter().map(|width| 4 * usize::from(*width)).sum();
+        let firsts_bytes: usize = first_widths
+            .iter()
+            .map(|width| 4 * usize::from(*width))
+            .sum();
         GapParts {
-            firsts: Minis { widths: first_widths, fields },
-            rests: Minis { widths: rest_widths, fields: fields.get(firsts_bytes..).unwrap_or(&[]) },
+            firsts: Minis {
+                widths: first_widths,
+                fields,
+            },
+            rests: Minis {
+                widths: rest_widths,
+                fields: fields.get(firsts_bytes..).unwrap_or(&[]),
+            },
         }
     }
 
@@ -293,15 +378,26 @@ impl<'a> BlockView<'a> {
         let mut rests = [0; BLOCK_EDGES_MAX];
         parts.rests.unpack(&mut rests[..self.edges - self.groups]);
         let mask = self.dst_mask();
-        let mut begins = FirstEdges { firsts: self.firsts(), word: 0, bits: 0, next: 0 };
+        let mut begins = FirstEdges {
+            firsts: self.firsts(),
+            word: 0,
+            bits: 0,
+            next: 0,
+        };
         let mut from = begins.next().unwrap_or(self.edges);
         let mut rest = 0;
         for (first, source) in firsts[..self.groups].iter().zip(&sources) {
             let to = begins.next().unwrap_or(self.edges).min(self.edges);
             let mut destination = self.first_destination(*first, *source);
-            for (i, slot) in out.get_mut(from..to).unwrap_or(&mut []).iter_mut().enumerate() {
+            for (i, slot) in out
+                .get_mut(from..to)
+                .unwrap_or(&mut [])
+                .iter_mut()
+                .enumerate()
+            {
                 if i > 0 {
-                    destination = destination.wrapping_add(rests[rest & (BLOCK_EDGES_MAX - 1)]) & mask;
+                    destination =
+                        destination.wrapping_add(rests[rest & (BLOCK_EDGES_MAX - 1)]) & mask;
                     rest += 1;
                 }
                 *slot = destination;
@@ -326,7 +422,12 @@ struct Minis<'a> {
 impl Minis<'_> {
     fn field(&self, i: usize) -> u32 {
         let mini = i / MINI;
-        let before: usize = self.widths.iter().take(mini).map(|width| 4 * usize::from(*width)).sum();
+        let before: usize = self
+            .widths
+            .iter()
+            .take(mini)
+            .map(|width| 4 * usize::from(*width))
+            .sum();
         let width = u32::from(self.widths.get(mini).copied().unwrap_or(0)).min(32);
         field(self.fields.get(before..).unwrap_or(&[]), i % MINI, width)
     }
@@ -344,7 +445,10 @@ impl Minis<'_> {
     }
     /// Bytes of the widths and fields of `values`.
     fn packed_bytes(values: &[u32]) -> usize {
-        values.chunks(MINI).map(|mini| 1 + 4 * Self::width(mini) as usize).sum()
+        values
+            .chunks(MINI)
+            .map(|mini| 1 + 4 * Self::width(mini) as usize)
+            .sum()
     }
     fn pack(values: &[u32], fields: &mut Vec<u8>) {
         for mini in values.chunks(MINI) {
@@ -390,7 +494,13 @@ pub struct BlockEncoder {
 impl BlockEncoder {
     /// Appends the block of 1 to 4,096 edges, `keys` being source << 32 | destination in ascending order, every
     /// destination less than `1 << dst_bits`. Returns its number of groups.
-    pub fn encode(&mut self, keys: &[u64], dst_bits: u32, global_offset: i64, out: &mut Vec<u8>) -> usize {
+    pub fn encode(
+        &mut self,
+        keys: &[u64],
+        dst_bits: u32,
+        global_offset: i64,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let source = |key: u64| (key >> 32) as u32;
         let destination = |key: u64| key as u32;
         let zigzag = |key: u64| {
@@ -431,7 +541,12 @@ impl BlockEncoder {
         let parts = [&self.firsts[..groups], &self.rests[..rests]];
         let packed = packed_bytes(keys.len(), dst_bits);
         let gap = zigzags <= u64::from(u32::MAX)
-            && 100 * parts.iter().map(|part| Minis::packed_bytes(part)).sum::<usize>() <= GAP_PERCENT_MAX * packed;
+            && 100
+                * parts
+                    .iter()
+                    .map(|part| Minis::packed_bytes(part))
+                    .sum::<usize>()
+                <= GAP_PERCENT_MAX * packed;
         if gap {
             for part in parts {
                 out.extend(part.chunks(MINI).map(|mini| Minis::width(mini) as u8));
@@ -462,7 +577,14 @@ mod tests {
     use graphmill_storage::Random;
 
     /// Sorted keys of one block: `sources` source groups of about `edges / sources` edges.
-    fn keys(random: &mut Random, edges: usize, sources: u64, src_span: u64, dst_span: u64, local: bool) -> Vec<u64> {
+    fn keys(
+        random: &mut Random,
+        edges: usize,
+        sources: u64,
+        src_span: u64,
+        dst_span: u64,
+        local: bool,
+    ) -> Vec<u64> {
         let sources: Vec<u64> = (0..sources).map(|_| random.below(src_span)).collect();
         let mut keys: Vec<u64> = (0..edges)
             .map(|_| {
@@ -486,10 +608,19 @@ mod tests {
             found.push(u64::from(sources[group]) << 32 | u64::from(destination));
         });
         let mut by_group = Vec::new();
-        view.for_each_group(&mut scratch, &sources[..groups], |_| true, |group, destinations, first| {
-            assert_eq!(first, by_group.len());
-            by_group.extend(destinations.iter().map(|d| u64::from(sources[group]) << 32 | u64::from(*d)));
-        });
+        view.for_each_group(
+            &mut scratch,
+            &sources[..groups],
+            |_| true,
+            |group, destinations, first| {
+                assert_eq!(first, by_group.len());
+                by_group.extend(
+                    destinations
+                        .iter()
+                        .map(|d| u64::from(sources[group]) << 32 | u64::from(*d)),
+                );
+            },
+        );
         assert_eq!(found, by_group);
         let mut sought = Vec::new();
         for (group, &source) in sources[..groups].iter().enumerate() {
@@ -515,7 +646,14 @@ mod tests {
             let src_bits = random.below(32);
             let src_span = 1 + random.below(1 << src_bits);
             let sources = 1 + random.below(edges as u64);
-            let keys = keys(&mut random, edges, sources, src_span, 1 << dst_bits, round % 2 == 0);
+            let keys = keys(
+                &mut random,
+                edges,
+                sources,
+                src_span,
+                1 << dst_bits,
+                round % 2 == 0,
+            );
             let offset = [0, 12_345, -77, 1 << 40, -(1 << 40)][round as usize % 5];
             let mut bytes = vec![9; 3];
             encoder.encode(&keys, dst_bits, offset, &mut bytes);
@@ -537,14 +675,23 @@ mod tests {
         let mut random = Random::new(2);
         let mut encoder = BlockEncoder::default();
         for round in 0..3000 {
-            let keys = keys(&mut random, 1 + round % 300, 40, 1000, 1 << 12, round % 2 == 0);
+            let keys = keys(
+                &mut random,
+                1 + round % 300,
+                40,
+                1000,
+                1 << 12,
+                round % 2 == 0,
+            );
             let mut bytes = Vec::new();
             encoder.encode(&keys, 12, 5, &mut bytes);
             for _ in 0..1 + random.below(4) {
                 let at = random.below(bytes.len() as u64) as usize;
                 bytes[at] = random.next_u64() as u8;
             }
-            let Ok(Some((view, used))) = BlockView::parse(&bytes, 5) else { continue };
+            let Ok(Some((view, used))) = BlockView::parse(&bytes, 5) else {
+                continue;
+            };
             assert!(used <= bytes.len());
             let mut scratch = [0; BLOCK_EDGES_MAX];
             let mut sources = [0; BLOCK_EDGES_MAX];

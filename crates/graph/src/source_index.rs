@@ -43,18 +43,33 @@ impl<'a> SourceIndex<'a> {
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
         if bytes.is_empty() {
             // One block, whose own list of sources says it all.
-            return Ok(SourceIndex { entries: &[], lines: &[] });
+            return Ok(SourceIndex {
+                entries: &[],
+                lines: &[],
+            });
         }
-        let short = || FormatError::cell("an index whose length its counts contradict", 0, HEADER as u64, bytes.len() as u64);
+        let short = || {
+            FormatError::cell(
+                "an index whose length its counts contradict",
+                0,
+                HEADER as u64,
+                bytes.len() as u64,
+            )
+        };
         let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(short)?;
         let number = |i: usize| u64::from_le_bytes(header.as_chunks::<8>().0[i]);
         let blocks = usize::try_from(number(0)).map_err(|_| short())?;
-        let (entries, lines) = rest.split_at_checked(blocks.checked_mul(ENTRY).ok_or_else(short)?).ok_or_else(short)?;
+        let (entries, lines) = rest
+            .split_at_checked(blocks.checked_mul(ENTRY).ok_or_else(short)?)
+            .ok_or_else(short)?;
         let (lines, over) = lines.as_chunks();
         if blocks == 0 || !over.is_empty() || lines.len() as u64 != number(1) {
             return Err(short());
         }
-        Ok(SourceIndex { entries: entries.as_chunks().0, lines })
+        Ok(SourceIndex {
+            entries: entries.as_chunks().0,
+            lines,
+        })
     }
 
     /// Number of blocks of the cell.
@@ -70,7 +85,11 @@ impl<'a> SourceIndex<'a> {
     fn entry(&self, block: usize) -> Option<(u32, u32, u64)> {
         let entry = self.entries.get(block)?;
         let [a0, a1, a2, a3, b0, b1, b2, b3, offset @ ..] = *entry;
-        Some((u32::from_le_bytes([a0, a1, a2, a3]), u32::from_le_bytes([b0, b1, b2, b3]), u64::from_le_bytes(offset)))
+        Some((
+            u32::from_le_bytes([a0, a1, a2, a3]),
+            u32::from_le_bytes([b0, b1, b2, b3]),
+            u64::from_le_bytes(offset),
+        ))
     }
 
     /// Where block `block` begins, in bytes from the cell's first.
@@ -80,7 +99,8 @@ impl<'a> SourceIndex<'a> {
 
     /// Whether block `block` begins with further edges of the last source of the block before.
     pub fn continues(&self, block: usize) -> bool {
-        self.entry(block).is_some_and(|(_, before, _)| before & CONTINUES != 0)
+        self.entry(block)
+            .is_some_and(|(_, before, _)| before & CONTINUES != 0)
     }
 
     /// Where a source's edges begin; `None` when it has none in this cell. Without a bitmap the block may turn out
@@ -90,7 +110,11 @@ impl<'a> SourceIndex<'a> {
         let Some(line) = self.lines.get((source / LINE_SOURCES) as usize) else {
             return match (self.has_bitmap(), self.entries.is_empty()) {
                 (true, _) => None,
-                (false, true) => Some(Place { block: 0, offset: 0, group: None }),
+                (false, true) => Some(Place {
+                    block: 0,
+                    offset: 0,
+                    group: None,
+                }),
                 (false, false) => self.bisect(source),
             };
         };
@@ -107,7 +131,9 @@ impl<'a> SourceIndex<'a> {
         }
         rank += (word(within / 64) & ((1 << (within % 64)) - 1)).count_ones();
         let mut block = (head >> 32) as usize;
-        let (mut before, mut offset) = self.entry(block).map(|(_, before, offset)| (before & !CONTINUES, offset))?;
+        let (mut before, mut offset) = self
+            .entry(block)
+            .map(|(_, before, offset)| (before & !CONTINUES, offset))?;
         // The block of the line's first source is known; the source lies in it or shortly after. A block that goes
         // on with the same source has as many sources before it, less the one.
         while let Some((_, next, at)) = self.entry(block + 1) {
@@ -116,16 +142,28 @@ impl<'a> SourceIndex<'a> {
             }
             (block, before, offset) = (block + 1, next & !CONTINUES, at);
         }
-        Some(Place { block, offset, group: Some(rank.wrapping_sub(before) as usize) })
+        Some(Place {
+            block,
+            offset,
+            group: Some(rank.wrapping_sub(before) as usize),
+        })
     }
 
     fn bisect(&self, source: u32) -> Option<Place> {
-        let first = |entry: &[u8; ENTRY]| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
-        let mut block = self.entries.partition_point(|entry| first(entry) <= source).checked_sub(1)?;
+        let first =
+            |entry: &[u8; ENTRY]| u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
+        let mut block = self
+            .entries
+            .partition_point(|entry| first(entry) <= source)
+            .checked_sub(1)?;
         while block > 0 && self.continues(block) && self.entry(block)?.0 == source {
             block -= 1;
         }
-        Some(Place { block, offset: self.offset(block)?, group: None })
+        Some(Place {
+            block,
+            offset: self.offset(block)?,
+            group: None,
+        })
     }
 }
 
@@ -144,11 +182,17 @@ pub struct SourceIndexBuilder {
 impl SourceIndexBuilder {
     /// Notes a block that begins at byte `offset` of the cell.
     pub fn block(&mut self, keys: &[u64], offset: u64) {
-        let Some(first) = keys.first().map(|key| (key >> 32) as u32) else { return };
+        let Some(first) = keys.first().map(|key| (key >> 32) as u32) else {
+            return;
+        };
         let continues = self.last == Some(first);
         let before = self.sources - u32::from(continues);
         let block = self.entries.len() as u64;
-        self.entries.push((first, before | if continues { CONTINUES } else { 0 }, offset));
+        self.entries.push((
+            first,
+            before | if continues { CONTINUES } else { 0 },
+            offset,
+        ));
         for key in keys {
             let source = (key >> 32) as u32;
             if self.last == Some(source) {
@@ -157,7 +201,8 @@ impl SourceIndexBuilder {
             let number = source / LINE_SOURCES;
             if self.numbers.last() != Some(&number) {
                 self.numbers.push(number);
-                self.lines.push([u64::from(self.sources) | block << 32, 0, 0, 0, 0, 0, 0, 0]);
+                self.lines
+                    .push([u64::from(self.sources) | block << 32, 0, 0, 0, 0, 0, 0, 0]);
             }
             let within = (source % LINE_SOURCES) as usize;
             if let Some(line) = self.lines.last_mut() {
@@ -173,7 +218,11 @@ impl SourceIndexBuilder {
     /// most `csr_ratio`, and starts anew.
     pub fn finish(&mut self, span: u64, csr_ratio: u32, out: &mut Vec<u8>) {
         let bitmap = span <= self.edges.saturating_mul(u64::from(csr_ratio));
-        let lines = self.numbers.last().filter(|_| bitmap).map_or(0, |number| u64::from(*number) + 1);
+        let lines = self
+            .numbers
+            .last()
+            .filter(|_| bitmap)
+            .map_or(0, |number| u64::from(*number) + 1);
         out.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
         out.extend_from_slice(&lines.to_le_bytes());
         for (first, before, offset) in &self.entries {
@@ -217,7 +266,11 @@ mod tests {
             // A hub now and then, whose edges span blocks.
             let mut keys: Vec<u64> = (0..edges)
                 .map(|i| {
-                    let source = if i % 3 == 0 && round % 2 == 0 { span / 2 } else { random.below(span) };
+                    let source = if i % 3 == 0 && round % 2 == 0 {
+                        span / 2
+                    } else {
+                        random.below(span)
+                    };
                     source << 32 | random.below(1 << 16)
                 })
                 .collect();
@@ -240,17 +293,39 @@ mod tests {
                 let index = SourceIndex::parse(&bytes).unwrap();
                 assert_eq!(index.blocks(), blocks);
                 assert_eq!(index.has_bitmap(), span <= edges as u64 * u64::from(ratio));
-                for source in (0..span as u32 + 500).step_by(1 + span as usize / 300).chain([span as u32 / 2]) {
-                    let expected: Vec<u64> = keys.iter().copied().filter(|k| (k >> 32) as u32 == source).collect();
+                for source in (0..span as u32 + 500)
+                    .step_by(1 + span as usize / 300)
+                    .chain([span as u32 / 2])
+                {
+                    let expected: Vec<u64> = keys
+                        .iter()
+                        .copied()
+                        .filter(|k| (k >> 32) as u32 == source)
+                        .collect();
                     let mut found = Vec::new();
                     let mut place = index.seek(source);
-                    while let Some(Place { block, offset, group }) = place {
+                    while let Some(Place {
+                        block,
+                        offset,
+                        group,
+                    }) = place
+                    {
                         place = None;
-                        let (view, _) = BlockView::parse(&data[offset as usize..], 0).unwrap().unwrap();
-                        let Some(group) = group.or_else(|| view.group_of(source)) else { break };
-                        view.edges_of(group, source, |d, _| found.push(u64::from(source) << 32 | u64::from(d)));
+                        let (view, _) = BlockView::parse(&data[offset as usize..], 0)
+                            .unwrap()
+                            .unwrap();
+                        let Some(group) = group.or_else(|| view.group_of(source)) else {
+                            break;
+                        };
+                        view.edges_of(group, source, |d, _| {
+                            found.push(u64::from(source) << 32 | u64::from(d))
+                        });
                         if group + 1 == view.groups() && index.continues(block + 1) {
-                            place = index.offset(block + 1).map(|offset| Place { block: block + 1, offset, group: Some(0) });
+                            place = index.offset(block + 1).map(|offset| Place {
+                                block: block + 1,
+                                offset,
+                                group: Some(0),
+                            });
                         }
                     }
                     assert_eq!(found, expected, "source {source} of {span}, ratio {ratio}");
