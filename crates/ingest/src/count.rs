@@ -71,9 +71,9 @@ struct Sink<'a> {
 impl Edges for Sink<'_> {
     fn integers(&mut self, edges: &[(u64, u64)], _weights: &[f64], _sequence: u64) -> Result<(), IngestError> {
         let count = self.count;
-        self.mapped.clear();
-        self.mapped.extend(edges.iter().map(|edge| (count.indices.of(edge.0), count.indices.of(edge.1))));
-        if self.mapped.iter().any(|edge| edge.0.max(edge.1) >= count.vertices) {
+        self.mapped.resize(edges.len(), (0, 0));
+        let last = count.indices.look_up().map(edges, &mut self.mapped);
+        if !edges.is_empty() && last >= count.vertices {
             return Err(IngestError::input_changed());
         }
         count_arcs(&self.mapped, &mut self.arcs_in, !count.directed, count.self_loops, |edge| edge.1);

@@ -12,7 +12,7 @@ use crate::error::IngestError;
 use crate::import::Meter;
 use crate::layout::{Columns, Layout, Packing};
 use crate::policy::{SelfLoops, bits};
-use crate::presence::Ranks;
+use crate::presence::{RankOf, Ranks};
 use crate::spill::{Spill, SpillWriter};
 use crate::spool::Edges;
 
@@ -31,13 +31,42 @@ pub(crate) enum Indices {
 }
 
 impl Indices {
-    /// The index of an id; of one that does not occur some number, perhaps no index.
-    #[inline(always)]
-    pub(crate) fn of(&self, id: u64) -> u64 {
+    /// For many look-ups.
+    pub(crate) fn look_up(&self) -> IndexOf<'_> {
         match self {
-            Self::Same => id,
-            Self::Rank(ranks) => ranks.rank(id),
+            Self::Same => IndexOf::Same,
+            Self::Rank(ranks) => IndexOf::Rank(ranks.look_up()),
         }
+    }
+}
+
+/// [`Indices`] for many look-ups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IndexOf<'a> {
+    Same,
+    Rank(RankOf<'a>),
+}
+
+impl IndexOf<'_> {
+    /// The indices of the ends of edges, as many as there are; ids that do not occur get some number, perhaps no index.
+    /// Returns the largest.
+    pub(crate) fn map(&self, edges: &[(u64, u64)], mapped: &mut [(u64, u64)]) -> u64 {
+        let mut last = 0;
+        match self {
+            Self::Same => {
+                for (to, &from) in mapped.iter_mut().zip(edges) {
+                    *to = from;
+                    last = last.max(from.0).max(from.1);
+                }
+            }
+            Self::Rank(rank) => graphmill_raw::simd::dispatch(|| {
+                for (to, from) in mapped.iter_mut().zip(edges) {
+                    *to = (rank.of(from.0), rank.of(from.1));
+                    last = last.max(to.0).max(to.1);
+                }
+            }),
+        }
+        last
     }
 }
 
@@ -132,19 +161,12 @@ impl<'a> Distributor<'a> {
 
     fn take(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
-        let (plan, indices) = (self.plan, self.indices);
+        let (plan, indices) = (self.plan, self.indices.look_up());
         let mut mapped = [(0, 0); BLOCK];
         let mut lines = self.lines();
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
             let mapped = &mut mapped[..edges.len()];
-            let last = graphmill_raw::simd::dispatch(|| {
-                let mut last = 0;
-                for (to, from) in mapped.iter_mut().zip(edges) {
-                    *to = (indices.of(from.0), indices.of(from.1));
-                    last = last.max(to.0).max(to.1);
-                }
-                last
-            });
+            let last = indices.map(edges, mapped);
             if last >= plan.vertices {
                 return Err(IngestError::input_changed());
             }

@@ -385,7 +385,11 @@ impl<'a> Import<'a> {
         let known = self.source.vertices();
         let span = known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
-        let (indices, vertices) = match (known, presence.and_then(Presence::ranks)) {
+        let ranks = match presence {
+            Some(presence) => presence.ranks()?,
+            None => None,
+        };
+        let (indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (Indices::Same, vertices),
             (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
             (None, Some(ranks)) => {
@@ -492,7 +496,8 @@ impl<'a> Import<'a> {
                     ids.iter().try_for_each(|&id| writer.push_integer(id))?;
                     Ok(())
                 })?;
-                let first = (0..=granules).map(|granule| ranks.rank(granule << shift)).collect();
+                let rank = ranks.look_up();
+                let first = (0..=granules).map(|granule| rank.of(granule << shift)).collect();
                 Ok((writer.finish()?, first))
             }
             (Some(dictionary), Indices::Same) => {

@@ -6,15 +6,18 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use graphmill_storage::{Budget, BudgetError, Lease};
+use graphmill_storage::{Budget, BudgetError, Buffer, Lease, StorageError};
 
 /// Ids of one chunk: 512 KiB of bits.
 const CHUNK_SHIFT: u32 = 22;
 const CHUNK_WORDS: usize = 1 << (CHUNK_SHIFT - 6);
-/// Words whose ids are handed out at once.
-const RUN_WORDS: usize = 64;
-/// Bytes that one chunk takes, with the rank of the first id of each word.
-const CHUNK_BYTES: u64 = (CHUNK_WORDS * (size_of::<u64>() + size_of::<u32>())) as u64;
+/// Entries whose ids are handed out at once.
+const RUN_ENTRIES: usize = 128;
+/// Bytes of the bits of one chunk, and of its ranks.
+const CHUNK_BYTES: u64 = (CHUNK_WORDS * size_of::<u64>()) as u64;
+const RANK_BYTES: u64 = 2 * CHUNK_BYTES;
+/// Entries of ranks of one chunk, of 32 ids each.
+const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
 
 #[derive(Debug)]
 struct Chunk {
@@ -31,9 +34,9 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// An empty set that takes at most `bytes_max` of `budget`, bit by bit as ids grow.
+    /// An empty set that takes at most `bytes_max` of `budget`, its ranks included, bit by bit as ids grow.
     pub(crate) fn new(budget: &Budget, bytes_max: u64) -> Self {
-        let chunks = (bytes_max / CHUNK_BYTES).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
+        let chunks = (bytes_max / (CHUNK_BYTES + RANK_BYTES)).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
         let chunks = (0..chunks).map(|_| OnceLock::new()).collect();
         Self { chunks, budget: budget.clone(), overflowed: AtomicBool::new(false) }
     }
@@ -77,42 +80,64 @@ impl Presence {
     }
 
     /// The ranks of the marked ids, or `None` when an id did not fit.
-    pub(crate) fn ranks(self) -> Option<Ranks> {
+    ///
+    /// # Errors
+    /// The budget has no room for them.
+    pub(crate) fn ranks(self) -> Result<Option<Ranks>, StorageError> {
         if self.overflowed.load(Relaxed) {
-            return None;
+            return Ok(None);
         }
-        let mut chunks = Vec::new();
+        let chunks: Vec<Chunk> = self.chunks.into_iter().map_while(OnceLock::into_inner).collect();
+        let mut buffer = self.budget.buffer("the ranks of ids", chunks.len() * RANK_BYTES as usize)?;
+        let mut bases = Vec::with_capacity(chunks.len());
         let mut total = 0;
-        for chunk in self.chunks.into_iter().map_while(OnceLock::into_inner) {
-            let words: Vec<u64> = chunk.words.into_iter().map(AtomicU64::into_inner).collect();
-            let mut ranks = Vec::with_capacity(CHUNK_WORDS);
+        for (chunk, entries) in chunks.into_iter().zip(buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES)) {
+            bases.push(total);
             let mut rank = 0u32;
-            for word in &words {
-                ranks.push(rank);
-                rank += word.count_ones();
+            for (word, entries) in chunk.words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
+                let word = word.into_inner();
+                for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
+                    *entry = u64::from(rank) << 32 | u64::from(bits);
+                    rank += bits.count_ones();
+                }
             }
-            chunks.push(RankChunk { words, ranks, base: total, _lease: chunk._lease });
             total += u64::from(rank);
         }
-        Some(Ranks { chunks, total })
+        Ok(Some(Ranks { entries: buffer, bases, total }))
     }
-}
-
-#[derive(Debug)]
-struct RankChunk {
-    words: Vec<u64>,
-    /// For each word the ids of the chunk before it.
-    ranks: Vec<u32>,
-    /// Ids before the chunk.
-    base: u64,
-    _lease: Lease,
 }
 
 /// The marked ids in ascending order, each with its rank: the index of its vertex.
 #[derive(Debug)]
 pub(crate) struct Ranks {
-    chunks: Vec<RankChunk>,
+    /// For 32 ids, in one word so that a look-up costs one cache line: low their bits, high the ids of the chunk before
+    /// them.
+    entries: Buffer,
+    /// For each chunk the ids before it.
+    bases: Vec<u64>,
     total: u64,
+}
+
+/// [`Ranks`] for many look-ups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankOf<'a> {
+    entries: &'a [u64],
+    bases: &'a [u64],
+    total: u64,
+}
+
+impl RankOf<'_> {
+    /// Number of marked ids below `id`: the index of `id` when it is marked.
+    #[inline(always)]
+    pub(crate) fn of(&self, id: u64) -> u64 {
+        let (Some(entry), Some(base)) =
+            (self.entries.get((id >> 5) as usize), self.bases.get((id >> CHUNK_SHIFT) as usize))
+        else {
+            return self.total;
+        };
+        let below = entry & ((1 << (id & 31)) - 1);
+        base + (entry >> 32) + u64::from(below.count_ones())
+    }
 }
 
 impl Ranks {
@@ -121,32 +146,26 @@ impl Ranks {
         self.total
     }
 
-    /// Number of marked ids below `id`: the index of `id` when it is marked.
-    #[inline(always)]
-    pub(crate) fn rank(&self, id: u64) -> u64 {
-        let Some(chunk) = self.chunks.get((id >> CHUNK_SHIFT) as usize) else { return self.total };
-        let word = (id >> 6) as usize & (CHUNK_WORDS - 1);
-        let below = chunk.words[word] & ((1 << (id & 63)) - 1);
-        chunk.base + u64::from(chunk.ranks[word]) + u64::from(below.count_ones())
+    /// For look-ups.
+    pub(crate) fn look_up(&self) -> RankOf<'_> {
+        RankOf { entries: self.entries.typed(), bases: &self.bases, total: self.total }
     }
 
     /// Calls `each` with runs of ids in ascending order.
     pub(crate) fn for_each<E>(&self, mut each: impl FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
-        let mut run = Vec::with_capacity(64 * RUN_WORDS);
-        for (number, chunk) in self.chunks.iter().enumerate() {
-            for (line, words) in chunk.words.chunks_exact(RUN_WORDS).enumerate() {
-                run.clear();
-                for (i, &word) in words.iter().enumerate() {
-                    let first = ((number as u64) << CHUNK_SHIFT) + (((line * RUN_WORDS + i) as u64) << 6);
-                    let mut left = word;
-                    while left != 0 {
-                        run.push(first + u64::from(left.trailing_zeros()));
-                        left &= left - 1;
-                    }
+        let mut run = Vec::with_capacity(32 * RUN_ENTRIES);
+        for (line, entries) in self.entries.typed::<u64>().chunks(RUN_ENTRIES).enumerate() {
+            run.clear();
+            for (i, &entry) in entries.iter().enumerate() {
+                let first = ((line * RUN_ENTRIES + i) as u64) << 5;
+                let mut left = entry as u32;
+                while left != 0 {
+                    run.push(first + u64::from(left.trailing_zeros()));
+                    left &= left - 1;
                 }
-                if !run.is_empty() {
-                    each(&run)?;
-                }
+            }
+            if !run.is_empty() {
+                each(&run)?;
             }
         }
         Ok(())
@@ -171,13 +190,13 @@ mod tests {
             presence.mark(id);
             presence.mark(id);
         }
-        let ranks = presence.ranks().unwrap();
+        let ranks = presence.ranks().unwrap().unwrap();
         assert_eq!(ranks.len(), ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
-            assert_eq!(ranks.rank(id), rank as u64, "{id}");
+            assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
         }
-        assert_eq!(ranks.rank(1), 1, "of an id that is not there: how many are smaller");
-        assert_eq!(ranks.rank(u64::MAX), ids.len() as u64);
+        assert_eq!(ranks.look_up().of(1), 1, "of an id that is not there: how many are smaller");
+        assert_eq!(ranks.look_up().of(u64::MAX), ids.len() as u64);
         let mut listed = Vec::new();
         ranks.for_each::<()>(|run| { listed.extend_from_slice(run); Ok(()) }).unwrap();
         assert!(listed.iter().eq(ids.iter()));
@@ -186,20 +205,20 @@ mod tests {
     #[test]
     fn an_id_beyond_memory_ends_the_bitmap() {
         let budget = Budget::new(64 << 20);
-        let presence = Presence::new(&budget, 2 << 20);
+        let presence = Presence::new(&budget, 3 << 20);
         assert!(presence.reserve(1 << 22));
         assert!(!presence.reserve(1 << 40));
         assert!(!presence.reserve(1), "and it stays so");
-        assert!(presence.ranks().is_none());
+        assert!(presence.ranks().unwrap().is_none());
         assert_eq!(budget.available(), 64 << 20, "what it had leased is given back");
     }
 
     #[test]
     fn a_lease_refused_ends_the_bitmap_too() {
-        let budget = Budget::new(1 << 20);
+        let budget = Budget::new(3 << 18);
         let presence = Presence::new(&budget, 64 << 20);
         assert!(presence.reserve(5));
         assert!(!presence.reserve(5 << 22));
-        assert!(presence.ranks().is_none());
+        assert!(presence.ranks().unwrap().is_none());
     }
 }
