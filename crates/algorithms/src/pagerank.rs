@@ -79,6 +79,7 @@ pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArra
             *rank = R::of(jump.chance(v));
             if degree == 0 { rank.value() } else { 0.0 }
         })?;
+    // Every vertex calls in every pass, so the sets that passes return stay empty.
     let everyone = engine.all_vertices()?;
     for _ in 0..options.iterations {
         let returned = match options.dangling {
@@ -183,7 +184,7 @@ impl<R: Real> EdgeProgram for Step<R> {
         let new = rank.value();
         (
             ((new - old).abs(), if degree == 0 { new } else { 0.0 }),
-            Activate::Yes,
+            Activate::No,
         )
     }
 }

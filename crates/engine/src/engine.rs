@@ -244,6 +244,9 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
         let began = self.clock.now();
+        let mut needs = Vec::new();
+        rows.needs(&mut needs);
+        self.load_degrees(&needs)?;
         let job = Vertices::new(&self.machine, rows, active, work);
         run(&self.machine, &job)?;
         let sum = job.sum();
@@ -272,6 +275,10 @@ impl Engine {
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
         let began = self.clock.now();
+        let mut needs = Vec::new();
+        signal_rows.needs(&mut needs);
+        apply_rows.needs(&mut needs);
+        self.load_degrees(&needs)?;
         let kind = TypeId::of::<P>();
         // A program of another kind starts with buffers of its own; those of the last kind make room first.
         let mut workspace = match self.workspaces.take() {
@@ -295,6 +302,11 @@ impl Engine {
         let (sum, activated, superstep) = done?;
         self.end_pass(began, superstep);
         Ok((sum, activated))
+    }
+
+    fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
+        let reserve = crate::superstep::reserve(&self.machine);
+        self.machine.arrays.load_degrees(needs, reserve)
     }
 
     /// The values of one batch of an array, in order of index.
@@ -324,7 +336,7 @@ impl Engine {
     fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
         self.machine.arrays.publish();
         superstep.seconds = (self.clock.now() - began).as_secs_f64();
-        let (read, written) = self.machine.arrays.pages().take_traffic();
+        let (read, written) = self.machine.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
         self.metrics.supersteps.push(superstep);

@@ -37,5 +37,5 @@ pub use error::EngineError;
 pub use graphmill_raw::Element;
 pub use metrics::{Metrics, Mode, Superstep};
 pub use program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Reach, Sum};
-pub use rows::{OutDegree, Read, Rows, Write};
+pub use rows::{Degrees, OutDegree, Read, Rows, Write};
 pub use vertex_array::{Guard, VertexArray};

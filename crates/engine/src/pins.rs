@@ -6,10 +6,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_graph::{Cell, Extent, ExtentReader};
+use graphmill_graph::{Cell, Extent, ExtentReader, FanoutTable, Side};
 use graphmill_raw::{AlignedBuffer, Segments};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
+use crate::active::lock;
 use crate::engine::{Machine, run};
 use crate::error::EngineError;
 
@@ -24,6 +25,8 @@ pub(crate) struct Pins {
     data: Held,
     weights: Held,
     indices: Held,
+    /// The fan-out lists of all vertices, when they fit.
+    fanout: Option<FanoutTable>,
     all: bool,
 }
 
@@ -64,6 +67,15 @@ impl Pins {
         let pages = 3 * 4096;
         let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
         let room = bytes.saturating_sub(pages + streams);
+        let lists = 0..machine.batches.vertices();
+        let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
+        let (fanout, room) = if fanout_bytes <= room / 4 {
+            let mut frames = lock(&machine.frames);
+            let table = FanoutTable::load(graph, Side::Forward, &mut frames, &machine.budget, lists)?;
+            (Some(table), room - fanout_bytes)
+        } else {
+            (None, room)
+        };
         let indices = index_bytes <= room / 2;
         let room = if indices { room - index_bytes } else { room };
         let mut cells = Vec::with_capacity(count);
@@ -120,9 +132,14 @@ impl Pins {
             indices: indices.held(),
             cells,
             all,
+            fanout,
         })
     }
 
+    /// The fan-out lists of all vertices, if they are in memory.
+    pub(crate) fn fanout(&self) -> Option<&FanoutTable> {
+        self.fanout.as_ref()
+    }
     /// Whether every cell and its index is in memory.
     pub(crate) fn all(&self) -> bool {
         self.all

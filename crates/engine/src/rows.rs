@@ -90,18 +90,34 @@ impl<T: Element> Rows for Write<T> {
     }
 }
 
+/// The out-degrees of one batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Degrees<'b> {
+    /// All degrees of the graph fit in 32 bits, and there was room for them in memory.
+    Narrow(&'b [u32]),
+    /// Unpacked for this batch.
+    Wide(&'b [u64]),
+}
+
 impl Rows for OutDegree {
     type Row<'r> = u64;
-    type Slices<'b> = &'b [u64];
+    type Slices<'b> = Degrees<'b>;
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::OutDegree);
     }
-    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [u64] {
-        guards.first().map_or(&[], |guard| guard.read())
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Degrees<'b> {
+        match guards.first() {
+            Some(guard @ Guard::Shared(_)) => Degrees::Narrow(guard.read()),
+            Some(guard) => Degrees::Wide(guard.read()),
+            None => Degrees::Wide(&[]),
+        }
     }
     #[inline(always)]
-    fn row(slices: &mut &[u64], i: usize) -> u64 {
-        slices[i]
+    fn row(slices: &mut Degrees<'_>, i: usize) -> u64 {
+        match slices {
+            Degrees::Narrow(degrees) => u64::from(degrees[i]),
+            Degrees::Wide(degrees) => degrees[i],
+        }
     }
 }
 

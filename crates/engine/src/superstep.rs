@@ -268,7 +268,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let staged = |needs: &[Need]| -> u64 {
             let paged = needs
                 .iter()
-                .filter(|need| **need == Need::OutDegree || !machine.arrays.resident(&[**need]));
+                .filter(|need| !machine.arrays.resident(&[**need]));
             paged
                 .map(|need| machine.arrays.row_bytes(&[*need]) as u64)
                 .sum()
@@ -278,7 +278,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let fixed = workers as u64 * (2 * stream.bytes() + rows)
             + least_sets as u64 * accumulators_bytes
             + active
-            + (1 << 20);
+            + (workers as u64 + 1) * (1 << 20);
         let a_batch_of_messages = workers as u64 * widest * size_of::<P::Message>() as u64;
         let least = fixed + a_batch_of_messages + Messages::<P::Message>::bytes(batches, false);
         if least > free {

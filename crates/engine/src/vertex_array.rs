@@ -8,9 +8,10 @@
 
 use std::any::TypeId;
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_graph::{Batches, FrameReader, StoredGraph};
+use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
 use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
 use graphmill_storage::{Budget, Buffer, Lease};
 use zerocopy::FromBytes;
@@ -129,7 +130,20 @@ pub(crate) struct ArrayStore {
     arrays: Vec<Array>,
     pages: PageFile,
     graph: Arc<StoredGraph>,
+    degrees: DegreesAt,
+    /// Bytes read to unpack degrees.
+    degree_bytes: AtomicU64,
     budget: Budget,
+}
+
+/// Where out-degrees are read from.
+enum DegreesAt {
+    /// No pass has named them yet.
+    Unknown,
+    /// Unpacked in memory, 32 bits each.
+    Memory { degrees: Segments<u8>, _lease: Lease },
+    /// Unpacked from the stored graph, batch by batch.
+    Disk,
 }
 
 /// The rows of one batch, borrowed for a pass.
@@ -150,6 +164,8 @@ impl ArrayStore {
             arrays: Vec::new(),
             pages,
             graph,
+            degrees: DegreesAt::Unknown,
+            degree_bytes: AtomicU64::new(0),
             budget,
         }
     }
@@ -208,6 +224,46 @@ impl ArrayStore {
         Ok(VertexArray::new(self.arrays.len() - 1))
     }
 
+    /// Unpacks the out-degrees into memory when a pass names them, they fit in 32 bits each, and that leaves
+    /// `reserve` bytes of the budget.
+    pub(crate) fn load_degrees(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
+        if !needs.contains(&Need::OutDegree) || !matches!(self.degrees, DegreesAt::Unknown) {
+            return Ok(());
+        }
+        self.degrees = DegreesAt::Disk;
+        let bytes = self.batches.vertices() * size_of::<u32>() as u64;
+        if self.budget.available() < bytes.saturating_add(reserve) {
+            return Ok(());
+        }
+        let lease = self.budget.lease("out-degrees", bytes)?;
+        let mut all = AlignedBuffer::zeroed(bytes as usize)?;
+        let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
+        let mut rest = &mut all.typed_mut::<u32>()[..self.batches.vertices() as usize];
+        for batch in 0..self.batches.len() {
+            let (part, later) = rest.split_at_mut(self.batches.span(batch) as usize);
+            match self
+                .graph
+                .degrees_of(self.graph.forward(), &mut frames, batch, part)
+            {
+                Ok(()) => rest = later,
+                Err(FormatError::DegreeTooLarge { .. }) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        *self.degree_bytes.get_mut() += frames.take_bytes_read();
+        let cuts = (0..=self.batches.len())
+            .map(|b| self.batches.cut(b) as usize * size_of::<u32>())
+            .collect();
+        self.degrees = DegreesAt::Memory { degrees: Segments::new(all, cuts), _lease: lease };
+        Ok(())
+    }
+
+    /// Bytes read and written for rows and degrees since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        let (read, written) = self.pages.take_traffic();
+        (read + self.degree_bytes.swap(0, Ordering::Relaxed), written)
+    }
+
     /// Whether all these arrays are in memory.
     pub(crate) fn resident(&self, needs: &[Need]) -> bool {
         needs.iter().all(|need| match need {
@@ -217,7 +273,7 @@ impl ArrayStore {
                     Some(RowsAt::Memory { .. })
                 )
             }
-            Need::OutDegree => true,
+            Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
         })
     }
 
@@ -249,16 +305,22 @@ impl ArrayStore {
                 Need::Read(number) => (*number, false),
                 Need::Write(number) => (*number, true),
                 Need::OutDegree => {
+                    if let DegreesAt::Memory { degrees, .. } = &self.degrees {
+                        let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
+                        guards.push(Guard::Shared(narrow));
+                        continue;
+                    }
                     let mut degrees = self
                         .budget
                         .buffer("the degrees of a batch", span * size_of::<u64>())?;
-                    let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
                     let into = degrees
                         .typed_mut::<u64>()
                         .get_mut(..span)
                         .unwrap_or(&mut []);
+                    let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
                     self.graph
                         .degrees_of(self.graph.forward(), &mut frames, batch, into)?;
+                    self.degree_bytes.fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
                     guards.push(Guard::Paged(degrees));
                     continue;
                 }

@@ -102,7 +102,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     report: &mut Superstep,
 ) -> Result<P::Sum, EngineError> {
     room.fill(machine)?;
-    signal(machine, room, program, signal_needs, active, report)?;
+    signal(machine, room, pins, program, signal_needs, active, report)?;
     let SeekRoom {
         accumulators,
         touched,
@@ -153,6 +153,7 @@ pub(crate) fn edges<P: EdgeProgram>(
 fn signal<P: EdgeProgram>(
     machine: &Machine,
     room: &mut SeekRoom<P>,
+    pins: &Pins,
     program: &P,
     needs: &[Need],
     active: &ActiveSet,
@@ -174,17 +175,19 @@ fn signal<P: EdgeProgram>(
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let queued = machine.graph.fanout_of(
-                        machine.graph.forward(),
-                        &mut frames,
-                        v,
-                        |column| {
-                            if let Some(queue) = room.queues.get_mut(column) {
-                                room.columns.insert(column);
-                                queue.push((v, message));
-                            }
-                        },
-                    );
+                    let queue = |column: usize| {
+                        if let Some(queue) = room.queues.get_mut(column) {
+                            room.columns.insert(column);
+                            queue.push((v, message));
+                        }
+                    };
+                    let queued = match pins.fanout() {
+                        Some(table) => table.each(v, queue),
+                        None => {
+                            let set = machine.graph.forward();
+                            machine.graph.fanout_of(set, &mut frames, v, queue)
+                        }
+                    };
                     failed = failed.take().or(queued.err());
                 }
             });
