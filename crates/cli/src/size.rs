@@ -5,13 +5,12 @@
 /// # Errors
 /// A sentence that says what would have been right.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
+    let expected = || "expected a whole number with K, M, G, T or %, such as 512M".to_string();
     let digits = text
         .find(|c: char| !c.is_ascii_digit())
         .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let number: u64 = number
-        .parse()
-        .map_err(|_| "expected a whole number with K, M, G, T or %, such as 512M".to_string())?;
+    let number: u64 = number.parse().map_err(|_| expected())?;
     let bytes = match unit {
         "" | "B" => Some(number),
         "K" | "KiB" => number.checked_mul(1 << 10),
@@ -24,11 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
             )?;
             Some((u128::from(total) * u128::from(number) / 100).min(u128::from(u64::MAX)) as u64)
         }
-        _ => {
-            return Err(format!(
-                "unknown unit {unit:?}: K, M, G and T are powers of 1024, % is a share of memory"
-            ));
-        }
+        _ => return Err(expected()),
     };
     match bytes {
         None => Err("more bytes than a 64-bit number can count".to_string()),

@@ -59,6 +59,14 @@ pub enum Error {
         /// What was given.
         path: PathBuf,
     },
+    /// An output would lie in a folder that does not exist.
+    #[error("{}: there is no folder {}", path.display(), folder.display())]
+    NoFolder {
+        /// The output.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+    },
     /// A cached graph cannot be looked for.
     #[error("cannot look at {}: {source}", path.display())]
     Cache {
@@ -106,6 +114,7 @@ impl Error {
                 | Error::MissingOption { .. }
                 | Error::NoSuchVertex { .. }
                 | Error::NoInput { .. }
+                | Error::NoFolder { .. }
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
                 | Error::Validate(ValidateError::Share { .. })

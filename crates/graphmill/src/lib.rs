@@ -1,4 +1,92 @@
-//! Graph algorithms on graphs of any size: import files of edges, run an algorithm, get a result under your own vertex ids.
+//! Graph algorithms on graphs of any size: here is a question about a graph, give me the answer.
+//!
+//! This is the crate that a user names; all others are behind it. It knows the way from a file of edges to a file of results, and
+//! leaves every step to the crate that knows it: edges to `graphmill-ingest`, passes to `graphmill-engine`, algorithms to
+//! `graphmill-algorithms`.
+//!
+//! A [`Config`] is what is asked, a [`Plan`] the same resolved and checked, a [`Run`] what came of it:
+//!
+//! ```
+//! use graphmill::{Config, Plan, Stop, unwatched};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (edges, ranks) = (folder.path().join("edges.txt"), folder.path().join("ranks.parquet"));
+//! std::fs::write(&edges, "you me\nme her\nher me\n")?;
+//! let mut config = Config::new("pagerank", &edges).option("iterations", "50");
+//! config.output = Some(ranks);
+//! config.top = 1;
+//! let run = Plan::new(config)?.run(&Stop::new(), &unwatched())?;
+//! assert_eq!(run.top[0].vertex, "me");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A program of one's own is a few small functions (DFOGraph, Fig. 2b: single-source shortest paths) that a [`Session`] runs over a
+//! stored graph, in memory or from disk, on all processors, with the same bits every time:
+//!
+//! ```
+//! use graphmill::prelude::*;
+//! use graphmill::{ImportConfig, Machine, MachineConfig, unwatched};
+//!
+//! struct Relax;
+//!
+//! impl EdgeProgram for Relax {
+//!     type SignalRows = Read<f64>;
+//!     type ApplyRows = Write<f64>;
+//!     type Edge = f64;
+//!     type Message = f64;
+//!     type Carried = f64;
+//!     type Accumulator = f64;
+//!     type Sum = ();
+//!     const IDENTITY: f64 = f64::INFINITY;
+//!
+//!     fn signal(&self, _: u64, distance: &f64) -> Option<f64> { Some(*distance) }
+//!     fn along(&self, distance: f64, weight: f64) -> f64 { distance + weight }
+//!     fn fold(&self, least: &mut f64, distance: f64) { *least = least.min(distance) }
+//!     fn merge(&self, least: &mut f64, later: f64) { *least = least.min(later) }
+//!     fn apply(&self, _: u64, distance: &mut f64, least: f64) -> ((), Activate) {
+//!         let is_closer = least < *distance;
+//!         *distance = distance.min(least);
+//!         ((), if is_closer { Activate::Yes } else { Activate::No })
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (edges, graph, result) =
+//! #     (folder.path().join("edges.wel"), folder.path().join("graph"), folder.path().join("distances.csv"));
+//! std::fs::write(&edges, "0 1 2.5\n1 2 1\n0 2 4\n3 0 1\n")?;
+//! let machine = Machine::open(&MachineConfig::default(), Default::default())?;
+//! let weighted = ImportConfig { weights: EdgeKind::F64, ..ImportConfig::default() };
+//! machine.import(&[edges], &graph, &weighted, &unwatched())?;
+//!
+//! let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
+//! let distance = session.vertex_array::<f64>("distance")?;
+//! session.process_vertices(distance.write(), None, |v, d| *d = if v == 0 { 0.0 } else { f64::INFINITY })?;
+//! let mut active = session.no_vertices();
+//! active.insert(0)?;
+//! while !active.is_empty() {
+//!     (_, active) = session.process_edges(&Relax, distance.read(), distance.write(), &active, Direction::Forward)?;
+//! }
+//! let output = Output { column: "distance", values: OutputValues::F64(distance), nullable: true };
+//! session.write(&output, &result, |_| ())?;
+//! assert_eq!(std::fs::read_to_string(&result)?, "vertex,distance\n0,0.0\n1,2.5\n2,3.5\n3,inf\n");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
+//! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
+//! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
+//! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
+//! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
+//! | `file_aside.rs`, `byte_file.rs` | files that appear complete; files read anywhere |
+//! | `info.rs` | [`GraphInfo`]: what a stored graph holds; verifying it |
+//! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference |
+//! | `progress.rs`, `error.rs` | [`Progress`], [`Error`] |
 
 #![forbid(unsafe_code)]
 
@@ -14,11 +102,12 @@ mod plan;
 mod progress;
 mod result;
 mod run;
+mod session;
 mod validate;
 
 pub use algorithm::algorithms;
 pub use error::Error;
-pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec};
+pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{KernelChoice, Metrics, SeekChoice, Superstep};
 pub use graphmill_graph::{EdgeKind, IdKind, StoredGraph};
 pub use graphmill_ingest::{Duplicates, Format, Ids, ImportReport, OnError, SelfLoops};
@@ -30,4 +119,20 @@ pub use plan::{Config, Plan};
 pub use progress::{Progress, Watcher, unwatched};
 pub use result::{Block, Labels, ResultError, Texts, TopRow, Values};
 pub use run::{Run, Seconds};
+pub use session::{Session, Tuning};
 pub use validate::{Rule, ValidateError, Verdict, validate};
+
+/// What a program of one's own needs.
+pub mod prelude {
+    pub use graphmill_algorithms::{Output, Values as OutputValues};
+    pub use graphmill_engine::{
+        Accumulator, Activate, ActiveSet, Direction, EdgeProgram, EdgeValue, Element, Engine,
+        OutDegree, Reach, Read, Rows, Sum, VertexArray, Write,
+    };
+    pub use graphmill_graph::EdgeKind;
+}
+
+/// The README's examples are compiled and run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

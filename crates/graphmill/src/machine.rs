@@ -83,12 +83,16 @@ impl Machine {
     }
 
     /// Folder for temporary files of work whose output goes to `output`: the one asked for, else that of the output.
-    pub fn tmp(&self, output: &Path) -> PathBuf {
-        let beside = || match output.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-            _ => PathBuf::from("."),
-        };
-        self.tmp.clone().unwrap_or_else(beside)
+    pub(crate) fn tmp(&self, output: &Path) -> PathBuf {
+        self.tmp.clone().unwrap_or_else(|| folder_of(output))
+    }
+}
+
+/// The folder that a path lies in.
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
     }
 }
 

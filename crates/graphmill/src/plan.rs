@@ -6,11 +6,11 @@ use std::fmt;
 use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
-use graphmill_engine::{KernelChoice, SeekChoice};
 
 use crate::import::ImportConfig;
 use crate::machine::{MachineConfig, default_memory, default_threads};
 use crate::result::Format;
+use crate::session::Tuning;
 use crate::{Error, algorithm};
 
 /// What is asked of a run. The same for Rust and for the command.
@@ -32,16 +32,9 @@ pub struct Config {
     pub top: usize,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
-    /// Which kernel passes use; the result does not depend on it.
-    pub kernel: KernelChoice,
-    /// Whether sparse passes seek; the result does not depend on it.
-    pub seek: SeekChoice,
-    /// The cost of one seek in elements scanned (DFOGraph, section 4.1); the result does not depend on it.
-    pub gamma: u64,
+    /// What is for the engine to choose unless it is told.
+    pub tuning: Tuning,
 }
-
-/// DFOGraph's gamma.
-const GAMMA: u64 = 1024;
 
 impl Config {
     /// `algorithm` on `input`, everything else as usual.
@@ -55,9 +48,7 @@ impl Config {
             metrics: None,
             top: 0,
             machine: MachineConfig::default(),
-            kernel: KernelChoice::default(),
-            seek: SeekChoice::default(),
-            gamma: GAMMA,
+            tuning: Tuning::default(),
         }
     }
 
@@ -74,7 +65,6 @@ impl Config {
 pub struct Plan {
     pub(crate) config: Config,
     pub(crate) entry: &'static Entry,
-    pub(crate) format: Option<Format>,
     /// Bytes.
     pub(crate) memory: u64,
     pub(crate) threads: usize,
@@ -88,9 +78,11 @@ impl Plan {
     pub fn new(config: Config) -> Result<Plan, Error> {
         let entry = algorithm::find(&config.algorithm)?;
         algorithm::check(entry, &config.options)?;
+        if let Some(output) = &config.output {
+            Format::of(output)?;
+        }
         Ok(Plan {
             entry,
-            format: config.output.as_deref().map(Format::of).transpose()?,
             memory: config.machine.memory.unwrap_or_else(default_memory),
             threads: config
                 .machine

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_engine::{Engine, Metrics, Settings};
+use graphmill_engine::Metrics;
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Disk, Stop};
 use serde::Serialize;
 
 use crate::cache::Cache;
+use crate::machine::folder_of;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, ResultError, RowCursor, Top, TopRow};
+use crate::result::{self, Block, ResultError, Top, TopRow};
 use crate::{Error, Machine, algorithm};
 
 /// The file that makes a folder a stored graph.
@@ -107,6 +108,12 @@ impl Plan {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         let clock = machine.clock();
         let began = clock.now();
+        for output in [&self.config.output, &self.config.metrics]
+            .into_iter()
+            .flatten()
+        {
+            machine.check_folder(output)?;
+        }
         let graph = self.open(&machine, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
@@ -121,66 +128,35 @@ impl Plan {
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
-        let scratch = Scratch::create(
-            &machine,
-            self.config.output.as_deref().unwrap_or(graph.path()),
-        )?;
-        let on_pass = Arc::clone(watcher);
-        let mut engine = Engine::new(
-            Arc::clone(&graph),
-            Settings {
-                budget: machine.budget().clone(),
-                disk: Arc::clone(machine.disk()),
-                workers: Arc::clone(machine.workers()),
-                clock: Arc::clone(clock),
-                stop: stop.clone(),
-                scratch: scratch.path.clone(),
-                kernel: self.config.kernel,
-                seek: self.config.seek,
-                gamma: self.config.gamma,
-                on_pass: Some(Arc::new(move |number, pass| {
-                    on_pass(&Progress::Superstep { number, pass });
-                })),
-            },
-        )?;
-        let output = (self.entry.run)(&mut engine, &settings)?;
+        let beside = self.config.output.as_deref().unwrap_or(graph.path());
+        let mut session = machine.session_beside(beside, &graph, self.config.tuning, watcher)?;
+        let output = (self.entry.run)(&mut session, &settings)?;
         drop(set_aside);
         let finished = clock.now();
 
         let mut top = Top::new(self.config.top);
-        let mut result_bytes = None;
-        if wants_rows {
-            let mut rows = RowCursor::new(&engine, &output, &graph, machine.budget())?;
-            let shape = rows.shape();
-            let mut done = 0;
-            let mut next = || -> Result<Option<Block>, Error> {
-                if stop.requested() {
-                    return Err(Error::Stopped);
-                }
-                let block = rows.next()?;
-                if let Some(block) = &block {
-                    top.block(block);
-                    if let Some(each) = &mut each {
-                        each(block);
-                    }
-                    done += block.rows() as u64;
-                    let total = graph.vertices();
-                    watcher(&Progress::Part {
-                        what: "result",
-                        done,
-                        total,
-                        unit: "rows",
-                    });
-                }
-                Ok(block)
-            };
-            if let (Some(path), Some(format)) = (&self.config.output, self.format) {
-                let (disk, budget) = (machine.disk(), machine.budget());
-                result_bytes = Some(result::write(disk, budget, path, format, &shape, next)?);
-            } else {
-                while next()?.is_some() {}
+        let (mut done, total) = (0, graph.vertices());
+        let pass_by = |block: &Block| {
+            top.block(block);
+            if let Some(each) = &mut each {
+                each(block);
             }
-        }
+            done += block.rows() as u64;
+            watcher(&Progress::Part {
+                what: "result",
+                done,
+                total,
+                unit: "rows",
+            });
+        };
+        let result_bytes = match &self.config.output {
+            Some(path) => Some(session.write(&output, path, pass_by)?),
+            None if wants_rows => {
+                session.each_block(&output, pass_by)?;
+                None
+            }
+            None => None,
+        };
         let written = clock.now();
 
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
@@ -189,7 +165,7 @@ impl Plan {
             vertices: graph.vertices(),
             edges: graph.arcs(),
             top: top.into_rows(),
-            metrics: engine.metrics().clone(),
+            metrics: session.metrics().clone(),
             peak_memory: machine.budget().peak(),
             seconds: Seconds {
                 open: seconds(began, opened),
@@ -279,6 +255,18 @@ impl Plan {
 }
 
 impl Machine {
+    /// Whether there is a folder for `output`: found out before there is something to write.
+    pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
+        let folder = folder_of(output);
+        if self.disk().is_dir(&folder)? {
+            return Ok(());
+        }
+        Err(Error::NoFolder {
+            path: output.to_path_buf(),
+            folder,
+        })
+    }
+
     /// Opens a stored graph.
     ///
     /// # Errors
@@ -289,36 +277,5 @@ impl Machine {
             self.budget(),
             path,
         )?))
-    }
-}
-
-/// A folder for the engine's temporary files, removed with all that is in it.
-struct Scratch {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-}
-
-impl Scratch {
-    /// A new folder in the one asked for, else beside `output`.
-    fn create(machine: &Machine, output: &Path) -> Result<Scratch, Error> {
-        let disk = Arc::clone(machine.disk());
-        let folder = machine.tmp(output);
-        let process = std::process::id();
-        let mut number = 0_u64;
-        loop {
-            let path = folder.join(format!(".graphmill-run-{process}-{number}"));
-            if !disk.exists(&path)? {
-                disk.create_dir_all(&path)?;
-                return Ok(Scratch { disk, path });
-            }
-            number += 1;
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Whatever led here is reported; what is left behind is named after the run.
-        let _ = self.disk.remove_dir_all(&self.path);
     }
 }

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Config, KernelChoice, Plan, SeekChoice, Stop};
+use graphmill::{Config, KernelChoice, Plan, SeekChoice, Stop, Tuning};
 
-use crate::args::{Direction, Run, Seek};
+use crate::args::{Direction, Experiments, Run, Seek};
 use crate::{progress, size};
 
 use super::options;
@@ -20,17 +20,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         metrics: common.metrics,
         top: common.top.unwrap_or(0),
         machine: options::machine(&common.machine),
-        kernel: match common.experiments.direction {
-            Direction::Auto => KernelChoice::Auto,
-            Direction::Scatter => KernelChoice::Scatter,
-            Direction::Gather => KernelChoice::Gather,
-        },
-        seek: match common.experiments.seek {
-            Seek::Auto => SeekChoice::Auto,
-            Seek::Never => SeekChoice::Never,
-            Seek::Always => SeekChoice::Always,
-        },
-        gamma: common.experiments.gamma.unwrap_or(defaults.gamma),
+        tuning: tuning(&common.experiments),
         ..defaults
     };
     let plan = Plan::new(config)?;
@@ -69,4 +59,20 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         size::text(run.peak_memory)
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn tuning(args: &Experiments) -> Tuning {
+    Tuning {
+        kernel: match args.direction {
+            Direction::Auto => KernelChoice::Auto,
+            Direction::Scatter => KernelChoice::Scatter,
+            Direction::Gather => KernelChoice::Gather,
+        },
+        seek: match args.seek {
+            Seek::Auto => SeekChoice::Auto,
+            Seek::Never => SeekChoice::Never,
+            Seek::Always => SeekChoice::Always,
+        },
+        gamma: args.gamma.unwrap_or(Tuning::default().gamma),
+    }
 }

@@ -1,0 +1,97 @@
+//! What is broken is an error with a place, exit code 1, and no file left behind.
+
+use crate::{fail, folder_with_edges, names, succeed};
+
+#[test]
+fn a_malformed_line_is_named_and_can_be_skipped() {
+    let folder = folder_with_edges("1 2\n2 x\n3\n3 4\n");
+    let at = folder.path();
+    let said = fail(
+        at,
+        1,
+        &["import", "edges.txt", "-o", "graph", "--ids", "int"],
+    );
+    assert!(
+        said.contains("edges.txt, line 2") && said.contains("--on-error skip"),
+        "{said}"
+    );
+    assert_eq!(names(at), ["edges.txt"]);
+    let account = succeed(
+        at,
+        &[
+            "import",
+            "edges.txt",
+            "-o",
+            "graph",
+            "--ids",
+            "int",
+            "--on-error",
+            "skip",
+        ],
+    );
+    let skipped = account
+        .lines()
+        .find(|line| line.contains("skipped"))
+        .expect("a line about it");
+    assert!(skipped.ends_with(" 2"), "{account}");
+}
+
+#[test]
+fn verify_names_the_file_with_a_flipped_bit() {
+    let folder = folder_with_edges("1 2\n2 3\n3 1\n");
+    let at = folder.path();
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    let path = at.join("graph/columns/00000.data");
+    let mut bytes = std::fs::read(&path).expect("a file of the graph");
+    bytes[20] ^= 4;
+    std::fs::write(&path, bytes).expect("a file");
+    let said = fail(at, 1, &["verify", "graph"]);
+    assert!(said.contains("00000.data"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_no_graph_and_one_that_is_there_already_are_refused() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    std::fs::create_dir(at.join("empty")).expect("a folder");
+    assert!(fail(at, 1, &["info", "empty"]).contains("graphmill import"));
+    assert!(fail(at, 1, &["import", "edges.txt", "-o", "empty"]).contains("exists already"));
+    assert_eq!(names(at), ["edges.txt", "empty"]);
+}
+
+#[test]
+fn a_budget_too_small_is_refused_before_work_starts() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    let said = fail(
+        at,
+        1,
+        &[
+            "run",
+            "pagerank",
+            "graph",
+            "-o",
+            "ranks.csv",
+            "--memory",
+            "64K",
+        ],
+    );
+    assert!(said.contains("--memory"), "{said}");
+    assert_eq!(names(at), ["edges.txt", "graph"]);
+}
+
+#[test]
+fn a_result_that_differs_is_told_with_the_first_differences() {
+    let folder = folder_with_edges("");
+    let at = folder.path();
+    std::fs::write(at.join("a.csv"), "vertex,depth\n1,0\n2,3\n3,inf\n").expect("a file");
+    std::fs::write(at.join("b.txt"), "1 0\n2 1\n3 9223372036854775807\n").expect("a file");
+    let said = fail(at, 1, &["validate", "a.csv", "b.txt", "--rule", "exact"]);
+    assert!(
+        said.contains('2') && said.contains("not valid: 1 difference"),
+        "{said}"
+    );
+    std::fs::write(at.join("b.txt"), "1 0\n2 3\n3 infinity\n").expect("a file");
+    succeed(at, &["validate", "a.csv", "b.txt", "--rule", "exact"]);
+}

@@ -1,0 +1,98 @@
+//! Help is complete, grouped, and fits a terminal.
+
+use std::path::Path;
+
+use crate::succeed;
+
+const COMMANDS: [&str; 7] = [
+    "import",
+    "run",
+    "generate",
+    "info",
+    "verify",
+    "validate",
+    "algorithms",
+];
+const ALGORITHMS: [&str; 4] = ["bfs", "pagerank", "sssp", "wcc"];
+
+fn help(arguments: &[&str]) -> String {
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--help"]).collect();
+    let text = succeed(Path::new("."), &arguments);
+    for line in text.lines() {
+        assert!(line.chars().count() <= 110, "{arguments:?}: {line}");
+    }
+    text
+}
+
+#[test]
+fn the_first_page_names_every_command_and_says_what_sizes_and_exit_codes_mean() {
+    let text = help(&[]);
+    for command in COMMANDS {
+        assert!(text.contains(&format!("\n  {command} ")), "{command}");
+    }
+    assert!(
+        text.contains("powers of 1024")
+            && text.contains("130 interrupted")
+            && text.contains("Examples:")
+    );
+    let version = succeed(Path::new("."), &["--version"]);
+    assert_eq!(
+        version,
+        format!("graphmill {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn every_command_has_a_page_and_options_are_grouped() {
+    for command in COMMANDS {
+        assert!(help(&[command]).contains("Usage: graphmill"), "{command}");
+    }
+    let text = help(&["import"]);
+    for heading in [
+        "Arguments:",
+        "Options:",
+        "Reading edges:",
+        "Stored graph:",
+        "Machine:",
+        "Example:",
+    ] {
+        assert!(text.contains(&format!("{heading}\n")), "{heading}");
+    }
+}
+
+#[test]
+fn the_page_of_an_algorithm_lists_its_own_options() {
+    let all = help(&["run"]);
+    for algorithm in ALGORITHMS {
+        assert!(all.contains(&format!("\n  {algorithm} ")), "{algorithm}");
+        assert!(help(&["run", algorithm]).contains("--memory <SIZE>"));
+    }
+    let text = help(&["run", "pagerank"]);
+    for option in [
+        "--iterations <N>",
+        "--damping <D>",
+        "--tolerance <X>",
+        "--dangling",
+    ] {
+        assert!(text.contains(option), "{option}");
+    }
+    assert!(text.contains("This algorithm:\n") && !text.contains("--parents"));
+    assert!(help(&["run", "bfs"]).contains("--parents"));
+}
+
+#[test]
+fn algorithms_are_listed_for_people_and_programs() {
+    let text = succeed(Path::new("."), &["algorithms"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&succeed(Path::new("."), &["algorithms", "--json"])).expect("JSON");
+    let listed: Vec<&str> = json
+        .as_array()
+        .expect("an array")
+        .iter()
+        .filter_map(|entry| entry["name"].as_str())
+        .collect();
+    assert_eq!(listed, ALGORITHMS);
+    for algorithm in ALGORITHMS {
+        assert!(text.contains(&format!("{algorithm}: ")), "{algorithm}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Ctrl-C ends a command soon, with exit code 130 and no temporary file left.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use crate::{debian, graphmill, names, succeed};
+
+fn start(folder: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
+    let mut child = graphmill()
+        .args(arguments)
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let said = BufReader::new(child.stderr.take().expect("a pipe"));
+    (child, said)
+}
+
+/// Reads stderr up to a line that contains `text`.
+fn wait_for(text: &str, said: &mut impl BufRead) {
+    let mut seen = String::new();
+    while !seen.lines().last().is_some_and(|line| line.contains(text)) {
+        let read = said.read_line(&mut seen).expect("a line");
+        assert!(read > 0, "it ended before it said {text:?}: {seen}");
+    }
+}
+
+fn interrupt(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &kill])
+            .status()
+            .expect("a shell")
+            .success()
+    );
+}
+
+/// Sends one signal, expects the end, gives back what was still said.
+fn end(mut child: Child, mut said: impl Read) -> String {
+    interrupt(&child);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).expect("text");
+    let status = child.wait().expect("an end");
+    assert_eq!(status.code(), Some(130), "{rest}");
+    rest
+}
+
+#[test]
+fn of_an_import_nothing_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // Arcs enough for seconds of work: a multiplicative generator, so that ids are sparse and a dictionary is needed.
+    let mut id = 1_u64;
+    let mut next = || {
+        id = id
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        id
+    };
+    let pairs: Vec<u8> = (0..6_000_000).flat_map(|_| next().to_le_bytes()).collect();
+    std::fs::write(at.join("edges.u64"), pairs).expect("a file");
+    let arguments = [
+        "import",
+        "edges.u64",
+        "--format",
+        "raw-u64",
+        "-o",
+        "graph",
+        "--undirected",
+        "--threads",
+        "1",
+        "--memory",
+        "64M",
+    ];
+    let (child, mut said) = start(at, &arguments);
+    wait_for("scan", &mut said);
+    let rest = end(child, said);
+    assert!(rest.contains("interrupted"), "{rest}");
+    assert_eq!(names(at), ["edges.u64"]);
+}
+
+#[test]
+fn of_a_run_nothing_is_left_but_the_graph() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    succeed(
+        at,
+        &[
+            "import",
+            debian().to_str().expect("a path in UTF-8"),
+            "-o",
+            "graph",
+        ],
+    );
+    let (child, mut said) = start(
+        at,
+        &[
+            "run",
+            "pagerank",
+            "graph",
+            "-o",
+            "ranks.parquet",
+            "--iterations",
+            "100000000",
+        ],
+    );
+    wait_for("pass", &mut said);
+    let rest = end(child, said);
+    assert!(rest.contains("interrupted"), "{rest}");
+    assert_eq!(names(at), ["graph"]);
+}

@@ -1,0 +1,114 @@
+//! Results carry the user's ids, and CSV and Parquet say the same.
+
+use std::path::Path;
+
+use crate::{fail, folder_with_edges, succeed};
+
+/// Runs into both formats, compares them both ways, gives back the CSV.
+fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
+    for output in ["result.csv", "result.parquet"] {
+        let mut arguments = vec!["run", algorithm, "edges.txt", "-o", output];
+        arguments.extend(options);
+        succeed(folder, &arguments);
+    }
+    for (left, right) in [
+        ("result.csv", "result.parquet"),
+        ("result.parquet", "result.csv"),
+    ] {
+        succeed(folder, &["validate", left, right, "--rule", "exact"]);
+    }
+    std::fs::read_to_string(folder.join("result.csv")).expect("a result")
+}
+
+#[test]
+fn text_ids_are_values_too_and_unreached_is_inf() {
+    let folder = folder_with_edges("b a\nc b\nc c\nz y\n\"q q\n");
+    let at = folder.path();
+    assert_eq!(
+        both(at, "bfs", &["--source", "c"]),
+        "vertex,depth\n\"\"\"q\",inf\na,2\nb,1\nc,0\nq,inf\ny,inf\nz,inf\n"
+    );
+    assert_eq!(
+        both(at, "bfs", &["--source", "c", "--parents"]),
+        "vertex,parent\n\"\"\"q\",inf\na,b\nb,c\nc,c\nq,inf\ny,inf\nz,inf\n"
+    );
+    assert_eq!(
+        both(at, "wcc", &[]),
+        "vertex,component\n\"\"\"q\",\"\"\"q\"\na,a\nb,a\nc,a\nq,\"\"\"q\"\ny,y\nz,y\n"
+    );
+}
+
+#[test]
+fn sparse_integer_ids_are_values_too() {
+    let folder = folder_with_edges("18446744073709551615 70\n70 5000000000\n9 9\n");
+    let at = folder.path();
+    assert_eq!(
+        both(at, "wcc", &[]),
+        "vertex,component\n9,9\n70,70\n5000000000,70\n18446744073709551615,70\n"
+    );
+    let depths = both(at, "bfs", &["--source", "18446744073709551615"]);
+    assert_eq!(
+        depths,
+        "vertex,depth\n9,inf\n70,1\n5000000000,2\n18446744073709551615,0\n"
+    );
+}
+
+#[test]
+fn weights_lead_to_distances_of_either_precision() {
+    let folder = folder_with_edges("0 1 0.5\n1 2 0.25\n0 2 1\n3 3 7\n");
+    let at = folder.path();
+    let weighted = ["--source", "0", "--weights", "f64"];
+    assert_eq!(
+        both(at, "sssp", &weighted),
+        "vertex,distance\n0,0.0\n1,0.5\n2,0.75\n3,inf\n"
+    );
+    let single = ["--source", "0", "--weights", "f32", "--precision", "f32"];
+    assert_eq!(
+        both(at, "sssp", &single),
+        "vertex,distance\n0,0.0\n1,0.5\n2,0.75\n3,inf\n"
+    );
+    assert_eq!(
+        both(at, "sssp", &["--source", "0"]),
+        "vertex,distance\n0,0.0\n1,1.0\n2,1.0\n3,inf\n"
+    );
+}
+
+#[test]
+fn an_old_result_is_replaced_and_a_failed_run_leaves_it() {
+    let folder = folder_with_edges("0 1\n");
+    let at = folder.path();
+    std::fs::write(at.join("result.csv"), "old").expect("a file");
+    fail(
+        at,
+        2,
+        &[
+            "run",
+            "bfs",
+            "edges.txt",
+            "-o",
+            "result.csv",
+            "--source",
+            "7",
+        ],
+    );
+    assert_eq!(
+        std::fs::read_to_string(at.join("result.csv")).expect("a file"),
+        "old"
+    );
+    succeed(
+        at,
+        &[
+            "run",
+            "bfs",
+            "edges.txt",
+            "-o",
+            "result.csv",
+            "--source",
+            "0",
+        ],
+    );
+    assert_eq!(
+        std::fs::read_to_string(at.join("result.csv")).expect("a file"),
+        "vertex,depth\n0,0\n1,1\n"
+    );
+}

@@ -1,0 +1,66 @@
+//! What was asked for wrongly ends with exit code 2, before any work, and says what would have been right.
+
+use crate::{fail, folder_with_edges, names};
+
+#[test]
+fn nothing_or_nonsense_shows_the_usage() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    let nothing: [&str; 0] = [];
+    assert!(fail(at, 2, &nothing).contains("Usage:"));
+    assert!(fail(at, 2, &["imporrt"]).contains("import"));
+    assert!(fail(at, 2, &["run"]).contains("pagerank"));
+    assert!(fail(at, 2, &["run", "pagerang", "edges.txt"]).contains("pagerank"));
+    assert!(fail(at, 2, &["import", "edges.txt"]).contains("--output"));
+    assert!(fail(at, 2, &["import", "-o", "graph"]).contains("INPUT"));
+    assert!(fail(at, 2, &["validate", "a", "b"]).contains("--rule"));
+    assert_eq!(names(at), ["edges.txt"]);
+}
+
+#[test]
+fn values_that_make_no_sense_are_refused_with_what_would() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1.5G"]).contains("512M"));
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "0"]).contains("memory"));
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--threads", "0"]).contains("--threads"));
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--source", "1"]).contains("--source"));
+    assert!(fail(at, 2, &["run", "bfs", "edges.txt"]).contains("--source"));
+    assert!(
+        fail(at, 2, &["run", "wcc", "edges.txt", "-o", "out.xlsx"]).contains(".parquet or .csv")
+    );
+    assert!(
+        fail(
+            at,
+            2,
+            &["import", "edges.txt", "-o", "graph", "--duplicates", "last"]
+        )
+        .contains("first")
+    );
+    let said = fail(
+        at,
+        2,
+        &["run", "wcc", "edges.txt", "-o", "no/such/result.csv"],
+    );
+    assert!(said.contains("no folder no/such"), "{said}");
+    assert!(fail(at, 2, &["run", "wcc", "no-such-file"]).contains("no such file"));
+    assert_eq!(names(at), ["edges.txt"]);
+}
+
+#[test]
+fn options_are_checked_against_the_graph() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    for source in ["4", "one", "-1", ""] {
+        let source = format!("--source={source}");
+        let said = fail(at, 2, &["run", "bfs", "edges.txt", &source]);
+        assert!(
+            said.contains("no such vertex") && said.contains("integers"),
+            "{said}"
+        );
+    }
+    let said = fail(at, 2, &["run", "pagerank", "edges.txt", "--damping", "2"]);
+    assert!(said.contains("--damping 2"), "{said}");
+    let said = fail(at, 2, &["run", "pagerank", "edges.txt", "--sources", "1,9"]);
+    assert!(said.contains("--sources 9"), "{said}");
+}

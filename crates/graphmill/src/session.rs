@@ -1,0 +1,196 @@
+//! A graph with an engine over it: where algorithms of the registry run, and programs of one's own.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_algorithms::Output;
+use graphmill_engine::{Engine, KernelChoice, SeekChoice, Settings};
+use graphmill_graph::StoredGraph;
+use graphmill_storage::Disk;
+
+use crate::progress::{Progress, Watcher};
+use crate::result::{self, Block, Format, RowCursor};
+use crate::{Error, Machine};
+
+/// Choices that the engine makes by cost unless told; no result depends on them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tuning {
+    /// Which kernel passes use.
+    pub kernel: KernelChoice,
+    /// Whether sparse passes seek.
+    pub seek: SeekChoice,
+    /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
+    pub gamma: u64,
+}
+
+impl Default for Tuning {
+    /// By cost, with the gamma of the paper.
+    fn default() -> Tuning {
+        Tuning {
+            kernel: KernelChoice::default(),
+            seek: SeekChoice::default(),
+            gamma: 1024,
+        }
+    }
+}
+
+/// An open graph and the engine over it, to which it dereferences. Its temporary files go when it is dropped.
+pub struct Session {
+    // In this order: the engine closes its files before their folder goes.
+    engine: Engine,
+    graph: Arc<StoredGraph>,
+    machine: Machine,
+    _scratch: Scratch,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("graph", &self.graph)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Deref for Session {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl DerefMut for Session {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+}
+
+impl Machine {
+    /// An engine over `graph`. Its temporary files go beside the graph unless the machine has a folder for such.
+    ///
+    /// # Errors
+    /// They cannot be made, or the budget is too small for one batch.
+    pub fn session(
+        &self,
+        graph: &Arc<StoredGraph>,
+        tuning: Tuning,
+        watcher: &Watcher,
+    ) -> Result<Session, Error> {
+        self.session_beside(graph.path(), graph, tuning, watcher)
+    }
+
+    pub(crate) fn session_beside(
+        &self,
+        output: &Path,
+        graph: &Arc<StoredGraph>,
+        tuning: Tuning,
+        watcher: &Watcher,
+    ) -> Result<Session, Error> {
+        let scratch = Scratch::create(Arc::clone(self.disk()), &self.tmp(output))?;
+        let watcher = Arc::clone(watcher);
+        let settings = Settings {
+            budget: self.budget().clone(),
+            disk: Arc::clone(self.disk()),
+            workers: Arc::clone(self.workers()),
+            clock: Arc::clone(self.clock()),
+            stop: self.stop().clone(),
+            scratch: scratch.path.clone(),
+            kernel: tuning.kernel,
+            seek: tuning.seek,
+            gamma: tuning.gamma,
+            on_pass: Some(Arc::new(move |number, pass| {
+                watcher(&Progress::Superstep { number, pass });
+            })),
+        };
+        Ok(Session {
+            engine: Engine::new(Arc::clone(graph), settings)?,
+            graph: Arc::clone(graph),
+            machine: self.clone(),
+            _scratch: scratch,
+        })
+    }
+}
+
+impl Session {
+    /// Hands out the rows of a result, a block at a time in order of vertex index.
+    ///
+    /// # Errors
+    /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
+    pub fn each_block(&self, output: &Output, mut each: impl FnMut(&Block)) -> Result<(), Error> {
+        let mut rows = self.rows(output)?;
+        while let Some(block) = self.next(&mut rows)? {
+            each(&block);
+        }
+        Ok(())
+    }
+
+    /// Writes a result to `path`, whose name says the format, and hands out its rows too; returns the bytes of the file.
+    ///
+    /// # Errors
+    /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
+    pub fn write(
+        &self,
+        output: &Output,
+        path: &Path,
+        mut each: impl FnMut(&Block),
+    ) -> Result<u64, Error> {
+        let format = Format::of(path)?;
+        let mut rows = self.rows(output)?;
+        let shape = rows.shape();
+        result::write(
+            self.machine.disk(),
+            self.machine.budget(),
+            path,
+            format,
+            &shape,
+            || {
+                let block = self.next(&mut rows)?;
+                block.iter().for_each(&mut each);
+                Ok(block)
+            },
+        )
+    }
+
+    fn rows<'a>(&'a self, output: &'a Output) -> Result<RowCursor<'a>, Error> {
+        RowCursor::new(&self.engine, output, &self.graph, self.machine.budget())
+    }
+
+    fn next(&self, rows: &mut RowCursor<'_>) -> Result<Option<Block>, Error> {
+        if self.machine.stop().requested() {
+            Err(Error::Stopped)
+        } else {
+            rows.next()
+        }
+    }
+}
+
+/// A folder for the engine's temporary files, removed with all that is in it.
+struct Scratch {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+}
+
+impl Scratch {
+    /// A new folder in `folder`.
+    fn create(disk: Arc<dyn Disk>, folder: &Path) -> Result<Scratch, Error> {
+        let process = std::process::id();
+        let mut number = 0_u64;
+        loop {
+            let path = folder.join(format!(".graphmill-run-{process}-{number}"));
+            if !disk.exists(&path)? {
+                disk.create_dir_all(&path)?;
+                return Ok(Scratch { disk, path });
+            }
+            number += 1;
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Whatever led here is reported; what is left behind is named after the run.
+        let _ = self.disk.remove_dir_all(&self.path);
+    }
+}
