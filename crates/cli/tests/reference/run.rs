@@ -43,6 +43,10 @@ pub(crate) fn check(name: &str) {
         case.depths(thorough);
         case.distances(thorough);
         case.ranks(thorough);
+        if matches!(size, None | Some(64)) {
+            case.parents();
+            case.other_ranks();
+        }
     }
     if let Some(file) = Graph::own_file(&data, name) {
         let case = known.case(format!("{name}, its own file"));
@@ -111,13 +115,7 @@ impl Case<'_> {
     fn components(&self, thorough: bool) {
         let (what, known) = (format!("{}: wcc", self.name), &self.answers.components);
         let labels: Vec<u64> = complete(self.values(&self.place.run("wcc", &[])));
-        let rank = |id: &u64| {
-            self.graph
-                .ids
-                .binary_search(id)
-                .expect("a label is a vertex") as u64
-        };
-        let labels: Vec<u64> = labels.iter().map(rank).collect();
+        let labels: Vec<u64> = labels.into_iter().map(|label| self.rank(label)).collect();
         let mut sizes = vec![0; labels.len()];
         labels.iter().for_each(|label| sizes[*label as usize] += 1);
         assert_eq!(
@@ -250,6 +248,84 @@ impl Case<'_> {
                 assert_close(&format!("{what}, converged"), &ranks, expected, *precision);
             }
         }
+    }
+
+    /// No answers are known for these, so the judge decides alone.
+    fn parents(&self) {
+        let parents: Vec<Option<u64>> = parsed(
+            self.values(
+                &self
+                    .place
+                    .run("bfs", &["--source", &self.source(), "--parents"]),
+            ),
+        );
+        let parents: Vec<_> = parents
+            .into_iter()
+            .map(|parent| parent.map(|id| self.rank(id)))
+            .collect();
+        let verdict = bfs::judge::judge_parents(
+            self.answers.vertices,
+            self.arcs,
+            self.answers.source,
+            &parents,
+        );
+        assert_eq!(verdict, Ok(()), "{}: parents", self.name);
+    }
+
+    /// Dropped mass, jumps to a few vertices, 32 bits: the judge decides alone.
+    fn other_ranks(&self) {
+        let sources = [self.answers.source, 0, self.answers.vertices / 2];
+        let list = sources
+            .map(|vertex| self.graph.ids[vertex as usize].to_string())
+            .join(",");
+        let plain = pagerank::judge::Equation {
+            damping: 0.7,
+            dangling: pagerank::Dangling::Redistribute,
+            sources: &[],
+        };
+        let dropped = pagerank::judge::Equation {
+            dangling: pagerank::Dangling::Drop,
+            ..plain
+        };
+        for (options, equation, share) in [
+            (&["--dangling", "drop"][..], dropped, 1e-9),
+            (
+                &["--sources", &list][..],
+                pagerank::judge::Equation {
+                    sources: &sources,
+                    ..plain
+                },
+                1e-9,
+            ),
+            (
+                &["--sources", &list, "--dangling", "drop"][..],
+                pagerank::judge::Equation {
+                    sources: &sources,
+                    ..dropped
+                },
+                1e-9,
+            ),
+            (&["--precision", "f32"][..], plain, 1e-4),
+        ] {
+            let options = [&["--damping", "0.7", "--iterations", "7"][..], options].concat();
+            let ranks: Vec<f64> = complete(self.values(&self.place.run("pagerank", &options)));
+            let verdict = pagerank::judge::judge_iterations(
+                self.answers.vertices,
+                self.arcs,
+                equation,
+                7,
+                &ranks,
+                share,
+            );
+            assert_eq!(verdict, Ok(()), "{}: pagerank {options:?}", self.name);
+        }
+    }
+
+    fn rank(&self, id: u64) -> u64 {
+        self.graph
+            .ids
+            .binary_search(&id)
+            .expect("a vertex of the graph") as u64
     }
 
     fn values(&self, result: &Path) -> Vec<Option<String>> {
