@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Import(Import),
     /// Run an algorithm on a stored graph, or on a file of edges
     Run(Run),
+    /// Make a graph by rule: Kronecker, uniform or grid
+    Generate(Generate),
     /// Say what a stored graph holds
     Info(Info),
     /// Check every byte of a stored graph

@@ -53,6 +53,7 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
     match command {
         Command::Import(args) => command::import::run(args, stop),
         Command::Run(args) => command::run::run(args, stop),
+        Command::Generate(args) => command::generate::run(args, stop),
         Command::Info(args) => command::info::run(args, stop),
         Command::Verify(args) => command::verify::run(args, stop),
         Command::Validate(args) => command::validate::run(args, stop),

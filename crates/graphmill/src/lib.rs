@@ -81,6 +81,7 @@
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
 //! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
 //! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
+//! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
 //! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
 //! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
 //! | `file_aside.rs`, `byte_file.rs` | files that appear complete; files read anywhere |
@@ -95,6 +96,7 @@ mod byte_file;
 mod cache;
 mod error;
 mod file_aside;
+mod generate;
 mod import;
 mod info;
 mod machine;
@@ -107,10 +109,13 @@ mod validate;
 
 pub use algorithm::algorithms;
 pub use error::Error;
+pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{KernelChoice, Metrics, SeekChoice, Superstep};
 pub use graphmill_graph::{EdgeKind, IdKind, StoredGraph};
-pub use graphmill_ingest::{Duplicates, Format, Ids, ImportReport, OnError, SelfLoops};
+pub use graphmill_ingest::{
+    Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,
+};
 pub use graphmill_storage::{Budget, Clock, IoChoice, Stop, SystemClock};
 pub use import::ImportConfig;
 pub use info::GraphInfo;

@@ -105,6 +105,13 @@ pub enum IngestError {
     #[error("this input says which vertices there are: leave out --vertices")]
     VerticesKnown,
 
+    /// A graph that no rule can generate.
+    #[error("cannot generate such a graph: {problem}")]
+    Generator {
+        /// Why not.
+        problem: &'static str,
+    },
+
     /// The user or the program asked to stop.
     #[error("stopped on request")]
     Stopped,

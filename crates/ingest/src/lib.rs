@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `import.rs` | [`import`]: the steps in their order |
 //! | `readers/` | [`FileSource`]: files of edges |
+//! | `generate.rs` | [`Generated`]: graphs made by rule |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
 //! | `scan.rs` | the first reading: how many edges, which ids |
 //! | `presence.rs` | which integer ids occur, and their ranks |
@@ -28,6 +29,7 @@ mod dictionary;
 mod distribute;
 mod edge;
 mod error;
+mod generate;
 mod import;
 mod layout;
 mod parallel;
@@ -44,6 +46,7 @@ mod write;
 
 pub use edge::{BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceReader, PieceReport};
 pub use error::{IngestError, LineProblem};
+pub use generate::{Generated, GraphRule};
 pub use import::{ImportOptions, Machine, Progress, Silent, import};
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions};

@@ -1,6 +1,7 @@
 //! One subcommand a file; each returns the exit code of the process.
 
 pub(crate) mod algorithms;
+pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod info;
 mod options;

@@ -1,0 +1,159 @@
+//! Generated graphs: to a stored graph, or to a file of edges that other programs read.
+
+use std::io::Write;
+use std::path::Path;
+
+use graphmill_graph::EdgeKind;
+use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError};
+
+use crate::file_aside::FileAside;
+use crate::import::ImportConfig;
+use crate::progress::{Progress, Watcher};
+use crate::{Error, Machine};
+
+/// What a file of generated edges is; its name's ending says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EdgeFile {
+    /// `.u32`: little-endian pairs of 32 bits.
+    U32,
+    /// `.u64`: little-endian pairs of 64 bits.
+    U64,
+    /// `.el`, `.wel`: text, with the weight in a third column when there is one.
+    Text,
+}
+
+impl EdgeFile {
+    fn of(path: &Path) -> Option<EdgeFile> {
+        match path.extension()?.to_str()? {
+            "u32" => Some(EdgeFile::U32),
+            "u64" => Some(EdgeFile::U64),
+            "el" | "wel" => Some(EdgeFile::Text),
+            _ => None,
+        }
+    }
+}
+
+/// What generating a graph came to.
+#[derive(Debug, Clone)]
+pub enum Generation {
+    /// A stored graph.
+    Graph(ImportReport),
+    /// A file of so many edges and bytes.
+    File {
+        /// Edges written.
+        edges: u64,
+        /// Length of the file.
+        bytes: u64,
+    },
+}
+
+impl Machine {
+    /// Generates a graph into `output`: raw pairs (`.u32`, `.u64`), text (`.el`, `.wel`), or else the folder of a stored graph.
+    ///
+    /// # Errors
+    /// The disk fails, the budget is too small, work was to stop, or vertices or weights do not fit the file.
+    pub fn generate(
+        &self,
+        graph: &Generated,
+        output: &Path,
+        config: &ImportConfig,
+        watcher: &Watcher,
+    ) -> Result<Generation, Error> {
+        match EdgeFile::of(output) {
+            None => Ok(Generation::Graph(
+                self.import_from(graph, None, output, config, "edges", watcher)?,
+            )),
+            Some(kind) => self.write_edges(graph, output, kind, watcher),
+        }
+    }
+
+    fn write_edges(
+        &self,
+        graph: &Generated,
+        output: &Path,
+        kind: EdgeFile,
+        watcher: &Watcher,
+    ) -> Result<Generation, Error> {
+        if kind != EdgeFile::Text && graph.weights() != EdgeKind::None {
+            return Err(IngestError::Generator {
+                problem: "raw pairs hold no weights: write .wel",
+            }
+            .into());
+        }
+        if kind == EdgeFile::U32 && graph.vertices().is_some_and(|vertices| vertices > 1 << 32) {
+            return Err(IngestError::Generator {
+                problem: "its vertices take more than 32 bits: write .u64",
+            }
+            .into());
+        }
+        let mut file = FileAside::create(self.disk(), self.budget(), output)?;
+        let mut reader = graph.reader(self.disk(), self.budget())?;
+        let mut writing = Writing {
+            file: &mut file,
+            kind,
+            bytes: Vec::new(),
+            failed: None,
+        };
+        let (mut edges, total) = (0, graph.edges().unwrap_or(0));
+        for piece in 0..graph.pieces() {
+            let read = reader.read(piece, self.stop(), &mut writing);
+            if let Some(error) = writing.failed.take() {
+                return Err(crate::ResultError::Write(error).into());
+            }
+            edges += read?.edges;
+            watcher(&Progress::Part {
+                what: "generate",
+                done: edges,
+                total,
+                unit: "edges",
+            });
+        }
+        let bytes = file.publish()?;
+        Ok(Generation::File { edges, bytes })
+    }
+}
+
+/// Edges on their way to a file.
+struct Writing<'f> {
+    file: &'f mut FileAside,
+    kind: EdgeFile,
+    bytes: Vec<u8>,
+    /// Why the file could not be written; a sink can only say that it did not go on.
+    failed: Option<std::io::Error>,
+}
+
+impl EdgeSink for Writing<'_> {
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+        self.bytes.clear();
+        for (i, (source, destination)) in edges.iter().enumerate() {
+            match self.kind {
+                EdgeFile::U32 => {
+                    self.bytes
+                        .extend_from_slice(&(*source as u32).to_le_bytes());
+                    self.bytes
+                        .extend_from_slice(&(*destination as u32).to_le_bytes());
+                }
+                EdgeFile::U64 => {
+                    self.bytes.extend_from_slice(&source.to_le_bytes());
+                    self.bytes.extend_from_slice(&destination.to_le_bytes());
+                }
+                EdgeFile::Text => {
+                    // Writing to memory does not fail.
+                    let _ = match weights.get(i) {
+                        Some(weight) => writeln!(self.bytes, "{source} {destination} {weight}"),
+                        None => writeln!(self.bytes, "{source} {destination}"),
+                    };
+                }
+            }
+        }
+        self.file.write_all(&self.bytes).map_err(|error| {
+            self.failed = Some(error);
+            IngestError::Stopped
+        })
+    }
+
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+        // Generated vertices are integers.
+        Ok(())
+    }
+}
