@@ -1,0 +1,192 @@
+//! Compressed files: which ones are, and the runs of their unpacked bytes.
+//!
+//! Gzip files may have several members, zstd files several frames, one after the other.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use graphmill_storage::{Budget, Buffer, Lease};
+
+use super::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
+use crate::error::IngestError;
+
+/// Unpacked bytes of a run.
+const RUN_BYTES: usize = 256 << 10;
+/// Bytes of the state of a gzip decoder: its window of 32 KiB, tables and margin.
+const GZIP_BYTES: u64 = 64 << 10;
+/// The largest window of zstd without `--ultra` or `--long`, as a power of two: what every decoder must take.
+const ZSTD_WINDOW_LOG: u32 = 23;
+/// The largest that is taken at all: `--ultra -22`, `--long=27`.
+const ZSTD_WINDOW_LOG_MAX: u32 = 27;
+/// Bytes of the state of a zstd decoder besides its window: tables, a block of 128 KiB twice, margin.
+const ZSTD_BYTES: u64 = 512 << 10;
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd {
+        /// The window that is leased and allowed, as a power of two.
+        window_log: u32,
+    },
+}
+
+impl Compression {
+    /// The compression of a text file that begins with `head`, which no text begins with.
+    pub(crate) fn of_head(path: &Path, head: &[u8]) -> Result<Self, IngestError> {
+        let unknown = match head {
+            [0x1f, 0x8b, ..] => return Ok(Self::Gzip),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                return zstd_window_log(path, head).map(|window_log| Self::Zstd { window_log });
+            }
+            [b'B', b'Z', b'h', b'1'..=b'9', ..] => "bzip2",
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => "xz",
+            [0x04, 0x22, 0x4d, 0x18, ..] => "lz4",
+            [b'P', b'K', 3, 4, ..] => "zip",
+            _ => return Ok(Self::None),
+        };
+        Err(IngestError::input(path, format!("{unknown} is not read; unpack the file, or pack it with gzip or zstd")))
+    }
+
+    /// The name without the ending that says it is compressed, and whether it had one.
+    pub(crate) fn strip(path: &Path) -> (PathBuf, bool) {
+        let packed = path
+            .extension()
+            .is_some_and(|ending| ["gz", "gzip", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
+        (if packed { path.with_extension("") } else { path.to_path_buf() }, packed)
+    }
+
+    /// Bytes that an [`Unpacker`] leases.
+    pub(crate) fn leased_bytes(self) -> u64 {
+        let buffer = (HEADROOM_BYTES + RUN_BYTES) as u64;
+        match self {
+            Self::None => 0,
+            Self::Gzip => buffer + GZIP_BYTES,
+            Self::Zstd { window_log } => buffer + ZSTD_BYTES + (1 << window_log),
+        }
+    }
+}
+
+/// The window that the first frame asks for, or the common one when that is larger (RFC 8878, section 3.1.1.1).
+fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
+    let asked = match head {
+        // A frame in a single segment (bit 5): its window is its content, whose size follows the id of a dictionary.
+        [0x28, 0xb5, 0x2f, 0xfd, descriptor, rest @ ..] if descriptor & 0x20 != 0 => {
+            let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
+            let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
+            let mut content = [0; 8];
+            for (byte, &from) in content.iter_mut().zip(rest.iter().skip(dictionary).take(size)) {
+                *byte = from;
+            }
+            // Two bytes say 256 less.
+            let content = u64::from_le_bytes(content).saturating_add(if size == 2 { 256 } else { 0 });
+            u64::BITS - content.saturating_sub(1).leading_zeros()
+        }
+        // Three bits are eighths, rounded up.
+        [0x28, 0xb5, 0x2f, 0xfd, _, window, ..] => 10 + u32::from(window >> 3) + u32::from(window & 7 != 0),
+        _ => 0,
+    };
+    if asked > ZSTD_WINDOW_LOG_MAX {
+        return Err(IngestError::input(
+            path,
+            format!("unpacking takes a window of 2^{asked} bytes; pack it again with zstd --long={ZSTD_WINDOW_LOG_MAX} or less"),
+        ));
+    }
+    Ok(asked.max(ZSTD_WINDOW_LOG))
+}
+
+/// One worker's memory to unpack files.
+#[derive(Debug)]
+pub(crate) struct Unpacker {
+    buffer: Buffer,
+    _state: Lease,
+}
+
+impl Unpacker {
+    /// Leases `bytes`: the most that [`Compression::leased_bytes`] says of the files it is for.
+    pub(crate) fn new(budget: &Budget, bytes: u64) -> Result<Self, IngestError> {
+        let buffer = budget.buffer("a buffer to unpack edges", HEADROOM_BYTES + RUN_BYTES)?;
+        let state = bytes.saturating_sub((HEADROOM_BYTES + RUN_BYTES) as u64);
+        Ok(Self { buffer, _state: budget.lease("the state of a decoder of compressed edges", state)? })
+    }
+
+    /// Unpacks the file that `packed` has open at its start.
+    pub(crate) fn open<'a>(
+        &'a mut self,
+        path: &'a Path,
+        compression: Compression,
+        packed: &'a mut FileBytes,
+    ) -> Result<Unpacked<'a>, IngestError> {
+        let decoder = match compression {
+            Compression::Zstd { window_log } => {
+                let failed = |error| unpack_error(path, "zstd", 0, error);
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?;
+                decoder.window_log_max(window_log).map_err(failed)?;
+                Decoder::Zstd(decoder)
+            }
+            Compression::Gzip => Decoder::Gzip(MultiGzDecoder::new(packed)),
+            Compression::None => return Err(IngestError::internal("a file that is not compressed cannot be unpacked")),
+        };
+        Ok(Unpacked { path, decoder, buffer: &mut self.buffer, end: HEADROOM_BYTES, unpacked: 0 })
+    }
+}
+
+enum Decoder<'a> {
+    Gzip(MultiGzDecoder<&'a mut FileBytes>),
+    Zstd(zstd::stream::read::Decoder<'static, &'a mut FileBytes>),
+}
+
+/// The unpacked bytes of a file.
+pub(crate) struct Unpacked<'a> {
+    path: &'a Path,
+    decoder: Decoder<'a>,
+    buffer: &'a mut Buffer,
+    /// End of the present run in the buffer.
+    end: usize,
+    unpacked: u64,
+}
+
+impl Runs for Unpacked<'_> {
+    fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError> {
+        let start = HEADROOM_BYTES
+            .checked_sub(kept)
+            .ok_or_else(|| IngestError::internal("more bytes are kept of a run than there is room for"))?;
+        self.buffer.copy_within(self.end - kept..self.end, start);
+        let mut end = HEADROOM_BYTES;
+        while end < self.buffer.len() {
+            let out = &mut self.buffer[end..];
+            let (kind, read) = match &mut self.decoder {
+                Decoder::Gzip(decoder) => ("gzip", decoder.read(out)),
+                Decoder::Zstd(decoder) => ("zstd", decoder.read(out)),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(bytes) => {
+                    end += bytes;
+                    self.unpacked += bytes as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(unpack_error(self.path, kind, self.unpacked, error)),
+            }
+        }
+        self.end = end;
+        Ok((&self.buffer[start..end], end < self.buffer.len()))
+    }
+
+    fn taken(&self) -> u64 {
+        match &self.decoder {
+            Decoder::Gzip(decoder) => decoder.get_ref().taken(),
+            Decoder::Zstd(decoder) => decoder.get_ref().taken(),
+        }
+    }
+}
+
+/// An error of the disk as it was, or what a decoder says of the data.
+fn unpack_error(path: &Path, kind: &'static str, unpacked: u64, error: std::io::Error) -> IngestError {
+    match error.downcast::<IngestError>() {
+        Ok(error) => error,
+        Err(error) => IngestError::Compressed { path: path.to_path_buf(), kind, unpacked, reason: error.to_string() },
+    }
+}

@@ -1,0 +1,20 @@
+//! Here is an edge file, give me edges.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `input.rs` | which files an input is made of, and what each is: [`Format`], [`InputFile`] |
+//! | `files.rs` | [`FileSource`]: the files, cut in pieces that are read in parallel; [`ReadOptions`] |
+//! | `file_bytes.rs` | the bytes of a file in order, read ahead |
+//! | `compression.rs` | the bytes of a gzip or zstd file |
+//! | `text.rs` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
+//! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
+
+mod compression;
+mod file_bytes;
+mod files;
+mod input;
+mod raw_pairs;
+mod text;
+
+pub use files::{FileSource, OnError, ReadOptions};
+pub use input::{Format, InputFile};

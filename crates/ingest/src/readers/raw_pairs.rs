@@ -1,0 +1,73 @@
+//! Raw pairs: little-endian source and destination, 32 or 64 bits each, one after the other and nothing else.
+
+use graphmill_storage::Stop;
+
+use super::file_bytes::Runs;
+use super::input::InputFile;
+use crate::edge::{BATCH_EDGES_MAX, EdgeSink, PieceReport};
+use crate::error::IngestError;
+
+/// Bits of an id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    U32,
+    U64,
+}
+
+impl Width {
+    /// Bytes of a pair.
+    pub(crate) fn pair_bytes(self) -> usize {
+        match self {
+            Self::U32 => 8,
+            Self::U64 => 16,
+        }
+    }
+}
+
+/// Delivers the pairs of `runs`, at most `limit` bytes of them.
+pub(crate) fn pairs(
+    runs: &mut impl Runs,
+    width: Width,
+    file: &InputFile,
+    mut limit: u64,
+    stop: &Stop,
+    sink: &mut dyn EdgeSink,
+) -> Result<PieceReport, IngestError> {
+    let mut report = PieceReport::default();
+    let mut edges = Vec::with_capacity(BATCH_EDGES_MAX);
+    let (mut kept, mut taken) = (0, 0);
+    loop {
+        if stop.requested() {
+            return Err(IngestError::Stopped);
+        }
+        let (run, last) = runs.next(kept)?;
+        let run = &run[..run.len().min(usize::try_from(limit).unwrap_or(usize::MAX))];
+        kept = run.len() % width.pair_bytes();
+        let (whole, rest) = run.split_at(run.len() - kept);
+        for batch in whole.chunks(width.pair_bytes() * BATCH_EDGES_MAX) {
+            edges.clear();
+            match width {
+                Width::U32 => edges.extend(batch.as_chunks::<8>().0.iter().map(|pair| {
+                    let pair = u64::from_le_bytes(*pair);
+                    (pair & 0xffff_ffff, pair >> 32)
+                })),
+                Width::U64 => edges.extend(batch.as_chunks::<16>().0.iter().map(|pair| {
+                    let pair = u128::from_le_bytes(*pair);
+                    (pair as u64, (pair >> 64) as u64)
+                })),
+            }
+            sink.integers(&edges, &[])?;
+            report.edges += edges.len() as u64;
+        }
+        limit -= whole.len() as u64;
+        if last && !rest.is_empty() {
+            return Err(file.no_whole_pairs(report.edges * width.pair_bytes() as u64 + kept as u64, width));
+        }
+        sink.progress(runs.taken() - taken);
+        taken = runs.taken();
+        if last || limit == 0 {
+            report.lines = report.edges;
+            return Ok(report);
+        }
+    }
+}
