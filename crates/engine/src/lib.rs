@@ -11,7 +11,8 @@
 //! | `superstep.rs` | the order of the phases, and the choices, on one page |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
-//! | `message.rs`, `pins.rs`, `page_file.rs` | messages, cells in memory, rows on disk |
+//! | `message.rs`, `page_file.rs` | messages; rows on disk |
+//! | `pins.rs`, `lists.rs` | cells in memory; their lists decoded |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
@@ -21,6 +22,7 @@ mod active;
 mod engine;
 mod error;
 mod kernel;
+mod lists;
 mod message;
 mod metrics;
 mod page_file;

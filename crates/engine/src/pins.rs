@@ -71,7 +71,8 @@ impl Pins {
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
         let (fanout, room) = if fanout_bytes <= room / 4 {
             let mut frames = lock(&machine.frames);
-            let table = FanoutTable::load(graph, Side::Forward, &mut frames, &machine.budget, lists)?;
+            let table =
+                FanoutTable::load(graph, Side::Forward, &mut frames, &machine.budget, lists)?;
             (Some(table), room - fanout_bytes)
         } else {
             (None, room)

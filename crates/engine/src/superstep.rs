@@ -17,6 +17,7 @@ use graphmill_graph::EdgeKind;
 use crate::active::{ActivePool, ActiveSet};
 use crate::engine::{KernelChoice, Machine, SeekChoice, run, superstep};
 use crate::error::EngineError;
+use crate::lists::Lists;
 use crate::message::Messages;
 use crate::metrics::{Mode, Superstep};
 use crate::phase::seek::{self, SeekRoom};
@@ -33,6 +34,9 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 /// A seek into cells that are in memory costs one part in so many of a seek on disk.
 const MEMORY_SEEK: u64 = 32;
 
+/// Sparse passes before the lists of all cells are decoded, where the budget has room for that.
+const SEEKS_BEFORE_LISTS: u32 = 16;
+
 /// What the passes of one kind of program keep from one to the next.
 pub(crate) struct Workspace<P: EdgeProgram> {
     messages: Option<Messages<P::Message>>,
@@ -41,6 +45,9 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     pins: Option<Pins>,
     /// Strips of the column that has most.
     strips_max: usize,
+    /// Sparse passes so far.
+    seeks: u32,
+    lists: Option<Lists>,
 }
 
 impl<P: EdgeProgram> Default for Workspace<P> {
@@ -51,6 +58,8 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             seek: SeekRoom::default(),
             pins: None,
             strips_max: 0,
+            seeks: 0,
+            lists: None,
         }
     }
 }
@@ -150,6 +159,15 @@ pub(crate) fn edges<P: EdgeProgram>(
         kernel: machine.kernel,
         seek: machine.seek,
     });
+    // Decoding every list is worth it on a graph that takes many sparse passes.
+    if mode == Mode::Seek {
+        workspace.seeks += 1;
+        if let (SEEKS_BEFORE_LISTS, Some(pins)) = (workspace.seeks, &workspace.pins)
+            && pins.all()
+        {
+            workspace.lists = Lists::decode(machine, pins, machine.budget.available() / 2)?;
+        }
+    }
     // A sparse pass whose queues might not fit is a dense one.
     let queues = if mode == Mode::Seek {
         seek::room::<P>(machine, active)
@@ -164,6 +182,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         slot,
         seek,
         pins: Some(pins),
+        lists,
         ..
     } = workspace
     else {
@@ -182,6 +201,7 @@ pub(crate) fn edges<P: EdgeProgram>(
                 machine,
                 seek,
                 pins,
+                lists.as_ref(),
                 program,
                 &signal_needs,
                 &apply_needs,

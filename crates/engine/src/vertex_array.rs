@@ -141,7 +141,10 @@ enum DegreesAt {
     /// No pass has named them yet.
     Unknown,
     /// Unpacked in memory, 32 bits each.
-    Memory { degrees: Segments<u8>, _lease: Lease },
+    Memory {
+        degrees: Segments<u8>,
+        _lease: Lease,
+    },
     /// Unpacked from the stored graph, batch by batch.
     Disk,
 }
@@ -254,7 +257,10 @@ impl ArrayStore {
         let cuts = (0..=self.batches.len())
             .map(|b| self.batches.cut(b) as usize * size_of::<u32>())
             .collect();
-        self.degrees = DegreesAt::Memory { degrees: Segments::new(all, cuts), _lease: lease };
+        self.degrees = DegreesAt::Memory {
+            degrees: Segments::new(all, cuts),
+            _lease: lease,
+        };
         Ok(())
     }
 
@@ -320,7 +326,8 @@ impl ArrayStore {
                     let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
                     self.graph
                         .degrees_of(self.graph.forward(), &mut frames, batch, into)?;
-                    self.degree_bytes.fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
+                    self.degree_bytes
+                        .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
                     guards.push(Guard::Paged(degrees));
                     continue;
                 }

@@ -107,30 +107,17 @@ impl<'a> SourceIndex<'a> {
     /// to hold none.
     #[inline]
     pub fn seek(&self, source: u32) -> Option<Place> {
-        let Some(line) = self.lines.get((source / LINE_SOURCES) as usize) else {
-            return match (self.has_bitmap(), self.entries.is_empty()) {
-                (true, _) => None,
-                (false, true) => Some(Place {
+        if !self.has_bitmap() {
+            return match self.entries.is_empty() {
+                true => Some(Place {
                     block: 0,
                     offset: 0,
                     group: None,
                 }),
-                (false, false) => self.bisect(source),
+                false => self.bisect(source),
             };
-        };
-        let words = line.as_chunks::<8>().0;
-        let within = (source % LINE_SOURCES) as usize;
-        let word = |i: usize| u64::from_le_bytes(words[1 + i]);
-        if word(within / 64) >> (within % 64) & 1 == 0 {
-            return None;
         }
-        let head = u64::from_le_bytes(words[0]);
-        let mut rank = head as u32;
-        for i in 0..within / 64 {
-            rank += word(i).count_ones();
-        }
-        rank += (word(within / 64) & ((1 << (within % 64)) - 1)).count_ones();
-        let mut block = (head >> 32) as usize;
+        let (rank, mut block) = self.look_up(source)?;
         let (mut before, mut offset) = self
             .entry(block)
             .map(|(_, before, offset)| (before & !CONTINUES, offset))?;
@@ -147,6 +134,32 @@ impl<'a> SourceIndex<'a> {
             offset,
             group: Some(rank.wrapping_sub(before) as usize),
         })
+    }
+
+    /// The number of sources of the cell before `source`; `None` when it has no edges in this cell, or there is no bitmap.
+    #[inline]
+    pub fn rank(&self, source: u32) -> Option<u32> {
+        self.look_up(source).map(|(rank, _)| rank)
+    }
+
+    /// The rank of a source, and the block in which the first source of its line begins.
+    #[inline(always)]
+    fn look_up(&self, source: u32) -> Option<(u32, usize)> {
+        let line = self.lines.get((source / LINE_SOURCES) as usize)?;
+        let words = line.as_chunks::<8>().0;
+        let within = (source % LINE_SOURCES) as usize;
+        let word = |i: usize| u64::from_le_bytes(words[1 + i]);
+        if word(within / 64) >> (within % 64) & 1 == 0 {
+            return None;
+        }
+        let head = u64::from_le_bytes(words[0]);
+        let mut rank = head as u32;
+        for i in 0..within / 64 {
+            rank = rank.wrapping_add(word(i).count_ones());
+        }
+        let below = word(within / 64) & ((1 << (within % 64)) - 1);
+        rank = rank.wrapping_add(below.count_ones());
+        Some((rank, (head >> 32) as usize))
     }
 
     fn bisect(&self, source: u32) -> Option<Place> {

@@ -117,6 +117,7 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
+                | Error::Ingest(IngestError::Generator { .. })
                 | Error::Validate(ValidateError::Share { .. })
         )
     }

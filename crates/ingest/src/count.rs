@@ -8,6 +8,7 @@ use graphmill_storage::{Budget, Disk, Stop, Workers};
 use crate::cut::Histogram;
 use crate::distribute::Indices;
 use crate::error::IngestError;
+use crate::import::Meter;
 use crate::parallel;
 use crate::policy::SelfLoops;
 use crate::scan::count_arcs;
@@ -16,6 +17,7 @@ use crate::spool::Edges;
 
 /// What is counted, and with what.
 pub(crate) struct Count<'a> {
+    pub(crate) meter: &'a Meter<'a>,
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) workers: &'a Workers,
     pub(crate) budget: &'a Budget,
@@ -71,6 +73,7 @@ struct Sink<'a> {
 impl Edges for Sink<'_> {
     fn integers(&mut self, edges: &[(u64, u64)], _weights: &[f64], _sequence: u64) -> Result<(), IngestError> {
         let count = self.count;
+        count.meter.advance(edges.len() as u64);
         self.mapped.resize(edges.len(), (0, 0));
         let last = count.indices.look_up().map(edges, &mut self.mapped);
         if !edges.is_empty() && last >= count.vertices {

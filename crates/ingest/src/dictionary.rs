@@ -23,10 +23,11 @@ use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Stop, Workers};
 
 use crate::edge::ID_BYTES_MAX;
 use crate::error::IngestError;
+use crate::import::Meter;
 use crate::parallel;
 use crate::sort;
 use crate::source::{Source, SourceReader};
-use crate::spill::{HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, lock, seal_chunk};
+use crate::spill::{GRAIN, HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, lock, seal_chunk};
 use crate::spool::{Arranged, Edges, Spool, SpoolWriter};
 
 /// Bytes of a position in a record.
@@ -154,7 +155,7 @@ struct OccurrenceWriter<'a> {
 
 impl<'a> OccurrenceWriter<'a> {
     fn new(occurrences: &'a Occurrences, place: &Place<'_>) -> Result<Self, IngestError> {
-        let writer = SpillWriter::new(&occurrences.spill, &**place.disk, place.budget, AHEAD)?;
+        let writer = SpillWriter::new(&occurrences.spill, &**place.disk, place.budget, place.write_bytes)?;
         Ok(Self { occurrences, writer, sizes: vec![(0, 0); occurrences.sizes.len()] })
     }
 
@@ -172,12 +173,13 @@ impl<'a> OccurrenceWriter<'a> {
         Ok(())
     }
 
-    fn finish(self) -> Result<(), IngestError> {
+    fn finish(self, place: &Place<'_>) -> Result<(), IngestError> {
         for (sum, (count, bytes)) in self.occurrences.sizes.iter().zip(&self.sizes) {
             sum.0.fetch_add(*count, Relaxed);
             sum.1.fetch_add(*bytes, Relaxed);
         }
-        self.writer.finish().map(drop)
+        place.written.fetch_add(self.writer.finish()?, Relaxed);
+        Ok(())
     }
 }
 
@@ -236,8 +238,8 @@ struct Leaf {
     path: Vec<u32>,
     number: u32,
     ids: u64,
-    /// Offsets of the chunks that hold its ids.
-    chunks: Vec<u64>,
+    /// Offsets and lengths of the chunks that hold its ids.
+    chunks: Vec<(u64, u64)>,
 }
 
 /// Where the work is done, and with how much memory.
@@ -248,8 +250,11 @@ pub(crate) struct Place<'a> {
     pub(crate) stop: &'a Stop,
     /// A directory for temporary files.
     pub(crate) directory: &'a Path,
-    /// Bytes of a chunk of a temporary file.
+    /// Bytes of a chunk of a bucket, and how many are read ahead.
     pub(crate) chunk_bytes: usize,
+    pub(crate) read_ahead: usize,
+    /// Bytes of what is written at once: slabs of chunks, and chunks of the edges that result.
+    pub(crate) write_bytes: usize,
     /// Bytes that one worker may sort at a time.
     pub(crate) sort_bytes: u64,
     /// Bytes of indices that one worker may put in place at a time.
@@ -258,12 +263,13 @@ pub(crate) struct Place<'a> {
     pub(crate) splitters: usize,
     /// Buckets of positions at most.
     pub(crate) positions_max: u64,
-    /// The next temporary file.
+    /// The next temporary file, and bytes written so far.
     pub(crate) files: AtomicU64,
+    pub(crate) written: AtomicU64,
 }
 
-/// Chunks that a worker writes in the background.
-const AHEAD: usize = 4;
+/// Chunks of ids or edges that a worker has in memory.
+const WRITE_AHEAD: usize = 4;
 
 impl Place<'_> {
     fn path(&self, what: &str) -> std::path::PathBuf {
@@ -271,7 +277,7 @@ impl Place<'_> {
     }
 
     fn inbox(&self) -> Result<Inbox, IngestError> {
-        Inbox::new(&**self.disk, self.budget, self.chunk_bytes, AHEAD)
+        Inbox::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
     }
 }
 
@@ -286,6 +292,7 @@ pub(crate) struct Dictionary {
 
 /// What there is to resolve.
 pub(crate) struct Ends<'a> {
+    pub(crate) meter: &'a Meter<'a>,
     /// The edges; `edges` of them.
     pub(crate) source: &'a Source<'a>,
     pub(crate) edges: u64,
@@ -309,12 +316,12 @@ impl Dictionary {
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(&occurrences, place)?;
-                Ok((source.reader(place.disk, place.budget)?, OccurrenceSink { writer, nowhere }))
+                Ok((source.reader(place.disk, place.budget)?, OccurrenceSink { writer, nowhere, meter: ends.meter }))
             };
             let states = parallel::run(place.workers, usize::MAX, place.stop, source.units(), make, |(reader, sink), unit| {
                 source.read(unit, reader, place.stop, sink)
             })?;
-            states.into_iter().try_for_each(|(_, sink)| sink.writer.finish())?;
+            states.into_iter().try_for_each(|(_, sink)| sink.writer.finish(place))?;
         }
 
         // Positions: runs of edges whose indices one worker holds at a time.
@@ -353,7 +360,7 @@ impl Dictionary {
             ids += leaf.ids;
         }
         let edges = join(place, &ends, &positions, &starts, &bases)?;
-        Ok((Self { ids, chunk_bytes: place.chunk_bytes, leaves, file }, edges))
+        Ok((Self { ids, chunk_bytes: place.write_bytes, leaves, file }, edges))
     }
 
     /// Number of ids.
@@ -367,10 +374,9 @@ impl Dictionary {
         place: &Place<'_>,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox = Inbox::new(&**place.disk, place.budget, self.chunk_bytes, AHEAD)?;
+        let mut inbox = Inbox::new(&**place.disk, place.budget, self.chunk_bytes, WRITE_AHEAD)?;
         for leaf in &self.leaves {
-            let runs = leaf.chunks.iter().map(|&offset| (offset, self.chunk_bytes as u64));
-            inbox.read(&self.file, self.chunk_bytes, runs, place.stop, |mut records| {
+            inbox.read(&self.file, self.chunk_bytes, leaf.chunks.iter().copied(), place.stop, |mut records| {
                 while let Some((length, rest)) = records.split_at_checked(2) {
                     let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
                     let (id, rest) =
@@ -389,6 +395,7 @@ impl Dictionary {
 struct OccurrenceSink<'a> {
     writer: OccurrenceWriter<'a>,
     nowhere: bool,
+    meter: &'a Meter<'a>,
 }
 
 impl OccurrenceSink<'_> {
@@ -408,6 +415,7 @@ impl Edges for OccurrenceSink<'_> {
         for (i, (source, destination)) in edges.iter().enumerate() {
             self.edge(&source.to_be_bytes(), &destination.to_be_bytes(), sequence + i as u64)?;
         }
+        self.meter.advance(edges.len() as u64);
         Ok(())
     }
 
@@ -415,6 +423,7 @@ impl Edges for OccurrenceSink<'_> {
         for (i, (source, destination)) in edges.iter().enumerate() {
             self.edge(source, destination, sequence + i as u64)?;
         }
+        self.meter.advance(edges.len() as u64);
         Ok(())
     }
 }
@@ -429,7 +438,7 @@ fn split(place: &Place<'_>, task: &Task, inbox: &mut Inbox) -> Result<Occurrence
     let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
     let mut writer = OccurrenceWriter::new(&occurrences, place)?;
     task.read(inbox, place.stop, |id, position| writer.put(id, position))?;
-    writer.finish()?;
+    writer.finish(place)?;
     Ok(occurrences)
 }
 
@@ -471,9 +480,13 @@ struct LeafWriter<'a> {
     end: &'a AtomicU64,
     outbox: Outbox,
     leaves: &'a Mutex<Vec<Leaf>>,
-    open: Option<Buffer>,
+    /// A buffer of chunks that fills, and where it will lie in the file.
+    open: Option<(Buffer, u64)>,
+    /// Where in it the last chunk begins, and where it ends so far.
+    start: usize,
     at: usize,
-    chunks: Vec<u64>,
+    /// The chunks of the leaf.
+    chunks: Vec<(u64, u64)>,
 }
 
 impl<'a> LeafWriter<'a> {
@@ -487,13 +500,14 @@ impl<'a> LeafWriter<'a> {
     ) -> Result<Self, IngestError> {
         Ok(Self {
             place,
-            positions: SpillWriter::new(positions, &**place.disk, place.budget, AHEAD)?,
+            positions: SpillWriter::new(positions, &**place.disk, place.budget, place.write_bytes)?,
             starts,
             file,
             end,
-            outbox: Outbox::new(&**place.disk, place.budget, place.chunk_bytes, AHEAD)?,
+            outbox: Outbox::new(&**place.disk, place.budget, place.write_bytes, WRITE_AHEAD)?,
             leaves,
             open: None,
+            start: 0,
             at: 0,
             chunks: Vec::new(),
         })
@@ -508,7 +522,7 @@ impl<'a> LeafWriter<'a> {
     }
 
     fn close(&mut self, number: u32, task: &Task, ids: u64) {
-        self.flush();
+        self.end_chunk();
         let leaf = Leaf { path: task.path.clone(), number, ids, chunks: std::mem::take(&mut self.chunks) };
         lock(self.leaves)[number as usize] = leaf;
     }
@@ -587,13 +601,19 @@ impl<'a> LeafWriter<'a> {
 
     /// The next id of the leaf.
     fn id(&mut self, id: &[u8]) -> Result<(), IngestError> {
-        if self.open.is_none() || self.at + 2 + id.len() > self.place.chunk_bytes {
+        let header = if self.at == self.start { HEADER_BYTES } else { 0 };
+        let bytes = header + 2 + id.len();
+        if self.open.is_none() || self.at + bytes > self.place.write_bytes {
             self.flush();
-            self.open = Some(self.outbox.take()?);
-            self.at = HEADER_BYTES;
+            let offset = self.end.fetch_add(self.place.write_bytes as u64, Relaxed);
+            self.open = Some((self.outbox.take()?, offset));
+            (self.start, self.at) = (0, 0);
+        }
+        if self.at == self.start {
+            self.at += HEADER_BYTES;
         }
         let at = self.at;
-        let out = self.open.as_mut().and_then(|buffer| buffer.get_mut(at..at + 2 + id.len()));
+        let out = self.open.as_mut().and_then(|(buffer, _)| buffer.get_mut(at..at + 2 + id.len()));
         let out = out.ok_or_else(|| IngestError::internal("an id is larger than a chunk of a temporary file"))?;
         out[..2].copy_from_slice(&(id.len() as u16).to_le_bytes());
         out[2..].copy_from_slice(id);
@@ -601,12 +621,24 @@ impl<'a> LeafWriter<'a> {
         Ok(())
     }
 
+    /// Ends the chunk that the last ids went into; the next one begins in the same buffer.
+    fn end_chunk(&mut self) {
+        let Some((buffer, offset)) = &mut self.open else { return };
+        if self.at > self.start {
+            let (offset, bytes) = (*offset + self.start as u64, self.at - self.start);
+            seal_chunk(&mut buffer[self.start..], bytes, offset);
+            self.chunks.push((offset, bytes.next_multiple_of(GRAIN) as u64));
+            self.start = self.at.next_multiple_of(GRAIN);
+            self.at = self.start;
+        }
+    }
+
+    /// Sends the buffer to disk.
     fn flush(&mut self) {
-        let Some(mut buffer) = self.open.take() else { return };
-        let offset = self.end.fetch_add(self.place.chunk_bytes as u64, Relaxed);
-        seal_chunk(&mut buffer, self.at, offset);
-        self.outbox.write(self.file, offset, buffer, self.at);
-        self.chunks.push(offset);
+        self.end_chunk();
+        if let Some((buffer, offset)) = self.open.take() {
+            self.outbox.write(self.file, offset, buffer, self.at);
+        }
     }
 
     /// The end of an edge at `position` is the id of that rank in that leaf.
@@ -624,8 +656,10 @@ impl<'a> LeafWriter<'a> {
     }
 
     fn finish(mut self) -> Result<(), IngestError> {
-        self.positions.finish()?;
-        self.outbox.drain().map(drop)
+        self.flush();
+        let written = self.positions.finish()? + self.outbox.drain()?;
+        self.place.written.fetch_add(written, Relaxed);
+        Ok(())
     }
 }
 
@@ -641,12 +675,12 @@ fn join(
     starts: &[u64],
     bases: &[u64],
 ) -> Result<Arranged, IngestError> {
-    let spool = Spool::create(&**place.disk, place.path("edges"), place.chunk_bytes, ends.weights)?;
+    let spool = Spool::create(&**place.disk, place.path("edges"), place.write_bytes, ends.weights)?;
     let unit_starts: Vec<u64> =
         if ends.weights == EdgeKind::None { Vec::new() } else { ends.source.unit_starts() };
     let make = || {
         let reader = ends.source.reader(place.disk, place.budget)?;
-        Ok((place.inbox()?, reader, SpoolWriter::new(&spool, &**place.disk, place.budget, AHEAD)?))
+        Ok((place.inbox()?, reader, SpoolWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?))
     };
     let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>), task: u64| {
         let bucket = task as usize;
@@ -670,6 +704,7 @@ fn join(
         if filled != slots {
             return Err(IngestError::internal("ends of edges got lost in the dictionary"));
         }
+        ends.meter.advance(end - start);
         let mut sink = JoinSink { list, start, writer };
         if ends.weights == EdgeKind::None {
             return sink.take((end - start) as usize, &[], start);
@@ -679,7 +714,9 @@ fn join(
         (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
     };
     let states = parallel::run(place.workers, usize::MAX, place.stop, starts.len() as u64, make, work)?;
-    states.into_iter().try_for_each(|(_, _, writer)| writer.finish().map(drop))?;
+    for (_, _, writer) in states {
+        place.written.fetch_add(writer.finish()?, Relaxed);
+    }
     Ok(spool.arrange(|_| 0))
 }
 

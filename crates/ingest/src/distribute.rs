@@ -119,14 +119,14 @@ pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: Packing) -> u64
 }
 
 impl<'a> Distributor<'a> {
-    /// Leases its lines and counters; the chunks follow as buckets are first written to, `ahead` more to write behind.
+    /// Leases its lines and counters; chunks and slabs follow as they are first needed.
     pub(crate) fn new(
         plan: &'a Plan,
         indices: &'a Indices,
         spill: &'a Spill,
         disk: &dyn Disk,
         budget: &Budget,
-        ahead: usize,
+        slab_bytes: usize,
         meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {
         let buckets = plan.buckets();
@@ -136,7 +136,7 @@ impl<'a> Distributor<'a> {
             plan,
             indices,
             meter,
-            writer: SpillWriter::new(spill, disk, budget, ahead)?,
+            writer: SpillWriter::new(spill, disk, budget, slab_bytes)?,
             keys: lines(true)?,
             weights: lines(plan.packing.has_payload())?,
             sequences: lines(plan.packing.has_payload())?,

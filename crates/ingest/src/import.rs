@@ -31,7 +31,7 @@ use crate::presence::Presence;
 use crate::report::ImportReport;
 use crate::scan::{Scan, Scanned, needs_spool};
 use crate::source::{Source, SourceReader};
-use crate::spill::{GRAIN, Inbox, Spill};
+use crate::spill::{GRAIN, Inbox, SLABS, Spill};
 use crate::spool::Spool;
 use crate::write::{self, Kept};
 
@@ -253,15 +253,16 @@ const PARTS_TABLE: usize = 1 << 15;
 const PARTS_MIN: usize = 16;
 const PARTS_MAX: usize = 1024;
 
-/// Bytes of a chunk of a bucket at most, and chunks on their way to the disk.
+/// Bytes of a chunk of a bucket at most, and of a slab of chunks.
 const CHUNK_BYTES_MAX: usize = 256 << 10;
-const AHEAD_MIN: u64 = 4;
-const AHEAD_MAX: u64 = 32;
-/// Bytes read of a bucket at once at most, and reads ahead of their use.
-const READ_BYTES_MAX: usize = 512 << 10;
-const READ_AHEAD: usize = 8;
-/// Bytes that the graph's writer keeps of a cell.
+const SLAB_BYTES_MAX: usize = 1 << 20;
+const SLAB_GRAINS_MIN: usize = 4;
+/// Bytes of a bucket that a worker reads ahead, if that is not too many chunks or too few.
+const READ_AHEAD_BYTES: usize = 1 << 20;
+/// Bytes that the graph's writer keeps of a cell, of so many at least in each file; and of checksums while a file is open.
 const CELL_BYTES: u64 = 64;
+const CELLS_MIN: u64 = 256;
+const TABLES_BYTES: u64 = 256 << 10;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 
@@ -281,6 +282,11 @@ struct Buckets {
     spill: Spill,
     /// Per bucket the arcs of its parts.
     counts: Buffer,
+}
+
+/// Chunks of a bucket that a worker reads ahead.
+fn read_ahead(chunk_bytes: usize) -> usize {
+    (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
 }
 
 /// The number that was written as bytes, most significant first.
@@ -398,7 +404,10 @@ impl<'a> Import<'a> {
             }
             (None, None) => {
                 let place = self.place();
+                // Each edge is read for its ends, then written with their indices.
+                let meter = Meter::new(self.machine.progress, "ids", 2 * self.report.edges);
                 let ends = Ends {
+                    meter: &meter,
                     source: &source,
                     edges: self.report.edges,
                     vertices: extra.as_ref(),
@@ -406,6 +415,7 @@ impl<'a> Import<'a> {
                     weights: self.source.weights(),
                 };
                 let (found, edges) = Dictionary::build(&place, ends)?;
+                self.report.temporary_bytes += place.written.load(Relaxed);
                 let vertices = found.len();
                 source = Source::Spool(edges);
                 dictionary = Some(found);
@@ -426,7 +436,9 @@ impl<'a> Import<'a> {
             (granules(scanned.arcs_in), scanned.arcs_out.map(granules))
         } else {
             drop((scanned.arcs_in, scanned.arcs_out));
+            let meter = Meter::new(self.machine.progress, "count", self.report.edges);
             let count = Count {
+                meter: &meter,
                 disk: self.machine.disk,
                 workers: self.machine.workers,
                 budget: self.machine.budget,
@@ -449,6 +461,7 @@ impl<'a> Import<'a> {
     fn place(&self) -> Place<'_> {
         let share = self.machine.budget.available() / self.lanes();
         let chunk_bytes = self.buffer_bytes(512, 8 << 10, 64 << 10);
+        let write_bytes = self.buffer_bytes(128, 16 << 10, 256 << 10);
         let chunks = share / chunk_bytes as u64;
         Place {
             disk: self.machine.disk,
@@ -457,6 +470,8 @@ impl<'a> Import<'a> {
             stop: self.machine.stop,
             directory: self.temporary,
             chunk_bytes,
+            read_ahead: read_ahead(chunk_bytes),
+            write_bytes,
             // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
             // both while a bucket of ids is split. Half is to sort in.
             splitters: (chunks / 16).clamp(2, 128) as usize,
@@ -464,6 +479,7 @@ impl<'a> Import<'a> {
             sort_bytes: (share / 2).min(self.options.work_bytes_max),
             join_bytes: share / 2,
             files: AtomicU64::new(0),
+            written: AtomicU64::new(0),
         }
     }
 
@@ -574,23 +590,24 @@ impl<'a> Import<'a> {
         let buckets = plan.buckets();
         let fixed = indexed.source.reader_bytes() + distribute::fixed_bytes(buckets, plan.parts, plan.packing);
         let available = machine.budget.available();
-        // Half of what is left for open chunks, so that as much again can be on its way to the disk.
-        let chunks = buckets as u64 + AHEAD_MIN;
-        let least = fixed + chunks * GRAIN as u64;
+        let least = fixed + ((buckets + SLABS * SLAB_GRAINS_MIN) * GRAIN) as u64;
         let lanes = self.lanes().min(available / least);
         if lanes == 0 {
             return Err(IngestError::too_little_memory("the buckets of the column files", least, available));
         }
+        // A quarter of what is left for slabs, the rest for open chunks.
+        let power = |bytes: u64| 1usize << bytes.max(1).ilog2().min(30);
         let share = available / lanes - fixed;
-        let chunk_bytes = (1usize << (share / chunks).ilog2().min(CHUNK_BYTES_MAX.ilog2())).max(GRAIN);
-        let ahead = (share / chunk_bytes as u64 - buckets as u64).min(AHEAD_MAX) as usize;
+        let slab_bytes = power(share / 4 / SLABS as u64).clamp(SLAB_GRAINS_MIN * GRAIN, SLAB_BYTES_MAX);
+        let chunks_share = share - (SLABS * slab_bytes) as u64;
+        let chunk_bytes = power(chunks_share / buckets.max(1) as u64).clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
 
         let spill = Spill::create(&**machine.disk, self.temporary.join("arcs"), buckets, chunk_bytes)?;
         let meter = Meter::new(machine.progress, "distribute", self.report.edges);
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor =
-                Distributor::new(plan, &indexed.indices, &spill, &**machine.disk, machine.budget, ahead, &meter)?;
+                Distributor::new(plan, &indexed.indices, &spill, &**machine.disk, machine.budget, slab_bytes, &meter)?;
             Ok((reader, distributor))
         };
         let work = |(reader, distributor): &mut (SourceReader<'_>, Distributor<'_>), unit: u64| {
@@ -634,12 +651,13 @@ impl<'a> Import<'a> {
         };
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
 
-        let read_bytes = buckets.spill.chunk_bytes().max(self.buffer_bytes(64, GRAIN, READ_BYTES_MAX));
-        let fixed = graph.memory() + (READ_AHEAD * read_bytes) as u64;
-        // What the graph's writer notes of each cell until the end; most are empty in a large graph.
-        let cells = (0..plan.buckets()).map(|bucket| arcs_of(bucket).min(cells_of(bucket))).sum::<u64>();
+        let chunk_bytes = buckets.spill.chunk_bytes();
+        let read_ahead = read_ahead(chunk_bytes);
+        let fixed = graph.memory() + TABLES_BYTES + (read_ahead * chunk_bytes) as u64;
+        // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
+        let notes = |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
         let available = machine.budget.available();
-        let available = available - (cells * CELL_BYTES).min(available / 8);
+        let available = available - (0..plan.buckets()).map(notes).sum::<u64>().min(available / 4);
         let least = fixed + RECORDS_MIN * record_bytes;
         let lanes = self.lanes().min(available / least).min(plan.buckets() as u64).max(1);
         if available < least {
@@ -655,7 +673,7 @@ impl<'a> Import<'a> {
 
         let meter = Meter::new(machine.progress, "write", (0..plan.buckets()).map(arcs_of).sum());
         let make = || {
-            let inbox = Inbox::new(&**machine.disk, machine.budget, read_bytes, READ_AHEAD)?;
+            let inbox = Inbox::new(&**machine.disk, machine.budget, chunk_bytes, read_ahead)?;
             let records = machine.budget.buffer("arcs to sort", sort_bytes as usize)?;
             Ok((write::Lane { inbox, records }, Kept::default()))
         };

@@ -7,8 +7,6 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ImportReport {
-    /// Input files.
-    pub files: u64,
     /// Lines read; of binary input and of a generator: edges.
     pub lines: u64,
     /// Lines that are comments or headers.

@@ -1,8 +1,9 @@
 //! Temporary files: chunks of records, each chunk of one bucket, written and read with direct I/O.
 //!
-//! 1. Each worker fills one open chunk a bucket; a full one is sealed (length, checksum) and written in the background.
-//! 2. A bucket's chunks lie in extents of the file that one worker fills in turn, so that memory keeps a few bytes an
-//!    extent and a bucket is read in long runs.
+//! 1. Each worker fills one open chunk a bucket; a full one is sealed (length, checksum) and copied to a slab.
+//! 2. A slab holds chunks in the order in which they were full, whatever their bucket, and is written in the background
+//!    when it is full: few large writes however small the chunks, and few extents, which a file system removes fast.
+//!    Memory keeps the offset of each chunk.
 //! 3. Chunks are read back ahead of their use, verified, and handed out in order.
 //!
 //! A worker waits for the disk here only when all its buffers are in flight.
@@ -12,15 +13,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue, Stop};
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, Stop};
 
 use crate::error::IngestError;
 
 /// Length, checksum and offset of a chunk, in front of its records.
 pub(crate) const HEADER_BYTES: usize = 16;
-/// Bytes of an extent at least, unless that is more chunks than follow.
-const EXTENT_BYTES: usize = 1 << 20;
-const EXTENT_CHUNKS_MAX: usize = 16;
 /// Operations of one worker in flight.
 const QUEUE_DEPTH: usize = 32;
 /// The grain of direct I/O.
@@ -179,30 +177,26 @@ fn open_chunk<'a>(chunk: &'a [u8], path: &Path, offset: u64) -> Result<&'a [u8],
     Ok(records)
 }
 
-/// Where some chunks of a bucket lie.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    offset: u64,
-    chunks: u32,
-}
+/// Chunks whose offsets are leased at once.
+const LEASED_CHUNKS: u64 = 1 << 12;
 
 /// A temporary file of buckets.
 #[derive(Debug)]
 pub(crate) struct Spill {
     file: FileHandle,
     chunk_bytes: usize,
-    extent_chunks: u32,
     end: AtomicU64,
-    buckets: Vec<Mutex<Vec<Extent>>>,
+    /// Offsets of the chunks of each bucket.
+    buckets: Vec<Mutex<Vec<u64>>>,
+    leases: Mutex<Vec<Lease>>,
 }
 
 impl Spill {
     /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
     pub(crate) fn create(disk: &dyn Disk, path: PathBuf, buckets: usize, chunk_bytes: usize) -> Result<Self, IngestError> {
         let file = disk.open(&path, Open::Create)?;
-        let extent_chunks = EXTENT_BYTES.div_ceil(chunk_bytes).min(EXTENT_CHUNKS_MAX) as u32;
         let buckets = (0..buckets).map(|_| Mutex::default()).collect();
-        Ok(Self { file, chunk_bytes, extent_chunks, end: AtomicU64::new(0), buckets })
+        Ok(Self { file, chunk_bytes, end: AtomicU64::new(0), buckets, leases: Mutex::default() })
     }
 
     /// Reads all records of a bucket: `each` gets whole chunks.
@@ -213,21 +207,14 @@ impl Spill {
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let extents = lock(&self.buckets[bucket]).clone();
-        let chunk_bytes = self.chunk_bytes as u64;
-        let runs = extents.iter().map(|extent| (extent.offset, u64::from(extent.chunks) * chunk_bytes));
+        let chunks = lock(&self.buckets[bucket]);
+        let runs = chunks.iter().map(|&offset| (offset, self.chunk_bytes as u64));
         inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 
     /// Bytes of a chunk.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
-    }
-
-    /// Offset of a new extent.
-    fn extend(&self) -> u64 {
-        let bytes = u64::from(self.extent_chunks) * self.chunk_bytes as u64;
-        self.end.fetch_add(bytes, Relaxed)
     }
 }
 
@@ -242,23 +229,39 @@ struct OpenChunk {
     buffer: Option<Buffer>,
     /// Bytes in use, with the header.
     at: usize,
-    extent: Option<Extent>,
 }
+
+/// A slab that a worker is filling.
+#[derive(Debug)]
+struct Slab {
+    buffer: Buffer,
+    offset: u64,
+    at: usize,
+}
+
+/// Slabs of one worker: one that fills, the others on their way to the disk.
+pub(crate) const SLABS: usize = 4;
 
 /// One worker's way into a [`Spill`].
 #[derive(Debug)]
 pub(crate) struct SpillWriter<'a> {
     spill: &'a Spill,
+    budget: Budget,
     outbox: Outbox,
+    slab_bytes: usize,
+    slab: Option<Slab>,
     open: Vec<OpenChunk>,
+    /// Chunks that may be written before more are leased.
+    chunks_left: u64,
 }
 
 impl<'a> SpillWriter<'a> {
-    /// Leases a chunk a bucket when it is first written to, and `ahead` more to write in the background.
-    pub(crate) fn new(spill: &'a Spill, disk: &dyn Disk, budget: &Budget, ahead: usize) -> Result<Self, IngestError> {
-        let outbox = Outbox::new(disk, budget, spill.chunk_bytes, spill.buckets.len() + ahead.max(1))?;
+    /// Leases a chunk a bucket and [`SLABS`] slabs of `slab_bytes`, at least a chunk, each when it is first needed.
+    pub(crate) fn new(spill: &'a Spill, disk: &dyn Disk, budget: &Budget, slab_bytes: usize) -> Result<Self, IngestError> {
+        let slab_bytes = slab_bytes.max(spill.chunk_bytes);
+        let outbox = Outbox::new(disk, budget, slab_bytes, SLABS)?;
         let open = spill.buckets.iter().map(|_| OpenChunk::default()).collect();
-        Ok(Self { spill, outbox, open })
+        Ok(Self { spill, budget: budget.clone(), outbox, slab_bytes, slab: None, open, chunks_left: 0 })
     }
 
     /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
@@ -277,40 +280,66 @@ impl<'a> SpillWriter<'a> {
             .ok_or_else(|| IngestError::internal("a record is larger than a chunk of a temporary file"))
     }
 
-    /// Sends the open chunk of a bucket to disk and opens the next.
+    /// Empties the open chunk of a bucket.
     #[cold]
     fn turn(&mut self, bucket: usize) -> Result<(), IngestError> {
-        self.flush(bucket);
-        let buffer = self.outbox.take()?;
+        self.flush(bucket)?;
         let open = &mut self.open[bucket];
-        open.buffer = Some(buffer);
+        if open.buffer.is_none() {
+            open.buffer = Some(self.budget.buffer("buckets of temporary files", self.spill.chunk_bytes)?);
+        }
         open.at = HEADER_BYTES;
         Ok(())
     }
 
-    fn flush(&mut self, bucket: usize) {
+    /// Copies the open chunk of a bucket to the slab.
+    fn flush(&mut self, bucket: usize) -> Result<(), IngestError> {
+        let end = self.open[bucket].at;
+        if end <= HEADER_BYTES {
+            return Ok(());
+        }
+        let bytes = end.next_multiple_of(GRAIN);
+        if self.slab.as_ref().is_some_and(|slab| slab.at + bytes > self.slab_bytes) {
+            self.flush_slab();
+        }
+        let mut slab = match self.slab.take() {
+            Some(slab) => slab,
+            None => {
+                let offset = self.spill.end.fetch_add(self.slab_bytes as u64, Relaxed);
+                Slab { buffer: self.outbox.take()?, offset, at: 0 }
+            }
+        };
+        let offset = slab.offset + slab.at as u64;
         let open = &mut self.open[bucket];
-        let Some(mut buffer) = open.buffer.take() else { return };
-        let mut extent = open.extent.take().unwrap_or_else(|| Extent { offset: self.spill.extend(), chunks: 0 });
-        let offset = extent.offset + u64::from(extent.chunks) * self.spill.chunk_bytes as u64;
-        seal_chunk(&mut buffer, open.at, offset);
-        self.outbox.write(&self.spill.file, offset, buffer, open.at);
-        extent.chunks += 1;
-        if extent.chunks == self.spill.extent_chunks {
-            lock(&self.spill.buckets[bucket]).push(extent);
-        } else {
-            open.extent = Some(extent);
+        if let (Some(chunk), Some(room)) = (&mut open.buffer, slab.buffer.get_mut(slab.at..slab.at + end)) {
+            seal_chunk(chunk, end, offset);
+            room.copy_from_slice(&chunk[..end]);
+        }
+        open.at = 0;
+        slab.at += bytes;
+        self.slab = Some(slab);
+        if self.chunks_left == 0 {
+            let bytes = LEASED_CHUNKS * size_of::<u64>() as u64;
+            lock(&self.spill.leases).push(self.budget.lease("the table of a temporary file", bytes)?);
+            self.chunks_left = LEASED_CHUNKS;
+        }
+        self.chunks_left -= 1;
+        lock(&self.spill.buckets[bucket]).push(offset);
+        Ok(())
+    }
+
+    fn flush_slab(&mut self) {
+        if let Some(Slab { buffer, offset, at }) = self.slab.take() {
+            self.outbox.write(&self.spill.file, offset, buffer, at);
         }
     }
 
     /// Sends what is left to disk and waits for it; returns the bytes written.
     pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
         for bucket in 0..self.open.len() {
-            self.flush(bucket);
-            if let Some(extent) = self.open[bucket].extent.take() {
-                lock(&self.spill.buckets[bucket]).push(extent);
-            }
+            self.flush(bucket)?;
         }
+        self.flush_slab();
         self.outbox.drain()
     }
 }

@@ -7,6 +7,7 @@
 
 mod damage;
 mod example;
+mod generate;
 mod help;
 mod interrupt;
 mod results;

@@ -305,7 +305,7 @@ impl Case<'_> {
                 },
                 1e-9,
             ),
-            (&["--precision", "f32"][..], plain, 1e-4),
+            (&["--precision", "f32"][..], plain, 1e-3),
         ] {
             let options = [&["--damping", "0.7", "--iterations", "7"][..], options].concat();
             let ranks: Vec<f64> = complete(self.values(&self.place.run("pagerank", &options)));

@@ -17,6 +17,7 @@ use graphmill_storage::Lease;
 use crate::active::{ActiveSet, BatchSet, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::lists::Lists;
 use crate::metrics::Superstep;
 use crate::pins::Pins;
 use crate::program::{Activate, EdgeProgram, EdgeValue, Sum};
@@ -94,6 +95,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     machine: &Machine,
     room: &mut SeekRoom<P>,
     pins: &Pins,
+    lists: Option<&Lists>,
     program: &P,
     signal_needs: &[Need],
     apply_needs: &[Need],
@@ -120,6 +122,7 @@ pub(crate) fn edges<P: EdgeProgram>(
                 fold(
                     machine,
                     pins,
+                    lists,
                     program,
                     column,
                     queue,
@@ -210,6 +213,7 @@ fn signal<P: EdgeProgram>(
 fn fold<P: EdgeProgram>(
     machine: &Machine,
     pins: &Pins,
+    lists: Option<&Lists>,
     program: &P,
     column: usize,
     queue: &[(u64, P::Message)],
@@ -243,6 +247,9 @@ fn fold<P: EdgeProgram>(
             program.fold(&mut accumulators[local], program.along(message, edge));
         };
         match pins.index(machine, column, position) {
+            Some(index) if lists.is_some() && cell.is_ranked(index) => {
+                cell.fold_lists::<P>(lists, position, index, here, start, &mut take)?;
+            }
             Some(index) => cell.fold::<P>(index, here, start, &mut take, &mut report.bytes_read)?,
             None => {
                 let extent = machine.graph.index_extent(column, cell.cell);
@@ -270,6 +277,62 @@ struct Sought<'p> {
 }
 
 impl Sought<'_> {
+    /// Whether the index knows the rank of each source, so that decoded lists can be found.
+    fn is_ranked(&self, index: &[u8]) -> bool {
+        SourceIndex::parse(index).is_ok_and(|index| index.has_bitmap())
+    }
+
+    /// Calls `take` for each edge of each queued source, in order, out of the decoded lists.
+    #[inline]
+    fn fold_lists<P: EdgeProgram>(
+        &self,
+        lists: Option<&Lists>,
+        position: usize,
+        index: &[u8],
+        queue: &[(u64, P::Message)],
+        start: u64,
+        take: &mut impl FnMut(P::Message, u32, P::Edge),
+    ) -> Result<(), EngineError> {
+        let broken = |error: FormatError| self.machine.broken(self.column, self.cell, &error);
+        let index = SourceIndex::parse(index).map_err(broken)?;
+        let first = self.machine.graph.column(self.column).cells().first();
+        let before = self.cell.first_edge() - first.map_or(0, Cell::first_edge);
+        let kind = self.machine.graph.edge_kind();
+        let weights = self.pinned.map_or(&[][..], |(_, weights)| weights);
+        let (singles, doubles) = (weights.as_chunks::<4>().0, weights.as_chunks::<8>().0);
+        for (source, message) in queue {
+            let found = index.rank((source - start) as u32);
+            let list = found.and_then(|rank| lists?.list(self.column, position, before, rank));
+            let Some((list, from)) = list else { continue };
+            match kind {
+                EdgeKind::F32 if P::Edge::WEIGHTED => {
+                    for (destination, weight) in list.iter().zip(singles.get(from..).unwrap_or(&[]))
+                    {
+                        take(
+                            *message,
+                            *destination,
+                            P::Edge::of_f32(f32::from_le_bytes(*weight)),
+                        );
+                    }
+                }
+                EdgeKind::F64 if P::Edge::WEIGHTED => {
+                    for (destination, weight) in list.iter().zip(doubles.get(from..).unwrap_or(&[]))
+                    {
+                        take(
+                            *message,
+                            *destination,
+                            P::Edge::of_f64(f64::from_le_bytes(*weight)),
+                        );
+                    }
+                }
+                _ => list
+                    .iter()
+                    .for_each(|destination| take(*message, *destination, P::Edge::ONE)),
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `take` for each edge of each queued source, in order.
     #[inline]
     fn fold<P: EdgeProgram>(
@@ -419,6 +482,8 @@ fn apply<P: EdgeProgram>(
     let mut open = machine.arrays.open(batch, needs, io)?;
     let start = machine.batches.start(batch);
     let mut sum = P::Sum::ZERO;
+    let span = machine.batches.span(batch) as usize;
+    let mut outside = None;
     let dirty = if machine.arrays.resident(needs) {
         None
     } else {
@@ -428,6 +493,11 @@ fn apply<P: EdgeProgram>(
         let mut next = activated.batch(batch)?;
         let mut rows = P::ApplyRows::slices(&mut open.guards);
         touched.drain(|i| {
+            if i >= span {
+                outside = Some(i as u64);
+                accumulators[i] = P::IDENTITY;
+                return;
+            }
             let row = P::ApplyRows::row(&mut rows, i);
             let (summand, activate) = program.apply(start + i as u64, row, accumulators[i]);
             sum.add(summand);
@@ -436,6 +506,10 @@ fn apply<P: EdgeProgram>(
                 next.insert(i);
             }
         });
+    }
+    // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
+    if let Some(local) = outside {
+        return Err(machine.graph.outside_batch(batch, local).into());
     }
     activated.recount(batch);
     machine.arrays.close(open, needs, dirty.as_ref(), io)?;

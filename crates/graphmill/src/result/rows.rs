@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
 use graphmill_graph::{FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, StoredGraph, VertexId};
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Budget, Lease, Open};
 
 use super::block::{Block, Labels, ROWS_MAX, Texts, Values};
 use super::{Shape, WRITER_BYTES};
@@ -195,7 +195,11 @@ struct Lookup {
 
 impl Lookup {
     fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Lookup, Error> {
-        let frames = (budget.available() / 2 / FRAME_BYTES).clamp(1, FRAMES_MAX);
+        let ids = graph.disk().open(&graph.path().join("ids"), Open::Read)?;
+        let pages = ids.len()?.div_ceil(FRAME_BYTES);
+        let frames = (budget.available() / 2 / FRAME_BYTES)
+            .min(pages)
+            .clamp(1, FRAMES_MAX);
         Ok(Lookup {
             reader: FrameReader::new(graph, budget, frames as usize)?,
             budget: budget.clone(),
