@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
-use graphmill_engine::{Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, VertexArray};
+use graphmill_engine::{
+    Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, VertexArray,
+};
 use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph};
 use graphmill_storage::{Budget, Disk, IoChoice, Random, Stop, SystemClock, Workers, open_disk};
 
@@ -21,19 +23,42 @@ struct Plain {
 
 impl Plain {
     fn directed(name: &'static str, vertices: u64, edges: impl IntoIterator<Item = Edge>) -> Self {
-        Plain { name, vertices, symmetric: false, arcs: edges.into_iter().collect() }
+        Plain {
+            name,
+            vertices,
+            symmetric: false,
+            arcs: edges.into_iter().collect(),
+        }
     }
-    fn undirected(name: &'static str, vertices: u64, edges: impl IntoIterator<Item = Edge>) -> Self {
+    fn undirected(
+        name: &'static str,
+        vertices: u64,
+        edges: impl IntoIterator<Item = Edge>,
+    ) -> Self {
         let arcs = edges.into_iter().flat_map(|(u, v, w)| {
             let back = (u != v).then_some((v, u, w));
             [Some((u, v, w)), back].into_iter().flatten()
         });
-        Plain { name, vertices, symmetric: true, arcs: arcs.collect() }
+        Plain {
+            name,
+            vertices,
+            symmetric: true,
+            arcs: arcs.collect(),
+        }
     }
 
-    fn store(&self, disk: &Arc<dyn Disk>, path: &Path, span: u64, strip_edges_max: u64) -> Arc<StoredGraph> {
+    fn store(
+        &self,
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        span: u64,
+        strip_edges_max: u64,
+    ) -> Arc<StoredGraph> {
         let budget = Budget::new(1 << 30);
-        let cuts: Vec<u64> = (0..self.vertices).step_by(span as usize).chain([self.vertices]).collect();
+        let cuts: Vec<u64> = (0..self.vertices)
+            .step_by(span as usize)
+            .chain([self.vertices])
+            .collect();
         let batches = Batches::new(cuts).unwrap();
         let mut arcs = self.arcs.clone();
         let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
@@ -50,14 +75,20 @@ impl Plain {
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
         for batch in 0..batches.len() {
             let mut file = writer.column_file(batch).unwrap();
-            let column = arcs.iter().filter(|arc| key(arc).0 == batch).collect::<Vec<_>>();
+            let column = arcs
+                .iter()
+                .filter(|arc| key(arc).0 == batch)
+                .collect::<Vec<_>>();
             for cell in column.chunk_by(|a, b| key(a).1 == key(b).1) {
                 let source = key(cell[0]).1;
                 let keys: Vec<u64> = cell
                     .iter()
                     .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
                     .collect();
-                let weights: Vec<u8> = cell.iter().flat_map(|(_, _, w)| (*w as f32).to_le_bytes()).collect();
+                let weights: Vec<u8> = cell
+                    .iter()
+                    .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
+                    .collect();
                 file.edges(batch, source, &keys, &weights).unwrap();
             }
             file.finish().unwrap();
@@ -93,14 +124,62 @@ const MODES: &[Mode] = {
     const AUTO: KernelChoice = KernelChoice::Auto;
     const BY_COST: SeekChoice = SeekChoice::Auto;
     &[
-        Mode { kernel: AUTO, seek: BY_COST, threads: 2, memory: 1 << 30, io: Auto },
-        Mode { kernel: Scatter, seek: Never, threads: 1, memory: 1 << 30, io: Auto },
-        Mode { kernel: Scatter, seek: Never, threads: 3, memory: 16 << 20, io: Threads },
-        Mode { kernel: Gather, seek: Never, threads: 2, memory: 1 << 30, io: Auto },
-        Mode { kernel: Gather, seek: Never, threads: 3, memory: 16 << 20, io: Auto },
-        Mode { kernel: Scatter, seek: Always, threads: 2, memory: 1 << 30, io: Auto },
-        Mode { kernel: Scatter, seek: Always, threads: 1, memory: 16 << 20, io: Threads },
-        Mode { kernel: AUTO, seek: BY_COST, threads: 2, memory: 0, io: Auto },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 2,
+            memory: 1 << 30,
+            io: Auto,
+        },
+        Mode {
+            kernel: Scatter,
+            seek: Never,
+            threads: 1,
+            memory: 1 << 30,
+            io: Auto,
+        },
+        Mode {
+            kernel: Scatter,
+            seek: Never,
+            threads: 3,
+            memory: 16 << 20,
+            io: Threads,
+        },
+        Mode {
+            kernel: Gather,
+            seek: Never,
+            threads: 2,
+            memory: 1 << 30,
+            io: Auto,
+        },
+        Mode {
+            kernel: Gather,
+            seek: Never,
+            threads: 3,
+            memory: 16 << 20,
+            io: Auto,
+        },
+        Mode {
+            kernel: Scatter,
+            seek: Always,
+            threads: 2,
+            memory: 1 << 30,
+            io: Auto,
+        },
+        Mode {
+            kernel: Scatter,
+            seek: Always,
+            threads: 1,
+            memory: 16 << 20,
+            io: Threads,
+        },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 2,
+            memory: 0,
+            io: Auto,
+        },
     ]
 };
 
@@ -137,15 +216,23 @@ fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
 
 /// Runs under `mode.memory`, or where that is 0 under the least memory that is not refused.
 fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, EngineError>) -> T {
-    let mut memory = if mode.memory == 0 { 1 << 20 } else { mode.memory };
+    let mut memory = if mode.memory == 0 {
+        1 << 20
+    } else {
+        mode.memory
+    };
     loop {
         let scratch = tempfile::tempdir().unwrap();
-        let outcome = engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine));
+        let outcome =
+            engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine));
         match outcome {
             Ok(value) => return value,
             Err(error) if mode.memory == 0 && memory < 1 << 30 => {
                 if let EngineError::TooSmall { least, .. } = error {
-                    assert!(least > memory, "{least} bytes are asked for where {memory} are given");
+                    assert!(
+                        least > memory,
+                        "{least} bytes are asked for where {memory} are given"
+                    );
                 }
                 memory += memory / 8;
             }
@@ -156,22 +243,50 @@ fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, Engin
 
 fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
     let mut random = Random::new(seed);
-    (0..edges).map(|_| (random.below(vertices), random.below(vertices), random.below(50) as f64)).collect()
+    (0..edges)
+        .map(|_| {
+            (
+                random.below(vertices),
+                random.below(vertices),
+                random.below(50) as f64,
+            )
+        })
+        .collect()
 }
 
 fn graphs() -> Vec<Plain> {
-    let hub = (1..3000).map(|v| (v, 7, 1.0)).chain((1..3000).map(|v| (7, v, 2.0)));
+    let hub = (1..3000)
+        .map(|v| (v, 7, 1.0))
+        .chain((1..3000).map(|v| (7, v, 2.0)));
     vec![
         Plain::directed("one vertex", 1, []),
         Plain::directed("a self-loop", 1, [(0, 0, 3.0)]),
         Plain::directed("isolated vertices", 100, [(3, 70, 1.0)]),
-        Plain::undirected("duplicates and loops", 5, [(0, 1, 2.0), (0, 1, 1.0), (1, 1, 1.0), (3, 4, 0.0), (3, 4, 0.0)]),
+        Plain::undirected(
+            "duplicates and loops",
+            5,
+            [
+                (0, 1, 2.0),
+                (0, 1, 1.0),
+                (1, 1, 1.0),
+                (3, 4, 0.0),
+                (3, 4, 0.0),
+            ],
+        ),
         Plain::undirected("a long path", 400, (1..400).map(|v| (v - 1, v, 1.0))),
-        Plain::directed("a long path backwards", 150, (1..150).map(|v| (v, v - 1, 1.0))),
+        Plain::directed(
+            "a long path backwards",
+            150,
+            (1..150).map(|v| (v, v - 1, 1.0)),
+        ),
         Plain::directed("a hub", 3000, hub),
         Plain::directed("random", 2000, random(1, 2000, 9000)),
         Plain::undirected("random both ways", 3000, random(2, 3000, 20_000)),
-        Plain::undirected("two parts", 400, random(3, 200, 400).into_iter().chain([(250, 399, 1.0)])),
+        Plain::undirected(
+            "two parts",
+            400,
+            random(3, 200, 400).into_iter().chain([(250, 399, 1.0)]),
+        ),
     ]
 }
 
@@ -190,24 +305,41 @@ fn judges_agree_and_bits_do_not_change() {
             let source = if graph.vertices > 10 { 7 } else { 0 };
             let mut first: Option<(Vec<u64>, Vec<u64>)> = None;
             for &mode in MODES {
-                let what = format!("{}, batches of {span}, strips of {strip}, {mode:?}", graph.name);
-                let depths = run(&path, mode, |engine| bfs::run(engine, source).map(|d| all(engine, d)));
-                let depths: Vec<Option<u64>> =
-                    depths.into_iter().map(|d| (d != bfs::UNREACHED).then_some(d.into())).collect();
+                let what = format!(
+                    "{}, batches of {span}, strips of {strip}, {mode:?}",
+                    graph.name
+                );
+                let depths = run(&path, mode, |engine| {
+                    bfs::run(engine, source).map(|d| all(engine, d))
+                });
+                let depths: Vec<Option<u64>> = depths
+                    .into_iter()
+                    .map(|d| (d != bfs::UNREACHED).then_some(d.into()))
+                    .collect();
                 bfs::judge::judge_depths(graph.vertices, &pairs, source, &depths)
                     .unwrap_or_else(|objection| panic!("bfs, {what}: {objection:?}"));
-                let parents = run(&path, mode, |engine| bfs::run_parents::<u32>(engine, source).map(|p| all(engine, p)));
-                let parents: Vec<Option<u64>> =
-                    parents.into_iter().map(|p| (p != u32::MAX).then_some(p.into())).collect();
+                let parents = run(&path, mode, |engine| {
+                    bfs::run_parents::<u32>(engine, source).map(|p| all(engine, p))
+                });
+                let parents: Vec<Option<u64>> = parents
+                    .into_iter()
+                    .map(|p| (p != u32::MAX).then_some(p.into()))
+                    .collect();
                 bfs::judge::judge_parents(graph.vertices, &pairs, source, &parents)
                     .unwrap_or_else(|objection| panic!("parents, {what}: {objection:?}"));
-                let labels = run(&path, mode, |engine| wcc::run::<u64>(engine).map(|l| all(engine, l)));
+                let labels = run(&path, mode, |engine| {
+                    wcc::run::<u64>(engine).map(|l| all(engine, l))
+                });
                 wcc::judge::judge_components(graph.vertices, &pairs, &labels)
                     .unwrap_or_else(|objection| panic!("wcc, {what}: {objection:?}"));
-                let distances = run(&path, mode, |engine| sssp::run::<f64>(engine, source).map(|d| all(engine, d)));
+                let distances = run(&path, mode, |engine| {
+                    sssp::run::<f64>(engine, source).map(|d| all(engine, d))
+                });
                 let bits = distances.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
-                let distances: Vec<Option<f64>> =
-                    distances.into_iter().map(|d| d.is_finite().then_some(d)).collect();
+                let distances: Vec<Option<f64>> = distances
+                    .into_iter()
+                    .map(|d| d.is_finite().then_some(d))
+                    .collect();
                 sssp::judge::judge_distances(graph.vertices, &graph.arcs, source, &distances)
                     .unwrap_or_else(|objection| panic!("sssp, {what}: {objection:?}"));
                 let options = pagerank::Options {
@@ -217,14 +349,23 @@ fn judges_agree_and_bits_do_not_change() {
                     dangling: pagerank::Dangling::Redistribute,
                     sources: Vec::new(),
                 };
-                let ranks = run(&path, mode, |engine| pagerank::run::<f64>(engine, &options).map(|r| all(engine, r)));
+                let ranks = run(&path, mode, |engine| {
+                    pagerank::run::<f64>(engine, &options).map(|r| all(engine, r))
+                });
                 let equation = pagerank::judge::Equation {
                     damping: 0.85,
                     dangling: pagerank::Dangling::Redistribute,
                     sources: &[],
                 };
-                pagerank::judge::judge_iterations(graph.vertices, &pairs, equation, 12, &ranks, 1e-9)
-                    .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));
+                pagerank::judge::judge_iterations(
+                    graph.vertices,
+                    &pairs,
+                    equation,
+                    12,
+                    &ranks,
+                    1e-9,
+                )
+                .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));
                 let found = (bits, ranks.iter().map(|r| r.to_bits()).collect::<Vec<_>>());
                 match &first {
                     None => first = Some(found),

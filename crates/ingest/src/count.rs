@@ -37,7 +37,11 @@ impl Count<'_> {
             let mut sink = Sink {
                 count: self,
                 arcs_in: Histogram::new(self.budget)?,
-                arcs_out: if self.reverse { Some(Histogram::new(self.budget)?) } else { None },
+                arcs_out: if self.reverse {
+                    Some(Histogram::new(self.budget)?)
+                } else {
+                    None
+                },
                 mapped: Vec::new(),
             };
             sink.arcs_in.grow(self.vertices.saturating_sub(1));
@@ -46,13 +50,22 @@ impl Count<'_> {
             }
             Ok((self.source.reader(self.disk, self.budget)?, sink))
         };
-        let states = parallel::run(self.workers, usize::MAX, self.stop, self.source.units(), make, |(reader, sink), unit| {
-            self.source.read(unit, reader, self.stop, sink)
-        })?;
+        let states = parallel::run(
+            self.workers,
+            usize::MAX,
+            self.stop,
+            self.source.units(),
+            make,
+            |(reader, sink), unit| self.source.read(unit, reader, self.stop, sink),
+        )?;
         let last = self.vertices.saturating_sub(1);
         let mut arcs_in = Histogram::new(self.budget)?;
         arcs_in.grow(last);
-        let mut arcs_out = if self.reverse { Some(Histogram::new(self.budget)?) } else { None };
+        let mut arcs_out = if self.reverse {
+            Some(Histogram::new(self.budget)?)
+        } else {
+            None
+        };
         for (_, sink) in states {
             arcs_in.merge(sink.arcs_in, last);
             if let (Some(sum), Some(counts)) = (&mut arcs_out, sink.arcs_out) {
@@ -71,7 +84,12 @@ struct Sink<'a> {
 }
 
 impl Edges for Sink<'_> {
-    fn integers(&mut self, edges: &[(u64, u64)], _weights: &[f64], _sequence: u64) -> Result<(), IngestError> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        _weights: &[f64],
+        _sequence: u64,
+    ) -> Result<(), IngestError> {
         let count = self.count;
         count.meter.advance(edges.len() as u64);
         self.mapped.resize(edges.len(), (0, 0));
@@ -79,7 +97,13 @@ impl Edges for Sink<'_> {
         if !edges.is_empty() && last >= count.vertices {
             return Err(IngestError::input_changed());
         }
-        count_arcs(&self.mapped, &mut self.arcs_in, !count.directed, count.self_loops, |edge| edge.1);
+        count_arcs(
+            &self.mapped,
+            &mut self.arcs_in,
+            !count.directed,
+            count.self_loops,
+            |edge| edge.1,
+        );
         if let Some(counts) = &mut self.arcs_out {
             count_arcs(&self.mapped, counts, false, count.self_loops, |edge| edge.0);
         }

@@ -61,7 +61,10 @@ pub(crate) struct Histogram {
 impl Histogram {
     /// An empty histogram, leased from `budget`.
     pub(crate) fn new(budget: &Budget) -> Result<Self, StorageError> {
-        let counts = budget.buffer("counts of edges by range of ids", GRANULES_MAX * size_of::<u64>())?;
+        let counts = budget.buffer(
+            "counts of edges by range of ids",
+            GRANULES_MAX * size_of::<u64>(),
+        )?;
         Ok(Self { counts, shift: 0 })
     }
 
@@ -143,13 +146,15 @@ impl Granules {
             let size = size.max(1);
             cuts.extend((1..vertices.div_ceil(size)).map(|b| b * size));
         } else {
-            let (arcs_max, vertices_max) = (batch_arcs_max(self.arcs()), batch_vertices_max(vertices));
+            let (arcs_max, vertices_max) =
+                (batch_arcs_max(self.arcs()), batch_vertices_max(vertices));
             let (mut start, mut arcs) = (0, 0);
             for (range, &count) in self.first.windows(2).zip(&self.arcs) {
                 if range[0] == range[1] {
                     continue;
                 }
-                if range[0] > start && (range[1] - start > vertices_max || arcs + count > arcs_max) {
+                if range[0] > start && (range[1] - start > vertices_max || arcs + count > arcs_max)
+                {
                     cuts.push(range[0]);
                     (start, arcs) = (range[0], 0);
                 }
@@ -168,7 +173,8 @@ impl Granules {
     /// `None`: there are so many vertices that even one batch's keys do not fit.
     pub(crate) fn files(&self, cuts: &[u64]) -> Option<Vec<Range<usize>>> {
         let key_bits = bits_of(self.vertices()) + destination_bits(cuts);
-        let batches_max = 1usize.checked_shl(KEY_BITS.checked_sub(key_bits)?.min(usize::BITS - 2))?;
+        let batches_max =
+            1usize.checked_shl(KEY_BITS.checked_sub(key_bits)?.min(usize::BITS - 2))?;
         let mut files = Vec::new();
         let mut start = 0;
         let mut arcs_before = 0;
@@ -183,7 +189,8 @@ impl Granules {
             let mut before = granule_before;
             if granule < self.arcs.len() && self.first[granule] < end {
                 let (from, to) = (self.first[granule], self.first[granule + 1]);
-                let part = u128::from(self.arcs[granule]) * u128::from(end - from) / u128::from(to - from);
+                let part =
+                    u128::from(self.arcs[granule]) * u128::from(end - from) / u128::from(to - from);
                 before += part as u64;
             }
             let full = before - arcs_before >= FILE_ARCS || batch + 1 - start >= batches_max;
@@ -198,7 +205,12 @@ impl Granules {
 
 /// Bits of a destination relative to its batch, enough for the widest batch.
 pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
-    bits_of(cuts.windows(2).map(|cut| cut[1] - cut[0]).max().unwrap_or(0))
+    bits_of(
+        cuts.windows(2)
+            .map(|cut| cut[1] - cut[0])
+            .max()
+            .unwrap_or(0),
+    )
 }
 
 /// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache, more when there are
@@ -259,14 +271,31 @@ mod tests {
 
     #[test]
     fn bits_hold_every_value_below_the_span() {
-        for (span, bits) in [(0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1 << 32, 32), (u64::MAX, 64)] {
+        for (span, bits) in [
+            (0, 0),
+            (1, 0),
+            (2, 1),
+            (3, 2),
+            (4, 2),
+            (5, 3),
+            (1 << 32, 32),
+            (u64::MAX, 64),
+        ] {
             assert_eq!(bits_of(span), bits, "{span}");
         }
     }
 
     #[test]
     fn a_granule_is_fixed_by_the_span_alone() {
-        for (span, shift) in [(0, 0), (1, 0), (32_768, 0), (32_769, 1), (1 << 16, 1), ((1 << 16) + 1, 2), (u64::MAX, 49)] {
+        for (span, shift) in [
+            (0, 0),
+            (1, 0),
+            (32_768, 0),
+            (32_769, 1),
+            (1 << 16, 1),
+            ((1 << 16) + 1, 2),
+            (u64::MAX, 49),
+        ] {
             assert_eq!(granule_shift(span), shift, "{span}");
             assert!(span.div_ceil(1 << shift) <= GRANULES_MAX as u64);
         }
@@ -336,7 +365,10 @@ mod tests {
         let cuts = granules.batches(Some(1));
         assert_eq!(granules.files(&cuts), Some(vec![0..2, 2..4, 4..6, 6..8]));
         let one = Granules::new(vec![0, 8], vec![1 << 24]);
-        assert_eq!(one.files(&(0..=8).collect::<Vec<_>>()), Some(vec![0..2, 2..4, 4..6, 6..8]));
+        assert_eq!(
+            one.files(&(0..=8).collect::<Vec<_>>()),
+            Some(vec![0..2, 2..4, 4..6, 6..8])
+        );
     }
 
     #[test]
@@ -354,11 +386,24 @@ mod tests {
 
     #[test]
     fn the_batch_of_an_index_is_found_for_any_cut() {
-        for (vertices, size) in [(10, 1), (100_000, 7), (100_000, 64), (1 << 20, 1), (1_000_003, 99_991)] {
+        for (vertices, size) in [
+            (10, 1),
+            (100_000, 7),
+            (100_000, 64),
+            (1 << 20, 1),
+            (1_000_003, 99_991),
+        ] {
             let granules = Granules::new(vec![0, vertices], vec![0]);
             let batch_of = BatchOf::new(granules.batches(Some(size)));
-            for index in (0..vertices).step_by(1 + vertices as usize / 5000).chain([vertices - 1]) {
-                assert_eq!(batch_of.of(index), (index / size) as usize, "{index} of {vertices} by {size}");
+            for index in (0..vertices)
+                .step_by(1 + vertices as usize / 5000)
+                .chain([vertices - 1])
+            {
+                assert_eq!(
+                    batch_of.of(index),
+                    (index / size) as usize,
+                    "{index} of {vertices} by {size}"
+                );
             }
         }
     }

@@ -75,9 +75,14 @@ impl Sample {
     fn splitters(mut self, count: usize) -> Splitters {
         self.ids.sort_unstable();
         let total = self.ids.len();
-        let mut ids: Vec<Vec<u8>> = (1..=count).filter_map(|i| self.ids.get(i * total / (count + 1)).cloned()).collect();
+        let mut ids: Vec<Vec<u8>> = (1..=count)
+            .filter_map(|i| self.ids.get(i * total / (count + 1)).cloned())
+            .collect();
         ids.dedup();
-        Splitters { prefixes: ids.iter().map(|id| prefix(id)).collect(), ids }
+        Splitters {
+            prefixes: ids.iter().map(|id| prefix(id)).collect(),
+            ids,
+        }
     }
 }
 
@@ -129,18 +134,36 @@ struct Occurrences {
 impl Occurrences {
     fn create(place: &Place<'_>, splitters: Splitters) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
-        let spill = Spill::create(&**place.disk, place.path("occurrences"), buckets, place.chunk_bytes)?;
-        Ok(Self { spill, splitters, sizes: (0..buckets).map(|_| Default::default()).collect() })
+        let spill = Spill::create(
+            &**place.disk,
+            place.path("occurrences"),
+            buckets,
+            place.chunk_bytes,
+        )?;
+        Ok(Self {
+            spill,
+            splitters,
+            sizes: (0..buckets).map(|_| Default::default()).collect(),
+        })
     }
 
     /// The buckets that are not empty, as tasks.
     fn tasks(self, path: &[u32]) -> Vec<Task> {
         let this = Arc::new(self);
         let task = |bucket: usize| {
-            let (count, bytes) = (this.sizes[bucket].0.load(Relaxed), this.sizes[bucket].1.load(Relaxed));
+            let (count, bytes) = (
+                this.sizes[bucket].0.load(Relaxed),
+                this.sizes[bucket].1.load(Relaxed),
+            );
             let mut path = path.to_vec();
             path.push(bucket as u32);
-            (count > 0).then(|| Task { occurrences: this.clone(), bucket, path, count, bytes })
+            (count > 0).then(|| Task {
+                occurrences: this.clone(),
+                bucket,
+                path,
+                count,
+                bytes,
+            })
         };
         (0..this.sizes.len()).filter_map(task).collect()
     }
@@ -155,8 +178,17 @@ struct OccurrenceWriter<'a> {
 
 impl<'a> OccurrenceWriter<'a> {
     fn new(occurrences: &'a Occurrences, place: &Place<'_>) -> Result<Self, IngestError> {
-        let writer = SpillWriter::new(&occurrences.spill, &**place.disk, place.budget, place.write_bytes)?;
-        Ok(Self { occurrences, writer, sizes: vec![(0, 0); occurrences.sizes.len()] })
+        let writer = SpillWriter::new(
+            &occurrences.spill,
+            &**place.disk,
+            place.budget,
+            place.write_bytes,
+        )?;
+        Ok(Self {
+            occurrences,
+            writer,
+            sizes: vec![(0, 0); occurrences.sizes.len()],
+        })
     }
 
     #[inline]
@@ -192,7 +224,9 @@ fn for_each_occurrence(
     while let Some((length, rest)) = records.split_at_checked(2) {
         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
         let (id, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
-        let (at, rest) = rest.split_at_checked(POSITION_BYTES).ok_or_else(cut_short)?;
+        let (at, rest) = rest
+            .split_at_checked(POSITION_BYTES)
+            .ok_or_else(cut_short)?;
         let mut position = [0; 8];
         position[..POSITION_BYTES].copy_from_slice(at);
         each(id, u64::from_le_bytes(position))?;
@@ -228,7 +262,11 @@ impl Task {
         stop: &Stop,
         mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        self.occurrences.spill.read(self.bucket, inbox, stop, |records| for_each_occurrence(records, &mut each))
+        self.occurrences
+            .spill
+            .read(self.bucket, inbox, stop, |records| {
+                for_each_occurrence(records, &mut each)
+            })
     }
 }
 
@@ -273,7 +311,8 @@ const WRITE_AHEAD: usize = 4;
 
 impl Place<'_> {
     fn path(&self, what: &str) -> std::path::PathBuf {
-        self.directory.join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
+        self.directory
+            .join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
     }
 
     fn inbox(&self) -> Result<Inbox, IngestError> {
@@ -307,33 +346,61 @@ impl Dictionary {
     ///
     /// # Errors
     /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
-    pub(crate) fn build(place: &Place<'_>, ends: Ends<'_>) -> Result<(Self, Arranged), IngestError> {
+    pub(crate) fn build(
+        place: &Place<'_>,
+        ends: Ends<'_>,
+    ) -> Result<(Self, Arranged), IngestError> {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
-        let occurrences = Occurrences::create(place, ends.sample.clone().splitters(place.splitters))?;
+        let occurrences =
+            Occurrences::create(place, ends.sample.clone().splitters(place.splitters))?;
         for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
             let Some(source) = source else { continue };
             let make = || {
                 let writer = OccurrenceWriter::new(&occurrences, place)?;
-                Ok((source.reader(place.disk, place.budget)?, OccurrenceSink { writer, nowhere, meter: ends.meter }))
+                Ok((
+                    source.reader(place.disk, place.budget)?,
+                    OccurrenceSink {
+                        writer,
+                        nowhere,
+                        meter: ends.meter,
+                    },
+                ))
             };
-            let states = parallel::run(place.workers, usize::MAX, place.stop, source.units(), make, |(reader, sink), unit| {
-                source.read(unit, reader, place.stop, sink)
-            })?;
-            states.into_iter().try_for_each(|(_, sink)| sink.writer.finish(place))?;
+            let states = parallel::run(
+                place.workers,
+                usize::MAX,
+                place.stop,
+                source.units(),
+                make,
+                |(reader, sink), unit| source.read(unit, reader, place.stop, sink),
+            )?;
+            states
+                .into_iter()
+                .try_for_each(|(_, sink)| sink.writer.finish(place))?;
         }
 
         // Positions: runs of edges whose indices one worker holds at a time.
         let starts = position_starts(place, &ends)?;
-        let positions = Spill::create(&**place.disk, place.path("positions"), starts.len(), place.chunk_bytes)?;
+        let positions = Spill::create(
+            &**place.disk,
+            place.path("positions"),
+            starts.len(),
+            place.chunk_bytes,
+        )?;
         let file = place.disk.open(&place.path("ids"), Open::Create)?;
         let end = AtomicU64::new(0);
         let leaves = Mutex::new(Vec::new());
         let mut tasks = occurrences.tasks(&[]);
         while !tasks.is_empty() {
             let more = Mutex::new(Vec::new());
-            let make = || Ok((place.inbox()?, LeafWriter::new(place, &positions, &starts, &file, &end, &leaves)?));
+            let make = || {
+                Ok((
+                    place.inbox()?,
+                    LeafWriter::new(place, &positions, &starts, &file, &end, &leaves)?,
+                ))
+            };
             let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
                 let task = &tasks[number as usize];
                 if task.is_single() {
@@ -346,12 +413,25 @@ impl Dictionary {
                     Ok(())
                 }
             };
-            let states = parallel::run(place.workers, usize::MAX, place.stop, tasks.len() as u64, make, work)?;
-            states.into_iter().try_for_each(|(_, writer)| writer.finish())?;
-            tasks = more.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let states = parallel::run(
+                place.workers,
+                usize::MAX,
+                place.stop,
+                tasks.len() as u64,
+                make,
+                work,
+            )?;
+            states
+                .into_iter()
+                .try_for_each(|(_, writer)| writer.finish())?;
+            tasks = more
+                .into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
         }
 
-        let mut leaves = leaves.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut leaves = leaves
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         leaves.sort_unstable_by(|a: &Leaf, b: &Leaf| a.path.cmp(&b.path));
         let mut bases = vec![0; leaves.len()];
         let mut ids = 0;
@@ -360,7 +440,15 @@ impl Dictionary {
             ids += leaf.ids;
         }
         let edges = join(place, &ends, &positions, &starts, &bases)?;
-        Ok((Self { ids, chunk_bytes: place.write_bytes, leaves, file }, edges))
+        Ok((
+            Self {
+                ids,
+                chunk_bytes: place.write_bytes,
+                leaves,
+                file,
+            },
+            edges,
+        ))
     }
 
     /// Number of ids.
@@ -376,16 +464,23 @@ impl Dictionary {
     ) -> Result<(), IngestError> {
         let mut inbox = Inbox::new(&**place.disk, place.budget, self.chunk_bytes, WRITE_AHEAD)?;
         for leaf in &self.leaves {
-            inbox.read(&self.file, self.chunk_bytes, leaf.chunks.iter().copied(), place.stop, |mut records| {
-                while let Some((length, rest)) = records.split_at_checked(2) {
-                    let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
-                    let (id, rest) =
-                        rest.split_at_checked(length).ok_or_else(|| IngestError::internal("an id is cut short"))?;
-                    each(id)?;
-                    records = rest;
-                }
-                Ok(())
-            })?;
+            inbox.read(
+                &self.file,
+                self.chunk_bytes,
+                leaf.chunks.iter().copied(),
+                place.stop,
+                |mut records| {
+                    while let Some((length, rest)) = records.split_at_checked(2) {
+                        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+                        let (id, rest) = rest
+                            .split_at_checked(length)
+                            .ok_or_else(|| IngestError::internal("an id is cut short"))?;
+                        each(id)?;
+                        records = rest;
+                    }
+                    Ok(())
+                },
+            )?;
         }
         Ok(())
     }
@@ -400,7 +495,12 @@ struct OccurrenceSink<'a> {
 
 impl OccurrenceSink<'_> {
     #[inline]
-    fn edge(&mut self, source: &[u8], destination: &[u8], sequence: u64) -> Result<(), IngestError> {
+    fn edge(
+        &mut self,
+        source: &[u8],
+        destination: &[u8],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         if self.nowhere {
             self.writer.put(source, NOWHERE)?;
             return self.writer.put(destination, NOWHERE);
@@ -411,15 +511,29 @@ impl OccurrenceSink<'_> {
 }
 
 impl Edges for OccurrenceSink<'_> {
-    fn integers(&mut self, edges: &[(u64, u64)], _weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        _weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         for (i, (source, destination)) in edges.iter().enumerate() {
-            self.edge(&source.to_be_bytes(), &destination.to_be_bytes(), sequence + i as u64)?;
+            self.edge(
+                &source.to_be_bytes(),
+                &destination.to_be_bytes(),
+                sequence + i as u64,
+            )?;
         }
         self.meter.advance(edges.len() as u64);
         Ok(())
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], _weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        _weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         for (i, (source, destination)) in edges.iter().enumerate() {
             self.edge(source, destination, sequence + i as u64)?;
         }
@@ -452,10 +566,16 @@ fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, Inges
     let least = ends.edges.div_ceil(place.positions_max);
     let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
     if edges_max * edge_bytes > place.join_bytes {
-        return Err(IngestError::too_little_memory("the ends of edges", edges_max * edge_bytes, place.join_bytes));
+        return Err(IngestError::too_little_memory(
+            "the ends of edges",
+            edges_max * edge_bytes,
+            place.join_bytes,
+        ));
     }
     if ends.weights == EdgeKind::None {
-        return Ok((0..ends.edges.div_ceil(edges_max)).map(|bucket| bucket * edges_max).collect());
+        return Ok((0..ends.edges.div_ceil(edges_max))
+            .map(|bucket| bucket * edges_max)
+            .collect());
     }
     let unit_starts: Vec<u64> = ends.source.unit_starts();
     let mut starts = Vec::new();
@@ -517,13 +637,23 @@ impl<'a> LeafWriter<'a> {
     fn number(&self) -> u32 {
         let mut leaves = lock(self.leaves);
         let number = leaves.len() as u32;
-        leaves.push(Leaf { path: Vec::new(), number, ids: 0, chunks: Vec::new() });
+        leaves.push(Leaf {
+            path: Vec::new(),
+            number,
+            ids: 0,
+            chunks: Vec::new(),
+        });
         number
     }
 
     fn close(&mut self, number: u32, task: &Task, ids: u64) {
         self.end_chunk();
-        let leaf = Leaf { path: task.path.clone(), number, ids, chunks: std::mem::take(&mut self.chunks) };
+        let leaf = Leaf {
+            path: task.path.clone(),
+            number,
+            ids,
+            chunks: std::mem::take(&mut self.chunks),
+        };
         lock(self.leaves)[number as usize] = leaf;
     }
 
@@ -556,11 +686,19 @@ impl<'a> LeafWriter<'a> {
         let list = &mut records.typed_mut::<[u64; 3]>()[..count];
         let (mut filled, mut used) = (0, 0);
         task.read(inbox, self.place.stop, |id, position| {
-            let (Some(record), Some(text)) = (list.get_mut(filled), arena.get_mut(used..used + id.len())) else {
-                return Err(IngestError::internal("a bucket of ids is larger than was counted"));
+            let (Some(record), Some(text)) =
+                (list.get_mut(filled), arena.get_mut(used..used + id.len()))
+            else {
+                return Err(IngestError::internal(
+                    "a bucket of ids is larger than was counted",
+                ));
             };
             text.copy_from_slice(id);
-            *record = [prefix(id), (used as u64) << LENGTH_BITS | id.len() as u64, position];
+            *record = [
+                prefix(id),
+                (used as u64) << LENGTH_BITS | id.len() as u64,
+                position,
+            ];
             filled += 1;
             used += id.len();
             Ok(())
@@ -601,7 +739,11 @@ impl<'a> LeafWriter<'a> {
 
     /// The next id of the leaf.
     fn id(&mut self, id: &[u8]) -> Result<(), IngestError> {
-        let header = if self.at == self.start { HEADER_BYTES } else { 0 };
+        let header = if self.at == self.start {
+            HEADER_BYTES
+        } else {
+            0
+        };
         let bytes = header + 2 + id.len();
         if self.open.is_none() || self.at + bytes > self.place.write_bytes {
             self.flush();
@@ -613,8 +755,13 @@ impl<'a> LeafWriter<'a> {
             self.at += HEADER_BYTES;
         }
         let at = self.at;
-        let out = self.open.as_mut().and_then(|(buffer, _)| buffer.get_mut(at..at + 2 + id.len()));
-        let out = out.ok_or_else(|| IngestError::internal("an id is larger than a chunk of a temporary file"))?;
+        let out = self
+            .open
+            .as_mut()
+            .and_then(|(buffer, _)| buffer.get_mut(at..at + 2 + id.len()));
+        let out = out.ok_or_else(|| {
+            IngestError::internal("an id is larger than a chunk of a temporary file")
+        })?;
         out[..2].copy_from_slice(&(id.len() as u16).to_le_bytes());
         out[2..].copy_from_slice(id);
         self.at += 2 + id.len();
@@ -623,11 +770,14 @@ impl<'a> LeafWriter<'a> {
 
     /// Ends the chunk that the last ids went into; the next one begins in the same buffer.
     fn end_chunk(&mut self) {
-        let Some((buffer, offset)) = &mut self.open else { return };
+        let Some((buffer, offset)) = &mut self.open else {
+            return;
+        };
         if self.at > self.start {
             let (offset, bytes) = (*offset + self.start as u64, self.at - self.start);
             seal_chunk(&mut buffer[self.start..], bytes, offset);
-            self.chunks.push((offset, bytes.next_multiple_of(GRAIN) as u64));
+            self.chunks
+                .push((offset, bytes.next_multiple_of(GRAIN) as u64));
             self.start = self.at.next_multiple_of(GRAIN);
             self.at = self.start;
         }
@@ -675,26 +825,47 @@ fn join(
     starts: &[u64],
     bases: &[u64],
 ) -> Result<Arranged, IngestError> {
-    let spool = Spool::create(&**place.disk, place.path("edges"), place.write_bytes, ends.weights)?;
-    let unit_starts: Vec<u64> =
-        if ends.weights == EdgeKind::None { Vec::new() } else { ends.source.unit_starts() };
+    let spool = Spool::create(
+        &**place.disk,
+        place.path("edges"),
+        place.write_bytes,
+        ends.weights,
+    )?;
+    let unit_starts: Vec<u64> = if ends.weights == EdgeKind::None {
+        Vec::new()
+    } else {
+        ends.source.unit_starts()
+    };
     let make = || {
         let reader = ends.source.reader(place.disk, place.budget)?;
-        Ok((place.inbox()?, reader, SpoolWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?))
+        Ok((
+            place.inbox()?,
+            reader,
+            SpoolWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?,
+        ))
     };
-    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>), task: u64| {
+    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>),
+                task: u64| {
         let bucket = task as usize;
         let start = starts[bucket];
         let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
         let slots = 2 * (end - start) as usize;
-        let mut indices = place.budget.buffer("indices of the ends of edges", slots * size_of::<u64>())?;
+        let mut indices = place
+            .budget
+            .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
         let list = &mut indices.typed_mut::<u64>()[..slots];
         let mut filled = 0;
         positions.read(bucket, inbox, place.stop, |records| {
             for record in records.chunks_exact(RESOLVED_BYTES) {
-                let word = |at: usize| u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]]);
-                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.get(word(4) as usize)) else {
-                    return Err(IngestError::internal("an end of an edge lies outside its bucket"));
+                let word = |at: usize| {
+                    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+                };
+                let (Some(slot), Some(base)) =
+                    (list.get_mut(word(0) as usize), bases.get(word(4) as usize))
+                else {
+                    return Err(IngestError::internal(
+                        "an end of an edge lies outside its bucket",
+                    ));
                 };
                 *slot = base + u64::from(word(8));
                 filled += 1;
@@ -702,10 +873,16 @@ fn join(
             Ok(())
         })?;
         if filled != slots {
-            return Err(IngestError::internal("ends of edges got lost in the dictionary"));
+            return Err(IngestError::internal(
+                "ends of edges got lost in the dictionary",
+            ));
         }
         ends.meter.advance(end - start);
-        let mut sink = JoinSink { list, start, writer };
+        let mut sink = JoinSink {
+            list,
+            start,
+            writer,
+        };
         if ends.weights == EdgeKind::None {
             return sink.take((end - start) as usize, &[], start);
         }
@@ -713,7 +890,14 @@ fn join(
         let to = unit_starts.partition_point(|&unit| unit < end);
         (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
     };
-    let states = parallel::run(place.workers, usize::MAX, place.stop, starts.len() as u64, make, work)?;
+    let states = parallel::run(
+        place.workers,
+        usize::MAX,
+        place.stop,
+        starts.len() as u64,
+        make,
+        work,
+    )?;
     for (_, _, writer) in states {
         place.written.fetch_add(writer.finish()?, Relaxed);
     }
@@ -732,7 +916,10 @@ impl JoinSink<'_, '_> {
     fn take(&mut self, count: usize, weights: &[f64], sequence: u64) -> Result<(), IngestError> {
         let mut edges = [(0, 0); 256];
         let from = 2 * (sequence - self.start) as usize;
-        let list = self.list.get(from..from + 2 * count).ok_or_else(IngestError::input_changed)?;
+        let list = self
+            .list
+            .get(from..from + 2 * count)
+            .ok_or_else(IngestError::input_changed)?;
         for (block, list) in list.chunks(2 * edges.len()).enumerate() {
             let done = block * edges.len();
             let count = list.len() / 2;
@@ -740,18 +927,29 @@ impl JoinSink<'_, '_> {
                 *edge = (ends[0], ends[1]);
             }
             let weights = weights.get(done..).unwrap_or(&[]);
-            self.writer.integers(0, sequence + done as u64, &edges[..count], weights)?;
+            self.writer
+                .integers(0, sequence + done as u64, &edges[..count], weights)?;
         }
         Ok(())
     }
 }
 
 impl Edges for JoinSink<'_, '_> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         self.take(edges.len(), weights, sequence)
     }
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         self.take(edges.len(), weights, sequence)
     }
 }

@@ -159,7 +159,12 @@ impl<'a> Distributor<'a> {
         }
     }
 
-    fn take(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn take(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
         let (plan, indices) = (self.plan, self.indices.look_up());
         let mut mapped = [(0, 0); BLOCK];
@@ -173,8 +178,15 @@ impl<'a> Distributor<'a> {
             if plan.packing.has_payload() {
                 let first = block * BLOCK;
                 for (i, &(source, destination)) in mapped.iter().enumerate() {
-                    let weight = weights.get(first + i).map_or(0, |&weight| bits(weight, plan.weights));
-                    lines.edge::<true>(source, destination, weight, sequence + (first + i) as u64)?;
+                    let weight = weights
+                        .get(first + i)
+                        .map_or(0, |&weight| bits(weight, plan.weights));
+                    lines.edge::<true>(
+                        source,
+                        destination,
+                        weight,
+                        sequence + (first + i) as u64,
+                    )?;
                 }
             } else {
                 for &(source, destination) in mapped.iter() {
@@ -266,15 +278,29 @@ impl Lines<'_, '_> {
         for key in keys {
             counts[(key >> shift) as usize & (plan.parts - 1)] += 1;
         }
-        let payload = if plan.packing.has_payload() { line } else { 0..0 };
+        let payload = if plan.packing.has_payload() {
+            line
+        } else {
+            0..0
+        };
         let out = self.writer.room(bucket, count * plan.packing.bytes())?;
-        plan.packing.pack(keys, &self.weights[payload.clone()], &self.sequences[payload], out);
+        plan.packing.pack(
+            keys,
+            &self.weights[payload.clone()],
+            &self.sequences[payload],
+            out,
+        );
         Ok(())
     }
 }
 
 impl Edges for Distributor<'_> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
         self.take(edges, weights, sequence)?;
         self.meter.advance(edges.len() as u64);
         Ok(())

@@ -60,7 +60,11 @@ pub trait EdgeSource: Debug + Send + Sync {
     ///
     /// # Errors
     /// The budget or the system has no room for the buffers, or the disk gives no queue.
-    fn reader(&self, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Box<dyn PieceReader + '_>, IngestError>;
+    fn reader(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError>;
 }
 
 /// One worker's way to read the pieces of a source.
@@ -70,7 +74,12 @@ pub trait PieceReader: Send {
     /// # Errors
     /// A file cannot be read or is not what it seems, a line is malformed (unless such lines are skipped), `stop` was
     /// requested, or the sink returned an error.
-    fn read(&mut self, piece: u64, stop: &Stop, sink: &mut dyn EdgeSink) -> Result<PieceReport, IngestError>;
+    fn read(
+        &mut self,
+        piece: u64,
+        stop: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError>;
 }
 
 /// What takes in the edges of a piece.

@@ -95,7 +95,9 @@ pub enum IngestError {
     },
 
     /// More vertices than a key of 64 bits can tell apart, twice.
-    #[error("{vertices} vertices are too many to import: about 2^38 is the most, fewer with a large --batch-size")]
+    #[error(
+        "{vertices} vertices are too many to import: about 2^38 is the most, fewer with a large --batch-size"
+    )]
     TooManyVertices {
         /// Vertices there are.
         vertices: u64,
@@ -143,13 +145,18 @@ pub enum LineProblem {
         column: u8,
     },
     /// An id is not an integer of 64 bits.
-    #[error("column {column} is no integer from 0 to 18446744073709551615 (--ids string takes any id)")]
+    #[error(
+        "column {column} is no integer from 0 to 18446744073709551615 (--ids string takes any id)"
+    )]
     NotInteger {
         /// The column, from 1.
         column: u8,
     },
     /// An id is too long.
-    #[error("the id in column {column} has more than {} bytes", crate::edge::ID_BYTES_MAX)]
+    #[error(
+        "the id in column {column} has more than {} bytes",
+        crate::edge::ID_BYTES_MAX
+    )]
     LongId {
         /// The column, from 1.
         column: u8,
@@ -167,13 +174,17 @@ pub enum LineProblem {
         column: u8,
     },
     /// A weight is finite, but not in single precision.
-    #[error("the weight in column {column} is too large for single precision (--weights f64 takes it)")]
+    #[error(
+        "the weight in column {column} is too large for single precision (--weights f64 takes it)"
+    )]
     WeightTooLarge {
         /// The column, from 1.
         column: u8,
     },
     /// A column begins with a quote but is not quoted as a whole.
-    #[error("column {column} has quotes that do not enclose it, or a separator or quote within them; plain columns only")]
+    #[error(
+        "column {column} has quotes that do not enclose it, or a separator or quote within them; plain columns only"
+    )]
     Quotes {
         /// The column, from 1.
         column: u8,
@@ -189,18 +200,30 @@ impl IngestError {
     }
 
     pub(crate) fn damaged(path: &Path, offset: u64) -> Self {
-        Self::Damaged { path: path.to_path_buf(), offset }
+        Self::Damaged {
+            path: path.to_path_buf(),
+            offset,
+        }
     }
 
     pub(crate) fn too_little_memory(what: &'static str, needed: u64, available: u64) -> Self {
-        Self::TooLittleMemory { what, needed, available }
+        Self::TooLittleMemory {
+            what,
+            needed,
+            available,
+        }
     }
 
     pub(crate) fn input_changed() -> Self {
-        Self::InputChanged { what: "the input".into() }
+        Self::InputChanged {
+            what: "the input".into(),
+        }
     }
 
     pub(crate) fn input(path: &Path, problem: impl Into<String>) -> Self {
-        Self::Input { path: path.to_path_buf(), problem: problem.into() }
+        Self::Input {
+            path: path.to_path_buf(),
+            problem: problem.into(),
+        }
     }
 }

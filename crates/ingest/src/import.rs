@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdKind, IdsSummary, IdsWriter, Shape};
+use graphmill_graph::{
+    Batches, EdgeKind, Facts, GraphWriter, IdKind, IdsSummary, IdsWriter, Shape,
+};
 use graphmill_storage::{Budget, Buffer, Clock, Disk, Lease, Stop, Workers};
 
 use crate::count::Count;
@@ -78,12 +80,18 @@ pub(crate) struct Meter<'a> {
 impl<'a> Meter<'a> {
     fn new(progress: &'a dyn Progress, step: &'static str, total: u64) -> Self {
         progress.update(step, 0, total);
-        Self { progress, step, total, done: AtomicU64::new(0) }
+        Self {
+            progress,
+            step,
+            total,
+            done: AtomicU64::new(0),
+        }
     }
 
     pub(crate) fn advance(&self, amount: u64) {
         let done = self.done.fetch_add(amount, Relaxed) + amount;
-        self.progress.update(self.step, done.min(self.total), self.total);
+        self.progress
+            .update(self.step, done.min(self.total), self.total);
     }
 }
 
@@ -149,7 +157,10 @@ impl<'a> Directory<'a> {
             let path = parent.join(format!(".{name}-{process}-{number}"));
             if !disk.exists(&path)? {
                 disk.create_dir_all(&path)?;
-                return Ok(Self { disk, path: Some(path) });
+                return Ok(Self {
+                    disk,
+                    path: Some(path),
+                });
             }
             number += 1;
         }
@@ -188,10 +199,21 @@ pub fn import(
 ) -> Result<ImportReport, IngestError> {
     let disk = &**machine.disk;
     if disk.exists(&options.output)? {
-        return Err(IngestError::input(&options.output, "exists already: remove it or choose another name (-o)"));
+        return Err(IngestError::input(
+            &options.output,
+            "exists already: remove it or choose another name (-o)",
+        ));
     }
-    let parent = options.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let temporary = Directory::create(disk, options.temporary.as_deref().unwrap_or(parent), "graphmill-temporary")?;
+    let parent = options
+        .output
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let temporary = Directory::create(
+        disk,
+        options.temporary.as_deref().unwrap_or(parent),
+        "graphmill-temporary",
+    )?;
     let staging = Directory::create(disk, parent, "graphmill-import")?;
     let mut import = Import {
         machine,
@@ -209,7 +231,12 @@ pub fn import(
     let ids = indexed.ids;
     let cut = import.cut(&indexed)?;
     let buckets = import.distribute(indexed, &cut)?;
-    let graph = GraphWriter::create(machine.disk.clone(), machine.budget.clone(), staging.path(), cut.shape.clone())?;
+    let graph = GraphWriter::create(
+        machine.disk.clone(),
+        machine.budget.clone(),
+        staging.path(),
+        cut.shape.clone(),
+    )?;
     let kept = import.write(&cut, buckets, &graph)?;
     import.finish(graph, ids, kept)?;
     let mut report = import.report;
@@ -291,14 +318,17 @@ fn read_ahead(chunk_bytes: usize) -> usize {
 
 /// The number that was written as bytes, most significant first.
 fn integer(id: &[u8]) -> u64 {
-    id.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+    id.iter()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
 impl<'a> Import<'a> {
     /// Notes the time of a step that ends.
     fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();
-        self.report.steps.push((step, now.saturating_sub(self.started)));
+        self.report
+            .steps
+            .push((step, now.saturating_sub(self.started)));
         self.started = now;
     }
 
@@ -309,7 +339,11 @@ impl<'a> Import<'a> {
     /// A share of the free memory for each worker and each of `parts`, as a power of two from `least` to `most` bytes.
     fn buffer_bytes(&self, parts: u64, least: usize, most: usize) -> usize {
         let share = self.machine.budget.available() / (self.lanes() * parts).max(1);
-        let power = if share == 0 { 0 } else { 1 << share.ilog2().min(40) };
+        let power = if share == 0 {
+            0
+        } else {
+            1 << share.ilog2().min(40)
+        };
         usize::try_from(power).unwrap_or(most).clamp(least, most)
     }
 
@@ -323,15 +357,31 @@ impl<'a> Import<'a> {
         }
         let chunk_bytes = self.buffer_bytes(64, 16 << 10, 256 << 10);
         let spool = |name: &str, source: &dyn EdgeSource| {
-            Spool::create(disk, self.temporary.join(name), chunk_bytes, source.weights())
+            Spool::create(
+                disk,
+                self.temporary.join(name),
+                chunk_bytes,
+                source.weights(),
+            )
         };
-        let edges_spool = if needs_spool(self.source) { Some(spool("input", self.source)?) } else { None };
+        let edges_spool = if needs_spool(self.source) {
+            Some(spool("input", self.source)?)
+        } else {
+            None
+        };
         let lane_bytes = Scan::lane_bytes(chunk_bytes, self.options.turns_round());
-        let reader_bytes = self.source.reader_bytes().max(self.vertices.map_or(0, EdgeSource::reader_bytes));
+        let reader_bytes = self
+            .source
+            .reader_bytes()
+            .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
         let needed = self.lanes() * (lane_bytes + reader_bytes);
         self.check("the first reading of the edges", needed)?;
-        let presence = (self.source.ids() == Ids::Integer && !known)
-            .then(|| Presence::new(machine.budget, ((machine.budget.available() - needed) / 2).min(self.options.work_bytes_max)));
+        let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
+            Presence::new(
+                machine.budget,
+                ((machine.budget.available() - needed) / 2).min(self.options.work_bytes_max),
+            )
+        });
         let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());
             let scan = Scan {
@@ -358,7 +408,9 @@ impl<'a> Import<'a> {
                 scanned.id_max = scanned.id_max.max(found.id_max);
                 scanned.sample.merge(found.sample);
                 self.report.temporary_bytes += found.temporary_bytes;
-                Some(Source::Spool(spool.arrange(|piece| found.starts[piece as usize])))
+                Some(Source::Spool(
+                    spool.arrange(|piece| found.starts[piece as usize]),
+                ))
             }
         };
         let source = match edges_spool {
@@ -366,14 +418,26 @@ impl<'a> Import<'a> {
             None => Source::Input(self.source, std::mem::take(&mut scanned.starts)),
         };
         let report = &mut self.report;
-        (report.lines, report.edges, report.skipped) = (scanned.report.lines, scanned.report.edges, scanned.report.skipped);
-        (report.comments, report.blank) = (scanned.report.comments + scanned.report.headers, scanned.report.blank);
+        (report.lines, report.edges, report.skipped) = (
+            scanned.report.lines,
+            scanned.report.edges,
+            scanned.report.skipped,
+        );
+        (report.comments, report.blank) = (
+            scanned.report.comments + scanned.report.headers,
+            scanned.report.blank,
+        );
         if self.options.self_loops == SelfLoops::Drop {
             report.dropped_self_loops = scanned.loops;
         }
         report.temporary_bytes += scanned.temporary_bytes;
         self.done("scan");
-        Ok(Found { source, vertices, scanned, presence })
+        Ok(Found {
+            source,
+            vertices,
+            scanned,
+            presence,
+        })
     }
 
     /// An error unless so many bytes are free.
@@ -387,9 +451,15 @@ impl<'a> Import<'a> {
 
     /// Step 2.
     fn index(&mut self, found: Found<'a>) -> Result<Indexed<'a>, IngestError> {
-        let Found { mut source, vertices: extra, mut scanned, presence } = found;
+        let Found {
+            mut source,
+            vertices: extra,
+            mut scanned,
+            presence,
+        } = found;
         let known = self.source.vertices();
-        let span = known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
+        let span =
+            known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
         let ranks = match presence {
             Some(presence) => presence.ranks()?,
@@ -451,10 +521,20 @@ impl<'a> Import<'a> {
                 reverse: self.options.turns_round(),
             };
             let (arcs_in, arcs_out) = count.run()?;
-            (Granules::even(vertices, &arcs_in), arcs_out.map(|counts| Granules::even(vertices, &counts)))
+            (
+                Granules::even(vertices, &arcs_in),
+                arcs_out.map(|counts| Granules::even(vertices, &counts)),
+            )
         };
         self.done("count");
-        Ok(Indexed { source, indices, ids, vertices, arcs_in, arcs_out })
+        Ok(Indexed {
+            source,
+            indices,
+            ids,
+            vertices,
+            arcs_in,
+            arcs_out,
+        })
     }
 
     /// Where and with how much memory a dictionary is built.
@@ -500,7 +580,9 @@ impl<'a> Import<'a> {
         let dictionary = dictionary.filter(|_| span != Some(vertices));
         match (dictionary, indices) {
             (None, Indices::Same) => {
-                let first = (0..=granules).map(|granule| (granule << shift).min(vertices)).collect();
+                let first = (0..=granules)
+                    .map(|granule| (granule << shift).min(vertices))
+                    .collect();
                 Ok((IdsSummary::dense(vertices), first))
             }
             (_, Indices::Rank(ranks)) => {
@@ -513,7 +595,9 @@ impl<'a> Import<'a> {
                     Ok(())
                 })?;
                 let rank = ranks.look_up();
-                let first = (0..=granules).map(|granule| rank.of(granule << shift)).collect();
+                let first = (0..=granules)
+                    .map(|granule| rank.of(granule << shift))
+                    .collect();
                 Ok((writer.finish()?, first))
             }
             (Some(dictionary), Indices::Same) => {
@@ -541,10 +625,17 @@ impl<'a> Import<'a> {
     /// Step 3.
     fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
         let options = self.options;
-        let batches = options.batch_size.map_or(0, |size| indexed.vertices / size.max(1));
-        let tables = self.machine.budget.lease("the table of batches", batches * BATCH_BYTES)?;
+        let batches = options
+            .batch_size
+            .map_or(0, |size| indexed.vertices / size.max(1));
+        let tables = self
+            .machine
+            .budget
+            .lease("the table of batches", batches * BATCH_BYTES)?;
         let cuts = indexed.arcs_in.batches(options.batch_size);
-        let too_many = || IngestError::TooManyVertices { vertices: indexed.vertices };
+        let too_many = || IngestError::TooManyVertices {
+            vertices: indexed.vertices,
+        };
         let files = indexed.arcs_in.files(&cuts).ok_or_else(too_many)?;
         let reverse_files = match &indexed.arcs_out {
             Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
@@ -564,23 +655,39 @@ impl<'a> Import<'a> {
 
         let layout = Layout::new(cuts);
         let forward_files = files.len();
-        let key_bits: Vec<u32> =
-            files.iter().chain(reverse_files.iter().flatten()).map(|file| layout.key_bits(file.len())).collect();
+        let key_bits: Vec<u32> = files
+            .iter()
+            .chain(reverse_files.iter().flatten())
+            .map(|file| layout.key_bits(file.len()))
+            .collect();
         let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
-        let parts = (PARTS_TABLE / key_bits.len().max(1)).clamp(PARTS_MIN, PARTS_MAX).next_power_of_two();
+        let parts = (PARTS_TABLE / key_bits.len().max(1))
+            .clamp(PARTS_MIN, PARTS_MAX)
+            .next_power_of_two();
         let plan = distribute::Plan {
             forward: layout.columns(files, 0),
             reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
-            packing: Packing::new(key_bits.iter().copied().max().unwrap_or(0), weights, sequenced),
+            packing: Packing::new(
+                key_bits.iter().copied().max().unwrap_or(0),
+                weights,
+                sequenced,
+            ),
             layout,
             weights,
             directed: options.directed,
             self_loops: options.self_loops,
-            part_shifts: key_bits.iter().map(|bits| bits.saturating_sub(parts.trailing_zeros())).collect(),
+            part_shifts: key_bits
+                .iter()
+                .map(|bits| bits.saturating_sub(parts.trailing_zeros()))
+                .collect(),
             parts,
             vertices: indexed.vertices,
         };
-        Ok(Cut { shape, plan, _tables: tables })
+        Ok(Cut {
+            shape,
+            plan,
+            _tables: tables,
+        })
     }
 
     /// Step 4.
@@ -588,37 +695,69 @@ impl<'a> Import<'a> {
         let machine = self.machine;
         let plan = &cut.plan;
         let buckets = plan.buckets();
-        let fixed = indexed.source.reader_bytes() + distribute::fixed_bytes(buckets, plan.parts, plan.packing);
+        let fixed = indexed.source.reader_bytes()
+            + distribute::fixed_bytes(buckets, plan.parts, plan.packing);
         let available = machine.budget.available();
         let least = fixed + ((buckets + SLABS * SLAB_GRAINS_MIN) * GRAIN) as u64;
         let lanes = self.lanes().min(available / least);
         if lanes == 0 {
-            return Err(IngestError::too_little_memory("the buckets of the column files", least, available));
+            return Err(IngestError::too_little_memory(
+                "the buckets of the column files",
+                least,
+                available,
+            ));
         }
         // A quarter of what is left for slabs, the rest for open chunks.
         let power = |bytes: u64| 1usize << bytes.max(1).ilog2().min(30);
         let share = available / lanes - fixed;
-        let slab_bytes = power(share / 4 / SLABS as u64).clamp(SLAB_GRAINS_MIN * GRAIN, SLAB_BYTES_MAX);
+        let slab_bytes =
+            power(share / 4 / SLABS as u64).clamp(SLAB_GRAINS_MIN * GRAIN, SLAB_BYTES_MAX);
         let chunks_share = share - (SLABS * slab_bytes) as u64;
-        let chunk_bytes = power(chunks_share / buckets.max(1) as u64).clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
+        let chunk_bytes = power(chunks_share / buckets.max(1) as u64)
+            .clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
 
-        let spill = Spill::create(&**machine.disk, self.temporary.join("arcs"), buckets, chunk_bytes)?;
+        let spill = Spill::create(
+            &**machine.disk,
+            self.temporary.join("arcs"),
+            buckets,
+            chunk_bytes,
+        )?;
         let meter = Meter::new(machine.progress, "distribute", self.report.edges);
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
-            let distributor =
-                Distributor::new(plan, &indexed.indices, &spill, &**machine.disk, machine.budget, slab_bytes, &meter)?;
+            let distributor = Distributor::new(
+                plan,
+                &indexed.indices,
+                &spill,
+                &**machine.disk,
+                machine.budget,
+                slab_bytes,
+                &meter,
+            )?;
             Ok((reader, distributor))
         };
         let work = |(reader, distributor): &mut (SourceReader<'_>, Distributor<'_>), unit: u64| {
             indexed.source.read(unit, reader, machine.stop, distributor)
         };
-        let states = parallel::run(machine.workers, lanes as usize, machine.stop, indexed.source.units(), make, work)?;
-        let mut counts = machine.budget.buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?;
+        let states = parallel::run(
+            machine.workers,
+            lanes as usize,
+            machine.stop,
+            indexed.source.units(),
+            make,
+            work,
+        )?;
+        let mut counts = machine
+            .budget
+            .buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?;
         let mut edges = 0;
         for (_, distributor) in states {
             let (part_counts, distributed, written) = distributor.finish()?;
-            for (sum, count) in counts.typed_mut::<u64>().iter_mut().zip(part_counts.typed::<u64>()) {
+            for (sum, count) in counts
+                .typed_mut::<u64>()
+                .iter_mut()
+                .zip(part_counts.typed::<u64>())
+            {
                 *sum += count;
             }
             edges += distributed;
@@ -632,12 +771,21 @@ impl<'a> Import<'a> {
     }
 
     /// Step 5.
-    fn write(&mut self, cut: &Cut, buckets: Buckets, graph: &GraphWriter) -> Result<Kept, IngestError> {
+    fn write(
+        &mut self,
+        cut: &Cut,
+        buckets: Buckets,
+        graph: &GraphWriter,
+    ) -> Result<Kept, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
         let duplicates = self.options.duplicates;
         let counts = buckets.counts.typed::<u64>();
-        let arcs_of = |bucket: usize| counts[bucket * plan.parts..(bucket + 1) * plan.parts].iter().sum::<u64>();
+        let arcs_of = |bucket: usize| {
+            counts[bucket * plan.parts..(bucket + 1) * plan.parts]
+                .iter()
+                .sum::<u64>()
+        };
 
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
@@ -655,23 +803,47 @@ impl<'a> Import<'a> {
         let read_ahead = read_ahead(chunk_bytes);
         let fixed = graph.memory() + TABLES_BYTES + (read_ahead * chunk_bytes) as u64;
         // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
-        let notes = |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
+        let notes =
+            |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
         let available = machine.budget.available();
-        let available = available - (0..plan.buckets()).map(notes).sum::<u64>().min(available / 4);
+        let available = available
+            - (0..plan.buckets())
+                .map(notes)
+                .sum::<u64>()
+                .min(available / 4);
         let least = fixed + RECORDS_MIN * record_bytes;
-        let lanes = self.lanes().min(available / least).min(plan.buckets() as u64).max(1);
+        let lanes = self
+            .lanes()
+            .min(available / least)
+            .min(plan.buckets() as u64)
+            .max(1);
         if available < least {
-            return Err(IngestError::too_little_memory("a column file", least, available));
+            return Err(IngestError::too_little_memory(
+                "a column file",
+                least,
+                available,
+            ));
         }
         // Enough for every bucket at once, with scratch for its largest part.
         let with_scratch = |bucket: usize| {
             let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
             parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
         };
-        let wanted = order.iter().map(|&bucket| with_scratch(bucket) * record_bytes).max().unwrap_or(0).max(GRAIN as u64);
-        let sort_bytes = (available / lanes - fixed).min(wanted).min(self.options.work_bytes_max);
+        let wanted = order
+            .iter()
+            .map(|&bucket| with_scratch(bucket) * record_bytes)
+            .max()
+            .unwrap_or(0)
+            .max(GRAIN as u64);
+        let sort_bytes = (available / lanes - fixed)
+            .min(wanted)
+            .min(self.options.work_bytes_max);
 
-        let meter = Meter::new(machine.progress, "write", (0..plan.buckets()).map(arcs_of).sum());
+        let meter = Meter::new(
+            machine.progress,
+            "write",
+            (0..plan.buckets()).map(arcs_of).sum(),
+        );
         let make = || {
             let inbox = Inbox::new(&**machine.disk, machine.budget, chunk_bytes, read_ahead)?;
             let records = machine.budget.buffer("arcs to sort", sort_bytes as usize)?;
@@ -684,10 +856,24 @@ impl<'a> Import<'a> {
                 _ => (&plan.forward, false),
             };
             let number = bucket - columns.bucket_first;
-            let mut writer = if reversed { graph.reverse_column_file(number)? } else { graph.column_file(number)? };
-            let file =
-                write::File { plan, columns, spill: &buckets.spill, duplicates, stop: machine.stop, number };
-            let written = file.write(&counts[bucket * plan.parts..(bucket + 1) * plan.parts], lane, &mut writer)?;
+            let mut writer = if reversed {
+                graph.reverse_column_file(number)?
+            } else {
+                graph.column_file(number)?
+            };
+            let file = write::File {
+                plan,
+                columns,
+                spill: &buckets.spill,
+                duplicates,
+                stop: machine.stop,
+                number,
+            };
+            let written = file.write(
+                &counts[bucket * plan.parts..(bucket + 1) * plan.parts],
+                lane,
+                &mut writer,
+            )?;
             writer.finish()?;
             // Arcs turned round are the same arcs: they are counted once.
             if !reversed {
@@ -696,7 +882,14 @@ impl<'a> Import<'a> {
             meter.advance(arcs_of(bucket));
             Ok(())
         };
-        let states = parallel::run(machine.workers, lanes as usize, machine.stop, order.len() as u64, make, work)?;
+        let states = parallel::run(
+            machine.workers,
+            lanes as usize,
+            machine.stop,
+            order.len() as u64,
+            make,
+            work,
+        )?;
         let mut kept = Kept::default();
         states.into_iter().for_each(|(_, part)| kept.add(part));
         self.done("write");
@@ -704,7 +897,12 @@ impl<'a> Import<'a> {
     }
 
     /// Step 6.
-    fn finish(&mut self, graph: GraphWriter, ids: IdsSummary, kept: Kept) -> Result<(), IngestError> {
+    fn finish(
+        &mut self,
+        graph: GraphWriter,
+        ids: IdsSummary,
+        kept: Kept,
+    ) -> Result<(), IngestError> {
         let options = self.options;
         let report = &mut self.report;
         report.arcs = kept.arcs;
@@ -718,15 +916,32 @@ impl<'a> Import<'a> {
             ("self_loops", report.dropped_self_loops),
         ];
         let notes = [
-            ("batch_size", options.batch_size.map_or("auto".into(), |size| size.to_string())),
-            ("duplicates", format!("{:?}", options.duplicates).to_lowercase()),
-            ("self_loops", format!("{:?}", options.self_loops).to_lowercase()),
+            (
+                "batch_size",
+                options
+                    .batch_size
+                    .map_or("auto".into(), |size| size.to_string()),
+            ),
+            (
+                "duplicates",
+                format!("{:?}", options.duplicates).to_lowercase(),
+            ),
+            (
+                "self_loops",
+                format!("{:?}", options.self_loops).to_lowercase(),
+            ),
         ];
         graph.finish(Facts {
             ids,
             input_edges: report.edges,
-            dropped: dropped.into_iter().map(|(reason, edges)| (reason.to_string(), edges)).collect(),
-            options: notes.into_iter().map(|(option, value)| (option.to_string(), value)).collect(),
+            dropped: dropped
+                .into_iter()
+                .map(|(reason, edges)| (reason.to_string(), edges))
+                .collect(),
+            options: notes
+                .into_iter()
+                .map(|(option, value)| (option.to_string(), value))
+                .collect(),
             program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
         })?;
         self.done("finish");

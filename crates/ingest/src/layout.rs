@@ -42,7 +42,11 @@ impl Layout {
     pub(crate) fn new(cuts: Vec<u64>) -> Self {
         let vertex_bits = bits_of(cuts.last().copied().unwrap_or(0));
         let destination_bits = destination_bits(&cuts);
-        Self { batch_of: BatchOf::new(cuts), vertex_bits, destination_bits }
+        Self {
+            batch_of: BatchOf::new(cuts),
+            vertex_bits,
+            destination_bits,
+        }
     }
 
     /// The boundaries of the batches.
@@ -55,11 +59,22 @@ impl Layout {
         let mut targets = Vec::with_capacity(self.cuts().len());
         for (file, batches) in files.iter().enumerate() {
             for batch in batches.clone() {
-                let key = shl((batch - batches.start) as u64, self.vertex_bits + self.destination_bits);
-                targets.push(Target { bucket: bucket_first + file, key, start: self.cuts()[batch] });
+                let key = shl(
+                    (batch - batches.start) as u64,
+                    self.vertex_bits + self.destination_bits,
+                );
+                targets.push(Target {
+                    bucket: bucket_first + file,
+                    key,
+                    start: self.cuts()[batch],
+                });
             }
         }
-        Columns { files, targets, bucket_first }
+        Columns {
+            files,
+            targets,
+            bucket_first,
+        }
     }
 
     /// Bits of the keys of a file of so many batches.
@@ -72,7 +87,10 @@ impl Layout {
     pub(crate) fn place(&self, columns: &Columns, source: u64, destination: u64) -> (usize, u64) {
         let target = &columns.targets[self.batch_of.of(destination)];
         let offset = destination - target.start;
-        (target.bucket, target.key | shl(source, self.destination_bits) | offset)
+        (
+            target.bucket,
+            target.key | shl(source, self.destination_bits) | offset,
+        )
     }
 
     /// Destination batch within the file, source, and destination within its batch, of a key.
@@ -80,7 +98,11 @@ impl Layout {
     pub(crate) fn parts(&self, key: u64) -> (usize, u64, u64) {
         let batch = shr(key, self.vertex_bits + self.destination_bits);
         let source = shr(key, self.destination_bits) & low_bits(self.vertex_bits);
-        (batch as usize, source, key & low_bits(self.destination_bits))
+        (
+            batch as usize,
+            source,
+            key & low_bits(self.destination_bits),
+        )
     }
 
     /// Whether the key, of a file that starts with batch `batch_first`, joins a vertex to itself.
@@ -239,20 +261,27 @@ mod tests {
             ((0..=16).map(|b| b << 24).collect(), vec![16]),
         ] {
             let mut start = 0;
-            let files: Vec<_> = ends.into_iter().map(|end| std::mem::replace(&mut start, end)..end).collect();
+            let files: Vec<_> = ends
+                .into_iter()
+                .map(|end| std::mem::replace(&mut start, end)..end)
+                .collect();
             let layout = Layout::new(cuts.clone());
             let columns = layout.columns(files.clone(), 3);
             let mut random = Random::new(9);
             let vertices = *cuts.last().unwrap();
             let mut placed = Vec::new();
             for _ in 0..500 {
-                let (source, destination) = (random.next_u64() % vertices, random.next_u64() % vertices);
+                let (source, destination) =
+                    (random.next_u64() % vertices, random.next_u64() % vertices);
                 let (bucket, key) = layout.place(&columns, source, destination);
                 let file = &files[bucket - 3];
                 let batch = cuts.partition_point(|&cut| cut <= destination) - 1;
                 assert!(file.contains(&batch));
                 assert!(layout.key_bits(file.len()) >= bits_of(key.saturating_add(1)));
-                assert_eq!(layout.parts(key), (batch - file.start, source, destination - cuts[batch]));
+                assert_eq!(
+                    layout.parts(key),
+                    (batch - file.start, source, destination - cuts[batch])
+                );
                 assert_eq!(layout.is_loop(file.start, key), source == destination);
                 placed.push(((bucket, key), (batch, source, destination)));
             }
@@ -265,15 +294,22 @@ mod tests {
     fn what_is_packed_comes_back() {
         let mut random = Random::new(4);
         for bits in [1u32, 8, 9, 20, 30, 33, 43, 56, 64] {
-            for (kind, sequenced) in
-                [(EdgeKind::None, false), (EdgeKind::F32, false), (EdgeKind::F64, false), (EdgeKind::F32, true), (EdgeKind::F64, true)]
-            {
+            for (kind, sequenced) in [
+                (EdgeKind::None, false),
+                (EdgeKind::F32, false),
+                (EdgeKind::F64, false),
+                (EdgeKind::F32, true),
+                (EdgeKind::F64, true),
+            ] {
                 let packing = Packing::new(bits, kind, sequenced);
                 let keys: Vec<u64> = (0..100).map(|_| random.next_u64() >> (64 - bits)).collect();
                 let weights: Vec<u64> = (0..100)
                     .map(|_| random.next_u64() & low_bits(8 * packing.weight_bytes as u32))
                     .collect();
-                let sequences: Vec<u64> = keys.iter().map(|_| if sequenced { random.next_u64() } else { 0 }).collect();
+                let sequences: Vec<u64> = keys
+                    .iter()
+                    .map(|_| if sequenced { random.next_u64() } else { 0 })
+                    .collect();
                 let mut out = vec![0; packing.bytes() * keys.len()];
                 packing.pack(&keys, &weights, &sequences, &mut out);
                 let mut back = (Vec::new(), Vec::new(), Vec::new());

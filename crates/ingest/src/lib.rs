@@ -44,7 +44,9 @@ mod spill;
 mod spool;
 mod write;
 
-pub use edge::{BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceReader, PieceReport};
+pub use edge::{
+    BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceReader, PieceReport,
+};
 pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
 pub use import::{ImportOptions, Machine, Progress, Silent, import};

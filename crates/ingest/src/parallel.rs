@@ -79,12 +79,34 @@ where
     M: Fn() -> Result<S, IngestError> + Sync,
     W: Fn(&mut S, u64) -> Result<(), IngestError> + Sync,
 {
-    let states = (0..workers.count().min(lanes)).map(|_| Mutex::new(None)).collect();
-    let job = Tasks { count: tasks, next: AtomicU64::new(0), states, make, work, stop, failure: Mutex::new(None) };
+    let states = (0..workers.count().min(lanes))
+        .map(|_| Mutex::new(None))
+        .collect();
+    let job = Tasks {
+        count: tasks,
+        next: AtomicU64::new(0),
+        states,
+        make,
+        work,
+        stop,
+        failure: Mutex::new(None),
+    };
     let outcome = workers.run(&job);
-    if let Some((_, error)) = job.failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+    if let Some((_, error)) = job
+        .failure
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+    {
         return Err(error);
     }
     outcome?;
-    Ok(job.states.into_iter().filter_map(|state| state.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect())
+    Ok(job
+        .states
+        .into_iter()
+        .filter_map(|state| {
+            state
+                .into_inner()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+        })
+        .collect())
 }

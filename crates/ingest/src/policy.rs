@@ -114,16 +114,24 @@ pub(crate) fn resolve<R: Weighted>(
             match policy {
                 Duplicates::Keep => {}
                 Duplicates::First => {
-                    survivor = group.iter().copied().min_by_key(R::sequence).unwrap_or(survivor);
+                    survivor = group
+                        .iter()
+                        .copied()
+                        .min_by_key(R::sequence)
+                        .unwrap_or(survivor);
                 }
                 Duplicates::Sum => {
                     group.sort_unstable_by_key(R::weight);
-                    let sum: f64 = group.iter().map(|record| value(record.weight(), kind)).sum();
+                    let sum: f64 = group
+                        .iter()
+                        .map(|record| value(record.weight(), kind))
+                        .sum();
                     survivor.set_weight(bits(sum, kind));
                 }
                 Duplicates::Min | Duplicates::Max => {
                     for record in group.iter() {
-                        let order = value(record.weight(), kind).total_cmp(&value(survivor.weight(), kind));
+                        let order =
+                            value(record.weight(), kind).total_cmp(&value(survivor.weight(), kind));
                         if order.is_lt() == (policy == Duplicates::Min) && order.is_ne() {
                             survivor = *record;
                         }
@@ -159,31 +167,70 @@ mod tests {
     use super::*;
 
     fn records(list: &[(u64, f64)]) -> Vec<[u64; 3]> {
-        list.iter().enumerate().map(|(i, &(key, weight))| [key, bits(weight, EdgeKind::F32), 100 - i as u64]).collect()
+        list.iter()
+            .enumerate()
+            .map(|(i, &(key, weight))| [key, bits(weight, EdgeKind::F32), 100 - i as u64])
+            .collect()
     }
 
     fn outcome(policy: Duplicates) -> (Vec<(u64, f64)>, u64) {
-        let mut list = records(&[(1, 5.0), (2, 3.0), (2, -1.0), (2, 2.0), (7, 0.5), (7, 0.5), (9, 1.0)]);
+        let mut list = records(&[
+            (1, 5.0),
+            (2, 3.0),
+            (2, -1.0),
+            (2, 2.0),
+            (7, 0.5),
+            (7, 0.5),
+            (9, 1.0),
+        ]);
         let mut lost = 0;
         let kept = resolve(&mut list, policy, EdgeKind::F32, |_, arcs| lost += arcs);
-        (list[..kept].iter().map(|r| (r[0], value(r[1], EdgeKind::F32))).collect(), lost)
+        (
+            list[..kept]
+                .iter()
+                .map(|r| (r[0], value(r[1], EdgeKind::F32)))
+                .collect(),
+            lost,
+        )
     }
 
     #[test]
     fn each_policy_keeps_what_it_says() {
         // The records of one key come in any order: the last of the list has the smallest sequence number.
-        assert_eq!(outcome(Duplicates::First), (vec![(1, 5.0), (2, 2.0), (7, 0.5), (9, 1.0)], 3));
-        assert_eq!(outcome(Duplicates::Sum), (vec![(1, 5.0), (2, 4.0), (7, 1.0), (9, 1.0)], 3));
-        assert_eq!(outcome(Duplicates::Min), (vec![(1, 5.0), (2, -1.0), (7, 0.5), (9, 1.0)], 3));
-        assert_eq!(outcome(Duplicates::Max), (vec![(1, 5.0), (2, 3.0), (7, 0.5), (9, 1.0)], 3));
+        assert_eq!(
+            outcome(Duplicates::First),
+            (vec![(1, 5.0), (2, 2.0), (7, 0.5), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Sum),
+            (vec![(1, 5.0), (2, 4.0), (7, 1.0), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Min),
+            (vec![(1, 5.0), (2, -1.0), (7, 0.5), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Max),
+            (vec![(1, 5.0), (2, 3.0), (7, 0.5), (9, 1.0)], 3)
+        );
         let (kept, lost) = outcome(Duplicates::Keep);
         assert_eq!((kept.len(), lost), (7, 0));
-        assert_eq!(kept[1..4], [(2, 2.0), (2, 3.0), (2, -1.0)], "in order of their bits");
+        assert_eq!(
+            kept[1..4],
+            [(2, 2.0), (2, 3.0), (2, -1.0)],
+            "in order of their bits"
+        );
     }
 
     #[test]
     fn the_outcome_does_not_depend_on_the_order_of_equal_keys() {
-        for policy in [Duplicates::Keep, Duplicates::First, Duplicates::Sum, Duplicates::Min, Duplicates::Max] {
+        for policy in [
+            Duplicates::Keep,
+            Duplicates::First,
+            Duplicates::Sum,
+            Duplicates::Min,
+            Duplicates::Max,
+        ] {
             let mut forth = records(&[(4, 1e8), (4, 1.0), (4, -1e8), (4, 1.0)]);
             let mut back: Vec<_> = forth.iter().rev().copied().collect();
             let kept = resolve(&mut forth, policy, EdgeKind::F32, |_, _| {});
@@ -196,9 +243,17 @@ mod tests {
     #[test]
     fn without_weights_any_policy_but_keep_leaves_one() {
         let mut keys = [3u64, 3, 3, 5, 8, 8];
-        assert_eq!(resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}), 6);
+        assert_eq!(
+            resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}),
+            6
+        );
         let mut lost = Vec::new();
-        let kept = resolve(&mut keys, Duplicates::Min, EdgeKind::None, |key, arcs| lost.push((key, arcs)));
-        assert_eq!((&keys[..kept], lost), (&[3, 5, 8][..], vec![(3, 2), (8, 1)]));
+        let kept = resolve(&mut keys, Duplicates::Min, EdgeKind::None, |key, arcs| {
+            lost.push((key, arcs))
+        });
+        assert_eq!(
+            (&keys[..kept], lost),
+            (&[3, 5, 8][..], vec![(3, 2), (8, 1)])
+        );
     }
 }

@@ -36,9 +36,14 @@ pub(crate) struct Presence {
 impl Presence {
     /// An empty set that takes at most `bytes_max` of `budget`, its ranks included, bit by bit as ids grow.
     pub(crate) fn new(budget: &Budget, bytes_max: u64) -> Self {
-        let chunks = (bytes_max / (CHUNK_BYTES + RANK_BYTES)).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
+        let chunks =
+            (bytes_max / (CHUNK_BYTES + RANK_BYTES)).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
         let chunks = (0..chunks).map(|_| OnceLock::new()).collect();
-        Self { chunks, budget: budget.clone(), overflowed: AtomicBool::new(false) }
+        Self {
+            chunks,
+            budget: budget.clone(),
+            overflowed: AtomicBool::new(false),
+        }
     }
 
     /// Makes room for the ids up to `id_max`; `false` when memory does not allow that, from then on for good.
@@ -64,14 +69,23 @@ impl Presence {
         let lease = self.budget.lease("the bitmap of ids", CHUNK_BYTES)?;
         let words = (0..CHUNK_WORDS).map(|_| AtomicU64::new(0)).collect();
         // Another worker may have been faster; then this chunk and its lease go.
-        let _ = self.chunks[chunk].set(Chunk { words, _lease: lease });
+        let _ = self.chunks[chunk].set(Chunk {
+            words,
+            _lease: lease,
+        });
         Ok(())
     }
 
     /// Marks an id that [`reserve`](Self::reserve) made room for; others are ignored.
     #[inline(always)]
     pub(crate) fn mark(&self, id: u64) {
-        let Some(chunk) = self.chunks.get((id >> CHUNK_SHIFT) as usize).and_then(OnceLock::get) else { return };
+        let Some(chunk) = self
+            .chunks
+            .get((id >> CHUNK_SHIFT) as usize)
+            .and_then(OnceLock::get)
+        else {
+            return;
+        };
         let word = &chunk.words[(id >> 6) as usize & (CHUNK_WORDS - 1)];
         let bit = 1 << (id & 63);
         if word.load(Relaxed) & bit == 0 {
@@ -87,11 +101,20 @@ impl Presence {
         if self.overflowed.load(Relaxed) {
             return Ok(None);
         }
-        let chunks: Vec<Chunk> = self.chunks.into_iter().map_while(OnceLock::into_inner).collect();
-        let mut buffer = self.budget.buffer("the ranks of ids", chunks.len() * RANK_BYTES as usize)?;
+        let chunks: Vec<Chunk> = self
+            .chunks
+            .into_iter()
+            .map_while(OnceLock::into_inner)
+            .collect();
+        let mut buffer = self
+            .budget
+            .buffer("the ranks of ids", chunks.len() * RANK_BYTES as usize)?;
         let mut bases = Vec::with_capacity(chunks.len());
         let mut total = 0;
-        for (chunk, entries) in chunks.into_iter().zip(buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES)) {
+        for (chunk, entries) in chunks
+            .into_iter()
+            .zip(buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES))
+        {
             bases.push(total);
             let mut rank = 0u32;
             for (word, entries) in chunk.words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
@@ -103,7 +126,11 @@ impl Presence {
             }
             total += u64::from(rank);
         }
-        Ok(Some(Ranks { entries: buffer, bases, total }))
+        Ok(Some(Ranks {
+            entries: buffer,
+            bases,
+            total,
+        }))
     }
 }
 
@@ -130,9 +157,10 @@ impl RankOf<'_> {
     /// Number of marked ids below `id`: the index of `id` when it is marked.
     #[inline(always)]
     pub(crate) fn of(&self, id: u64) -> u64 {
-        let (Some(entry), Some(base)) =
-            (self.entries.get((id >> 5) as usize), self.bases.get((id >> CHUNK_SHIFT) as usize))
-        else {
+        let (Some(entry), Some(base)) = (
+            self.entries.get((id >> 5) as usize),
+            self.bases.get((id >> CHUNK_SHIFT) as usize),
+        ) else {
             return self.total;
         };
         let below = entry & ((1 << (id & 31)) - 1);
@@ -148,11 +176,18 @@ impl Ranks {
 
     /// For look-ups.
     pub(crate) fn look_up(&self) -> RankOf<'_> {
-        RankOf { entries: self.entries.typed(), bases: &self.bases, total: self.total }
+        RankOf {
+            entries: self.entries.typed(),
+            bases: &self.bases,
+            total: self.total,
+        }
     }
 
     /// Calls `each` with runs of ids in ascending order.
-    pub(crate) fn for_each<E>(&self, mut each: impl FnMut(&[u64]) -> Result<(), E>) -> Result<(), E> {
+    pub(crate) fn for_each<E>(
+        &self,
+        mut each: impl FnMut(&[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut run = Vec::with_capacity(32 * RUN_ENTRIES);
         for (line, entries) in self.entries.typed::<u64>().chunks(RUN_ENTRIES).enumerate() {
             run.clear();
@@ -195,10 +230,19 @@ mod tests {
         for (rank, &id) in ids.iter().enumerate() {
             assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
         }
-        assert_eq!(ranks.look_up().of(1), 1, "of an id that is not there: how many are smaller");
+        assert_eq!(
+            ranks.look_up().of(1),
+            1,
+            "of an id that is not there: how many are smaller"
+        );
         assert_eq!(ranks.look_up().of(u64::MAX), ids.len() as u64);
         let mut listed = Vec::new();
-        ranks.for_each::<()>(|run| { listed.extend_from_slice(run); Ok(()) }).unwrap();
+        ranks
+            .for_each::<()>(|run| {
+                listed.extend_from_slice(run);
+                Ok(())
+            })
+            .unwrap();
         assert!(listed.iter().eq(ids.iter()));
     }
 
@@ -210,7 +254,11 @@ mod tests {
         assert!(!presence.reserve(1 << 40));
         assert!(!presence.reserve(1), "and it stays so");
         assert!(presence.ranks().unwrap().is_none());
-        assert_eq!(budget.available(), 64 << 20, "what it had leased is given back");
+        assert_eq!(
+            budget.available(),
+            64 << 20,
+            "what it had leased is given back"
+        );
     }
 
     #[test]

@@ -58,7 +58,8 @@ impl Scan<'_> {
     /// Bytes that each worker leases, less what the reader takes.
     pub(crate) fn lane_bytes(chunk_bytes: usize, reverse: bool) -> u64 {
         let histograms = if reverse { 2 } else { 1 };
-        (histograms * crate::cut::GRANULES_MAX * size_of::<u64>() + SPOOL_BUFFERS * chunk_bytes) as u64
+        (histograms * crate::cut::GRANULES_MAX * size_of::<u64>() + SPOOL_BUFFERS * chunk_bytes)
+            as u64
     }
 
     /// Reads everything once.
@@ -67,9 +68,18 @@ impl Scan<'_> {
             let sink = Sink {
                 scan: self,
                 arcs_in: Histogram::new(self.budget)?,
-                arcs_out: if self.reverse { Some(Histogram::new(self.budget)?) } else { None },
+                arcs_out: if self.reverse {
+                    Some(Histogram::new(self.budget)?)
+                } else {
+                    None
+                },
                 spool: match self.spool {
-                    Some(spool) => Some(SpoolWriter::new(spool, &**self.disk, self.budget, SPOOL_BUFFERS)?),
+                    Some(spool) => Some(SpoolWriter::new(
+                        spool,
+                        &**self.disk,
+                        self.budget,
+                        SPOOL_BUFFERS,
+                    )?),
                     None => None,
                 },
                 piece: 0,
@@ -78,14 +88,25 @@ impl Scan<'_> {
                 loops: 0,
                 sample: Sample::default(),
             };
-            Ok(Lane { reader: self.source.reader(self.disk, self.budget)?, sink, reports: Vec::new() })
+            Ok(Lane {
+                reader: self.source.reader(self.disk, self.budget)?,
+                sink,
+                reports: Vec::new(),
+            })
         };
-        let lanes = parallel::run(self.workers, usize::MAX, self.stop, self.source.pieces(), make, |lane, piece| {
-            (lane.sink.piece, lane.sink.first) = (piece, 0);
-            let report = lane.reader.read(piece, self.stop, &mut lane.sink)?;
-            lane.reports.push((piece, report));
-            Ok(())
-        })?;
+        let lanes = parallel::run(
+            self.workers,
+            usize::MAX,
+            self.stop,
+            self.source.pieces(),
+            make,
+            |lane, piece| {
+                (lane.sink.piece, lane.sink.first) = (piece, 0);
+                let report = lane.reader.read(piece, self.stop, &mut lane.sink)?;
+                lane.reports.push((piece, report));
+                Ok(())
+            },
+        )?;
         self.merge(lanes)
     }
 
@@ -95,7 +116,11 @@ impl Scan<'_> {
             starts: vec![0; self.source.pieces() as usize],
             id_max: lanes.iter().filter_map(|lane| lane.sink.id_max).max(),
             arcs_in: Histogram::new(self.budget)?,
-            arcs_out: if self.reverse { Some(Histogram::new(self.budget)?) } else { None },
+            arcs_out: if self.reverse {
+                Some(Histogram::new(self.budget)?)
+            } else {
+                None
+            },
             loops: 0,
             sample: Sample::default(),
             temporary_bytes: 0,
@@ -172,9 +197,17 @@ pub(crate) fn count_arcs(
 impl EdgeSink for Sink<'_> {
     fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
         let scan = self.scan;
-        let id_max = edges.iter().fold(0, |max, edge| max.max(edge.0).max(edge.1));
-        if scan.source.vertices().is_some_and(|vertices| id_max >= vertices) {
-            return Err(IngestError::internal("a generator draws vertices beyond its range"));
+        let id_max = edges
+            .iter()
+            .fold(0, |max, edge| max.max(edge.0).max(edge.1));
+        if scan
+            .source
+            .vertices()
+            .is_some_and(|vertices| id_max >= vertices)
+        {
+            return Err(IngestError::internal(
+                "a generator draws vertices beyond its range",
+            ));
         }
         self.id_max = self.id_max.max(Some(id_max));
         self.arcs_in.grow(id_max);
@@ -190,7 +223,13 @@ impl EdgeSink for Sink<'_> {
                 self.sample.offer(edge.1.to_be_bytes());
             }
         }
-        self.loops += count_arcs(edges, &mut self.arcs_in, !scan.directed, scan.self_loops, |edge| edge.1);
+        self.loops += count_arcs(
+            edges,
+            &mut self.arcs_in,
+            !scan.directed,
+            scan.self_loops,
+            |edge| edge.1,
+        );
         if let Some(counts) = &mut self.arcs_out {
             counts.grow(id_max);
             count_arcs(edges, counts, false, scan.self_loops, |edge| edge.0);

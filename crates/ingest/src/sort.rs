@@ -54,12 +54,19 @@ pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
         return;
     }
     let first = records[0].key();
-    let varying = records.iter().fold(0, |bits, record| bits | (record.key() ^ first));
+    let varying = records
+        .iter()
+        .fold(0, |bits, record| bits | (record.key() ^ first));
     if varying == 0 {
         return;
     }
-    let (low, high) = (varying.trailing_zeros(), u64::BITS - varying.leading_zeros());
-    if size_of_val(records) <= CACHE_BYTES || (high - low <= DIGIT_BITS && u32::try_from(records.len()).is_ok()) {
+    let (low, high) = (
+        varying.trailing_zeros(),
+        u64::BITS - varying.leading_zeros(),
+    );
+    if size_of_val(records) <= CACHE_BYTES
+        || (high - low <= DIGIT_BITS && u32::try_from(records.len()).is_ok())
+    {
         least_first(records, scratch, low, high);
         return;
     }
@@ -80,13 +87,20 @@ pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
     }
     records.copy_from_slice(scratch);
     for part in ends.windows(2) {
-        sort(&mut records[part[0]..part[1]], &mut scratch[part[0]..part[1]]);
+        sort(
+            &mut records[part[0]..part[1]],
+            &mut scratch[part[0]..part[1]],
+        );
     }
 }
 
 /// Least significant digit first, over the bits `low..high`.
 fn least_first<R: Record>(records: &mut [R], scratch: &mut [R], low: u32, high: u32) {
-    let width_max = if records.len() < FEW { DIGIT_BITS_FEW } else { DIGIT_BITS };
+    let width_max = if records.len() < FEW {
+        DIGIT_BITS_FEW
+    } else {
+        DIGIT_BITS
+    };
     let digits = (high - low).div_ceil(width_max);
     let width = (high - low).div_ceil(digits);
     let mask = (1u64 << width) - 1;
@@ -152,7 +166,9 @@ mod tests {
         let mut random = Random::new(1);
         for count in [0usize, 1, 2, 255, 256, 257, 4095, 4096, 70_000, 300_000] {
             for bits in [1u32, 8, 9, 10, 18, 27, 43, 63, 64] {
-                let keys: Vec<u64> = (0..count).map(|_| random.next_u64() >> (64 - bits)).collect();
+                let keys: Vec<u64> = (0..count)
+                    .map(|_| random.next_u64() >> (64 - bits))
+                    .collect();
                 check(&keys);
             }
         }
@@ -162,7 +178,9 @@ mod tests {
     fn sorts_keys_that_hardly_differ() {
         let mut random = Random::new(2);
         check(&[7; 5000]);
-        let keys: Vec<u64> = (0..200_000).map(|_| 0xabcd_0000_0000_1234 | (random.next_u64() & 0xf0_0000_0000)).collect();
+        let keys: Vec<u64> = (0..200_000)
+            .map(|_| 0xabcd_0000_0000_1234 | (random.next_u64() & 0xf0_0000_0000))
+            .collect();
         check(&keys);
         let mut skewed = vec![42u64; 250_000];
         skewed.extend((0..1000).map(|_| random.next_u64()));

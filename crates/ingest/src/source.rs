@@ -53,10 +53,19 @@ impl Source<'_> {
     }
 
     /// A reader for one worker.
-    pub(crate) fn reader(&self, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<SourceReader<'_>, IngestError> {
+    pub(crate) fn reader(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<SourceReader<'_>, IngestError> {
         match self {
             Self::Input(source, _) => Ok(SourceReader::Input(source.reader(disk, budget)?)),
-            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(&**disk, budget, spool.chunk_bytes(), AHEAD)?)),
+            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(
+                &**disk,
+                budget,
+                spool.chunk_bytes(),
+                AHEAD,
+            )?)),
         }
     }
 
@@ -70,7 +79,10 @@ impl Source<'_> {
     ) -> Result<(), IngestError> {
         match (self, reader) {
             (Self::Input(_, starts), SourceReader::Input(reader)) => {
-                let mut numbered = Numbered { sink, sequence: starts[unit as usize] };
+                let mut numbered = Numbered {
+                    sink,
+                    sequence: starts[unit as usize],
+                };
                 reader.read(unit, stop, &mut numbered)?;
                 // Whoever numbers edges relies on the pieces being what they were.
                 match starts.get(unit as usize + 1) {

@@ -38,9 +38,22 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// At most `buffers` buffers of `buffer_bytes`, made when first needed.
-    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, buffer_bytes: usize, buffers: usize) -> Result<Self, IngestError> {
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        buffer_bytes: usize,
+        buffers: usize,
+    ) -> Result<Self, IngestError> {
         let queue = disk.queue(QUEUE_DEPTH)?;
-        Ok(Self { queue, budget: budget.clone(), free: Vec::new(), buffer_bytes, made: 0, made_max: buffers, written: 0 })
+        Ok(Self {
+            queue,
+            budget: budget.clone(),
+            free: Vec::new(),
+            buffer_bytes,
+            made: 0,
+            made_max: buffers,
+            written: 0,
+        })
     }
 
     /// An empty buffer; waits for one that is being written when all are in use.
@@ -55,10 +68,14 @@ impl Outbox {
             }
             if self.made < self.made_max {
                 self.made += 1;
-                return Ok(self.budget.buffer("buffers of temporary files", self.buffer_bytes)?);
+                return Ok(self
+                    .budget
+                    .buffer("buffers of temporary files", self.buffer_bytes)?);
             }
             if !self.reap()? {
-                return Err(IngestError::internal("every buffer of a temporary file is in use and none is being written"));
+                return Err(IngestError::internal(
+                    "every buffer of a temporary file is in use and none is being written",
+                ));
             }
         }
     }
@@ -67,7 +84,15 @@ impl Outbox {
     pub(crate) fn write(&mut self, file: &FileHandle, offset: u64, buffer: Buffer, bytes: usize) {
         let bytes = bytes.next_multiple_of(GRAIN).min(self.buffer_bytes);
         self.written += bytes as u64;
-        self.queue.submit(Operation::Write { file: file.clone(), offset, buffer, range: 0..bytes }, offset);
+        self.queue.submit(
+            Operation::Write {
+                file: file.clone(),
+                offset,
+                buffer,
+                range: 0..bytes,
+            },
+            offset,
+        );
     }
 
     /// Waits until all is written; returns how many bytes that were in all.
@@ -78,7 +103,9 @@ impl Outbox {
 
     /// Takes back one buffer that was written; `false` when none is in flight.
     fn reap(&mut self) -> Result<bool, IngestError> {
-        let Some(done) = self.queue.wait() else { return Ok(false) };
+        let Some(done) = self.queue.wait() else {
+            return Ok(false);
+        };
         self.free.extend(done.buffer);
         done.result?;
         Ok(true)
@@ -94,7 +121,12 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     /// `buffers` buffers of `buffer_bytes`, a multiple of the chunks to be read.
-    pub(crate) fn new(disk: &dyn Disk, budget: &Budget, buffer_bytes: usize, buffers: usize) -> Result<Self, IngestError> {
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        buffer_bytes: usize,
+        buffers: usize,
+    ) -> Result<Self, IngestError> {
         let queue = disk.queue(QUEUE_DEPTH)?;
         let free = (0..buffers.max(1))
             .map(|_| budget.buffer("buffers of temporary files", buffer_bytes))
@@ -112,7 +144,9 @@ impl Inbox {
         stop: &Stop,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let piece_bytes = self.free.first().map_or(chunk_bytes, |buffer| buffer.len() / chunk_bytes * chunk_bytes) as u64;
+        let piece_bytes = self.free.first().map_or(chunk_bytes, |buffer| {
+            buffer.len() / chunk_bytes * chunk_bytes
+        }) as u64;
         let mut pieces = runs.into_iter().flat_map(|(offset, bytes)| {
             (0..bytes.div_ceil(piece_bytes)).map(move |piece| {
                 let at = piece * piece_bytes;
@@ -129,15 +163,28 @@ impl Inbox {
                     break;
                 };
                 expected.push_back((offset, bytes));
-                self.queue.submit(Operation::Read { file: file.clone(), offset, buffer, range: 0..bytes }, offset);
+                self.queue.submit(
+                    Operation::Read {
+                        file: file.clone(),
+                        offset,
+                        buffer,
+                        range: 0..bytes,
+                    },
+                    offset,
+                );
             }
-            let Some((offset, bytes)) = expected.pop_front() else { return Ok(()) };
+            let Some((offset, bytes)) = expected.pop_front() else {
+                return Ok(());
+            };
             let (buffer, read) = loop {
                 if let Some(i) = early.iter().position(|(arrived, ..)| *arrived == offset) {
                     let (_, buffer, read) = early.swap_remove(i);
                     break (buffer, read);
                 }
-                let done = self.queue.wait().ok_or_else(|| IngestError::internal("a read of a temporary file got lost"))?;
+                let done = self
+                    .queue
+                    .wait()
+                    .ok_or_else(|| IngestError::internal("a read of a temporary file got lost"))?;
                 let read = done.result?;
                 early.extend(done.buffer.map(|buffer| (done.token, buffer, read)));
             };
@@ -168,7 +215,9 @@ pub(crate) fn seal_chunk(chunk: &mut [u8], end: usize, offset: u64) {
 fn open_chunk<'a>(chunk: &'a [u8], path: &Path, offset: u64) -> Result<&'a [u8], IngestError> {
     let damaged = || IngestError::damaged(path, offset);
     let (header, rest) = chunk.split_at_checked(HEADER_BYTES).ok_or_else(damaged)?;
-    let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let word = |at: usize| {
+        u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
     let records = rest.get(..word(0) as usize).ok_or_else(damaged)?;
     let stored = u64::from(word(8)) | u64::from(word(12)) << 32;
     if stored != offset || crc32fast::hash(records) != word(4) {
@@ -193,10 +242,21 @@ pub(crate) struct Spill {
 
 impl Spill {
     /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
-    pub(crate) fn create(disk: &dyn Disk, path: PathBuf, buckets: usize, chunk_bytes: usize) -> Result<Self, IngestError> {
+    pub(crate) fn create(
+        disk: &dyn Disk,
+        path: PathBuf,
+        buckets: usize,
+        chunk_bytes: usize,
+    ) -> Result<Self, IngestError> {
         let file = disk.open(&path, Open::Create)?;
         let buckets = (0..buckets).map(|_| Mutex::default()).collect();
-        Ok(Self { file, chunk_bytes, end: AtomicU64::new(0), buckets, leases: Mutex::default() })
+        Ok(Self {
+            file,
+            chunk_bytes,
+            end: AtomicU64::new(0),
+            buckets,
+            leases: Mutex::default(),
+        })
     }
 
     /// Reads all records of a bucket: `each` gets whole chunks.
@@ -208,7 +268,9 @@ impl Spill {
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let chunks = lock(&self.buckets[bucket]);
-        let runs = chunks.iter().map(|&offset| (offset, self.chunk_bytes as u64));
+        let runs = chunks
+            .iter()
+            .map(|&offset| (offset, self.chunk_bytes as u64));
         inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 
@@ -220,7 +282,9 @@ impl Spill {
 
 /// The contents of a mutex, also when a worker panicked while it held it: the pool reports that panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The chunk of one bucket that a worker is filling.
@@ -257,11 +321,24 @@ pub(crate) struct SpillWriter<'a> {
 
 impl<'a> SpillWriter<'a> {
     /// Leases a chunk a bucket and [`SLABS`] slabs of `slab_bytes`, at least a chunk, each when it is first needed.
-    pub(crate) fn new(spill: &'a Spill, disk: &dyn Disk, budget: &Budget, slab_bytes: usize) -> Result<Self, IngestError> {
+    pub(crate) fn new(
+        spill: &'a Spill,
+        disk: &dyn Disk,
+        budget: &Budget,
+        slab_bytes: usize,
+    ) -> Result<Self, IngestError> {
         let slab_bytes = slab_bytes.max(spill.chunk_bytes);
         let outbox = Outbox::new(disk, budget, slab_bytes, SLABS)?;
         let open = spill.buckets.iter().map(|_| OpenChunk::default()).collect();
-        Ok(Self { spill, budget: budget.clone(), outbox, slab_bytes, slab: None, open, chunks_left: 0 })
+        Ok(Self {
+            spill,
+            budget: budget.clone(),
+            outbox,
+            slab_bytes,
+            slab: None,
+            open,
+            chunks_left: 0,
+        })
     }
 
     /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
@@ -277,7 +354,9 @@ impl<'a> SpillWriter<'a> {
         open.buffer
             .as_mut()
             .and_then(|buffer| buffer.get_mut(at..at + bytes))
-            .ok_or_else(|| IngestError::internal("a record is larger than a chunk of a temporary file"))
+            .ok_or_else(|| {
+                IngestError::internal("a record is larger than a chunk of a temporary file")
+            })
     }
 
     /// Empties the open chunk of a bucket.
@@ -286,7 +365,10 @@ impl<'a> SpillWriter<'a> {
         self.flush(bucket)?;
         let open = &mut self.open[bucket];
         if open.buffer.is_none() {
-            open.buffer = Some(self.budget.buffer("buckets of temporary files", self.spill.chunk_bytes)?);
+            open.buffer = Some(
+                self.budget
+                    .buffer("buckets of temporary files", self.spill.chunk_bytes)?,
+            );
         }
         open.at = HEADER_BYTES;
         Ok(())
@@ -299,19 +381,30 @@ impl<'a> SpillWriter<'a> {
             return Ok(());
         }
         let bytes = end.next_multiple_of(GRAIN);
-        if self.slab.as_ref().is_some_and(|slab| slab.at + bytes > self.slab_bytes) {
+        if self
+            .slab
+            .as_ref()
+            .is_some_and(|slab| slab.at + bytes > self.slab_bytes)
+        {
             self.flush_slab();
         }
         let mut slab = match self.slab.take() {
             Some(slab) => slab,
             None => {
                 let offset = self.spill.end.fetch_add(self.slab_bytes as u64, Relaxed);
-                Slab { buffer: self.outbox.take()?, offset, at: 0 }
+                Slab {
+                    buffer: self.outbox.take()?,
+                    offset,
+                    at: 0,
+                }
             }
         };
         let offset = slab.offset + slab.at as u64;
         let open = &mut self.open[bucket];
-        if let (Some(chunk), Some(room)) = (&mut open.buffer, slab.buffer.get_mut(slab.at..slab.at + end)) {
+        if let (Some(chunk), Some(room)) = (
+            &mut open.buffer,
+            slab.buffer.get_mut(slab.at..slab.at + end),
+        ) {
             seal_chunk(chunk, end, offset);
             room.copy_from_slice(&chunk[..end]);
         }
@@ -320,7 +413,8 @@ impl<'a> SpillWriter<'a> {
         self.slab = Some(slab);
         if self.chunks_left == 0 {
             let bytes = LEASED_CHUNKS * size_of::<u64>() as u64;
-            lock(&self.spill.leases).push(self.budget.lease("the table of a temporary file", bytes)?);
+            lock(&self.spill.leases)
+                .push(self.budget.lease("the table of a temporary file", bytes)?);
             self.chunks_left = LEASED_CHUNKS;
         }
         self.chunks_left -= 1;

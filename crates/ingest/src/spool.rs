@@ -57,26 +57,55 @@ struct Table {
 /// What takes in edges that come back from a spool, a run at a time, with the number of the first in the input.
 pub(crate) trait Edges {
     /// Edges between integer ids; `weights` is empty for graphs without.
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64], sequence: u64) -> Result<(), IngestError>;
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError>;
     /// Edges between text ids.
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64], sequence: u64) -> Result<(), IngestError>;
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError>;
 }
 
 impl Spool {
     /// A new file `path` in chunks of `chunk_bytes`.
-    pub(crate) fn create(disk: &dyn Disk, path: PathBuf, chunk_bytes: usize, weights: EdgeKind) -> Result<Self, IngestError> {
+    pub(crate) fn create(
+        disk: &dyn Disk,
+        path: PathBuf,
+        chunk_bytes: usize,
+        weights: EdgeKind,
+    ) -> Result<Self, IngestError> {
         let file = disk.open(&path, Open::Create)?;
-        Ok(Self { file, chunk_bytes, weights, end: AtomicU64::new(0), table: Mutex::default() })
+        Ok(Self {
+            file,
+            chunk_bytes,
+            weights,
+            end: AtomicU64::new(0),
+            table: Mutex::default(),
+        })
     }
 
     /// Puts the chunks in the order of the input; `first_of` is the number of the first edge of a piece.
     pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> Arranged {
-        let mut table = self.table.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut table = self
+            .table
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
         for chunk in &mut table.chunks {
             chunk.first += first_of(chunk.piece);
         }
         table.chunks.sort_unstable_by_key(|chunk| chunk.first);
-        Arranged { file: self.file, chunk_bytes: self.chunk_bytes, weights: self.weights, table }
+        Arranged {
+            file: self.file,
+            chunk_bytes: self.chunk_bytes,
+            weights: self.weights,
+            table,
+        }
     }
 }
 
@@ -97,7 +126,11 @@ impl Arranged {
 
     /// The numbers of the first edge of each unit.
     pub(crate) fn unit_starts(&self) -> impl Iterator<Item = u64> + '_ {
-        self.table.chunks.iter().step_by(UNIT_CHUNKS).map(|chunk| chunk.first)
+        self.table
+            .chunks
+            .iter()
+            .step_by(UNIT_CHUNKS)
+            .map(|chunk| chunk.first)
     }
 
     /// Bytes of the buffers that an inbox for this file needs at least.
@@ -106,18 +139,37 @@ impl Arranged {
     }
 
     /// Reads one unit; its edges come in the order of the input.
-    pub(crate) fn read(&self, unit: u64, inbox: &mut Inbox, stop: &Stop, sink: &mut impl Edges) -> Result<(), IngestError> {
+    pub(crate) fn read(
+        &self,
+        unit: u64,
+        inbox: &mut Inbox,
+        stop: &Stop,
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
         let from = unit as usize * UNIT_CHUNKS;
         let chunks = &self.table.chunks[from..self.table.chunks.len().min(from + UNIT_CHUNKS)];
         let mut next = chunks.iter();
-        let runs = chunks.iter().map(|chunk| (chunk.offset, self.chunk_bytes as u64));
-        inbox.read(&self.file, self.chunk_bytes, runs, stop, |records| match next.next() {
-            Some(chunk) => self.decode(chunk, records, sink),
-            None => Ok(()),
-        })
+        let runs = chunks
+            .iter()
+            .map(|chunk| (chunk.offset, self.chunk_bytes as u64));
+        inbox.read(
+            &self.file,
+            self.chunk_bytes,
+            runs,
+            stop,
+            |records| match next.next() {
+                Some(chunk) => self.decode(chunk, records, sink),
+                None => Ok(()),
+            },
+        )
     }
 
-    fn decode(&self, chunk: &Chunk, records: &[u8], sink: &mut impl Edges) -> Result<(), IngestError> {
+    fn decode(
+        &self,
+        chunk: &Chunk,
+        records: &[u8],
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
         let damaged = || IngestError::damaged(self.file.path(), chunk.offset);
         let weight_bytes = self.weights.bytes();
         let mut left = Reader(records);
@@ -130,11 +182,20 @@ impl Arranged {
                 edges.clear();
                 weights.clear();
                 for _ in 0..(end - at).min(DECODE as u64) {
-                    let source = left.take(2).and_then(|length| left.take(word(length) as usize)).ok_or_else(damaged)?;
-                    let target = left.take(2).and_then(|length| left.take(word(length) as usize)).ok_or_else(damaged)?;
+                    let source = left
+                        .take(2)
+                        .and_then(|length| left.take(word(length) as usize))
+                        .ok_or_else(damaged)?;
+                    let target = left
+                        .take(2)
+                        .and_then(|length| left.take(word(length) as usize))
+                        .ok_or_else(damaged)?;
                     edges.push((source, target));
                     if weight_bytes > 0 {
-                        weights.push(value(left.take(weight_bytes).map(word).ok_or_else(damaged)?, self.weights));
+                        weights.push(value(
+                            left.take(weight_bytes).map(word).ok_or_else(damaged)?,
+                            self.weights,
+                        ));
                     }
                 }
                 sink.texts(&edges, &weights, at)?;
@@ -148,7 +209,9 @@ impl Arranged {
             edges.clear();
             weights.clear();
             let count = (end - at).min(DECODE as u64) as usize;
-            let run = left.take(count * (2 * width + weight_bytes)).ok_or_else(damaged)?;
+            let run = left
+                .take(count * (2 * width + weight_bytes))
+                .ok_or_else(damaged)?;
             for record in run.chunks_exact(2 * width + weight_bytes) {
                 edges.push((word(&record[..width]), word(&record[width..2 * width])));
                 if weight_bytes > 0 {
@@ -200,9 +263,21 @@ const ENCODE: usize = 128;
 
 impl<'a> SpoolWriter<'a> {
     /// `buffers` chunks of memory at most.
-    pub(crate) fn new(spool: &'a Spool, disk: &dyn Disk, budget: &Budget, buffers: usize) -> Result<Self, IngestError> {
+    pub(crate) fn new(
+        spool: &'a Spool,
+        disk: &dyn Disk,
+        budget: &Budget,
+        buffers: usize,
+    ) -> Result<Self, IngestError> {
         let outbox = Outbox::new(disk, budget, spool.chunk_bytes, buffers.max(2))?;
-        Ok(Self { spool, outbox, budget: budget.clone(), chunks: Vec::new(), open: None, at: 0 })
+        Ok(Self {
+            spool,
+            outbox,
+            budget: budget.clone(),
+            chunks: Vec::new(),
+            open: None,
+            at: 0,
+        })
     }
 
     /// Edges between integer ids: those from number `first` on of a piece of the input.
@@ -219,10 +294,28 @@ impl<'a> SpoolWriter<'a> {
             let from = block * ENCODE;
             let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
             let narrow = u32::try_from(all).is_ok()
-                && !matches!(&self.open, Some((Chunk { width: Width::Eight, .. }, _)));
-            let (width, bytes) = if narrow { (Width::Four, 4) } else { (Width::Eight, 8) };
+                && !matches!(
+                    &self.open,
+                    Some((
+                        Chunk {
+                            width: Width::Eight,
+                            ..
+                        },
+                        _
+                    ))
+                );
+            let (width, bytes) = if narrow {
+                (Width::Four, 4)
+            } else {
+                (Width::Eight, 8)
+            };
             let record_bytes = 2 * bytes + weight_bytes;
-            let out = self.room(piece, first + from as u64, width, edges.len() * record_bytes)?;
+            let out = self.room(
+                piece,
+                first + from as u64,
+                width,
+                edges.len() * record_bytes,
+            )?;
             for (i, (record, edge)) in out.chunks_exact_mut(record_bytes).zip(edges).enumerate() {
                 if narrow {
                     record[..4].copy_from_slice(&(edge.0 as u32).to_le_bytes());
@@ -265,7 +358,13 @@ impl<'a> SpoolWriter<'a> {
     }
 
     /// Room for the next edges, in a chunk that ends with the edge before them.
-    fn room(&mut self, piece: u64, first: u64, width: Width, bytes: usize) -> Result<&mut [u8], IngestError> {
+    fn room(
+        &mut self,
+        piece: u64,
+        first: u64,
+        width: Width,
+        bytes: usize,
+    ) -> Result<&mut [u8], IngestError> {
         let follows = matches!(&self.open, Some((chunk, _))
             if chunk.piece == piece
                 && chunk.first + u64::from(chunk.edges) == first
@@ -273,8 +372,20 @@ impl<'a> SpoolWriter<'a> {
                 && self.at + bytes <= self.spool.chunk_bytes);
         if !follows {
             self.flush()?;
-            let offset = self.spool.end.fetch_add(self.spool.chunk_bytes as u64, Relaxed);
-            self.open = Some((Chunk { piece, first, edges: 0, width, offset }, self.outbox.take()?));
+            let offset = self
+                .spool
+                .end
+                .fetch_add(self.spool.chunk_bytes as u64, Relaxed);
+            self.open = Some((
+                Chunk {
+                    piece,
+                    first,
+                    edges: 0,
+                    width,
+                    offset,
+                },
+                self.outbox.take()?,
+            ));
             self.at = HEADER_BYTES;
         }
         let at = self.at;
@@ -282,7 +393,9 @@ impl<'a> SpoolWriter<'a> {
         self.open
             .as_mut()
             .and_then(|(_, buffer)| buffer.get_mut(at..at + bytes))
-            .ok_or_else(|| IngestError::internal("an edge is larger than a chunk of a temporary file"))
+            .ok_or_else(|| {
+                IngestError::internal("an edge is larger than a chunk of a temporary file")
+            })
     }
 
     fn count(&mut self, edges: usize) {
@@ -292,9 +405,12 @@ impl<'a> SpoolWriter<'a> {
     }
 
     fn flush(&mut self) -> Result<(), IngestError> {
-        let Some((chunk, mut buffer)) = self.open.take() else { return Ok(()) };
+        let Some((chunk, mut buffer)) = self.open.take() else {
+            return Ok(());
+        };
         seal_chunk(&mut buffer, self.at, chunk.offset);
-        self.outbox.write(&self.spool.file, chunk.offset, buffer, self.at);
+        self.outbox
+            .write(&self.spool.file, chunk.offset, buffer, self.at);
         if self.chunks.len() == self.chunks.capacity() {
             self.hand_over()?;
         }
@@ -304,7 +420,10 @@ impl<'a> SpoolWriter<'a> {
 
     /// Moves the descriptions of chunks to the spool and leases room for more.
     fn hand_over(&mut self) -> Result<(), IngestError> {
-        let lease = self.budget.lease("the table of a temporary file", (LEASED_CHUNKS * size_of::<Chunk>()) as u64)?;
+        let lease = self.budget.lease(
+            "the table of a temporary file",
+            (LEASED_CHUNKS * size_of::<Chunk>()) as u64,
+        )?;
         let mut table = lock(&self.spool.table);
         table.chunks.append(&mut self.chunks);
         table.leases.push(lease);

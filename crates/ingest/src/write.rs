@@ -103,8 +103,17 @@ struct Parts<'a> {
 
 impl File<'_> {
     /// Writes the whole file. `counts`: the arcs of each part of its bucket.
-    pub(crate) fn write(&self, counts: &[u64], lane: &mut Lane, writer: &mut ColumnFileWriter) -> Result<Kept, IngestError> {
-        let parts = Parts { key: 0, shift: self.plan.part_shifts[self.bucket()], counts };
+    pub(crate) fn write(
+        &self,
+        counts: &[u64],
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+    ) -> Result<Kept, IngestError> {
+        let parts = Parts {
+            key: 0,
+            shift: self.plan.part_shifts[self.bucket()],
+            counts,
+        };
         let mut kept = Kept::default();
         match record_bytes(self.plan.weights, self.duplicates) {
             8 => self.parts::<u64>(parts, lane, writer, &mut kept)?,
@@ -170,16 +179,26 @@ impl File<'_> {
         }
         let fine = shift.saturating_sub(REFINE_BITS);
         let mut counts = vec![0u64; 1 << (shift - fine)];
-        self.spill.read(self.bucket(), &mut lane.inbox, self.stop, |records| {
-            self.plan.packing.unpack(records, |found, _, _| {
-                let part = found.wrapping_sub(key) >> fine;
-                if let Some(count) = counts.get_mut(part as usize) {
-                    *count += 1;
-                }
-            });
-            Ok(())
-        })?;
-        self.parts::<R>(Parts { key, shift: fine, counts: &counts }, lane, writer, kept)
+        self.spill
+            .read(self.bucket(), &mut lane.inbox, self.stop, |records| {
+                self.plan.packing.unpack(records, |found, _, _| {
+                    let part = found.wrapping_sub(key) >> fine;
+                    if let Some(count) = counts.get_mut(part as usize) {
+                        *count += 1;
+                    }
+                });
+                Ok(())
+            })?;
+        self.parts::<R>(
+            Parts {
+                key,
+                shift: fine,
+                counts: &counts,
+            },
+            lane,
+            writer,
+            kept,
+        )
     }
 
     /// `count` arcs of one key, too many for memory.
@@ -194,9 +213,17 @@ impl File<'_> {
         if self.plan.weights != EdgeKind::None {
             // Their weights have to be put in order, which takes memory for all of them.
             let bytes = count * 2 * size_of::<R>() as u64;
-            return Err(IngestError::too_little_memory("the edges between one pair of vertices", bytes, lane.records.len() as u64));
+            return Err(IngestError::too_little_memory(
+                "the edges between one pair of vertices",
+                bytes,
+                lane.records.len() as u64,
+            ));
         }
-        let mut left = if self.duplicates == Duplicates::Keep { count } else { 1 };
+        let mut left = if self.duplicates == Duplicates::Keep {
+            count
+        } else {
+            1
+        };
         self.dropped(kept, key, count - left);
         let run = [key; RUN];
         while left > 0 {
@@ -227,29 +254,36 @@ impl File<'_> {
         }
         let (records, scratch) = lane.records.typed_mut::<R>().split_at_mut(total);
         let mut lost = false;
-        self.spill.read(self.bucket(), &mut lane.inbox, self.stop, |packed| {
-            self.plan.packing.unpack(packed, |found, weight, sequence| {
-                let part = found.wrapping_sub(key) >> parts.shift;
-                let Some(slot) = at.get_mut(part as usize) else { return };
-                match records.get_mut(*slot) {
-                    Some(record) => *record = R::new(found, weight, sequence),
-                    None => lost = true,
-                }
-                *slot += 1;
-            });
-            Ok(())
-        })?;
+        self.spill
+            .read(self.bucket(), &mut lane.inbox, self.stop, |packed| {
+                self.plan.packing.unpack(packed, |found, weight, sequence| {
+                    let part = found.wrapping_sub(key) >> parts.shift;
+                    let Some(slot) = at.get_mut(part as usize) else {
+                        return;
+                    };
+                    match records.get_mut(*slot) {
+                        Some(record) => *record = R::new(found, weight, sequence),
+                        None => lost = true,
+                    }
+                    *slot += 1;
+                });
+                Ok(())
+            })?;
         let mut from = 0;
         for (&count, &to) in counts.iter().zip(&at) {
             if lost || to != from + count as usize {
-                return Err(IngestError::internal("the arcs of a bucket are not those that were counted"));
+                return Err(IngestError::internal(
+                    "the arcs of a bucket are not those that were counted",
+                ));
             }
             if self.stop.requested() {
                 return Err(IngestError::Stopped);
             }
             let part = &mut records[from..to];
             sort::sort(part, scratch);
-            let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| self.dropped(kept, key, arcs));
+            let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| {
+                self.dropped(kept, key, arcs)
+            });
             self.deliver(&part[..count], writer, kept)?;
             from = to;
         }
@@ -265,7 +299,12 @@ impl File<'_> {
     }
 
     /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
-    fn deliver<R: Arc>(&self, mut arcs: &[R], writer: &mut ColumnFileWriter, kept: &mut Kept) -> Result<(), IngestError> {
+    fn deliver<R: Arc>(
+        &self,
+        mut arcs: &[R],
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
         let layout = &self.plan.layout;
         let cuts = layout.cuts();
         let bits = layout.destination_bits();
@@ -292,7 +331,12 @@ impl File<'_> {
                     }
                 }
                 let weights = &weights[..run.len() * weight_bytes];
-                writer.edges(self.batches().start + batch, source_batch, &keys[..run.len()], weights)?;
+                writer.edges(
+                    self.batches().start + batch,
+                    source_batch,
+                    &keys[..run.len()],
+                    weights,
+                )?;
             }
             arcs = rest;
         }

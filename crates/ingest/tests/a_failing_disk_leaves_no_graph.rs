@@ -9,13 +9,18 @@ use std::sync::Arc;
 
 use common::{Bench, Look, Memory, random_source};
 use graphmill_graph::{EdgeKind, StoredGraph, verify};
-use graphmill_ingest::{Duplicates, IngestError, ImportOptions, ImportReport};
+use graphmill_ingest::{Duplicates, ImportOptions, ImportReport, IngestError};
 use graphmill_storage::{Budget, Fault, FaultKind, On};
 
 const GRAPH: &str = "/data/graph";
 
 fn options() -> ImportOptions {
-    ImportOptions { reverse: true, duplicates: Duplicates::Sum, batch_size: Some(64), ..ImportOptions::new(GRAPH) }
+    ImportOptions {
+        reverse: true,
+        duplicates: Duplicates::Sum,
+        batch_size: Some(64),
+        ..ImportOptions::new(GRAPH)
+    }
 }
 
 /// A graph by the bitmap, spooled or not, and one by the dictionary.
@@ -36,7 +41,10 @@ fn undisturbed(source: &Memory) -> (u64, BTreeMap<PathBuf, Vec<u8>>) {
     let bench = Bench::new(1);
     let before = bench.sim.operations();
     import(&bench, source).expect("an import without faults");
-    (bench.sim.operations() - before, bench.files(Path::new(GRAPH)))
+    (
+        bench.sim.operations() - before,
+        bench.files(Path::new(GRAPH)),
+    )
 }
 
 #[test]
@@ -45,9 +53,18 @@ fn at_the_nth_operation() {
         let (operations, files) = undisturbed(&source);
         assert!(operations > 50);
         for nth in 1..=operations {
-            let kind = if nth % 2 == 0 { FaultKind::Eio } else { FaultKind::Enospc };
+            let kind = if nth % 2 == 0 {
+                FaultKind::Eio
+            } else {
+                FaultKind::Enospc
+            };
             let bench = Bench::new(1);
-            bench.sim.inject(Fault { kind, on: On::Any, nth, for_good: nth % 3 == 0 });
+            bench.sim.inject(Fault {
+                kind,
+                on: On::Any,
+                nth,
+                for_good: nth % 3 == 0,
+            });
             let outcome = import(&bench, &source);
             bench.sim.heal();
             let left = bench.disk.list(Path::new("/data")).expect("a list");
@@ -56,11 +73,18 @@ fn at_the_nth_operation() {
                     // Only the removal of temporary files may fail unnoticed.
                     let mut found = bench.files(Path::new(GRAPH));
                     found.retain(|path, _| path.extension().is_none_or(|ending| ending != "spool"));
-                    assert!(found == files, "operation {nth} of {operations}: {:?}", found.keys());
+                    assert!(
+                        found == files,
+                        "operation {nth} of {operations}: {:?}",
+                        found.keys()
+                    );
                 }
                 Err(error) => {
                     let text = error.to_string();
-                    assert!(text.contains("/data"), "operation {nth}: the path is missing: {text}");
+                    assert!(
+                        text.contains("/data"),
+                        "operation {nth}: the path is missing: {text}"
+                    );
                     let hidden = |path: &PathBuf| path.to_string_lossy().contains("/.graphmill-");
                     assert!(left.iter().all(hidden), "operation {nth}: {left:?}");
                     assert!(nth % 3 == 0 || left.len() <= 1, "operation {nth}: {left:?}");
@@ -76,7 +100,12 @@ fn short_transfers_are_carried_on() {
         let (operations, files) = undisturbed(&source);
         let bench = Bench::new(1);
         for nth in (1..=operations).step_by(11) {
-            bench.sim.inject(Fault { kind: FaultKind::Short, on: On::Any, nth, for_good: false });
+            bench.sim.inject(Fault {
+                kind: FaultKind::Short,
+                on: On::Any,
+                nth,
+                for_good: false,
+            });
         }
         import(&bench, &source).expect("an import on a slow disk");
         assert!(bench.files(Path::new(GRAPH)) == files);
@@ -90,7 +119,12 @@ fn a_flipped_bit_is_seen_now_or_when_the_graph_is_read() {
         let (operations, files) = undisturbed(&source);
         for nth in 1..=operations {
             let bench = Bench::new(nth);
-            bench.sim.inject(Fault { kind: FaultKind::FlipBit, on: On::Any, nth, for_good: false });
+            bench.sim.inject(Fault {
+                kind: FaultKind::FlipBit,
+                on: On::Any,
+                nth,
+                for_good: false,
+            });
             let outcome = import(&bench, &source);
             bench.sim.heal();
             if outcome.is_err() {
@@ -103,7 +137,10 @@ fn a_flipped_bit_is_seen_now_or_when_the_graph_is_read() {
             let budget = Budget::new(64 << 20);
             let check = StoredGraph::open(&bench.disk, &budget, Path::new(GRAPH))
                 .and_then(|graph| verify(&Arc::new(graph), &budget, &bench.stop, |_| {}));
-            assert!(check.is_err(), "operation {nth} of {operations}: a wrong graph that reads well");
+            assert!(
+                check.is_err(),
+                "operation {nth} of {operations}: a wrong graph that reads well"
+            );
         }
     }
     assert!(seen > 20, "flips in temporary files are seen: {seen}");
@@ -117,8 +154,17 @@ fn when_memory_is_refused_at_the_nth_lease() {
             match bench.import_with_refusal(&source, &options(), nth) {
                 Ok(_) => break,
                 Err(error) => {
-                    assert!(error.to_string().contains("--memory"), "lease {nth}: {error}");
-                    assert!(bench.disk.list(Path::new("/data")).expect("a list").is_empty());
+                    assert!(
+                        error.to_string().contains("--memory"),
+                        "lease {nth}: {error}"
+                    );
+                    assert!(
+                        bench
+                            .disk
+                            .list(Path::new("/data"))
+                            .expect("a list")
+                            .is_empty()
+                    );
                 }
             }
         }
@@ -131,7 +177,13 @@ fn a_stop_leaves_nothing() {
     bench.stop.request();
     for source in sources() {
         assert!(matches!(import(&bench, &source), Err(IngestError::Stopped)));
-        assert!(bench.disk.list(Path::new("/data")).expect("a list").is_empty());
+        assert!(
+            bench
+                .disk
+                .list(Path::new("/data"))
+                .expect("a list")
+                .is_empty()
+        );
     }
 }
 
@@ -141,7 +193,9 @@ fn a_graph_of_that_name_stays_as_it_is() {
     let source = &sources()[0];
     import(&bench, source).expect("the first import");
     let files = bench.files(Path::new(GRAPH));
-    let error = import(&bench, &sources()[1]).expect_err("the name is taken").to_string();
+    let error = import(&bench, &sources()[1])
+        .expect_err("the name is taken")
+        .to_string();
     assert!(error.contains(GRAPH), "{error}");
     assert!(bench.files(Path::new(GRAPH)) == files);
 }

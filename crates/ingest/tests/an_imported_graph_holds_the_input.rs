@@ -18,7 +18,13 @@ fn check(seed: u64, source: &Memory, vertices: Option<&Memory>, options: &Import
 }
 
 /// The same; `least`: bytes that can be sorted in the tightest run.
-fn check_with(seed: u64, source: &Memory, vertices: Option<&Memory>, options: &ImportOptions, least: u64) {
+fn check_with(
+    seed: u64,
+    source: &Memory,
+    vertices: Option<&Memory>,
+    options: &ImportOptions,
+    least: u64,
+) {
     let expected = naive(source, vertices, options);
     let bench = Bench::new(seed);
     let report = bench
@@ -29,32 +35,74 @@ fn check_with(seed: u64, source: &Memory, vertices: Option<&Memory>, options: &I
     assert_eq!(bench.read(path), expected, "seed {seed}, {options:?}");
     assert_eq!(
         (report.arcs, report.vertices, report.edges),
-        (expected.arcs.len() as u64, expected.ids.len() as u64, source.pieces.iter().map(|p| p.len() as u64).sum()),
+        (
+            expected.arcs.len() as u64,
+            expected.ids.len() as u64,
+            source.pieces.iter().map(|p| p.len() as u64).sum()
+        ),
     );
-    assert_eq!(bench.disk.list(Path::new("/data")).unwrap(), [path], "temporary files are gone");
+    assert_eq!(
+        bench.disk.list(Path::new("/data")).unwrap(),
+        [path],
+        "temporary files are gone"
+    );
     let files = bench.files(path);
     // Equal edges with weights have to be sorted together, so there is a least.
-    let least = if source.weights == EdgeKind::None { least } else { 100_000 };
-    for (threads, budget, work_bytes_max) in
-        [(2, 256 << 20, u64::MAX), (3, 24 << 20, 20_000), (1, 8 << 20, 2_000), (2, 10 << 20, 0)]
-    {
+    let least = if source.weights == EdgeKind::None {
+        least
+    } else {
+        100_000
+    };
+    for (threads, budget, work_bytes_max) in [
+        (2, 256 << 20, u64::MAX),
+        (3, 24 << 20, 20_000),
+        (1, 8 << 20, 2_000),
+        (2, 10 << 20, 0),
+    ] {
         let work_bytes_max = work_bytes_max.max(least);
         let other = Bench::new(seed + 1);
-        let options = ImportOptions { work_bytes_max, ..options.clone() };
+        let options = ImportOptions {
+            work_bytes_max,
+            ..options.clone()
+        };
         // Half of them take turns on one thread, in an order of their own.
-        let workers = if seed % 2 == 0 { other.threads(threads) } else { other.simulated(seed, threads) };
+        let workers = if seed % 2 == 0 {
+            other.threads(threads)
+        } else {
+            other.simulated(seed, threads)
+        };
         let again = other
             .import(source, vertices, &options, &workers, budget)
-            .unwrap_or_else(|error| panic!("seed {seed}, {threads} threads, {budget} bytes: {error}"));
-        assert_eq!((again.arcs, again.edges_kept, again.batches), (report.arcs, report.edges_kept, report.batches));
-        assert!(files == other.files(path), "seed {seed}, {threads} threads, {budget} bytes: other bytes");
+            .unwrap_or_else(|error| {
+                panic!("seed {seed}, {threads} threads, {budget} bytes: {error}")
+            });
+        assert_eq!(
+            (again.arcs, again.edges_kept, again.batches),
+            (report.arcs, report.edges_kept, report.batches)
+        );
+        assert!(
+            files == other.files(path),
+            "seed {seed}, {threads} threads, {budget} bytes: other bytes"
+        );
     }
 }
 
 #[test]
 fn on_random_inputs_with_all_policies() {
-    let looks = [Look::Dense, Look::Gaps, Look::Sparse, Look::Huge, Look::Words];
-    let duplicates = [Duplicates::Keep, Duplicates::First, Duplicates::Sum, Duplicates::Min, Duplicates::Max];
+    let looks = [
+        Look::Dense,
+        Look::Gaps,
+        Look::Sparse,
+        Look::Huge,
+        Look::Words,
+    ];
+    let duplicates = [
+        Duplicates::Keep,
+        Duplicates::First,
+        Duplicates::Sum,
+        Duplicates::Min,
+        Duplicates::Max,
+    ];
     let sizes = [None, Some(1), Some(7), Some(64), Some(1024)];
     for seed in 0..60u64 {
         let mut random = Random::new(seed);
@@ -66,7 +114,11 @@ fn on_random_inputs_with_all_policies() {
         let options = ImportOptions {
             directed: random.below(2) == 0,
             duplicates: duplicates[random.below(5) as usize],
-            self_loops: if random.below(2) == 0 { SelfLoops::Keep } else { SelfLoops::Drop },
+            self_loops: if random.below(2) == 0 {
+                SelfLoops::Keep
+            } else {
+                SelfLoops::Drop
+            },
             reverse: random.below(2) == 0,
             batch_size: sizes[random.below(5) as usize],
             ..ImportOptions::new(GRAPH)
@@ -79,26 +131,91 @@ fn on_random_inputs_with_all_policies() {
 
 #[test]
 fn on_inputs_larger_than_a_chunk() {
-    for (seed, look) in [(1u64, Look::Dense), (2, Look::Gaps), (3, Look::Huge), (4, Look::Words)] {
-        let weights = if seed % 2 == 0 { EdgeKind::F32 } else { EdgeKind::None };
+    for (seed, look) in [
+        (1u64, Look::Dense),
+        (2, Look::Gaps),
+        (3, Look::Huge),
+        (4, Look::Words),
+    ] {
+        let weights = if seed % 2 == 0 {
+            EdgeKind::F32
+        } else {
+            EdgeKind::None
+        };
         let source = random_source(seed, look, 20_000, 60_000, weights, seed == 1);
-        let options = ImportOptions { directed: seed == 2, batch_size: Some(1024), ..ImportOptions::new(GRAPH) };
+        let options = ImportOptions {
+            directed: seed == 2,
+            batch_size: Some(1024),
+            ..ImportOptions::new(GRAPH)
+        };
         check_with(seed, &source, None, &options, 20_000);
     }
 }
 
 #[test]
 fn on_nothing_and_next_to_nothing() {
-    let empty = Memory { pieces: vec![], ids: Ids::Integer, weights: EdgeKind::None, vertices: None, rereads_fast: true };
+    let empty = Memory {
+        pieces: vec![],
+        ids: Ids::Integer,
+        weights: EdgeKind::None,
+        vertices: None,
+        rereads_fast: true,
+    };
     let options = ImportOptions::new(GRAPH);
     check(0, &empty, None, &options);
-    check(1, &Memory { pieces: vec![vec![], vec![]], rereads_fast: false, ..empty.clone() }, None, &options);
-    check(2, &Memory { ids: Ids::Text, rereads_fast: false, ..empty.clone() }, None, &options);
-    check(3, &Memory { vertices: Some(10), ..empty.clone() }, None, &options);
+    check(
+        1,
+        &Memory {
+            pieces: vec![vec![], vec![]],
+            rereads_fast: false,
+            ..empty.clone()
+        },
+        None,
+        &options,
+    );
+    check(
+        2,
+        &Memory {
+            ids: Ids::Text,
+            rereads_fast: false,
+            ..empty.clone()
+        },
+        None,
+        &options,
+    );
+    check(
+        3,
+        &Memory {
+            vertices: Some(10),
+            ..empty.clone()
+        },
+        None,
+        &options,
+    );
     let one = (VertexId::Integer(5), VertexId::Integer(5), 0.0);
-    check(4, &Memory { pieces: vec![vec![one.clone()]], ..empty.clone() }, None, &options);
-    let dropping = ImportOptions { self_loops: SelfLoops::Drop, reverse: true, ..options };
-    check(5, &Memory { pieces: vec![vec![one]], ..empty }, None, &dropping);
+    check(
+        4,
+        &Memory {
+            pieces: vec![vec![one.clone()]],
+            ..empty.clone()
+        },
+        None,
+        &options,
+    );
+    let dropping = ImportOptions {
+        self_loops: SelfLoops::Drop,
+        reverse: true,
+        ..options
+    };
+    check(
+        5,
+        &Memory {
+            pieces: vec![vec![one]],
+            ..empty
+        },
+        None,
+        &dropping,
+    );
 }
 
 #[test]
@@ -106,17 +223,41 @@ fn with_a_range_of_vertices_that_is_known() {
     let mut source = random_source(7, Look::Gaps, 100, 400, EdgeKind::None, true);
     source.vertices = Some(100_000);
     for batch_size in [None, Some(1000)] {
-        check(7, &source, None, &ImportOptions { directed: false, batch_size, ..ImportOptions::new(GRAPH) });
+        check(
+            7,
+            &source,
+            None,
+            &ImportOptions {
+                directed: false,
+                batch_size,
+                ..ImportOptions::new(GRAPH)
+            },
+        );
     }
 }
 
 #[test]
 fn with_ids_and_indices_beyond_32_bits() {
     let far = |n: u64| VertexId::Integer((1 << 33) + n);
-    let edges = (0..200u64).map(|n| (far(n * 7 % 50), far(n * 13 % 90), 0.0)).collect();
-    let source =
-        Memory { pieces: vec![edges], ids: Ids::Integer, weights: EdgeKind::None, vertices: None, rereads_fast: true };
-    check(8, &source, None, &ImportOptions { reverse: true, ..ImportOptions::new(GRAPH) });
+    let edges = (0..200u64)
+        .map(|n| (far(n * 7 % 50), far(n * 13 % 90), 0.0))
+        .collect();
+    let source = Memory {
+        pieces: vec![edges],
+        ids: Ids::Integer,
+        weights: EdgeKind::None,
+        vertices: None,
+        rereads_fast: true,
+    };
+    check(
+        8,
+        &source,
+        None,
+        &ImportOptions {
+            reverse: true,
+            ..ImportOptions::new(GRAPH)
+        },
+    );
 }
 
 #[test]
@@ -124,12 +265,22 @@ fn with_a_few_megabytes_or_a_refusal_that_says_how_many() {
     let source = random_source(2, Look::Gaps, 20_000, 60_000, EdgeKind::None, true);
     let options = ImportOptions::new(GRAPH);
     for (look, threads) in [(Look::Gaps, 1), (Look::Gaps, 2), (Look::Words, 1)] {
-        let source = Memory { ..random_source(2, look, 20_000, 60_000, EdgeKind::None, look == Look::Gaps) };
+        let source = Memory {
+            ..random_source(2, look, 20_000, 60_000, EdgeKind::None, look == Look::Gaps)
+        };
         let bench = Bench::new(1);
-        bench.import(&source, None, &options, &bench.threads(threads), 8 << 20).unwrap();
+        bench
+            .import(&source, None, &options, &bench.threads(threads), 8 << 20)
+            .unwrap();
     }
     let bench = Bench::new(1);
-    let error = bench.import(&source, None, &options, &bench.threads(1), 1 << 20).unwrap_err().to_string();
+    let error = bench
+        .import(&source, None, &options, &bench.threads(1), 1 << 20)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("--memory"), "{error}");
-    assert!(bench.disk.list(Path::new("/data")).unwrap().is_empty(), "nothing is left behind");
+    assert!(
+        bench.disk.list(Path::new("/data")).unwrap().is_empty(),
+        "nothing is left behind"
+    );
 }

@@ -47,15 +47,27 @@ impl Compression {
             [b'P', b'K', 3, 4, ..] => "zip",
             _ => return Ok(Self::None),
         };
-        Err(IngestError::input(path, format!("{unknown} is not read; unpack the file, or pack it with gzip or zstd")))
+        Err(IngestError::input(
+            path,
+            format!("{unknown} is not read; unpack the file, or pack it with gzip or zstd"),
+        ))
     }
 
     /// The name without the ending that says it is compressed, and whether it had one.
     pub(crate) fn strip(path: &Path) -> (PathBuf, bool) {
-        let packed = path
-            .extension()
-            .is_some_and(|ending| ["gz", "gzip", "zst", "zstd"].iter().any(|known| ending.eq_ignore_ascii_case(known)));
-        (if packed { path.with_extension("") } else { path.to_path_buf() }, packed)
+        let packed = path.extension().is_some_and(|ending| {
+            ["gz", "gzip", "zst", "zstd"]
+                .iter()
+                .any(|known| ending.eq_ignore_ascii_case(known))
+        });
+        (
+            if packed {
+                path.with_extension("")
+            } else {
+                path.to_path_buf()
+            },
+            packed,
+        )
     }
 
     /// Bytes that an [`Unpacker`] leases.
@@ -77,21 +89,29 @@ fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
             let dictionary = [0, 1, 2, 4][usize::from(descriptor & 3)];
             let size = [1, 2, 4, 8][usize::from(descriptor >> 6)];
             let mut content = [0; 8];
-            for (byte, &from) in content.iter_mut().zip(rest.iter().skip(dictionary).take(size)) {
+            for (byte, &from) in content
+                .iter_mut()
+                .zip(rest.iter().skip(dictionary).take(size))
+            {
                 *byte = from;
             }
             // Two bytes say 256 less.
-            let content = u64::from_le_bytes(content).saturating_add(if size == 2 { 256 } else { 0 });
+            let content =
+                u64::from_le_bytes(content).saturating_add(if size == 2 { 256 } else { 0 });
             u64::BITS - content.saturating_sub(1).leading_zeros()
         }
         // Three bits are eighths, rounded up.
-        [0x28, 0xb5, 0x2f, 0xfd, _, window, ..] => 10 + u32::from(window >> 3) + u32::from(window & 7 != 0),
+        [0x28, 0xb5, 0x2f, 0xfd, _, window, ..] => {
+            10 + u32::from(window >> 3) + u32::from(window & 7 != 0)
+        }
         _ => 0,
     };
     if asked > ZSTD_WINDOW_LOG_MAX {
         return Err(IngestError::input(
             path,
-            format!("unpacking takes a window of 2^{asked} bytes; pack it again with zstd --long={ZSTD_WINDOW_LOG_MAX} or less"),
+            format!(
+                "unpacking takes a window of 2^{asked} bytes; pack it again with zstd --long={ZSTD_WINDOW_LOG_MAX} or less"
+            ),
         ));
     }
     Ok(asked.max(ZSTD_WINDOW_LOG))
@@ -109,7 +129,10 @@ impl Unpacker {
     pub(crate) fn new(budget: &Budget, bytes: u64) -> Result<Self, IngestError> {
         let buffer = budget.buffer("a buffer to unpack edges", HEADROOM_BYTES + RUN_BYTES)?;
         let state = bytes.saturating_sub((HEADROOM_BYTES + RUN_BYTES) as u64);
-        Ok(Self { buffer, _state: budget.lease("the state of a decoder of compressed edges", state)? })
+        Ok(Self {
+            buffer,
+            _state: budget.lease("the state of a decoder of compressed edges", state)?,
+        })
     }
 
     /// Unpacks the file that `packed` has open at its start.
@@ -122,14 +145,25 @@ impl Unpacker {
         let decoder = match compression {
             Compression::Zstd { window_log } => {
                 let failed = |error| unpack_error(path, "zstd", 0, error);
-                let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?;
+                let mut decoder =
+                    zstd::stream::read::Decoder::with_buffer(packed).map_err(failed)?;
                 decoder.window_log_max(window_log).map_err(failed)?;
                 Decoder::Zstd(decoder)
             }
             Compression::Gzip => Decoder::Gzip(MultiGzDecoder::new(packed)),
-            Compression::None => return Err(IngestError::internal("a file that is not compressed cannot be unpacked")),
+            Compression::None => {
+                return Err(IngestError::internal(
+                    "a file that is not compressed cannot be unpacked",
+                ));
+            }
         };
-        Ok(Unpacked { path, decoder, buffer: &mut self.buffer, end: HEADROOM_BYTES, unpacked: 0 })
+        Ok(Unpacked {
+            path,
+            decoder,
+            buffer: &mut self.buffer,
+            end: HEADROOM_BYTES,
+            unpacked: 0,
+        })
     }
 }
 
@@ -150,9 +184,9 @@ pub(crate) struct Unpacked<'a> {
 
 impl Runs for Unpacked<'_> {
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError> {
-        let start = HEADROOM_BYTES
-            .checked_sub(kept)
-            .ok_or_else(|| IngestError::internal("more bytes are kept of a run than there is room for"))?;
+        let start = HEADROOM_BYTES.checked_sub(kept).ok_or_else(|| {
+            IngestError::internal("more bytes are kept of a run than there is room for")
+        })?;
         self.buffer.copy_within(self.end - kept..self.end, start);
         let mut end = HEADROOM_BYTES;
         while end < self.buffer.len() {
@@ -184,9 +218,19 @@ impl Runs for Unpacked<'_> {
 }
 
 /// An error of the disk as it was, or what a decoder says of the data.
-fn unpack_error(path: &Path, kind: &'static str, unpacked: u64, error: std::io::Error) -> IngestError {
+fn unpack_error(
+    path: &Path,
+    kind: &'static str,
+    unpacked: u64,
+    error: std::io::Error,
+) -> IngestError {
     match error.downcast::<IngestError>() {
         Ok(error) => error,
-        Err(error) => IngestError::Compressed { path: path.to_path_buf(), kind, unpacked, reason: error.to_string() },
+        Err(error) => IngestError::Compressed {
+            path: path.to_path_buf(),
+            kind,
+            unpacked,
+            reason: error.to_string(),
+        },
     }
 }

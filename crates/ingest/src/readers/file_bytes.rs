@@ -71,7 +71,9 @@ impl FileBytes {
     pub(crate) const LEASED_BYTES: u64 = (BUFFERS * (HEADROOM_BYTES + READ_BYTES)) as u64;
 
     pub(crate) fn new(disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Self, IngestError> {
-        let free = (0..BUFFERS).map(|_| Self::buffer(budget)).collect::<Result<_, _>>()?;
+        let free = (0..BUFFERS)
+            .map(|_| Self::buffer(budget))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             disk: Arc::clone(disk),
             budget: budget.clone(),
@@ -92,7 +94,13 @@ impl FileBytes {
 
     /// Goes to byte `start` of the file `path`, which has `bytes` bytes. Bytes up to `wanted` are read ahead, those
     /// after it when they are asked for.
-    pub(crate) fn open(&mut self, path: &Path, bytes: u64, start: u64, wanted: u64) -> Result<(), IngestError> {
+    pub(crate) fn open(
+        &mut self,
+        path: &Path,
+        bytes: u64,
+        start: u64,
+        wanted: u64,
+    ) -> Result<(), IngestError> {
         self.close()?;
         let file = self.disk.open(path, Open::Read)?;
         if file.len()? != bytes {
@@ -100,7 +108,13 @@ impl FileBytes {
         }
         let offset = start / GRAIN_BYTES as u64 * GRAIN_BYTES as u64;
         let before = (start - offset) as usize;
-        self.opened = Some(Opened { file, bytes, offset, wanted: wanted.min(bytes), before });
+        self.opened = Some(Opened {
+            file,
+            bytes,
+            offset,
+            wanted: wanted.min(bytes),
+            before,
+        });
         self.taken = 0;
         Ok(())
     }
@@ -114,7 +128,8 @@ impl FileBytes {
             self.free.extend(done.buffer);
         }
         self.first_token += self.ahead.len() as u64;
-        self.free.extend(self.ahead.drain(..).filter_map(|read| read.arrived));
+        self.free
+            .extend(self.ahead.drain(..).filter_map(|read| read.arrived));
         while self.free.len() < BUFFERS {
             // One was lost in a failed read.
             self.free.push(Self::buffer(&self.budget)?);
@@ -124,19 +139,35 @@ impl FileBytes {
 
     /// Submits the reads that there are buffers for.
     fn submit(&mut self) {
-        let Some(opened) = &mut self.opened else { return };
+        let Some(opened) = &mut self.opened else {
+            return;
+        };
         while opened.offset < opened.bytes {
-            let most = match (opened.wanted.saturating_sub(opened.offset), self.ahead.len()) {
+            let most = match (
+                opened.wanted.saturating_sub(opened.offset),
+                self.ahead.len(),
+            ) {
                 (0, 0) => EXTRA_BYTES,
                 (0, _) => return,
                 (wanted, _) => READ_BYTES.min((wanted as usize).next_multiple_of(GRAIN_BYTES)),
             };
-            let Some(buffer) = self.free.pop() else { return };
+            let Some(buffer) = self.free.pop() else {
+                return;
+            };
             let range = HEADROOM_BYTES..HEADROOM_BYTES + most;
-            let operation = Operation::Read { file: Arc::clone(&opened.file), offset: opened.offset, buffer, range };
-            self.queue.submit(operation, self.first_token + self.ahead.len() as u64);
+            let operation = Operation::Read {
+                file: Arc::clone(&opened.file),
+                offset: opened.offset,
+                buffer,
+                range,
+            };
+            self.queue
+                .submit(operation, self.first_token + self.ahead.len() as u64);
             let bytes = (opened.bytes - opened.offset).min(most as u64);
-            self.ahead.push_back(Read { bytes: bytes as usize, arrived: None });
+            self.ahead.push_back(Read {
+                bytes: bytes as usize,
+                arrived: None,
+            });
             opened.offset += bytes;
         }
     }
@@ -147,18 +178,30 @@ impl FileBytes {
             return Ok(None);
         }
         loop {
-            if let Some(Read { bytes, arrived: Some(_) }) = self.ahead.front()
+            if let Some(Read {
+                bytes,
+                arrived: Some(_),
+            }) = self.ahead.front()
                 && let bytes = *bytes
-                && let Some(Read { arrived: Some(buffer), .. }) = self.ahead.pop_front()
+                && let Some(Read {
+                    arrived: Some(buffer),
+                    ..
+                }) = self.ahead.pop_front()
             {
                 self.first_token += 1;
                 return Ok(Some((buffer, bytes)));
             }
             let lost = || IngestError::internal("a read of an input file got lost");
             let done = self.queue.wait().ok_or_else(lost)?;
-            let read = self.ahead.get_mut((done.token - self.first_token) as usize).ok_or_else(lost)?;
+            let read = self
+                .ahead
+                .get_mut((done.token - self.first_token) as usize)
+                .ok_or_else(lost)?;
             if done.result? != read.bytes {
-                return Err(self.opened.as_ref().map_or_else(lost, |opened| changed(opened.file.path())));
+                return Err(self
+                    .opened
+                    .as_ref()
+                    .map_or_else(lost, |opened| changed(opened.file.path())));
             }
             read.arrived = Some(done.buffer.ok_or_else(lost)?);
         }
@@ -166,12 +209,17 @@ impl FileBytes {
 
     /// The bytes of the present run that have not been consumed as a stream.
     fn unread(&self) -> &[u8] {
-        self.current.as_ref().and_then(|buffer| buffer.get(self.window.clone())).unwrap_or(&[])
+        self.current
+            .as_ref()
+            .and_then(|buffer| buffer.get(self.window.clone()))
+            .unwrap_or(&[])
     }
 }
 
 fn changed(path: &Path) -> IngestError {
-    IngestError::InputChanged { what: path.display().to_string() }
+    IngestError::InputChanged {
+        what: path.display().to_string(),
+    }
 }
 
 impl Runs for FileBytes {
@@ -181,19 +229,27 @@ impl Runs for FileBytes {
             self.window.start = self.window.end - kept.min(self.window.len());
             return Ok((self.unread(), true));
         };
-        let before = self.opened.as_mut().map_or(0, |opened| std::mem::take(&mut opened.before)).min(bytes);
+        let before = self
+            .opened
+            .as_mut()
+            .map_or(0, |opened| std::mem::take(&mut opened.before))
+            .min(bytes);
         let tail = self.unread();
         let tail = &tail[tail.len() - kept.min(tail.len())..];
-        let start = HEADROOM_BYTES
-            .checked_sub(tail.len())
-            .ok_or_else(|| IngestError::internal("more bytes are kept of a run than there is room for"))?;
+        let start = HEADROOM_BYTES.checked_sub(tail.len()).ok_or_else(|| {
+            IngestError::internal("more bytes are kept of a run than there is room for")
+        })?;
         // Only the first read has bytes before its start, and nothing is kept then.
         buffer[start..HEADROOM_BYTES].copy_from_slice(tail);
         self.window = start + before..HEADROOM_BYTES + bytes;
         self.taken += (bytes - before) as u64;
         self.free.extend(self.current.replace(buffer));
         self.submit();
-        let last = self.opened.as_ref().is_none_or(|opened| opened.offset == opened.bytes) && self.ahead.is_empty();
+        let last = self
+            .opened
+            .as_ref()
+            .is_none_or(|opened| opened.offset == opened.bytes)
+            && self.ahead.is_empty();
         Ok((self.unread(), last))
     }
 

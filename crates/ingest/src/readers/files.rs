@@ -88,22 +88,36 @@ impl FileSource {
         options: &ReadOptions,
         stop: &Stop,
     ) -> Result<Self, IngestError> {
-        let input = Input::find(disk, paths, options.format, &mut FileBytes::new(disk, budget)?)?;
+        let input = Input::find(
+            disk,
+            paths,
+            options.format,
+            &mut FileBytes::new(disk, budget)?,
+        )?;
         let Some(first) = input.edges.first() else {
             let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
-            return Err(IngestError::input(path, "no file of edges is among the inputs"));
+            return Err(IngestError::input(
+                path,
+                "no file of edges is among the inputs",
+            ));
         };
         let pairs = |file: &&InputFile| matches!(file.content, Content::Pairs(_));
         let raw = input.edges.iter().find(pairs);
         if let Some(raw) = raw
             && options.weights != EdgeKind::None
         {
-            return Err(IngestError::input(&raw.path, "raw pairs have no weights (--weights none)"));
+            return Err(IngestError::input(
+                &raw.path,
+                "raw pairs have no weights (--weights none)",
+            ));
         }
         if let Some(raw) = raw
             && options.ids == Some(Ids::Text)
         {
-            return Err(IngestError::input(&raw.path, "the ids of raw pairs are integers (--ids int)"));
+            return Err(IngestError::input(
+                &raw.path,
+                "the ids of raw pairs are integers (--ids int)",
+            ));
         }
         let first = first.path.clone();
         let mut source = Self::of(input, Columns::Edge, options);
@@ -113,7 +127,10 @@ impl FileSource {
             if source.ids == Ids::Text
                 && let Some(raw) = raw
             {
-                let problem = format!("raw pairs have integer ids, but not all ids of the other files are ({})", first.display());
+                let problem = format!(
+                    "raw pairs have integer ids, but not all ids of the other files are ({})",
+                    first.display()
+                );
                 return Err(IngestError::input(&raw.path, problem));
             }
         }
@@ -132,14 +149,31 @@ impl FileSource {
         on_error: OnError,
     ) -> Result<Self, IngestError> {
         let mut bytes = FileBytes::new(disk, budget)?;
-        let edges = paths.iter().map(|path| vertex_file(disk, path, &mut bytes)).collect::<Result<_, _>>()?;
-        let options = ReadOptions { ids: Some(ids), on_error, ..ReadOptions::default() };
-        Ok(Self::of(Input { edges, ..Input::default() }, Columns::Vertex, &options))
+        let edges = paths
+            .iter()
+            .map(|path| vertex_file(disk, path, &mut bytes))
+            .collect::<Result<_, _>>()?;
+        let options = ReadOptions {
+            ids: Some(ids),
+            on_error,
+            ..ReadOptions::default()
+        };
+        Ok(Self::of(
+            Input {
+                edges,
+                ..Input::default()
+            },
+            Columns::Vertex,
+            &options,
+        ))
     }
 
     fn of(input: Input, columns: Columns, options: &ReadOptions) -> Self {
         // A multiple of the grain, and so of a pair.
-        let piece_bytes = options.piece_bytes.clamp(1, 1 << 40).next_multiple_of(GRAIN_BYTES as u64);
+        let piece_bytes = options
+            .piece_bytes
+            .clamp(1, 1 << 40)
+            .next_multiple_of(GRAIN_BYTES as u64);
         let mut first_pieces = vec![0];
         let mut pieces = 0;
         for file in &input.edges {
@@ -176,11 +210,18 @@ impl FileSource {
     }
 
     /// What the ids of the first bytes are.
-    fn detect(&self, disk: &Arc<dyn Disk>, budget: &Budget, stop: &Stop) -> Result<Ids, IngestError> {
+    fn detect(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        stop: &Stop,
+    ) -> Result<Ids, IngestError> {
         let mut reader = FileReader::new(self, disk, budget)?;
         let mut left = DETECT_BYTES;
         for file in &self.input.edges {
-            let Content::Text(syntax) = file.content else { continue };
+            let Content::Text(syntax) = file.content else {
+                continue;
+            };
             let rules = Rules {
                 syntax,
                 columns: self.columns,
@@ -189,10 +230,14 @@ impl FileSource {
                 skip: true,
             };
             let mut parser = Parser::new(rules, true);
-            let read = reader.text(file, 0..left, &mut parser, stop, &mut Nowhere).map_err(|fault| match fault {
-                Fault::Other(error) => error,
-                Fault::Line { .. } => IngestError::internal("a malformed line is an error though it should be skipped"),
-            })?;
+            let read = reader
+                .text(file, 0..left, &mut parser, stop, &mut Nowhere)
+                .map_err(|fault| match fault {
+                    Fault::Other(error) => error,
+                    Fault::Line { .. } => IngestError::internal(
+                        "a malformed line is an error though it should be skipped",
+                    ),
+                })?;
             let report = parser.report();
             // A single line of text looks like a header until it turns out that nothing follows.
             if parser.not_integers() > 0 || report.headers > 0 && report.edges == 0 {
@@ -242,7 +287,9 @@ impl EdgeSource for FileSource {
             .edges
             .iter()
             .map(|file| match (file.content, file.compression) {
-                (Content::Pairs(width), Compression::None) => Some(file.bytes / width.pair_bytes() as u64),
+                (Content::Pairs(width), Compression::None) => {
+                    Some(file.bytes / width.pair_bytes() as u64)
+                }
                 _ => None,
             })
             .sum()
@@ -260,7 +307,11 @@ impl EdgeSource for FileSource {
         FileBytes::LEASED_BYTES + BATCH_BYTES + self.unpacker_bytes()
     }
 
-    fn reader(&self, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Box<dyn PieceReader + '_>, IngestError> {
+    fn reader(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(FileReader::new(self, disk, budget)?))
     }
 }
@@ -270,7 +321,12 @@ const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
 
 impl FileSource {
     fn unpacker_bytes(&self) -> u64 {
-        self.input.edges.iter().map(|file| file.compression.leased_bytes()).max().unwrap_or(0)
+        self.input
+            .edges
+            .iter()
+            .map(|file| file.compression.leased_bytes())
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -283,11 +339,24 @@ struct FileReader<'a> {
 }
 
 impl<'a> FileReader<'a> {
-    fn new(source: &'a FileSource, disk: &Arc<dyn Disk>, budget: &Budget) -> Result<Self, IngestError> {
+    fn new(
+        source: &'a FileSource,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<Self, IngestError> {
         let unpacker_bytes = source.unpacker_bytes();
-        let unpacker = if unpacker_bytes > 0 { Some(Unpacker::new(budget, unpacker_bytes)?) } else { None };
+        let unpacker = if unpacker_bytes > 0 {
+            Some(Unpacker::new(budget, unpacker_bytes)?)
+        } else {
+            None
+        };
         let batch = budget.lease("a batch of edges", BATCH_BYTES)?;
-        Ok(Self { source, bytes: FileBytes::new(disk, budget)?, unpacker, _batch: batch })
+        Ok(Self {
+            source,
+            bytes: FileBytes::new(disk, budget)?,
+            unpacker,
+            _batch: batch,
+        })
     }
 
     /// Gives `parser` the lines that begin in `range` (of the unpacked bytes when the file is compressed, and then from
@@ -313,7 +382,9 @@ impl<'a> FileReader<'a> {
                 let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
                 lines(&mut unpacked, file, range, parser, stop, sink)
             }
-            (_, None) => Err(IngestError::internal("there is no memory to unpack a compressed file").into()),
+            (_, None) => {
+                Err(IngestError::internal("there is no memory to unpack a compressed file").into())
+            }
         }
     }
 
@@ -327,21 +398,38 @@ impl<'a> FileReader<'a> {
     ) -> Result<PieceReport, IngestError> {
         match (file.compression, &mut self.unpacker) {
             (Compression::None, _) => {
-                self.bytes.open(&file.path, file.bytes, range.start, range.end)?;
-                raw_pairs::pairs(&mut self.bytes, width, file, range.end - range.start, stop, sink)
+                self.bytes
+                    .open(&file.path, file.bytes, range.start, range.end)?;
+                raw_pairs::pairs(
+                    &mut self.bytes,
+                    width,
+                    file,
+                    range.end - range.start,
+                    stop,
+                    sink,
+                )
             }
             (compression, Some(unpacker)) => {
                 self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
                 let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
                 raw_pairs::pairs(&mut unpacked, width, file, u64::MAX, stop, sink)
             }
-            (_, None) => Err(IngestError::internal("there is no memory to unpack a compressed file")),
+            (_, None) => Err(IngestError::internal(
+                "there is no memory to unpack a compressed file",
+            )),
         }
     }
 
     /// The lines of a plain file that end before byte `start`, and the one that `start` lies in.
-    fn lines_before(&mut self, file: &InputFile, start: u64, stop: &Stop) -> Result<u64, IngestError> {
-        let Some(mut left) = start.checked_sub(1) else { return Ok(0) };
+    fn lines_before(
+        &mut self,
+        file: &InputFile,
+        start: u64,
+        stop: &Stop,
+    ) -> Result<u64, IngestError> {
+        let Some(mut left) = start.checked_sub(1) else {
+            return Ok(0);
+        };
         self.bytes.open(&file.path, file.bytes, 0, left)?;
         let mut lines = 1;
         loop {
@@ -360,10 +448,21 @@ impl<'a> FileReader<'a> {
 }
 
 impl PieceReader for FileReader<'_> {
-    fn read(&mut self, piece: u64, stop: &Stop, sink: &mut dyn EdgeSink) -> Result<PieceReport, IngestError> {
+    fn read(
+        &mut self,
+        piece: u64,
+        stop: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
         let source = self.source;
-        let index = source.first_pieces.partition_point(|&first| first <= piece).wrapping_sub(1);
-        let (Some(file), Some(first)) = (source.input.edges.get(index), source.first_pieces.get(index)) else {
+        let index = source
+            .first_pieces
+            .partition_point(|&first| first <= piece)
+            .wrapping_sub(1);
+        let (Some(file), Some(first)) = (
+            source.input.edges.get(index),
+            source.first_pieces.get(index),
+        ) else {
             return Err(IngestError::internal("a piece is read that does not exist"));
         };
         let range = match file.compression {
@@ -387,14 +486,25 @@ impl PieceReader for FileReader<'_> {
         let mut parser = Parser::new(rules, range.start == 0);
         match self.text(file, range.clone(), &mut parser, stop, sink) {
             Ok(_) => Ok(parser.report()),
-            Err(Fault::Other(IngestError::EndlessLine { path, bytes_max, .. })) => {
+            Err(Fault::Other(IngestError::EndlessLine {
+                path, bytes_max, ..
+            })) => {
                 let line = self.lines_before(file, range.start, stop)? + parser.report().lines + 1;
-                Err(IngestError::EndlessLine { path, line, bytes_max })
+                Err(IngestError::EndlessLine {
+                    path,
+                    line,
+                    bytes_max,
+                })
             }
             Err(Fault::Other(error)) => Err(error),
             Err(Fault::Line { problem, found }) => {
                 let line = self.lines_before(file, range.start, stop)? + parser.report().lines + 1;
-                Err(IngestError::Line { path: file.path.clone(), line, found, problem })
+                Err(IngestError::Line {
+                    path: file.path.clone(),
+                    line,
+                    found,
+                    problem,
+                })
             }
         }
     }
@@ -450,21 +560,33 @@ fn lines(
         }
         if kept > HEADROOM_BYTES {
             let path = file.path.clone();
-            return Err(IngestError::EndlessLine { path, line: 0, bytes_max: HEADROOM_BYTES }.into());
+            return Err(IngestError::EndlessLine {
+                path,
+                line: 0,
+                bytes_max: HEADROOM_BYTES,
+            }
+            .into());
         }
     }
 }
 
 /// Where the text of a file that begins with `run` begins: after a byte-order mark.
 fn start_of_text(file: &InputFile, run: &[u8]) -> Result<usize, IngestError> {
-    let start = if run.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let start = if run.starts_with(b"\xef\xbb\xbf") {
+        3
+    } else {
+        0
+    };
     let head = &run[start..run.len().min(LOOK_BYTES)];
     if head.contains(&0) {
         let problem = "the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64";
         return Err(IngestError::input(&file.path, problem));
     }
     if file.content != Content::Text(Syntax::Dimacs) && head.starts_with(b"%%MatrixMarket") {
-        return Err(IngestError::input(&file.path, "a Matrix Market file, which is not read; remove its first two lines to read its entries as edges"));
+        return Err(IngestError::input(
+            &file.path,
+            "a Matrix Market file, which is not read; remove its first two lines to read its entries as edges",
+        ));
     }
     Ok(start)
 }

@@ -71,7 +71,9 @@ impl InputFile {
         let (pair, bits) = (width.pair_bytes(), width.pair_bytes() * 4);
         IngestError::input(
             &self.path,
-            format!("{bytes} bytes are no whole number of pairs of {bits}-bit integers ({pair} bytes each): cut short, or of another format"),
+            format!(
+                "{bytes} bytes are no whole number of pairs of {bits}-bit integers ({pair} bytes each): cut short, or of another format"
+            ),
         )
     }
 }
@@ -113,13 +115,22 @@ impl Input {
                 }
             }
             if input.edges.len() + input.vertices.len() == before {
-                return Err(IngestError::input(path, "the folder holds no files of edges"));
+                return Err(IngestError::input(
+                    path,
+                    "the folder holds no files of edges",
+                ));
             }
         }
         Ok(input)
     }
 
-    fn add(&mut self, disk: &Arc<dyn Disk>, path: &Path, format: Format, bytes: &mut FileBytes) -> Result<(), IngestError> {
+    fn add(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        format: Format,
+        bytes: &mut FileBytes,
+    ) -> Result<(), IngestError> {
         let (name, named_packed) = Compression::strip(path);
         let content = match format {
             Format::Auto => content_of(path, &name)?,
@@ -131,7 +142,9 @@ impl Input {
             Format::RawU64 => Some(Content::Pairs(Width::U64)),
         };
         match content {
-            Some(content) => self.edges.push(look_at(disk, path, content, named_packed, bytes)?),
+            Some(content) => self
+                .edges
+                .push(look_at(disk, path, content, named_packed, bytes)?),
             None => self.vertices.push(path.to_path_buf()),
         }
         Ok(())
@@ -139,12 +152,21 @@ impl Input {
 }
 
 /// A list of vertices, whatever its name says.
-pub(crate) fn vertex_file(disk: &Arc<dyn Disk>, path: &Path, bytes: &mut FileBytes) -> Result<InputFile, IngestError> {
+pub(crate) fn vertex_file(
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    bytes: &mut FileBytes,
+) -> Result<InputFile, IngestError> {
     let (name, named_packed) = Compression::strip(path);
     let syntax = match content_of(path, &name)? {
         None => Syntax::Text,
         Some(Content::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
-        Some(_) => return Err(IngestError::input(path, "a list of vertices is text with an id a line")),
+        Some(_) => {
+            return Err(IngestError::input(
+                path,
+                "a list of vertices is text with an id a line",
+            ));
+        }
     };
     look_at(disk, path, Content::Text(syntax), named_packed, bytes)
 }
@@ -164,9 +186,17 @@ fn look_at(
         Content::Pairs(_) if !named_packed => Compression::None,
         _ => Compression::of_head(path, head)?,
     };
-    let file = InputFile { path: path.to_path_buf(), bytes: length, content, compression };
+    let file = InputFile {
+        path: path.to_path_buf(),
+        bytes: length,
+        content,
+        compression,
+    };
     match content {
-        Content::Pairs(width) if compression == Compression::None && !length.is_multiple_of(width.pair_bytes() as u64) => {
+        Content::Pairs(width)
+            if compression == Compression::None
+                && !length.is_multiple_of(width.pair_bytes() as u64) =>
+        {
             Err(file.no_whole_pairs(length, width))
         }
         _ => Ok(file),
@@ -174,13 +204,19 @@ fn look_at(
 }
 
 fn has_ending(name: &Path, ending: &str) -> bool {
-    name.extension().is_some_and(|found| found.eq_ignore_ascii_case(ending))
+    name.extension()
+        .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
 /// Whether a file of a folder holds no edges by convention.
 fn says_something_else(path: &Path) -> bool {
-    let hidden = path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
-    hidden || ["properties", "md", "crc"].iter().any(|ending| has_ending(path, ending))
+    let hidden = path
+        .file_name()
+        .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
+    hidden
+        || ["properties", "md", "crc"]
+            .iter()
+            .any(|ending| has_ending(path, ending))
 }
 
 /// Endings of formats that look like text with edges, or like nothing, and are neither.
@@ -192,13 +228,24 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["dot", "gv"], "Graphviz"),
     (&["net", "paj"], "Pajek"),
     (&["json", "jsonl"], "JSON"),
-    (&["parquet", "arrow", "feather", "ipc", "orc", "avro", "npy", "npz"], "columnar or array"),
-    (&["xz", "bz2", "lz4", "zip", "7z", "rar", "tar", "tgz"], "archive or unknown compressed"),
+    (
+        &[
+            "parquet", "arrow", "feather", "ipc", "orc", "avro", "npy", "npz",
+        ],
+        "columnar or array",
+    ),
+    (
+        &["xz", "bz2", "lz4", "zip", "7z", "rar", "tar", "tgz"],
+        "archive or unknown compressed",
+    ),
 ];
 
 /// What a file is by its name; `None`: a list of vertices.
 fn content_of(path: &Path, name: &Path) -> Result<Option<Content>, IngestError> {
-    let ending = name.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let ending = name
+        .extension()
+        .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     Ok(Some(match ending.as_str() {
         "u32" => Content::Pairs(Width::U32),
         "u64" => Content::Pairs(Width::U64),
@@ -211,8 +258,13 @@ fn content_of(path: &Path, name: &Path) -> Result<Option<Content>, IngestError> 
             return Err(IngestError::input(path, problem));
         }
         ending => {
-            if let Some((_, kind)) = FOREIGN.iter().find(|(endings, _)| endings.contains(&ending)) {
-                let problem = format!("by its name a {kind} file, which is not read; if it is an edge list, say so with --format");
+            if let Some((_, kind)) = FOREIGN
+                .iter()
+                .find(|(endings, _)| endings.contains(&ending))
+            {
+                let problem = format!(
+                    "by its name a {kind} file, which is not read; if it is an edge list, say so with --format"
+                );
                 return Err(IngestError::input(path, problem));
             }
             Content::Text(Syntax::Text)

@@ -61,7 +61,10 @@ pub(crate) fn pairs(
         }
         limit -= whole.len() as u64;
         if last && !rest.is_empty() {
-            return Err(file.no_whole_pairs(report.edges * width.pair_bytes() as u64 + kept as u64, width));
+            return Err(file.no_whole_pairs(
+                report.edges * width.pair_bytes() as u64 + kept as u64,
+                width,
+            ));
         }
         sink.progress(runs.taken() - taken);
         taken = runs.taken();

@@ -122,7 +122,9 @@ impl Rules {
             (_, [b'#' | b'%', ..] | [b'/', b'/', ..]) => Ok(Line::Comment),
             (Syntax::Dimacs, [b'c' | b'p']) => Ok(Line::Comment),
             (Syntax::Dimacs, [b'c' | b'p', white, ..]) if is_white(*white) => Ok(Line::Comment),
-            (Syntax::Dimacs, [b'a', white, arc @ ..]) if is_white(*white) => self.row(trim(arc)).map(Line::Row),
+            (Syntax::Dimacs, [b'a', white, arc @ ..]) if is_white(*white) => {
+                self.row(trim(arc)).map(Line::Row)
+            }
             (Syntax::Dimacs, _) => Err(LineProblem::NotDimacs),
             (Syntax::Text, _) => self.row(trimmed).map(Line::Row),
             // A tab at the start separates an empty column.
@@ -144,12 +146,25 @@ impl Rules {
                     return Err(LineProblem::Quotes { column: column + 1 });
                 }
                 Some(bytes) => *slot = bytes,
-                None => return Err(LineProblem::TooFewColumns { found: column, needed }),
+                None => {
+                    return Err(LineProblem::TooFewColumns {
+                        found: column,
+                        needed,
+                    });
+                }
             }
         }
         let [source, destination, weight] = found;
-        let destination = if self.columns == Columns::Vertex { source } else { destination };
-        Ok(Row { source, destination, weight })
+        let destination = if self.columns == Columns::Vertex {
+            source
+        } else {
+            destination
+        };
+        Ok(Row {
+            source,
+            destination,
+            weight,
+        })
     }
 
     /// Takes the next column off `line`; `None` at its end.
@@ -163,7 +178,10 @@ impl Rules {
             Syntax::Tsv => b'\t',
             Syntax::Text | Syntax::Dimacs => {
                 let is_mark = |byte: u8| matches!(byte, b',' | b';');
-                let end = bytes.iter().position(|&byte| is_white(byte) || is_mark(byte)).unwrap_or(bytes.len());
+                let end = bytes
+                    .iter()
+                    .position(|&byte| is_white(byte) || is_mark(byte))
+                    .unwrap_or(bytes.len());
                 let (column, rest) = bytes.split_at(end);
                 let rest = trim(rest);
                 *line = match rest {
@@ -173,7 +191,10 @@ impl Rules {
                 return Some(column);
             }
         };
-        let end = bytes.iter().position(|&byte| byte == mark).unwrap_or(bytes.len());
+        let end = bytes
+            .iter()
+            .position(|&byte| byte == mark)
+            .unwrap_or(bytes.len());
         let (column, rest) = bytes.split_at(end);
         *line = rest.get(1..).unwrap_or(&[]);
         Some(match trim(column) {
@@ -188,14 +209,16 @@ impl Rules {
             return false;
         }
         match (self.ids, self.columns) {
-            (Ids::Integer, _) => integer(row.source).is_none() && integer(row.destination).is_none(),
+            (Ids::Integer, _) => {
+                integer(row.source).is_none() && integer(row.destination).is_none()
+            }
             (Ids::Text, Columns::Edge) => HEADERS.iter().any(|(source, destination)| {
                 row.source.eq_ignore_ascii_case(source.as_bytes())
                     && row.destination.eq_ignore_ascii_case(destination.as_bytes())
             }),
-            (Ids::Text, Columns::Vertex) => {
-                VERTEX_HEADERS.iter().any(|name| row.source.eq_ignore_ascii_case(name.as_bytes()))
-            }
+            (Ids::Text, Columns::Vertex) => VERTEX_HEADERS
+                .iter()
+                .any(|name| row.source.eq_ignore_ascii_case(name.as_bytes())),
         }
     }
 
@@ -233,7 +256,9 @@ fn text_id(id: &[u8], column: u8) -> Result<&[u8], LineProblem> {
 fn integer(bytes: &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
     let digit = |byte: u8| Some(u64::from(byte.wrapping_sub(b'0'))).filter(|&digit| digit < 10);
-    rest.iter().try_fold(digit(first)?, |number, &byte| number.checked_mul(10)?.checked_add(digit(byte)?))
+    rest.iter().try_fold(digit(first)?, |number, &byte| {
+        number.checked_mul(10)?.checked_add(digit(byte)?)
+    })
 }
 
 /// Number of decimal digits that eight bytes of text start with, and the eight bytes less `'0'` each.
@@ -274,7 +299,10 @@ fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
         0 => Some((value, at + 8)),
         1..8 => {
             let low = value_of(digits << ((8 - count) * 8));
-            Some((value * POWERS_OF_TEN[count as usize & 7] + low, at + 8 + count as usize))
+            Some((
+                value * POWERS_OF_TEN[count as usize & 7] + low,
+                at + 8 + count as usize,
+            ))
         }
         _ => None,
     }
@@ -291,7 +319,10 @@ fn next_line(bytes: &[u8], mut at: usize) -> usize {
         }
         at += 8;
     }
-    match bytes.get(at..).and_then(|rest| rest.iter().position(|&byte| byte == b'\n')) {
+    match bytes
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|&byte| byte == b'\n'))
+    {
         Some(found) => at + found + 1,
         None => bytes.len(),
     }
@@ -361,8 +392,18 @@ impl Parser {
 
     /// What was in the lines so far.
     pub(crate) fn report(&self) -> PieceReport {
-        let PieceReport { edges, comments, blank, headers, skipped, .. } = self.report;
-        PieceReport { lines: edges + comments + blank + headers + skipped, ..self.report }
+        let PieceReport {
+            edges,
+            comments,
+            blank,
+            headers,
+            skipped,
+            ..
+        } = self.report;
+        PieceReport {
+            lines: edges + comments + blank + headers + skipped,
+            ..self.report
+        }
     }
 
     /// Lines skipped because an id was no integer.
@@ -375,7 +416,12 @@ impl Parser {
     ///
     /// # Errors
     /// A malformed line, unless those are skipped, or an error of `sink`.
-    pub(crate) fn lines(&mut self, bytes: &[u8], limit: usize, sink: &mut dyn EdgeSink) -> Result<usize, Fault> {
+    pub(crate) fn lines(
+        &mut self,
+        bytes: &[u8],
+        limit: usize,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<usize, Fault> {
         let limit = limit.min(bytes.len());
         match self.rules.ids {
             Ids::Integer => self.integers(bytes, limit, sink),
@@ -383,7 +429,12 @@ impl Parser {
         }
     }
 
-    fn integers(&mut self, bytes: &[u8], limit: usize, sink: &mut dyn EdgeSink) -> Result<usize, Fault> {
+    fn integers(
+        &mut self,
+        bytes: &[u8],
+        limit: usize,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<usize, Fault> {
         let mut at = 0;
         while at < limit {
             if self.rules.columns == Columns::Edge {
@@ -430,7 +481,11 @@ impl Parser {
     fn easy<const KIND: u8>(&mut self, bytes: &[u8], mut at: usize, limit: usize) -> usize {
         let before = self.edges.len();
         let dimacs = self.rules.syntax == Syntax::Dimacs;
-        let separates = |at: usize| bytes.get(at).is_some_and(|&byte| self.separators[usize::from(byte)]);
+        let separates = |at: usize| {
+            bytes
+                .get(at)
+                .is_some_and(|&byte| self.separators[usize::from(byte)])
+        };
         let mut easy_line = |at: usize| {
             let mut start = at;
             if dimacs {
@@ -477,7 +532,12 @@ impl Parser {
         at
     }
 
-    fn texts(&mut self, bytes: &[u8], limit: usize, sink: &mut dyn EdgeSink) -> Result<usize, Fault> {
+    fn texts(
+        &mut self,
+        bytes: &[u8],
+        limit: usize,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<usize, Fault> {
         let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(BATCH_EDGES_MAX);
         let mut at = 0;
         while at < limit {
@@ -504,19 +564,31 @@ impl Parser {
 
     /// The edge of a line between integer ids, if it holds one, counted.
     fn integers_of(&mut self, line: &[u8]) -> Result<Option<((u64, u64), f64)>, LineProblem> {
-        let Some(row) = self.row(line)? else { return Ok(None) };
+        let Some(row) = self.row(line)? else {
+            return Ok(None);
+        };
         let id = |bytes, column| integer(bytes).ok_or(LineProblem::NotInteger { column });
         let edge = (id(row.source, 1)?, id(row.destination, 2)?);
-        let weight = if row.weight.is_empty() { 0.0 } else { self.rules.weight(row.weight)? };
+        let weight = if row.weight.is_empty() {
+            0.0
+        } else {
+            self.rules.weight(row.weight)?
+        };
         self.report.edges += 1;
         Ok(Some((edge, weight)))
     }
 
     /// The same between text ids.
     fn texts_of<'a>(&mut self, line: &'a [u8]) -> Result<Option<TextEdge<'a>>, LineProblem> {
-        let Some(row) = self.row(line)? else { return Ok(None) };
+        let Some(row) = self.row(line)? else {
+            return Ok(None);
+        };
         let edge = (text_id(row.source, 1)?, text_id(row.destination, 2)?);
-        let weight = if row.weight.is_empty() { 0.0 } else { self.rules.weight(row.weight)? };
+        let weight = if row.weight.is_empty() {
+            0.0
+        } else {
+            self.rules.weight(row.weight)?
+        };
         self.report.edges += 1;
         Ok(Some((edge, weight)))
     }
@@ -540,7 +612,9 @@ impl Parser {
     fn malformed(&mut self, problem: LineProblem, line: &[u8]) -> Result<(), Fault> {
         self.header_allowed = false;
         if !self.rules.skip {
-            let found = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)]).trim_end().to_string();
+            let found = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])
+                .trim_end()
+                .to_string();
             return Err(Fault::Line { problem, found });
         }
         self.report.skipped += 1;

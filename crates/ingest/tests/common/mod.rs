@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, FrameReader, IdCursor, StoredGraph, VertexId, verify};
+use graphmill_graph::{
+    BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, FrameReader, IdCursor, StoredGraph, VertexId,
+    verify,
+};
 use graphmill_ingest::{
-    BATCH_EDGES_MAX, Duplicates, EdgeSink, EdgeSource, Ids, ImportOptions, ImportReport, IngestError, Machine, PieceReader,
-    PieceReport, SelfLoops, Silent, import,
+    BATCH_EDGES_MAX, Duplicates, EdgeSink, EdgeSource, Ids, ImportOptions, ImportReport,
+    IngestError, Machine, PieceReader, PieceReport, SelfLoops, Silent, import,
 };
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop, SystemClock, Workers};
 
@@ -51,36 +54,59 @@ impl EdgeSource for Memory {
     fn reader_bytes(&self) -> u64 {
         0
     }
-    fn reader(&self, _: &Arc<dyn Disk>, _: &Budget) -> Result<Box<dyn PieceReader + '_>, IngestError> {
+    fn reader(
+        &self,
+        _: &Arc<dyn Disk>,
+        _: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         Ok(Box::new(self))
     }
 }
 
 impl PieceReader for &Memory {
-    fn read(&mut self, piece: u64, _: &Stop, sink: &mut dyn EdgeSink) -> Result<PieceReport, IngestError> {
+    fn read(
+        &mut self,
+        piece: u64,
+        _: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
         let edges = &self.pieces[piece as usize];
         // Uneven batches, so that nothing relies on their size.
         let mut rest = &edges[..];
         let mut random = Random::new(piece);
         while !rest.is_empty() {
-            let (now, later) = rest.split_at((1 + random.below(BATCH_EDGES_MAX as u64 / 8) as usize).min(rest.len()));
+            let (now, later) = rest
+                .split_at((1 + random.below(BATCH_EDGES_MAX as u64 / 8) as usize).min(rest.len()));
             rest = later;
-            let weights: Vec<f64> =
-                if self.weights == EdgeKind::None { vec![] } else { now.iter().map(|edge| edge.2).collect() };
+            let weights: Vec<f64> = if self.weights == EdgeKind::None {
+                vec![]
+            } else {
+                now.iter().map(|edge| edge.2).collect()
+            };
             match self.ids {
                 Ids::Integer => {
-                    let pairs: Vec<(u64, u64)> = now.iter().map(|edge| (number(&edge.0), number(&edge.1))).collect();
+                    let pairs: Vec<(u64, u64)> = now
+                        .iter()
+                        .map(|edge| (number(&edge.0), number(&edge.1)))
+                        .collect();
                     sink.integers(&pairs, &weights)?;
                 }
                 Ids::Text => {
-                    let pairs: Vec<(&[u8], &[u8])> = now.iter().map(|edge| (text(&edge.0), text(&edge.1))).collect();
+                    let pairs: Vec<(&[u8], &[u8])> = now
+                        .iter()
+                        .map(|edge| (text(&edge.0), text(&edge.1)))
+                        .collect();
                     sink.texts(&pairs, &weights)?;
                 }
             }
             sink.progress(now.len() as u64);
         }
         let count = edges.len() as u64;
-        Ok(PieceReport { lines: count, edges: count, ..PieceReport::default() })
+        Ok(PieceReport {
+            lines: count,
+            edges: count,
+            ..PieceReport::default()
+        })
     }
 }
 
@@ -115,7 +141,11 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
         VertexId::Text(id) => id.clone(),
     };
     let mut index: BTreeMap<Vec<u8>, (VertexId, u64)> = BTreeMap::new();
-    for edge in source.pieces.iter().flatten().chain(vertices.iter().flat_map(|list| list.pieces.iter().flatten())) {
+    for edge in source.pieces.iter().flatten().chain(
+        vertices
+            .iter()
+            .flat_map(|list| list.pieces.iter().flatten()),
+    ) {
         for id in [&edge.0, &edge.1] {
             index.insert(key(id), (id.clone(), 0));
         }
@@ -126,7 +156,10 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
     for (at, entry) in index.values_mut().enumerate() {
         entry.1 = at as u64;
     }
-    let mut plain = Plain { ids: index.values().map(|entry| entry.0.clone()).collect(), ..Plain::default() };
+    let mut plain = Plain {
+        ids: index.values().map(|entry| entry.0.clone()).collect(),
+        ..Plain::default()
+    };
     // The weights of each pair, in the order of the input.
     let mut groups: BTreeMap<(u64, u64), Vec<f64>> = BTreeMap::new();
     for (source, destination, weight) in source.pieces.iter().flatten() {
@@ -138,14 +171,23 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
         if !options.directed && source > destination {
             std::mem::swap(&mut source, &mut destination);
         }
-        groups.entry((source, destination)).or_default().push(*weight);
+        groups
+            .entry((source, destination))
+            .or_default()
+            .push(*weight);
     }
     let bits = |weight: f64| match source.weights {
         EdgeKind::None => 0,
         EdgeKind::F32 => u64::from((weight as f32).to_bits()),
         EdgeKind::F64 => weight.to_bits(),
     };
-    let value = |weight: f64| if source.weights == EdgeKind::F32 { f64::from(weight as f32) } else { weight };
+    let value = |weight: f64| {
+        if source.weights == EdgeKind::F32 {
+            f64::from(weight as f32)
+        } else {
+            weight
+        }
+    };
     for (&(a, b), weights) in &groups {
         let mut by_bits = weights.clone();
         by_bits.sort_by_key(|&weight| bits(weight));
@@ -153,8 +195,20 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
             Duplicates::Keep => by_bits,
             Duplicates::First => vec![weights[0]],
             Duplicates::Sum => vec![by_bits.iter().map(|&weight| value(weight)).sum()],
-            Duplicates::Min => vec![weights.iter().copied().min_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap()],
-            Duplicates::Max => vec![weights.iter().copied().max_by(|a, b| value(*a).total_cmp(&value(*b))).unwrap()],
+            Duplicates::Min => vec![
+                weights
+                    .iter()
+                    .copied()
+                    .min_by(|a, b| value(*a).total_cmp(&value(*b)))
+                    .unwrap(),
+            ],
+            Duplicates::Max => vec![
+                weights
+                    .iter()
+                    .copied()
+                    .max_by(|a, b| value(*a).total_cmp(&value(*b)))
+                    .unwrap(),
+            ],
         };
         plain.dropped_duplicates += (weights.len() - kept.len()) as u64;
         for weight in kept {
@@ -166,7 +220,11 @@ pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &Import
     }
     plain.arcs.sort_unstable();
     if options.directed && options.reverse {
-        let mut arcs: Vec<_> = plain.arcs.iter().map(|&(a, b, weight)| (b, a, weight)).collect();
+        let mut arcs: Vec<_> = plain
+            .arcs
+            .iter()
+            .map(|&(a, b, weight)| (b, a, weight))
+            .collect();
         arcs.sort_unstable();
         plain.reverse = Some(arcs);
     }
@@ -185,7 +243,11 @@ impl Bench {
         let sim = SimDisk::new(seed);
         let disk: Arc<dyn Disk> = Arc::new(sim.clone());
         disk.create_dir_all(Path::new("/data")).unwrap();
-        Self { disk, sim, stop: Stop::new() }
+        Self {
+            disk,
+            sim,
+            stop: Stop::new(),
+        }
     }
 
     pub(crate) fn import(
@@ -198,10 +260,25 @@ impl Bench {
     ) -> Result<ImportReport, IngestError> {
         let budget = Budget::new(budget_bytes);
         let clock = SystemClock::new();
-        let machine =
-            Machine { disk: &self.disk, workers, budget: &budget, clock: &clock, stop: &self.stop, progress: &Silent };
-        let report = import(machine, source, vertices.map(|list| list as &dyn EdgeSource), options);
-        assert_eq!(budget.available(), budget_bytes, "all leases are given back");
+        let machine = Machine {
+            disk: &self.disk,
+            workers,
+            budget: &budget,
+            clock: &clock,
+            stop: &self.stop,
+            progress: &Silent,
+        };
+        let report = import(
+            machine,
+            source,
+            vertices.map(|list| list as &dyn EdgeSource),
+            options,
+        );
+        assert_eq!(
+            budget.available(),
+            budget_bytes,
+            "all leases are given back"
+        );
         report
     }
 
@@ -224,7 +301,11 @@ impl Bench {
             progress: &Silent,
         };
         let report = import(machine, source, None, options);
-        assert_eq!(budget.available(), budget.total(), "all leases are given back");
+        assert_eq!(
+            budget.available(),
+            budget.total(),
+            "all leases are given back"
+        );
         report
     }
 
@@ -245,7 +326,10 @@ impl Bench {
                     (Path::new(entry.file_name().unwrap()).join(name), bytes)
                 }));
             } else {
-                files.insert(PathBuf::from(entry.file_name().unwrap()), self.disk.read_small(&entry, 1 << 30).unwrap());
+                files.insert(
+                    PathBuf::from(entry.file_name().unwrap()),
+                    self.disk.read_small(&entry, 1 << 30).unwrap(),
+                );
             }
         }
         files
@@ -290,7 +374,9 @@ fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64,
             let width = graph.edge_kind().bytes();
             if width > 0 {
                 let extent = set.weights_extent(destination, cell, graph.edge_kind());
-                reader.read(extent.file, extent.bytes, &mut weights).unwrap();
+                reader
+                    .read(extent.file, extent.bytes, &mut weights)
+                    .unwrap();
             }
             let offset = batches.start(destination) as i64 - batches.start(source) as i64;
             let (mut at, mut edge_number) = (0, 0);
@@ -321,8 +407,14 @@ fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64,
     for batch in 0..batches.len() {
         let range = batches.range(batch);
         let mut found = vec![0u64; batches.span(batch) as usize];
-        graph.degrees_of(set, &mut reader, batch, &mut found).unwrap();
-        assert_eq!(found, degrees[range.start as usize..range.end as usize], "degrees of batch {batch}");
+        graph
+            .degrees_of(set, &mut reader, batch, &mut found)
+            .unwrap();
+        assert_eq!(
+            found,
+            degrees[range.start as usize..range.end as usize],
+            "degrees of batch {batch}"
+        );
     }
     arcs
 }
@@ -343,7 +435,14 @@ pub(crate) enum Look {
 }
 
 /// Random edges between `vertices` vertices, with self-loops and duplicates both ways.
-pub(crate) fn random_source(seed: u64, look: Look, vertices: u64, edges: usize, weights: EdgeKind, rereads_fast: bool) -> Memory {
+pub(crate) fn random_source(
+    seed: u64,
+    look: Look,
+    vertices: u64,
+    edges: usize,
+    weights: EdgeKind,
+    rereads_fast: bool,
+) -> Memory {
     let mut random = Random::new(seed);
     let mut used = Vec::new();
     for vertex in 0..vertices {
@@ -354,7 +453,11 @@ pub(crate) fn random_source(seed: u64, look: Look, vertices: u64, edges: usize, 
             Look::Huge => VertexId::Integer(random.next_u64() >> (random.below(8) * 8)),
             Look::Words => VertexId::Text(match random.below(4) {
                 0 => format!("{}", random.below(1000)).into_bytes(),
-                1 => format!("http://example.org/a/rather/long/path/{}", random.below(100_000)).into_bytes(),
+                1 => format!(
+                    "http://example.org/a/rather/long/path/{}",
+                    random.below(100_000)
+                )
+                .into_bytes(),
                 2 => vec![b'x'; 1 + random.below(40) as usize],
                 _ => random.next_u64().to_le_bytes()[..1 + random.below(8) as usize].to_vec(),
             }),
@@ -365,7 +468,11 @@ pub(crate) fn random_source(seed: u64, look: Look, vertices: u64, edges: usize, 
     let hub = random.below(vertices.max(1));
     let mut before: Vec<(u64, u64)> = Vec::new();
     // A path names every vertex of a dense graph.
-    let path = if look == Look::Dense { vertices as usize } else { 0 };
+    let path = if look == Look::Dense {
+        vertices as usize
+    } else {
+        0
+    };
     for i in 0..edges.max(path) {
         let mut pair = (random.below(vertices), random.below(vertices));
         match random.below(8) {
@@ -387,10 +494,28 @@ pub(crate) fn random_source(seed: u64, look: Look, vertices: u64, edges: usize, 
             1 => random.unit() * 1e6,
             _ => -random.unit(),
         };
-        let weight = if weights == EdgeKind::F32 { f64::from(weight as f32) } else { weight };
-        let edge = (used[pair.0 as usize].clone(), used[pair.1 as usize].clone(), weight);
+        let weight = if weights == EdgeKind::F32 {
+            f64::from(weight as f32)
+        } else {
+            weight
+        };
+        let edge = (
+            used[pair.0 as usize].clone(),
+            used[pair.1 as usize].clone(),
+            weight,
+        );
         pieces[(i as u64 * count / edges.max(path) as u64) as usize].push(edge);
     }
-    let ids = if look == Look::Words { Ids::Text } else { Ids::Integer };
-    Memory { pieces, ids, weights, vertices: None, rereads_fast: rereads_fast && ids == Ids::Integer }
+    let ids = if look == Look::Words {
+        Ids::Text
+    } else {
+        Ids::Integer
+    };
+    Memory {
+        pieces,
+        ids,
+        weights,
+        vertices: None,
+        rereads_fast: rereads_fast && ids == Ids::Integer,
+    }
 }
