@@ -4,11 +4,12 @@
 mod common;
 
 use std::path::Path;
+use std::sync::Arc;
 
-use common::{Bench, Look, Memory, naive, random_source};
-use graphmill_graph::{EdgeKind, VertexId};
+use common::{Bench, Look, Memory, arcs, naive, random_source};
+use graphmill_graph::{EdgeKind, StoredGraph, VertexId};
 use graphmill_ingest::{Duplicates, Ids, ImportOptions, SelfLoops};
-use graphmill_storage::Random;
+use graphmill_storage::{Budget, Random};
 
 const GRAPH: &str = "/data/graph";
 

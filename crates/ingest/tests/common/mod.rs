@@ -345,9 +345,9 @@ impl Bench {
         while let Some(id) = cursor.next().unwrap() {
             ids.push(id.to_owned());
         }
-        let arcs = arcs(&graph, graph.forward(), &budget);
+        let arcs = checked_arcs(&graph, graph.forward(), &budget);
         assert_eq!(arcs.len() as u64, graph.arcs());
-        let reverse = graph.reverse().map(|set| self::arcs(&graph, set, &budget));
+        let reverse = graph.reverse().map(|set| checked_arcs(&graph, set, &budget));
         let dropped = |reason: &str| graph.meta().dropped.get(reason).copied().unwrap_or(0);
         Plain {
             ids,
@@ -360,7 +360,25 @@ impl Bench {
 }
 
 /// The arcs of a set of columns; checks that degrees agree.
-fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64, u64, u64)> {
+fn checked_arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64, u64, u64)> {
+    let arcs = arcs(graph, set, budget);
+    let mut reader = FrameReader::new(graph, budget, 8).unwrap();
+    let batches = graph.batches();
+    let mut degrees = vec![0u64; graph.vertices() as usize];
+    for arc in &arcs {
+        degrees[arc.0 as usize] += 1;
+    }
+    for batch in 0..batches.len() {
+        let range = batches.range(batch);
+        let mut found = vec![0u64; batches.span(batch) as usize];
+        graph.degrees_of(set, &mut reader, batch, &mut found).unwrap();
+        assert_eq!(found, degrees[range.start as usize..range.end as usize], "degrees of batch {batch}");
+    }
+    arcs
+}
+
+/// The arcs of a set of columns, sorted.
+pub(crate) fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64, u64, u64)> {
     let mut reader = FrameReader::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut arcs = Vec::new();
@@ -400,22 +418,6 @@ fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64,
         }
     }
     arcs.sort_unstable();
-    let mut degrees = vec![0u64; graph.vertices() as usize];
-    for arc in &arcs {
-        degrees[arc.0 as usize] += 1;
-    }
-    for batch in 0..batches.len() {
-        let range = batches.range(batch);
-        let mut found = vec![0u64; batches.span(batch) as usize];
-        graph
-            .degrees_of(set, &mut reader, batch, &mut found)
-            .unwrap();
-        assert_eq!(
-            found,
-            degrees[range.start as usize..range.end as usize],
-            "degrees of batch {batch}"
-        );
-    }
     arcs
 }
 
