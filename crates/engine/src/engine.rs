@@ -46,6 +46,9 @@ pub enum SeekChoice {
     Always,
 }
 
+/// Who is told after each pass: its number from 1, and what it did.
+pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
+
 /// What an engine runs on.
 #[derive(Clone)]
 pub struct Settings {
@@ -68,7 +71,7 @@ pub struct Settings {
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
     pub gamma: u64,
     /// Told after each pass: its number from 1, and what it did.
-    pub on_pass: Option<Arc<dyn Fn(u64, &Superstep) + Send + Sync>>,
+    pub on_pass: Option<OnPass>,
 }
 
 impl std::fmt::Debug for Settings {
@@ -126,7 +129,7 @@ pub struct Engine {
     pub(crate) machine: Machine,
     pub(crate) active: Arc<ActivePool>,
     clock: Arc<dyn Clock>,
-    on_pass: Option<Arc<dyn Fn(u64, &Superstep) + Send + Sync>>,
+    on_pass: Option<OnPass>,
     metrics: Metrics,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     workspaces: Option<(TypeId, Box<dyn Any + Send>)>,

@@ -34,7 +34,7 @@ mod superstep;
 mod vertex_array;
 
 pub use active::ActiveSet;
-pub use engine::{Engine, KernelChoice, SeekChoice, Settings};
+pub use engine::{Engine, KernelChoice, OnPass, SeekChoice, Settings};
 pub use error::EngineError;
 pub use graphmill_raw::Element;
 pub use metrics::{Metrics, Mode, Superstep};

@@ -165,14 +165,13 @@ impl<M: Element> Messages<M> {
         self.counts[batch].store(count, Ordering::Relaxed);
         if let (ValuesMut::Disk(buffer), Values::Disk { first, written, .. }) =
             (&writer.values, &self.values)
+            && count > 0
         {
-            if count > 0 {
-                let bytes = writer.span * size_of::<M>();
-                let dirty = 0..first[batch + 1] - first[batch];
-                io.store(pages, &buffer[..bytes], dirty, |page, slot| {
-                    lock(written).push((first[batch] + page, slot));
-                })?;
-            }
+            let bytes = writer.span * size_of::<M>();
+            let dirty = 0..first[batch + 1] - first[batch];
+            io.store(pages, &buffer[..bytes], dirty, |page, slot| {
+                lock(written).push((first[batch] + page, slot));
+            })?;
         }
         Ok(())
     }

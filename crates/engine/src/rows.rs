@@ -125,7 +125,7 @@ impl Rows for () {
     type Row<'r> = ();
     type Slices<'b> = ();
     fn needs(&self, _: &mut Vec<Need>) {}
-    fn slices<'b>(_: &'b mut [Guard<'_>]) {}
+    fn slices(_: &mut [Guard<'_>]) {}
     #[inline(always)]
     fn row(_: &mut (), _: usize) {}
 }

@@ -150,7 +150,7 @@ impl Unpacker {
                 decoder.window_log_max(window_log).map_err(failed)?;
                 Decoder::Zstd(decoder)
             }
-            Compression::Gzip => Decoder::Gzip(MultiGzDecoder::new(packed)),
+            Compression::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(packed))),
             Compression::None => {
                 return Err(IngestError::internal(
                     "a file that is not compressed cannot be unpacked",
@@ -168,7 +168,7 @@ impl Unpacker {
 }
 
 enum Decoder<'a> {
-    Gzip(MultiGzDecoder<&'a mut FileBytes>),
+    Gzip(Box<MultiGzDecoder<&'a mut FileBytes>>),
     Zstd(zstd::stream::read::Decoder<'static, &'a mut FileBytes>),
 }
 

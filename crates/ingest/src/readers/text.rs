@@ -563,7 +563,7 @@ impl Parser {
     }
 
     /// The edge of a line between integer ids, if it holds one, counted.
-    fn integers_of(&mut self, line: &[u8]) -> Result<Option<((u64, u64), f64)>, LineProblem> {
+    fn integers_of(&mut self, line: &[u8]) -> Result<Option<IntegerEdge>, LineProblem> {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
@@ -622,6 +622,9 @@ impl Parser {
         Ok(())
     }
 }
+
+/// The ends and the weight of an edge between integers.
+type IntegerEdge = ((u64, u64), f64);
 
 /// Two ids and a weight.
 type TextEdge<'a> = ((&'a [u8], &'a [u8]), f64);
