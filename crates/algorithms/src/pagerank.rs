@@ -67,7 +67,7 @@ macro_rules! real {
 real!(f32 f64);
 
 /// Ranks, from the chances of a jump, by at most `options.iterations` passes over all edges. Each pass is one
-/// [`Step`]; the mass of vertices without outgoing arcs is summed by the pass before it.
+/// `Step`; the mass of vertices without outgoing arcs is summed by the pass before it.
 ///
 /// # Errors
 /// The engine's.
