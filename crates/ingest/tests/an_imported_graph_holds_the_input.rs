@@ -250,15 +250,39 @@ fn with_ids_and_indices_beyond_32_bits() {
         vertices: None,
         rereads_fast: true,
     };
-    check(
-        8,
-        &source,
-        None,
-        &ImportOptions {
-            reverse: true,
-            ..ImportOptions::new(GRAPH)
-        },
-    );
+    let options = ImportOptions {
+        reverse: true,
+        ..ImportOptions::new(GRAPH)
+    };
+    check(8, &source, None, &options);
+
+    // The same edges where all those ids are vertices: 2^33 + 100 of them.
+    let source = Memory {
+        vertices: Some((1 << 33) + 100),
+        ..source
+    };
+    let bench = Bench::new(8);
+    let report = bench
+        .import(&source, None, &options, &bench.threads(2), 64 << 20)
+        .unwrap();
+    assert_eq!((report.vertices, report.arcs), ((1 << 33) + 100, 200));
+    let budget = Budget::new(256 << 20);
+    let graph = Arc::new(StoredGraph::open(&bench.disk, &budget, Path::new(GRAPH)).unwrap());
+    let far = |n: u64| (1 << 33) + n;
+    let mut expected: Vec<_> = (0..200u64)
+        .map(|n| (far(n * 7 % 50), far(n * 13 % 90), 0))
+        .collect();
+    expected.sort_unstable();
+    assert_eq!(arcs(&graph, graph.forward(), &budget), expected);
+    let other = Bench::new(9);
+    let options = ImportOptions {
+        work_bytes_max: 400,
+        ..options
+    };
+    other
+        .import(&source, None, &options, &other.threads(1), 16 << 20)
+        .unwrap();
+    assert!(bench.files(Path::new(GRAPH)) == other.files(Path::new(GRAPH)));
 }
 
 #[test]

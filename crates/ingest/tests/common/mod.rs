@@ -347,7 +347,9 @@ impl Bench {
         }
         let arcs = checked_arcs(&graph, graph.forward(), &budget);
         assert_eq!(arcs.len() as u64, graph.arcs());
-        let reverse = graph.reverse().map(|set| checked_arcs(&graph, set, &budget));
+        let reverse = graph
+            .reverse()
+            .map(|set| checked_arcs(&graph, set, &budget));
         let dropped = |reason: &str| graph.meta().dropped.get(reason).copied().unwrap_or(0);
         Plain {
             ids,
@@ -360,7 +362,11 @@ impl Bench {
 }
 
 /// The arcs of a set of columns; checks that degrees agree.
-fn checked_arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64, u64, u64)> {
+fn checked_arcs(
+    graph: &Arc<StoredGraph>,
+    set: &ColumnSet,
+    budget: &Budget,
+) -> Vec<(u64, u64, u64)> {
     let arcs = arcs(graph, set, budget);
     let mut reader = FrameReader::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
@@ -371,14 +377,24 @@ fn checked_arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> V
     for batch in 0..batches.len() {
         let range = batches.range(batch);
         let mut found = vec![0u64; batches.span(batch) as usize];
-        graph.degrees_of(set, &mut reader, batch, &mut found).unwrap();
-        assert_eq!(found, degrees[range.start as usize..range.end as usize], "degrees of batch {batch}");
+        graph
+            .degrees_of(set, &mut reader, batch, &mut found)
+            .unwrap();
+        assert_eq!(
+            found,
+            degrees[range.start as usize..range.end as usize],
+            "degrees of batch {batch}"
+        );
     }
     arcs
 }
 
 /// The arcs of a set of columns, sorted.
-pub(crate) fn arcs(graph: &Arc<StoredGraph>, set: &ColumnSet, budget: &Budget) -> Vec<(u64, u64, u64)> {
+pub(crate) fn arcs(
+    graph: &Arc<StoredGraph>,
+    set: &ColumnSet,
+    budget: &Budget,
+) -> Vec<(u64, u64, u64)> {
     let mut reader = FrameReader::new(graph, budget, 8).unwrap();
     let batches = graph.batches();
     let mut arcs = Vec::new();
