@@ -4,6 +4,7 @@
 //! filled once with a fixed set: the indices of all cells when they fit, then the same share of each column, from
 //! its first cell on, so that every column streams the rest while its pinned part is worked on.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_graph::{Cell, Extent, ExtentReader, FanoutTable, Side};
@@ -113,12 +114,14 @@ impl Pins {
                 }
             })
             .collect();
-        let data = Filling::new(machine, sizes(&Cell::data_bytes))?;
-        let weights = Filling::new(machine, sizes(&|cell| cell.edges() * edge_bytes))?;
-        let indices = Filling::new(machine, index_sizes)?;
+        let groups = groups(machine, &cells);
+        let data = Filling::new(machine, sizes(&Cell::data_bytes), &groups)?;
+        let weights = Filling::new(machine, sizes(&|cell| cell.edges() * edge_bytes), &groups)?;
+        let indices = Filling::new(machine, index_sizes, &groups)?;
         let job = Fill {
             machine,
             cells: &cells,
+            groups: &groups,
             data: &data,
             weights: &weights,
             indices: &indices,
@@ -201,8 +204,12 @@ struct Filling {
 }
 
 impl Filling {
-    /// Room for so many bytes of each column.
-    fn new(machine: &Machine, sizes: Vec<u64>) -> Result<Self, EngineError> {
+    /// Room for so many bytes of each column, to be filled group by group.
+    fn new(
+        machine: &Machine,
+        sizes: Vec<u64>,
+        groups: &[Range<usize>],
+    ) -> Result<Self, EngineError> {
         let mut starts = vec![0];
         let mut end = 0;
         for size in sizes {
@@ -210,8 +217,14 @@ impl Filling {
             starts.push(end);
         }
         let (memory, lease) = machine.budget.buffer("pinned cells", end)?.into_parts();
+        let begin = |column: usize| starts.get(column).copied().unwrap_or(0);
+        let cuts = groups
+            .iter()
+            .map(|group| begin(group.start))
+            .chain([end])
+            .collect();
         Ok(Filling {
-            bytes: Segments::new(memory, starts.clone()),
+            bytes: Segments::new(memory, cuts),
             starts,
             lease,
         })
@@ -225,10 +238,43 @@ impl Filling {
     }
 }
 
-/// Filling as a job: each step is one column.
+/// Neighbouring columns that are filled in one go: tiny ones share their frames, and lie as close in memory as on disk
+/// when they are pinned whole.
+fn groups(machine: &Machine, pinned: &[usize]) -> Vec<Range<usize>> {
+    let graph = &machine.graph;
+    let whole = |d: usize| pinned[d] == graph.column(d).cells().len();
+    let bytes = |d: usize| {
+        graph
+            .column(d)
+            .cells()
+            .iter()
+            .map(Cell::data_bytes)
+            .sum::<u64>()
+    };
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut held = 0;
+    for column in 0..pinned.len() {
+        let joins = groups.last().is_some_and(|group| {
+            let same_file = graph.column(group.start).file() == graph.column(column).file();
+            same_file && held < CHUNK_BYTES as u64 && whole(column - 1) && whole(column)
+        });
+        match groups.last_mut() {
+            Some(group) if joins => group.end = column + 1,
+            _ => {
+                groups.push(column..column + 1);
+                held = 0;
+            }
+        }
+        held += bytes(column);
+    }
+    groups
+}
+
+/// Filling as a job: each step is one group of columns.
 struct Fill<'p> {
     machine: &'p Machine,
     cells: &'p [usize],
+    groups: &'p [Range<usize>],
     data: &'p Filling,
     weights: &'p Filling,
     indices: &'p Filling,
@@ -236,10 +282,9 @@ struct Fill<'p> {
 }
 
 impl Fill<'_> {
-    fn column(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
+    fn group(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let graph = &self.machine.graph;
-        let pinned = self.cells[number];
-        let all = graph.column(number).cells().len();
+        let columns = self.groups[number].clone();
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
         let mut load = |into: &Filling, extent: Option<Extent>| -> Result<(), EngineError> {
             let Some(mut into) = into.bytes.write(number) else {
@@ -268,25 +313,34 @@ impl Fill<'_> {
             }
             Ok(())
         };
-        let span = |cells: usize, of: &dyn Fn(&Cell) -> Extent| {
-            let cells = &graph.column(number).cells()[..cells];
-            let (first, last) = (of(cells.first()?), of(cells.last()?));
+        // From the first cell of the group to the last that is held, all in one file.
+        let span = |held: &dyn Fn(usize) -> usize, of: &dyn Fn(usize, &Cell) -> Extent| {
+            let cells = |d: usize| &graph.column(d).cells()[..held(d)];
+            let first = columns
+                .clone()
+                .find_map(|d| Some(of(d, cells(d).first()?)))?;
+            let last = columns
+                .clone()
+                .rev()
+                .find_map(|d| Some(of(d, cells(d).last()?)))?;
             Some(Extent {
                 file: first.file,
                 bytes: first.bytes.start..last.bytes.end,
             })
         };
+        let all = |d: usize| graph.column(d).cells().len();
+        let pinned = |d: usize| self.cells[d];
         load(
             self.indices,
-            span(all, &|cell| graph.index_extent(number, cell)),
+            span(&all, &|d, cell| graph.index_extent(d, cell)),
         )?;
         load(
             self.data,
-            span(pinned, &|cell| graph.data_extent(number, cell)),
+            span(&pinned, &|d, cell| graph.data_extent(d, cell)),
         )?;
         load(
             self.weights,
-            span(pinned, &|cell| graph.weights_extent(number, cell)),
+            span(&pinned, &|d, cell| graph.weights_extent(d, cell)),
         )
     }
 }
@@ -295,10 +349,10 @@ impl Job for Fill<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if number >= self.cells.len() {
+        if number >= self.groups.len() {
             return Ok(Step::Finished);
         }
-        self.column(number, worker)?;
+        self.group(number, worker)?;
         Ok(Step::Worked)
     }
 }

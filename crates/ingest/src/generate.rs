@@ -101,52 +101,108 @@ impl Generated {
             edges,
         })
     }
+}
+
+/// What drawing edges of one graph takes, worked out once.
+#[derive(Debug)]
+struct Pencil {
+    graph: Generated,
+    paths: Paths,
+    labels: Permutation,
+    weights: Sequence,
+}
+
+impl Pencil {
+    fn new(graph: Generated) -> Self {
+        let scale = match graph.rule {
+            GraphRule::Kronecker { scale, .. } => u32::from(scale),
+            GraphRule::Uniform { .. } | GraphRule::Grid { .. } => 0,
+        };
+        Pencil {
+            graph,
+            paths: Paths::new(scale, graph.seed),
+            labels: Permutation::new(scale, graph.seed),
+            weights: Sequence::new(graph.seed, Purpose::Weight, 0),
+        }
+    }
 
     /// Edges number `from` up to `to`.
     fn draw(&self, from: u64, to: u64, edges: &mut Vec<(u64, u64)>, weights: &mut Vec<f64>) {
         edges.clear();
         weights.clear();
-        match self.rule {
-            GraphRule::Kronecker { scale, .. } => {
-                let labels = Permutation::new(u32::from(scale), self.seed);
+        match self.graph.rule {
+            GraphRule::Kronecker { .. } => edges.extend((from..to).map(|e| {
+                let (source, destination) = self.paths.ends(e);
+                (self.labels.of(source), self.labels.of(destination))
+            })),
+            GraphRule::Uniform { vertices, .. } => {
+                let sequence = |lane| Sequence::new(self.graph.seed, Purpose::Ends, lane);
+                let (sources, destinations) = (sequence(0), sequence(1));
                 edges.extend((from..to).map(|e| {
-                    let (source, destination) = rmat(u32::from(scale), self.seed, e);
-                    (labels.of(source), labels.of(destination))
+                    (
+                        below(sources.at(e), vertices),
+                        below(destinations.at(e), vertices),
+                    )
                 }));
             }
-            GraphRule::Uniform { vertices, .. } => edges.extend((from..to).map(|e| {
-                let below =
-                    |random: u64| ((u128::from(random) * u128::from(vertices)) >> 64) as u64;
-                (
-                    below(random(self.seed, e, 0)),
-                    below(random(self.seed, e, 1)),
-                )
-            })),
-            GraphRule::Grid { columns, .. } => edges.extend((from..to).map(|e| {
+            GraphRule::Grid { columns, .. } => {
                 // Each row has its edges to the right, then those down; the last has none down.
                 let of_a_row = 2 * columns - 1;
-                let (row, i) = (e / of_a_row, e % of_a_row);
-                if i < columns - 1 {
-                    let v = row * columns + i;
-                    (v, v + 1)
-                } else {
-                    let v = row * columns + i - (columns - 1);
-                    (v, v + columns)
-                }
-            })),
+                let (mut row, mut i) = (from / of_a_row, from % of_a_row);
+                edges.extend((from..to).map(|_| {
+                    let start = row * columns;
+                    let edge = if i < columns - 1 {
+                        (start + i, start + i + 1)
+                    } else {
+                        let v = start + i - (columns - 1);
+                        (v, v + columns)
+                    };
+                    i += 1;
+                    if i == of_a_row {
+                        (row, i) = (row + 1, 0);
+                    }
+                    edge
+                }));
+            }
         }
-        if self.weighted {
-            weights.extend((from..to).map(|e| (random(self.seed, e, 2) % WEIGHT_MAX + 1) as f64));
+        if self.graph.weighted {
+            weights.extend((from..to).map(|e| (below(self.weights.at(e), WEIGHT_MAX) + 1) as f64));
         }
     }
 }
 
-/// A number that depends on the seed, the edge and the purpose alone (SplitMix64's mixer, twice).
-fn random(seed: u64, edge: u64, purpose: u64) -> u64 {
-    mix(mix(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93))
-        .wrapping_add(edge.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+/// What a random number is for; numbers for different purposes have nothing to do with each other.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    Ends,
+    Labels,
+    Weight,
 }
 
+/// Random numbers by position: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// OOPSLA 2014, figure 17), whose n-th number needs none before it, from a start that depends on seed and purpose.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sequence {
+    start: u64,
+}
+
+impl Sequence {
+    fn new(seed: u64, purpose: Purpose, lane: u64) -> Self {
+        let purpose = (purpose as u64) << 32 | lane;
+        Sequence {
+            start: mix(seed ^ mix(purpose)),
+        }
+    }
+
+    #[inline(always)]
+    fn at(self, position: u64) -> u64 {
+        mix(self
+            .start
+            .wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+}
+
+#[inline(always)]
 fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -154,27 +210,119 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The ends of one edge before their labels are permuted: at each level one of four quadrants.
-fn rmat(scale: u32, seed: u64, edge: u64) -> (u64, u64) {
-    // Sixteen bits a level: thresholds of 0.57, 0.76 and 0.95.
-    const A: u64 = 37_356;
-    const AB: u64 = 49_807;
-    const ABC: u64 = 62_259;
-    let (mut source, mut destination) = (0, 0);
-    let mut bits = 0;
-    for level in 0..scale {
-        if level % 4 == 0 {
-            bits = random(seed, edge, 16 + u64::from(level));
+/// A number below `bound` from one of all 64-bit numbers, uneven by less than `bound` / 2^64.
+#[inline(always)]
+fn below(random: u64, bound: u64) -> u64 {
+    ((u128::from(random) * u128::from(bound)) >> 64) as u64
+}
+
+/// Levels of the recursion that one random number of 32 bits decides.
+const LEVELS: u32 = 5;
+
+/// Random 32-bit numbers for one edge at most: 48 levels take ten.
+const DRAWS_MAX: usize = 10;
+
+/// The recursion of R-MAT (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004,
+/// section 3), several levels at a time: which of the 4^levels cells an edge falls into is drawn at once, by an alias
+/// table (Walker, "An efficient method for generating discrete random variables with general distributions", TOMS 1977).
+/// That a path of several levels can be drawn as one is from Huebschle-Schneider and Sanders, "Linear work generation of
+/// R-MAT graphs", Network Science 2020, section 3.
+#[derive(Debug)]
+struct Paths {
+    /// For the first levels, where their number is no multiple of [`LEVELS`].
+    first: Cells,
+    others: Cells,
+    /// Draws of [`LEVELS`] levels.
+    draws: usize,
+    /// Each number decides two draws.
+    sequences: [Sequence; DRAWS_MAX / 2 + 1],
+}
+
+impl Paths {
+    fn new(scale: u32, seed: u64) -> Self {
+        Paths {
+            first: Cells::new(scale % LEVELS),
+            others: Cells::new(LEVELS),
+            draws: (scale / LEVELS) as usize,
+            sequences: std::array::from_fn(|i| Sequence::new(seed, Purpose::Ends, i as u64)),
         }
-        let draw = bits & 0xffff;
-        bits >>= 16;
-        source = source << 1 | u64::from(draw >= AB);
-        destination = destination << 1 | u64::from((A..AB).contains(&draw) || draw >= ABC);
     }
-    (source, destination)
+
+    /// The ends of edge number `edge`, before their labels are permuted.
+    #[inline(always)]
+    fn ends(&self, edge: u64) -> (u64, u64) {
+        let [first, others @ ..] = &self.sequences;
+        let (mut source, mut destination) = self.first.draw(first.at(edge) as u32);
+        for (pair, sequence) in others.iter().enumerate().take(self.draws.div_ceil(2)) {
+            let random = sequence.at(edge);
+            let (s, d) = self.others.draw(random as u32);
+            (source, destination) = (source << LEVELS | s, destination << LEVELS | d);
+            if 2 * pair + 1 < self.draws {
+                let (s, d) = self.others.draw((random >> 32) as u32);
+                (source, destination) = (source << LEVELS | s, destination << LEVELS | d);
+            }
+        }
+        (source, destination)
+    }
+}
+
+/// The cells of some levels of the recursion, each as likely as the product of its quadrants. A cell's number has the
+/// bits of its row above those of its column.
+#[derive(Debug)]
+struct Cells {
+    levels: u32,
+    /// Per cell the share of draws, of 2^(32 - 2 levels), that stay with it; in the low half the cell of the others.
+    table: Vec<u64>,
+}
+
+impl Cells {
+    /// In integers throughout, so that every machine has the same table.
+    fn new(levels: u32) -> Self {
+        // Quadrants A, B, C and D in hundredths.
+        const QUADRANTS: [u64; 4] = [57, 19, 19, 5];
+        let cells = 1u64 << (2 * levels);
+        let weight = |cell: u64| -> u64 {
+            let quadrant = |level| (cell >> (level + levels) & 1) << 1 | cell >> level & 1;
+            (0..levels)
+                .map(|level| QUADRANTS[quadrant(level) as usize & 3])
+                .product()
+        };
+        // Each cell holds `cells` times its weight; a full one holds the weight of all.
+        let full = 100u64.pow(levels);
+        let mut held: Vec<u64> = (0..cells).map(|cell| weight(cell) * cells).collect();
+        let share = 1u64 << (32 - 2 * levels);
+        let mut table: Vec<u64> = (0..cells).map(|cell| share << 32 | cell).collect();
+        let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
+            (0..held.len()).partition(|&cell| held[cell] < full);
+        while let (Some(&from), Some(to)) = (rich.last(), poor.pop()) {
+            table[to] = (held[to] * share / full) << 32 | from as u64;
+            held[from] -= full - held[to];
+            if held[from] < full {
+                rich.pop();
+                poor.push(from);
+            }
+        }
+        Cells { levels, table }
+    }
+
+    /// The row and the column of the cell that 32 random bits choose.
+    #[inline(always)]
+    fn draw(&self, random: u32) -> (u64, u64) {
+        let bits = 2 * self.levels;
+        let own = random & ((1 << bits) - 1);
+        let entry = self.table.get(own as usize).copied().unwrap_or(0);
+        let cell = if u64::from(random >> bits) < entry >> 32 {
+            own
+        } else {
+            entry as u32
+        };
+        let column = cell & ((1 << self.levels) - 1);
+        (u64::from(cell >> self.levels), u64::from(column))
+    }
 }
 
 /// A bijection of the numbers of `bits` bits: steps that can each be undone.
+#[derive(Debug)]
 struct Permutation {
     mask: u64,
     half: u32,
@@ -183,13 +331,15 @@ struct Permutation {
 
 impl Permutation {
     fn new(bits: u32, seed: u64) -> Self {
-        let key = |i: u64| random(seed, i, 3);
+        let keys = Sequence::new(seed, Purpose::Labels, 0);
         Permutation {
             mask: (1 << bits) - 1,
             half: bits.div_ceil(2),
-            keys: [key(0), key(1), key(2), key(3)],
+            keys: std::array::from_fn(|i| keys.at(i as u64)),
         }
     }
+
+    #[inline(always)]
     fn of(&self, label: u64) -> u64 {
         let mut x = label;
         for key in self.keys {
@@ -238,23 +388,23 @@ impl EdgeSource for Generated {
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
         let lease = budget.lease("drawing edges", self.reader_bytes())?;
         Ok(Box::new(Drawing {
-            graph: self,
-            edges: Vec::new(),
-            weights: Vec::new(),
+            pencil: Pencil::new(*self),
+            edges: Vec::with_capacity(BATCH_EDGES_MAX),
+            weights: Vec::with_capacity(BATCH_EDGES_MAX),
             _lease: lease,
         }))
     }
 }
 
 /// One worker's way to draw pieces.
-struct Drawing<'g> {
-    graph: &'g Generated,
+struct Drawing {
+    pencil: Pencil,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     _lease: graphmill_storage::Lease,
 }
 
-impl PieceReader for Drawing<'_> {
+impl PieceReader for Drawing {
     fn read(
         &mut self,
         piece: u64,
@@ -262,14 +412,14 @@ impl PieceReader for Drawing<'_> {
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let mut report = PieceReport::default();
-        let end = self.graph.edges.min((piece + 1) * PIECE_EDGES);
+        let end = self.pencil.graph.edges.min((piece + 1) * PIECE_EDGES);
         let mut from = piece * PIECE_EDGES;
         while from < end {
             if stop.requested() {
                 return Err(IngestError::Stopped);
             }
             let to = end.min(from + BATCH_EDGES_MAX as u64);
-            self.graph
+            self.pencil
                 .draw(from, to, &mut self.edges, &mut self.weights);
             sink.integers(&self.edges, &self.weights)?;
             sink.progress(to - from);
@@ -288,7 +438,7 @@ mod tests {
     fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
         let graph = Generated::new(rule, seed, true).unwrap();
         let (mut edges, mut weights) = (Vec::new(), Vec::new());
-        graph.draw(0, graph.edges, &mut edges, &mut weights);
+        Pencil::new(graph).draw(0, graph.edges, &mut edges, &mut weights);
         assert_eq!(
             (edges.len() as u64, weights.len()),
             (graph.edges, edges.len())
@@ -340,7 +490,7 @@ mod tests {
             let (edges, weights) = all(rule, 1);
             let graph = Generated::new(rule, 1, true).unwrap();
             let (mut some, mut their) = (Vec::new(), Vec::new());
-            graph.draw(100, 230, &mut some, &mut their);
+            Pencil::new(graph).draw(100, 230, &mut some, &mut their);
             assert_eq!(
                 (some.as_slice(), their.as_slice()),
                 (&edges[100..230], &weights[100..230])
