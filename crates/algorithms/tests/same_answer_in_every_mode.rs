@@ -1,6 +1,8 @@
 //! The four algorithms on odd graphs: right by their judges, and the same bits whatever the kernel, the number of
 //! threads, the budget and the way of reading.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::Path;
 use std::sync::Arc;
 
