@@ -43,7 +43,10 @@ fn check_with(
         ),
     );
     assert_eq!(
-        bench.disk.list(Path::new("/data")).unwrap(),
+        bench
+            .disk
+            .list(Path::new("/data"))
+            .expect("the disk lists its folder"),
         [path],
         "temporary files are gone"
     );
@@ -67,7 +70,7 @@ fn check_with(
             ..options.clone()
         };
         // Half of them take turns on one thread, in an order of their own.
-        let workers = if seed % 2 == 0 {
+        let workers = if seed.is_multiple_of(2) {
             other.threads(threads)
         } else {
             other.simulated(seed, threads)
