@@ -353,6 +353,8 @@ impl Dictionary {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
+        // Positions: runs of edges whose indices one worker holds at a time.
+        let starts = position_starts(place, &ends)?;
         let occurrences =
             Occurrences::create(place, ends.sample.clone().splitters(place.splitters))?;
         for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
@@ -381,8 +383,6 @@ impl Dictionary {
                 .try_for_each(|(_, sink)| sink.writer.finish(place))?;
         }
 
-        // Positions: runs of edges whose indices one worker holds at a time.
-        let starts = position_starts(place, &ends)?;
         let positions = Spill::create(
             &**place.disk,
             place.path("positions"),
@@ -566,10 +566,14 @@ fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, Inges
     let least = ends.edges.div_ceil(place.positions_max);
     let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
     if edges_max * edge_bytes > place.join_bytes {
+        // Half a worker's share holds the indices of a bucket, an eighth the open chunks of all.
+        let squared = (ends.edges * edge_bytes).saturating_mul(16 * place.chunk_bytes as u64);
+        let share = squared.isqrt();
         return Err(IngestError::too_little_memory(
             "the ends of edges",
-            edges_max * edge_bytes,
-            place.join_bytes,
+            share * place.workers.count() as u64,
+            place.budget.available(),
+            place.budget,
         ));
     }
     if ends.weights == EdgeKind::None {

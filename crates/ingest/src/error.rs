@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use graphmill_graph::FormatError;
-use graphmill_storage::{BudgetError, StorageError};
+use graphmill_storage::{Budget, BudgetError, StorageError};
 
 /// Why an input could not be read, or a graph not be written.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +84,9 @@ pub enum IngestError {
     },
 
     /// A step cannot do with the memory there is.
-    #[error("{what} need {needed} bytes of memory but {available} are left: raise --memory")]
+    #[error(
+        "{what}: {needed} bytes of memory are needed and {available} are left: --memory {least} is the least that does"
+    )]
     TooLittleMemory {
         /// What needs the memory.
         what: &'static str,
@@ -92,6 +94,8 @@ pub enum IngestError {
         needed: u64,
         /// Bytes there are.
         available: u64,
+        /// The budget that would do for this step, in bytes.
+        least: u64,
     },
 
     /// More vertices than a key of 64 bits can tell apart, twice.
@@ -206,11 +210,18 @@ impl IngestError {
         }
     }
 
-    pub(crate) fn too_little_memory(what: &'static str, needed: u64, available: u64) -> Self {
+    /// `budget` has `available` bytes for what takes `needed`.
+    pub(crate) fn too_little_memory(
+        what: &'static str,
+        needed: u64,
+        available: u64,
+        budget: &Budget,
+    ) -> Self {
         Self::TooLittleMemory {
             what,
             needed,
             available,
+            least: (budget.total() + needed).saturating_sub(available),
         }
     }
 

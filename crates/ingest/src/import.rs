@@ -230,13 +230,13 @@ pub fn import(
     let indexed = import.index(found)?;
     let ids = indexed.ids;
     let cut = import.cut(&indexed)?;
-    let buckets = import.distribute(indexed, &cut)?;
     let graph = GraphWriter::create(
         machine.disk.clone(),
         machine.budget.clone(),
         staging.path(),
         cut.shape.clone(),
     )?;
+    let buckets = import.distribute(indexed, &cut, &graph)?;
     let kept = import.write(&cut, buckets, &graph)?;
     import.finish(graph, ids, kept)?;
     let mut report = import.report;
@@ -444,7 +444,12 @@ impl<'a> Import<'a> {
     fn check(&self, what: &'static str, needed: u64) -> Result<(), IngestError> {
         let available = self.machine.budget.available();
         if needed > available {
-            return Err(IngestError::too_little_memory(what, needed, available));
+            return Err(IngestError::too_little_memory(
+                what,
+                needed,
+                available,
+                self.machine.budget,
+            ));
         }
         Ok(())
     }
@@ -691,7 +696,12 @@ impl<'a> Import<'a> {
     }
 
     /// Step 4.
-    fn distribute(&mut self, indexed: Indexed<'a>, cut: &Cut) -> Result<Buckets, IngestError> {
+    fn distribute(
+        &mut self,
+        indexed: Indexed<'a>,
+        cut: &Cut,
+        graph: &GraphWriter,
+    ) -> Result<Buckets, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
         let buckets = plan.buckets();
@@ -702,9 +712,10 @@ impl<'a> Import<'a> {
         let lanes = self.lanes().min(available / least);
         if lanes == 0 {
             return Err(IngestError::too_little_memory(
-                "the buckets of the column files",
+                "buckets of column files",
                 least,
                 available,
+                machine.budget,
             ));
         }
         // A quarter of what is left for slabs, the rest for open chunks.
@@ -715,6 +726,18 @@ impl<'a> Import<'a> {
         let chunks_share = share - (SLABS * slab_bytes) as u64;
         let chunk_bytes = power(chunks_share / buckets.max(1) as u64)
             .clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
+
+        // What the next step needs is known now, before anything large is written.
+        let least = self.write_bytes(graph, plan, chunk_bytes).1;
+        let total = machine.budget.total();
+        if least > total {
+            return Err(IngestError::too_little_memory(
+                "a column file",
+                least,
+                total,
+                machine.budget,
+            ));
+        }
 
         let spill = Spill::create(
             &**machine.disk,
@@ -770,6 +793,19 @@ impl<'a> Import<'a> {
         Ok(Buckets { spill, counts })
     }
 
+    /// Bytes that a worker takes to write a column file, without the arcs in memory, and with as few as can be.
+    fn write_bytes(
+        &self,
+        graph: &GraphWriter,
+        plan: &distribute::Plan,
+        chunk_bytes: usize,
+    ) -> (u64, u64) {
+        let read_bytes = (read_ahead(chunk_bytes) * chunk_bytes) as u64;
+        let fixed = graph.memory() + TABLES_BYTES + read_bytes;
+        let record_bytes = write::record_bytes(plan.weights, self.options.duplicates) as u64;
+        (fixed, fixed + RECORDS_MIN * record_bytes)
+    }
+
     /// Step 5.
     fn write(
         &mut self,
@@ -798,10 +834,8 @@ impl<'a> Import<'a> {
             _ => plan.forward.files[bucket].len() as u64 * batches,
         };
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
-
         let chunk_bytes = buckets.spill.chunk_bytes();
-        let read_ahead = read_ahead(chunk_bytes);
-        let fixed = graph.memory() + TABLES_BYTES + (read_ahead * chunk_bytes) as u64;
+        let (fixed, least) = self.write_bytes(graph, plan, chunk_bytes);
         // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
         let notes =
             |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
@@ -811,7 +845,6 @@ impl<'a> Import<'a> {
                 .map(notes)
                 .sum::<u64>()
                 .min(available / 4);
-        let least = fixed + RECORDS_MIN * record_bytes;
         let lanes = self
             .lanes()
             .min(available / least)
@@ -822,6 +855,7 @@ impl<'a> Import<'a> {
                 "a column file",
                 least,
                 available,
+                machine.budget,
             ));
         }
         // Enough for every bucket at once, with scratch for its largest part.
@@ -845,7 +879,12 @@ impl<'a> Import<'a> {
             (0..plan.buckets()).map(arcs_of).sum(),
         );
         let make = || {
-            let inbox = Inbox::new(&**machine.disk, machine.budget, chunk_bytes, read_ahead)?;
+            let inbox = Inbox::new(
+                &**machine.disk,
+                machine.budget,
+                chunk_bytes,
+                read_ahead(chunk_bytes),
+            )?;
             let records = machine.budget.buffer("arcs to sort", sort_bytes as usize)?;
             Ok((write::Lane { inbox, records }, Kept::default()))
         };
@@ -867,6 +906,7 @@ impl<'a> Import<'a> {
                 spill: &buckets.spill,
                 duplicates,
                 stop: machine.stop,
+                budget: machine.budget,
                 number,
             };
             let written = file.write(

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use graphmill_graph::{ColumnFileWriter, EdgeKind};
-use graphmill_storage::{Buffer, Stop};
+use graphmill_storage::{Budget, Buffer, Stop};
 
 use crate::distribute::Plan;
 use crate::error::IngestError;
@@ -89,6 +89,7 @@ pub(crate) struct File<'a> {
     pub(crate) spill: &'a Spill,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a Stop,
+    pub(crate) budget: &'a Budget,
     /// Its number within its set of columns.
     pub(crate) number: usize,
 }
@@ -217,6 +218,7 @@ impl File<'_> {
                 "the edges between one pair of vertices",
                 bytes,
                 lane.records.len() as u64,
+                self.budget,
             ));
         }
         let mut left = if self.duplicates == Duplicates::Keep {
