@@ -464,9 +464,11 @@ pub(crate) struct Verify {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Both files name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value
-separated by white space, as LDBC Graphalytics has it. Null, inf, infinity and 9223372036854775807 all mean unreached.")]
+#[command(
+    after_help = "Both files name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id \
+and a value separated by white space, as LDBC Graphalytics has it, plain or gzip. Null, inf, infinity and 9223372036854775807 \
+all mean unreached."
+)]
 pub(crate) struct Validate {
     /// The result to judge
     pub(crate) result: PathBuf,

@@ -59,6 +59,15 @@ pub enum Error {
         /// What was given.
         path: PathBuf,
     },
+    /// A stored graph was given together with ways to read edges.
+    #[error(
+        "{} is a stored graph: how its edges are read was settled when it was imported; leave out those options, or import again",
+        path.display()
+    )]
+    AlreadyStored {
+        /// The stored graph.
+        path: PathBuf,
+    },
     /// An output would lie in a folder that does not exist.
     #[error("{}: there is no folder {}", path.display(), folder.display())]
     NoFolder {
@@ -115,6 +124,7 @@ impl Error {
                 | Error::NoSuchVertex { .. }
                 | Error::NoInput { .. }
                 | Error::NoFolder { .. }
+                | Error::AlreadyStored { .. }
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
                 | Error::Ingest(IngestError::Generator { .. })

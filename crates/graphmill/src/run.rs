@@ -14,6 +14,7 @@ use graphmill_storage::{Disk, Stop};
 use serde::Serialize;
 
 use crate::cache::Cache;
+use crate::import::ImportConfig;
 use crate::machine::folder_of;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
@@ -190,6 +191,11 @@ impl Plan {
             });
         }
         if disk.exists(&input.join(DESCRIPTION))? {
+            if self.config.import != ImportConfig::default() {
+                return Err(Error::AlreadyStored {
+                    path: input.clone(),
+                });
+            }
             return machine.graph(input);
         }
         let unreadable = |source| Error::Cache {

@@ -48,6 +48,16 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
 }
 
 #[test]
+fn a_stored_graph_is_not_read_another_way() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    crate::succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    let said = fail(at, 2, &["run", "wcc", "graph", "--undirected"]);
+    assert!(said.contains("is a stored graph"), "{said}");
+    crate::succeed(at, &["run", "wcc", "graph"]);
+}
+
+#[test]
 fn options_are_checked_against_the_graph() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
