@@ -614,7 +614,12 @@ impl<'a> Import<'a> {
                         return Ok(writer.push_text(id)?);
                     }
                     let id = integer(id);
-                    if let Some(count) = first.get_mut((id >> shift) as usize + 1) {
+                    // Ids may be any number; those beyond the granules are counted by index, not here.
+                    let after = (id >> shift).saturating_add(1);
+                    if let Some(count) = usize::try_from(after)
+                        .ok()
+                        .and_then(|after| first.get_mut(after))
+                    {
                         *count += 1;
                     }
                     Ok(writer.push_integer(id)?)
