@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use graphmill_graph::{Batches, Cell, FormatError, FrameReader, StoredGraph};
 use graphmill_raw::Element;
-use graphmill_storage::{Budget, Clock, Disk, JobError, Stop, Workers};
+use graphmill_storage::{Budget, Clock, Disk, JobError, Lease, Stop, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -97,13 +97,58 @@ pub(crate) struct Machine {
     pub(crate) row_io: Vec<Mutex<RowIo>>,
     /// Frames of the stored graph that seeks use again and again.
     pub(crate) frames: Mutex<FrameReader>,
+    /// The cells of each source batch, one row after the other, and where each row begins.
+    rows: (Vec<Place>, Vec<usize>),
+    _rows: Lease,
     pub(crate) stop: Stop,
     pub(crate) kernel: KernelChoice,
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
 }
 
+/// Where one cell of a row is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) column: u32,
+    /// Its position among the cells of the column.
+    pub(crate) position: u32,
+}
+
+/// The cells of each source batch, in order of columns, and where each row begins.
+fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
+    let batches = graph.batches().len();
+    let mut begins = vec![0; batches + 1];
+    for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
+        begins[cell.source_batch() + 1] += 1;
+    }
+    for batch in 0..batches {
+        begins[batch + 1] += begins[batch];
+    }
+    let mut next = begins.clone();
+    let none = Place {
+        column: 0,
+        position: 0,
+    };
+    let mut places = vec![none; begins[batches]];
+    for column in 0..batches {
+        for (position, cell) in graph.column(column).cells().iter().enumerate() {
+            let at = &mut next[cell.source_batch()];
+            places[*at] = Place {
+                column: column as u32,
+                position: position as u32,
+            };
+            *at += 1;
+        }
+    }
+    (places, begins)
+}
+
 impl Machine {
+    /// The cells of a source batch, in order of columns.
+    pub(crate) fn row(&self, batch: usize) -> &[Place] {
+        let (places, begins) = &self.rows;
+        &places[begins[batch]..begins[batch + 1]]
+    }
     /// First vertex of the destination batch minus that of the source batch.
     pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
         self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
@@ -164,6 +209,14 @@ impl Engine {
             Arc::clone(&graph),
             settings.budget.clone(),
         );
+        let cells: usize = (0..batches.len())
+            .map(|d| graph.column(d).cells().len())
+            .sum();
+        let lease = settings.budget.lease(
+            "the rows of cells",
+            (cells * size_of::<Place>() + (batches.len() + 1) * size_of::<usize>()) as u64,
+        )?;
+        let rows = rows_of(&graph);
         let machine = Machine {
             graph,
             batches: Arc::clone(&batches),
@@ -172,6 +225,8 @@ impl Engine {
             arrays,
             row_io,
             frames,
+            rows,
+            _rows: lease,
             stop: settings.stop,
             kernel: settings.kernel,
             seek: settings.seek,

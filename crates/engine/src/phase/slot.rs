@@ -386,12 +386,16 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 }
                 Kernel::Gather => {
                     let batches = strip_sources(self.machine, target.batch, target.strip);
-                    for batch in batches {
-                        let cells = graph.column(batch).cells();
-                        if let Ok(position) =
-                            cells.binary_search_by_key(&target.batch, Cell::source_batch)
-                        {
-                            add(batch, position, &cells[position], batch);
+                    let row = self.machine.row(target.batch);
+                    let first =
+                        row.partition_point(|place| (place.column as usize) < batches.start);
+                    for place in &row[first..] {
+                        let (column, position) = (place.column as usize, place.position as usize);
+                        if column >= batches.end {
+                            break;
+                        }
+                        if let Some(cell) = graph.column(column).cells().get(position) {
+                            add(column, position, cell, column);
                         }
                     }
                 }
