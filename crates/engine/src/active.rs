@@ -5,6 +5,7 @@
 //! batch exists once a vertex of the batch was inserted; sets that are dropped are cleared and kept for reuse, so
 //! that a graph of large diameter does not pay for a new bitmap each superstep.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graphmill_graph::Batches;
@@ -13,6 +14,8 @@ use graphmill_storage::{Budget, Lease};
 use crate::error::EngineError;
 
 const WORD: usize = 64;
+/// Vertices of one word of the summary: a part of a set that begins at a multiple of it can be drained alone.
+pub(crate) const SET_ALIGN: usize = WORD * WORD;
 
 /// The active vertices of one batch, as batch-local numbers.
 #[derive(Debug, Default)]
@@ -96,16 +99,32 @@ impl BatchSet {
         if self.count == 0 {
             return;
         }
-        self.count = 0;
+        self.drain_part(0..self.span.next_multiple_of(SET_ALIGN), &mut f);
+    }
+
+    /// Whether the part of a set from one multiple of [`SET_ALIGN`] to another holds anything.
+    pub(crate) fn has_in(&self, part: Range<usize>) -> bool {
+        tops(&part).any(|(t, mask)| self.top.get(t).is_some_and(|top| top & mask != 0))
+    }
+
+    /// Walks and empties the part of a set from one multiple of [`SET_ALIGN`] to another.
+    #[inline(always)]
+    pub(crate) fn drain_part(&mut self, part: Range<usize>, mut f: impl FnMut(usize)) {
         let (words, summary) = (&mut self.words, &mut self.summary);
-        bits(&self.top, 0, |s| {
-            bits(&summary[s..=s], s * WORD, |w| {
-                bits(&words[w..=w], w * WORD, &mut f);
-                words[w] = 0;
+        for (t, mask) in tops(&part) {
+            let (Some(top), base) = (self.top.get_mut(t), t * WORD) else {
+                continue;
+            };
+            bits(&[*top & mask], base, |s| {
+                bits(&summary[s..=s], s * WORD, |w| {
+                    self.count -= words[w].count_ones() as usize;
+                    bits(&words[w..=w], w * WORD, &mut f);
+                    words[w] = 0;
+                });
+                summary[s] = 0;
             });
-            summary[s] = 0;
-        });
-        self.top.fill(0);
+            *top &= !mask;
+        }
     }
 
     /// Empties the set; the bitmap of a large set is swept, that of a small one walked.
@@ -119,14 +138,16 @@ impl BatchSet {
             self.drain(|_| ());
         }
     }
+}
 
-    /// The same vertices in a set of its own.
-    pub(crate) fn copy(&self, budget: &Budget) -> Result<BatchSet, EngineError> {
-        let mut copy = BatchSet::default();
-        copy.reserve(self.span, budget)?;
-        self.for_each(|i| copy.insert(i));
-        Ok(copy)
-    }
+/// The words of the highest level that a part of a set falls under, and which bits of each.
+fn tops(part: &Range<usize>) -> impl Iterator<Item = (usize, u64)> + use<> {
+    let (from, to) = (part.start / SET_ALIGN, part.end / SET_ALIGN);
+    (from / WORD..to.div_ceil(WORD)).map(move |t| {
+        let base = t * WORD;
+        let above = !0 << from.saturating_sub(base);
+        (t, above & !0 >> (base + WORD).saturating_sub(to))
+    })
 }
 
 /// The positions of the set bits, from `base`.

@@ -12,17 +12,19 @@
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
 //! | `message.rs`, `page_file.rs` | messages; rows on disk |
-//! | `pins.rs`, `lists.rs` | cells in memory; their lists decoded |
+//! | `pins.rs`, `adjacency.rs` | cells in memory; the lists of all vertices decoded |
+//! | `degree_classes.rs` | how many edges an active set has, about |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
 #![forbid(unsafe_code)]
 
 mod active;
+mod adjacency;
+mod degree_classes;
 mod engine;
 mod error;
 mod kernel;
-mod lists;
 mod message;
 mod metrics;
 mod page_file;

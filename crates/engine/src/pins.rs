@@ -29,6 +29,7 @@ pub(crate) struct Pins {
     /// The fan-out lists of all vertices, when they fit.
     fanout: Option<FanoutTable>,
     all: bool,
+    all_indices: bool,
 }
 
 /// Bytes of one kind, column after column.
@@ -81,6 +82,7 @@ impl Pins {
         let indices = index_bytes <= room / 2;
         let room = if indices { room - index_bytes } else { room };
         let mut cells = Vec::with_capacity(count);
+        let all_indices = indices;
         let mut all = indices;
         for column in (0..count).map(|d| graph.column(d)) {
             let whole: u64 = column.cells().iter().map(cell_bytes).sum();
@@ -136,6 +138,7 @@ impl Pins {
             indices: indices.held(),
             cells,
             all,
+            all_indices,
             fanout,
         })
     }
@@ -147,6 +150,10 @@ impl Pins {
     /// Whether every cell and its index is in memory.
     pub(crate) fn all(&self) -> bool {
         self.all
+    }
+    /// Whether the indices of all cells are in memory.
+    pub(crate) fn indices(&self) -> bool {
+        self.all_indices
     }
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {

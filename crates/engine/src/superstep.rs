@@ -8,21 +8,24 @@
 //! ```
 //!
 //! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
-//! phase/seek.rs does both phases for it.
+//! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are decoded.
 
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 
 use crate::active::{ActivePool, ActiveSet};
+use crate::adjacency::Adjacency;
+use crate::degree_classes::DegreeClasses;
 use crate::engine::{KernelChoice, Machine, SeekChoice, run, superstep};
 use crate::error::EngineError;
-use crate::lists::Lists;
 use crate::message::Messages;
 use crate::metrics::{Mode, Superstep};
+use crate::phase::follow::{self, FollowRoom};
+use crate::phase::readers::Stream;
 use crate::phase::seek::{self, SeekRoom};
 use crate::phase::signal::Signal;
-use crate::phase::slot::{Kernel, Slot, SlotRoom, Stream};
+use crate::phase::slot::{Kernel, Slot, SlotRoom};
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::rows::{Need, Rows};
@@ -33,8 +36,14 @@ const DEPTH: usize = 4;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 /// A seek into cells that are in memory costs one part in so many of a seek on disk.
 const MEMORY_SEEK: u64 = 32;
+/// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
+const EDGE_SOUGHT: u64 = 8;
+/// What following the decoded list of a vertex costs, in elements scanned.
+const LIST: u64 = 16;
+/// Degrees are looked at when their classes take at most one part in so many of the free budget.
+const CLASSES_SHARE: u64 = 16;
 
-/// Sparse passes before the lists of all cells are decoded, where the budget has room for that.
+/// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
 
 /// What the passes of one kind of program keep from one to the next.
@@ -47,7 +56,9 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     strips_max: usize,
     /// Sparse passes so far.
     seeks: u32,
-    lists: Option<Lists>,
+    follow: Option<FollowRoom<P>>,
+    degrees: Option<DegreeClasses>,
+    weighted: bool,
 }
 
 impl<P: EdgeProgram> Default for Workspace<P> {
@@ -59,7 +70,9 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             pins: None,
             strips_max: 0,
             seeks: 0,
-            lists: None,
+            follow: None,
+            degrees: None,
+            weighted: false,
         }
     }
 }
@@ -74,15 +87,49 @@ pub(crate) struct Facts {
     /// Every row changes, whether or not a message reached it.
     pub(crate) every: bool,
     pub(crate) active: u64,
+    /// Edges of the active vertices, as far as is known.
+    pub(crate) edges: u64,
     pub(crate) vertices: u64,
     pub(crate) arcs: u64,
+    pub(crate) columns: u64,
+    pub(crate) workers: u64,
     /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
     pub(crate) seekable: bool,
     /// All cells are in memory.
     pub(crate) resident: bool,
+    /// The lists of all vertices are decoded.
+    pub(crate) decoded: bool,
     pub(crate) gamma: u64,
     pub(crate) kernel: KernelChoice,
     pub(crate) seek: SeekChoice,
+}
+
+impl Facts {
+    /// What a scan of the graph costs: one for each source and edge (DFOGraph, section 4.1), shared by the workers.
+    fn scan(&self) -> u64 {
+        self.arcs.saturating_add(self.vertices)
+    }
+    /// What a sparse pass costs, on one worker, in the same unit: each active vertex is sought in the columns that hold
+    /// its edges, for gamma each, and then its edges are gone to one by one.
+    fn sparse(&self) -> u64 {
+        let lookups = if self.decoded {
+            self.active.saturating_mul(LIST)
+        } else {
+            let gamma = if self.resident {
+                self.gamma.div_ceil(MEMORY_SEEK)
+            } else {
+                self.gamma
+            };
+            let cells = self.active.saturating_mul(self.columns).min(self.edges);
+            cells.saturating_mul(gamma.max(1))
+        };
+        let edges = self.edges.saturating_mul(EDGE_SOUGHT);
+        lookups.saturating_add(edges).saturating_mul(self.workers)
+    }
+    /// So few edges that a sparse pass is right whatever the rest says.
+    fn edges_enough(&self) -> u64 {
+        self.scan() / (self.workers * (self.gamma + EDGE_SOUGHT)).max(1)
+    }
 }
 
 /// Chooses the mode of a pass.
@@ -90,23 +137,10 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
     // Backward messages gather over the stored arcs, unless each arc has its opposite.
     let can_scatter = facts.direction == Direction::Forward || facts.symmetric;
     let can_gather = facts.direction == Direction::Backward || facts.symmetric;
-    let gamma = if facts.resident {
-        facts.gamma.div_ceil(MEMORY_SEEK)
-    } else {
-        facts.gamma
-    };
-    // A scan costs one for each source and edge; a seek gamma, and its edges (DFOGraph, section 4.1).
-    let scan = facts.arcs.saturating_add(facts.vertices);
-    let degree = facts.arcs / facts.vertices.max(1) + 1;
     let seeks = match facts.seek {
         SeekChoice::Never => false,
         SeekChoice::Always => true,
-        SeekChoice::Auto => {
-            facts
-                .active
-                .saturating_mul(gamma.max(1).saturating_add(degree))
-                < scan
-        }
+        SeekChoice::Auto => facts.sparse() < facts.scan(),
     };
     if seeks && can_scatter && facts.seekable && !facts.every {
         return Mode::Seek;
@@ -116,7 +150,7 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
         KernelChoice::Gather if can_gather => Mode::Gather,
         _ if !can_scatter => Mode::Gather,
         // Pulling saves work when most destinations stop early: when much of the graph signals.
-        KernelChoice::Auto if can_gather && facts.pulls && facts.active > facts.vertices / 8 => {
+        KernelChoice::Auto if can_gather && facts.pulls && facts.edges > facts.arcs / 8 => {
             Mode::Gather
         }
         _ => Mode::Scatter,
@@ -145,49 +179,85 @@ pub(crate) fn edges<P: EdgeProgram>(
     if workspace.pins.is_none() {
         workspace.prepare(machine, &signal_needs, &apply_needs)?;
     }
-    let mut mode = choose(&Facts {
+    let mut facts = Facts {
         direction,
         symmetric: machine.graph.symmetric(),
         pulls: P::PULLS,
         every: P::REACH == Reach::Every,
         active: active.len(),
+        edges: 0,
         vertices: machine.batches.vertices(),
         arcs: machine.graph.arcs(),
+        columns: machine.batches.len() as u64,
+        workers: machine.workers.count() as u64,
         seekable: P::EXACT || workspace.strips_max <= 1,
         resident: workspace.pins.as_ref().is_some_and(Pins::all),
+        decoded: workspace.follow.is_some(),
         gamma: machine.gamma,
         kernel: machine.kernel,
         seek: machine.seek,
-    });
+    };
+    facts.edges = match &workspace.degrees {
+        Some(degrees) if facts.active < facts.vertices => {
+            degrees.edges(machine, active, facts.edges_enough())?
+        }
+        _ => {
+            let mean = facts.arcs.div_ceil(facts.vertices.max(1));
+            facts.active.saturating_mul(mean)
+        }
+    }
+    .min(facts.arcs);
+    let mut mode = choose(&facts);
     // Decoding every list is worth it on a graph that takes many sparse passes.
     if mode == Mode::Seek {
         workspace.seeks += 1;
-        if let (SEEKS_BEFORE_LISTS, Some(pins)) = (workspace.seeks, &workspace.pins)
-            && pins.all()
-        {
-            workspace.lists = Lists::decode(machine, pins, machine.budget.available() / 2)?;
+        if workspace.seeks == SEEKS_BEFORE_LISTS {
+            workspace.decode(machine)?;
         }
     }
-    // A sparse pass whose queues might not fit is a dense one.
-    let queues = if mode == Mode::Seek {
-        seek::room::<P>(machine, active)
-    } else {
-        None
-    };
-    if mode == Mode::Seek && queues.is_none() {
-        mode = Mode::Scatter;
+    if let (Mode::Seek, Some(follow)) = (mode, &mut workspace.follow) {
+        let mut activated = pool.empty();
+        let mut report = Superstep {
+            active: active.len(),
+            ..superstep(mode)
+        };
+        let sum = follow::edges(
+            machine,
+            follow,
+            program,
+            &signal_needs,
+            &apply_needs,
+            active,
+            &mut activated,
+            &mut report,
+        )?;
+        return Ok((sum, activated, report));
     }
     let Workspace {
         messages: Some(messages),
         slot,
         seek,
         pins: Some(pins),
-        lists,
+        degrees,
         ..
     } = workspace
     else {
         return Err(EngineError::ForeignArray);
     };
+    // A sparse pass whose queues might not fit is a dense one.
+    let queues = if mode == Mode::Seek {
+        let edges = if degrees.is_some() {
+            facts.edges
+        } else {
+            u64::MAX
+        };
+        seek::room::<P>(machine, pins, active, edges, slot.readers.len())
+    } else {
+        None
+    };
+    if mode == Mode::Seek && queues.is_none() {
+        mode = Mode::Scatter;
+    }
     let mut activated = pool.empty();
     let mut report = Superstep {
         active: active.len(),
@@ -201,7 +271,7 @@ pub(crate) fn edges<P: EdgeProgram>(
                 machine,
                 seek,
                 pins,
-                lists.as_ref(),
+                &mut slot.readers,
                 program,
                 &signal_needs,
                 &apply_needs,
@@ -246,6 +316,21 @@ impl<P: EdgeProgram> Workspace<P> {
         self.messages.as_ref().is_none_or(Messages::in_memory)
     }
 
+    /// Decodes the lists of all vertices, when all cells are in memory and there is room to spare.
+    fn decode(&mut self, machine: &Machine) -> Result<(), EngineError> {
+        let Some(pins) = self.pins.as_ref().filter(|pins| pins.all()) else {
+            return Ok(());
+        };
+        let spare = machine.budget.available() / 2;
+        let besides = FollowRoom::<P>::memory(machine.batches.vertices());
+        if let Some(left) = spare.checked_sub(besides)
+            && let Some(lists) = Adjacency::decode(machine, pins, self.weighted, left)?
+        {
+            self.follow = Some(FollowRoom::new(machine, lists)?);
+        }
+        Ok(())
+    }
+
     /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
     /// messages, then as many cells as fit.
     fn prepare(
@@ -276,6 +361,12 @@ impl<P: EdgeProgram> Workspace<P> {
             2 * workers
         };
         self.strips_max = strips;
+        self.weighted = weighted;
+        if P::REACH == Reach::Reached
+            && DegreeClasses::memory(machine) <= machine.budget.available() / CLASSES_SHARE
+        {
+            self.degrees = Some(DegreeClasses::load(machine)?);
+        }
         let free = machine.budget.available();
         let chunk_bytes = (free as usize / (64 * workers)).clamp(1, CHUNK_BYTES_MAX);
         let stream = Stream {

@@ -97,6 +97,12 @@ impl<'a> SourceIndex<'a> {
         self.entry(block).map(|(_, _, offset)| offset)
     }
 
+    /// Whether block `block` begins with further edges of `source`.
+    pub fn goes_on(&self, block: usize, source: u32) -> bool {
+        self.entry(block)
+            .is_some_and(|(first, before, _)| before & CONTINUES != 0 && first == source)
+    }
+
     /// Whether block `block` begins with further edges of the last source of the block before.
     pub fn continues(&self, block: usize) -> bool {
         self.entry(block)
@@ -134,12 +140,6 @@ impl<'a> SourceIndex<'a> {
             offset,
             group: Some(rank.wrapping_sub(before) as usize),
         })
-    }
-
-    /// The number of sources of the cell before `source`; `None` when it has no edges in this cell, or there is no bitmap.
-    #[inline]
-    pub fn rank(&self, source: u32) -> Option<u32> {
-        self.look_up(source).map(|(rank, _)| rank)
     }
 
     /// The rank of a source, and the block in which the first source of its line begins.

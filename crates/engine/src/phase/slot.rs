@@ -13,14 +13,15 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use graphmill_graph::{BlockView, Cell, EdgeKind, Extent, ExtentReader};
-use graphmill_storage::{Completion, Job, JobError, Lease, Queue, Step, Worker};
+use graphmill_graph::{BlockView, Cell, EdgeKind};
+use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
 use crate::active::{ActiveSet, BatchSet, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
 use crate::kernel::{self, Scratch, Weights};
 use crate::message::{BatchMessages, Messages};
+use crate::phase::readers::{Readers, Stream, join};
 use crate::pins::Pins;
 use crate::program::{Accumulator, Activate, EdgeProgram, EdgeValue, Reach, Sum};
 use crate::rows::{Need, Rows};
@@ -64,16 +65,10 @@ pub(crate) struct Accumulators<A> {
     _lease: Lease,
 }
 
-/// The streams of one run.
-pub(crate) struct Readers {
-    cells: ExtentReader,
-    weights: Option<ExtentReader>,
-}
-
 /// What slot phases keep from one pass to the next.
 pub(crate) struct SlotRoom<A, M> {
     free: Vec<Accumulators<A>>,
-    readers: Vec<Readers>,
+    pub(crate) readers: Vec<Readers>,
     scratch: Vec<Scratch<M>>,
     /// Targets of one run.
     pub(crate) group: usize,
@@ -111,41 +106,9 @@ impl<A: Copy, M> SlotRoom<A, M> {
             });
         }
         while self.readers.len() < readers {
-            let reader = || {
-                ExtentReader::new(
-                    &machine.graph,
-                    &machine.budget,
-                    stream.chunk_bytes,
-                    stream.depth,
-                )
-            };
-            let weights = if stream.weighted {
-                Some(reader()?)
-            } else {
-                None
-            };
-            self.readers.push(Readers {
-                cells: reader()?,
-                weights,
-            });
+            self.readers.push(Readers::new(machine, stream)?);
         }
         Ok(())
-    }
-}
-
-/// The shape of one worker's reads.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream {
-    pub(crate) weighted: bool,
-    pub(crate) chunk_bytes: usize,
-    pub(crate) depth: usize,
-}
-
-impl Stream {
-    /// Bytes of the budget that one pair of streams takes: its chunks, each with room for the end of the one before.
-    pub(crate) fn bytes(self) -> u64 {
-        let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
-        stream * if self.weighted { 2 } else { 1 }
     }
 }
 
@@ -338,15 +301,15 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         };
         run.rows.resize_with(run.targets.len(), || None);
         if let Some(readers) = &mut run.readers {
-            let streamed = || run.items.iter().filter(|item| item.pinned.is_none());
             let graph = &self.machine.graph;
-            readers.cells.start(joined(
-                streamed().map(|item| graph.data_extent(item.column, item.cell)),
-            ))?;
-            if let Some(weights) = &mut readers.weights {
-                weights.start(joined(
-                    streamed().map(|item| graph.weights_extent(item.column, item.cell)),
-                ))?;
+            let (mut cells, mut weights) = (Vec::new(), Vec::new());
+            for item in run.items.iter().filter(|item| item.pinned.is_none()) {
+                join(&mut cells, graph.data_extent(item.column, item.cell));
+                join(&mut weights, graph.weights_extent(item.column, item.cell));
+            }
+            readers.cells.start(cells)?;
+            if let Some(reader) = &mut readers.weights {
+                reader.start(weights)?;
             }
         }
         Ok(Some(run))
@@ -559,12 +522,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             }
         }
         if let Some(readers) = &mut run.readers {
-            let read = readers.cells.take_bytes_read()
-                + readers
-                    .weights
-                    .as_mut()
-                    .map_or(0, ExtentReader::take_bytes_read);
-            self.bytes_read.fetch_add(read, Ordering::Relaxed);
+            self.bytes_read
+                .fetch_add(readers.take_bytes_read(), Ordering::Relaxed);
         }
         Ok(run.readers)
     }
@@ -717,27 +676,6 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
     }
 }
 
-impl Readers {
-    /// Takes a completed read, or gives it back when it is another stream's.
-    fn accept(&mut self, done: Completion) -> Result<Option<Completion>, EngineError> {
-        let Some(done) = self.cells.accept(done)? else {
-            return Ok(None);
-        };
-        match &mut self.weights {
-            Some(weights) => Ok(weights.accept(done)?),
-            None => Ok(Some(done)),
-        }
-    }
-
-    fn pump(&mut self, queue: &mut dyn Queue) -> Result<(), EngineError> {
-        self.cells.pump(queue)?;
-        if let Some(weights) = &mut self.weights {
-            weights.pump(queue)?;
-        }
-        Ok(())
-    }
-}
-
 /// Number of strips that the fold of a batch is made of.
 fn strip_count(machine: &Machine, batch: usize) -> usize {
     machine.graph.column(batch).strips().len().max(1)
@@ -756,20 +694,6 @@ fn strip_sources(machine: &Machine, batch: usize, strip: usize) -> std::ops::Ran
         first(strip).unwrap_or(0)
     };
     from..first(strip + 1).unwrap_or(machine.batches.len())
-}
-
-/// Neighbouring extents as one.
-fn joined(extents: impl Iterator<Item = Extent>) -> Vec<Extent> {
-    let mut joined: Vec<Extent> = Vec::new();
-    for extent in extents {
-        match joined.last_mut() {
-            Some(last) if last.file == extent.file && last.bytes.end == extent.bytes.start => {
-                last.bytes.end = extent.bytes.end;
-            }
-            _ => joined.push(extent),
-        }
-    }
-    joined
 }
 
 /// The weights of the edges of a block, out of `bytes` from edge `from` on; `None` when they have not arrived.

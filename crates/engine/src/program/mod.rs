@@ -13,6 +13,7 @@
 //!
 //! A function has exclusive access to its row, so programs hold no atomics and no locks.
 
+use graphmill_graph::EdgeKind;
 use graphmill_raw::Element;
 
 use crate::rows::Rows;
@@ -112,6 +113,22 @@ pub trait EdgeValue: Copy + Send + Sync + 'static {
     fn of_f32(weight: f32) -> Self;
     /// From a stored `f64`.
     fn of_f64(weight: f64) -> Self;
+}
+
+/// The value of edge `i`, whose weight lies among `weights`, bytes as the graph keeps them.
+#[inline(always)]
+pub(crate) fn edge_value<E: EdgeValue>(kind: EdgeKind, weights: &[u8], i: usize) -> E {
+    match kind {
+        EdgeKind::F32 if E::WEIGHTED => {
+            let weight = weights.as_chunks().0.get(i);
+            E::of_f32(f32::from_le_bytes(weight.copied().unwrap_or_default()))
+        }
+        EdgeKind::F64 if E::WEIGHTED => {
+            let weight = weights.as_chunks().0.get(i);
+            E::of_f64(f64::from_le_bytes(weight.copied().unwrap_or_default()))
+        }
+        _ => E::ONE,
+    }
 }
 
 impl EdgeValue for () {

@@ -1,0 +1,171 @@
+//! The sparse pass over decoded lists: signal and fold in one walk over the active vertices, then apply.
+//!
+//! Sources are walked in ascending order and a list holds its destinations in ascending order, so each destination
+//! folds in the order of the graph. The cost is one look-up an active vertex and two small random accesses an edge,
+//! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
+
+use std::hint::black_box;
+
+use graphmill_storage::Lease;
+
+use crate::active::{ActiveSet, BatchSet, lock};
+use crate::adjacency::Adjacency;
+use crate::engine::Machine;
+use crate::error::EngineError;
+use crate::metrics::Superstep;
+use crate::phase::apply_reached;
+use crate::program::{EdgeProgram, EdgeValue, Sum, edge_value};
+use crate::rows::{Need, Rows};
+
+/// What sparse passes over decoded lists keep from one to the next.
+pub(crate) struct FollowRoom<P: EdgeProgram> {
+    adjacency: Adjacency,
+    /// By place; `IDENTITY` everywhere between passes.
+    accumulators: Vec<P::Accumulator>,
+    reached: BatchSet,
+    _lease: Lease,
+}
+
+impl<P: EdgeProgram> FollowRoom<P> {
+    /// Bytes of the budget that the room takes besides the lists of a graph of so many vertices, at most.
+    pub(crate) fn memory(vertices: u64) -> u64 {
+        let places = 2 * vertices + (1 << 17);
+        places * size_of::<P::Accumulator>() as u64 + places / 7
+    }
+
+    pub(crate) fn new(machine: &Machine, adjacency: Adjacency) -> Result<Self, EngineError> {
+        let places = adjacency.places();
+        let bytes = places * size_of::<P::Accumulator>();
+        let lease = machine.budget.lease("accumulators", bytes as u64)?;
+        let mut reached = BatchSet::default();
+        reached.reserve(places, &machine.budget)?;
+        Ok(FollowRoom {
+            adjacency,
+            accumulators: vec![P::IDENTITY; places],
+            reached,
+            _lease: lease,
+        })
+    }
+}
+
+/// Both phases of a sparse pass over decoded lists.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a pass names all that it reads and writes"
+)]
+pub(crate) fn edges<P: EdgeProgram>(
+    machine: &Machine,
+    room: &mut FollowRoom<P>,
+    program: &P,
+    signal_needs: &[Need],
+    apply_needs: &[Need],
+    active: &ActiveSet,
+    activated: &mut ActiveSet,
+    report: &mut Superstep,
+) -> Result<P::Sum, EngineError> {
+    let Some(io) = machine.row_io.first() else {
+        return Ok(P::Sum::ZERO);
+    };
+    let io = &mut *lock(io);
+    let FollowRoom {
+        adjacency,
+        accumulators,
+        reached,
+        ..
+    } = room;
+    let kind = machine.graph.edge_kind();
+    let edge_bytes = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
+    for batch in active.batches() {
+        let set = active.batch(batch)?;
+        let start = machine.batches.start(batch);
+        let mut open = machine.arrays.open(batch, signal_needs, io)?;
+        {
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let mut several = Several::new();
+            let mut follow = |several: &mut Several<P::Message>| {
+                several.touch(adjacency);
+                for (v, message) in several.drain() {
+                    let list = adjacency.list(v, edge_bytes);
+                    report.messages += 1;
+                    report.edges += list.places.len() as u64;
+                    for (edge, &place) in list.places.iter().enumerate() {
+                        let place = place as usize;
+                        reached.insert(place);
+                        let value = edge_value::<P::Edge>(kind, list.weights, edge);
+                        program.fold(&mut accumulators[place], program.along(message, value));
+                    }
+                }
+            };
+            set.for_each(|i| {
+                let v = start + i as u64;
+                if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
+                    && several.push(v, message)
+                {
+                    follow(&mut several);
+                }
+            });
+            follow(&mut several);
+        }
+        machine.arrays.close(open, signal_needs, Some(&set), io)?;
+    }
+    let mut sum = P::Sum::ZERO;
+    for batch in 0..machine.batches.len() {
+        let places = adjacency.places_of(batch);
+        if reached.has_in(places.clone()) {
+            let accumulators = &mut accumulators[places.clone()];
+            sum.add(apply_reached(
+                machine,
+                program,
+                apply_needs,
+                batch,
+                accumulators,
+                reached,
+                places,
+                activated,
+                io,
+            )?);
+        }
+    }
+    Ok(sum)
+}
+
+/// Sources whose lists are looked at together.
+const SEVERAL: usize = 64;
+
+/// A few sources and their messages. Their lists lie anywhere in memory, and waiting for one after the other would take
+/// longer than all the rest: so their first edges are touched before any is followed, and the waits overlap.
+struct Several<M> {
+    sources: [(u64, Option<M>); SEVERAL],
+    count: usize,
+}
+
+impl<M: Copy> Several<M> {
+    fn new() -> Self {
+        Several {
+            sources: [(0, None); SEVERAL],
+            count: 0,
+        }
+    }
+    /// Takes one more; whether it was the last that has room.
+    #[inline(always)]
+    fn push(&mut self, v: u64, message: M) -> bool {
+        self.sources[self.count] = (v, Some(message));
+        self.count += 1;
+        self.count == SEVERAL
+    }
+    /// Has the lists of all sources on their way into the cache.
+    #[inline(always)]
+    fn touch(&self, adjacency: &Adjacency) {
+        let sources = self.sources[..self.count].iter();
+        let firsts = sources.filter_map(|(v, _)| adjacency.list(*v, 0).places.first());
+        black_box(firsts.fold(0, |all, place| all ^ place));
+    }
+    /// The sources and their messages, in order.
+    #[inline(always)]
+    fn drain(&mut self) -> impl Iterator<Item = (u64, M)> {
+        let sources = &self.sources[..std::mem::take(&mut self.count)];
+        sources
+            .iter()
+            .filter_map(|(v, message)| Some((*v, (*message)?)))
+    }
+}

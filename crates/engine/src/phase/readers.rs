@@ -1,0 +1,88 @@
+//! The streams that a pass reads cells by: one of blocks, and one of weights when the program asks for them.
+
+use graphmill_graph::{Extent, ExtentReader};
+use graphmill_storage::{Completion, Queue};
+
+use crate::engine::Machine;
+use crate::error::EngineError;
+
+/// The shape of one pair of streams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) weighted: bool,
+    pub(crate) chunk_bytes: usize,
+    pub(crate) depth: usize,
+}
+
+impl Stream {
+    /// Bytes of the budget that one pair of streams takes: its chunks, each with room for the end of the one before.
+    pub(crate) fn bytes(self) -> u64 {
+        let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
+        stream * if self.weighted { 2 } else { 1 }
+    }
+}
+
+/// One pair of streams.
+pub(crate) struct Readers {
+    pub(crate) cells: ExtentReader,
+    pub(crate) weights: Option<ExtentReader>,
+}
+
+impl Readers {
+    pub(crate) fn new(machine: &Machine, stream: Stream) -> Result<Self, EngineError> {
+        let reader = || {
+            ExtentReader::new(
+                &machine.graph,
+                &machine.budget,
+                stream.chunk_bytes,
+                stream.depth,
+            )
+        };
+        Ok(Readers {
+            weights: stream.weighted.then(reader).transpose()?,
+            cells: reader()?,
+        })
+    }
+
+    /// Takes a completed read, or gives it back when it is another stream's.
+    pub(crate) fn accept(&mut self, done: Completion) -> Result<Option<Completion>, EngineError> {
+        let Some(done) = self.cells.accept(done)? else {
+            return Ok(None);
+        };
+        match &mut self.weights {
+            Some(weights) => Ok(weights.accept(done)?),
+            None => Ok(Some(done)),
+        }
+    }
+
+    /// Submits reads as long as there are free buffers.
+    pub(crate) fn pump(&mut self, queue: &mut dyn Queue) -> Result<(), EngineError> {
+        self.cells.pump(queue)?;
+        if let Some(weights) = &mut self.weights {
+            weights.pump(queue)?;
+        }
+        Ok(())
+    }
+
+    /// Reads submitted and not accepted.
+    pub(crate) fn in_flight(&self) -> usize {
+        let weights = self.weights.as_ref().map_or(0, ExtentReader::in_flight);
+        self.cells.in_flight() + weights
+    }
+
+    /// Bytes read from the disk since the last call.
+    pub(crate) fn take_bytes_read(&mut self) -> u64 {
+        let weights = self.weights.as_mut();
+        self.cells.take_bytes_read() + weights.map_or(0, ExtentReader::take_bytes_read)
+    }
+}
+
+/// Adds an extent to others; it is one with the last if it begins where that ends.
+pub(crate) fn join(extents: &mut Vec<Extent>, next: Extent) {
+    match extents.last_mut() {
+        Some(last) if last.file == next.file && last.bytes.end == next.bytes.start => {
+            last.bytes.end = next.bytes.end;
+        }
+        _ => extents.push(next),
+    }
+}
