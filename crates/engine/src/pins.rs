@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_graph::{Cell, Extent, ExtentReader, FanoutTable, Side};
+use graphmill_graph::{Cell, Column, Extent, ExtentReader, FanoutTable, Side};
 use graphmill_raw::{AlignedBuffer, Segments};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
@@ -81,11 +81,15 @@ impl Pins {
         };
         let indices = index_bytes <= room / 2;
         let room = if indices { room - index_bytes } else { room };
+        let whole_of = |column: &Column, cells: usize| {
+            column.cells()[..cells].iter().map(cell_bytes).sum::<u64>()
+        };
         let mut cells = Vec::with_capacity(count);
+        let mut taken = 0;
         let all_indices = indices;
         let mut all = indices;
         for column in (0..count).map(|d| graph.column(d)) {
-            let whole: u64 = column.cells().iter().map(cell_bytes).sum();
+            let whole = whole_of(column, column.cells().len());
             let mut left = if data_bytes <= room {
                 whole
             } else {
@@ -99,8 +103,20 @@ impl Pins {
                 left -= cell_bytes(cell);
                 pinned += 1;
             }
-            all &= pinned == column.cells().len();
+            taken += whole_of(column, pinned);
             cells.push(pinned);
+        }
+        // What is left of the shares of columns whose next cell is too large for them goes to the first that it fits.
+        for (d, pinned) in cells.iter_mut().enumerate() {
+            let column = graph.column(d);
+            for cell in &column.cells()[*pinned..] {
+                if taken + cell_bytes(cell) > room {
+                    break;
+                }
+                taken += cell_bytes(cell);
+                *pinned += 1;
+            }
+            all &= *pinned == column.cells().len();
         }
         let sizes = |of: &dyn Fn(&Cell) -> u64| -> Vec<u64> {
             (0..count)

@@ -439,7 +439,8 @@ impl<P: EdgeProgram> Workspace<P> {
     }
 }
 
-/// What vertex arrays leave free for a pass, in bytes: accumulators, streams and staged rows of the widest batch.
+/// What vertex arrays leave free for a pass, in bytes. The programs to come are not known yet; 40 bytes a vertex of the
+/// widest batch are two sets of accumulators, staged rows and messages of 8 bytes or a little more each.
 pub(crate) fn reserve(machine: &Machine) -> u64 {
     let batches = &machine.batches;
     let widest = (0..batches.len())
@@ -447,5 +448,6 @@ pub(crate) fn reserve(machine: &Machine) -> u64 {
         .max()
         .unwrap_or(1);
     let workers = machine.workers.count() as u64;
-    workers * (64 * widest + (2 * DEPTH as u64) * (2 << 20)) + batches.vertices() / 2
+    let streams = 2 * DEPTH as u64 * CHUNK_BYTES_MAX as u64;
+    workers * (40 * widest + streams) + batches.vertices() / 2
 }
