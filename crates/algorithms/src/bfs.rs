@@ -4,10 +4,11 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{Activate, Direction, EdgeProgram, Engine, EngineError, VertexArray, Write};
 
+use crate::flood::Flood;
 use crate::index::Index;
 
 /// The depth of a vertex that the search did not reach.
-pub const UNREACHED: u32 = u32::MAX;
+pub const UNREACHED: u32 = <u32 as Index>::NONE;
 
 /// Depths from a source: the number of arcs of a shortest path; [`UNREACHED`] where there is none.
 ///
@@ -24,7 +25,7 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
     while !active.is_empty() {
         level += 1;
         let (_, next) = engine.process_edges(
-            &Level(level),
+            &Flood(level),
             (),
             depth.write(),
             &active,
@@ -61,57 +62,6 @@ pub fn run_parents<I: Index>(
         active = next;
     }
     Ok(parent)
-}
-
-/// One level of the search: whoever is reached for the first time gets this depth.
-struct Level(u32);
-
-impl EdgeProgram for Level {
-    type SignalRows = ();
-    type ApplyRows = Write<u32>;
-    type Edge = ();
-    type Message = u8;
-    type Carried = u8;
-    type Accumulator = u8;
-    type Sum = u64;
-    const IDENTITY: u8 = 0;
-    const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
-    const PULLS: bool = true;
-
-    #[inline(always)]
-    fn signal(&self, _: u64, (): ()) -> Option<u8> {
-        Some(1)
-    }
-    #[inline(always)]
-    fn along(&self, call: u8, (): ()) -> u8 {
-        call
-    }
-    #[inline(always)]
-    fn fold(&self, reached: &mut u8, call: u8) {
-        *reached = call;
-    }
-    #[inline(always)]
-    fn merge(&self, reached: &mut u8, later: u8) {
-        *reached |= later;
-    }
-    #[inline(always)]
-    fn apply(&self, _: u64, depth: &mut u32, _: u8) -> (u64, Activate) {
-        if *depth == UNREACHED {
-            *depth = self.0;
-            (1, Activate::Yes)
-        } else {
-            (0, Activate::No)
-        }
-    }
-    #[inline(always)]
-    fn wants(&self, _: u64, depth: &mut u32) -> bool {
-        *depth == UNREACHED
-    }
-    #[inline(always)]
-    fn enough(&self, reached: &u8) -> bool {
-        *reached != 0
-    }
 }
 
 /// One level of the search for parents: whoever is reached for the first time takes the smallest of its callers.

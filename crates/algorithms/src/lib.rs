@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bfs;
+mod flood;
 mod index;
 pub mod judge;
 pub mod pagerank;

@@ -3,22 +3,29 @@
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, Read, VertexArray, Write,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sum, VertexArray, Write,
 };
 
+use crate::flood::{Flood, Smallest};
 use crate::index::Index;
 
-/// Labels: for each vertex the smallest index in its weakly connected component, by letting the smallest label
-/// spread along the arcs, and against them where the graph is directed.
+/// Labels: for each vertex the smallest index in its weakly connected component.
+///
+/// The smallest label spreads along the arcs, and against them where the graph is directed. Where each arc has its
+/// opposite, the component of the vertex with the most arcs, mostly by far the largest, is first flooded from there:
+/// that looks at few arcs of a vertex before one reaches it, where spreading would look at all, again and again.
 ///
 /// # Errors
 /// The engine's.
 pub fn run<I: Index>(engine: &mut Engine) -> Result<VertexArray<I>, EngineError> {
     let label = engine.vertex_array::<I>("component")?;
-    engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?;
-    let spread = Spread(PhantomData::<fn() -> I>);
     let symmetric = engine.graph().symmetric();
     let mut active = engine.all_vertices()?;
+    match engine.vertex_of_most_arcs()? {
+        Some(hub) if symmetric => flood(engine, label, hub, &mut active)?,
+        _ => engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?,
+    }
+    let spread = Spread(PhantomData::<fn() -> I>);
     while !active.is_empty() {
         let (_, mut next) = engine.process_edges(
             &spread,
@@ -42,6 +49,40 @@ pub fn run<I: Index>(engine: &mut Engine) -> Result<VertexArray<I>, EngineError>
         active = next;
     }
     Ok(label)
+}
+
+/// Labels the component of `hub`, and every other vertex with itself; takes the component out of `rest`.
+fn flood<I: Index>(
+    engine: &mut Engine,
+    label: VertexArray<I>,
+    hub: u64,
+    rest: &mut ActiveSet,
+) -> Result<(), EngineError> {
+    engine.process_vertices(label.write(), None, |v, label| {
+        *label = if v == hub { I::of(hub) } else { I::NONE }
+    })?;
+    let mut smallest = Smallest(hub);
+    let mut active = engine.no_vertices();
+    active.insert(hub)?;
+    while !active.is_empty() {
+        rest.remove(&active)?;
+        let (least, next) = engine.process_edges(
+            &Flood(I::of(hub)),
+            (),
+            label.write(),
+            &active,
+            Direction::Forward,
+        )?;
+        smallest.add(least);
+        active = next;
+    }
+    engine.process_vertices(label.write(), None, |v, label| {
+        *label = if *label == I::NONE {
+            I::of(v)
+        } else {
+            I::of(smallest.0)
+        }
+    })
 }
 
 /// One step: whoever hears of a smaller label takes it.

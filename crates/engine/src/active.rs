@@ -60,6 +60,22 @@ impl BatchSet {
         }
     }
 
+    fn remove(&mut self, i: usize) {
+        let word = &mut self.words[i / WORD];
+        if *word >> (i % WORD) & 1 == 0 {
+            return;
+        }
+        *word &= !(1 << (i % WORD));
+        self.count -= 1;
+        if *word == 0 {
+            let summary = &mut self.summary[i / WORD / WORD];
+            *summary &= !(1 << (i / WORD % WORD));
+            if *summary == 0 {
+                self.top[i / WORD / WORD / WORD] &= !(1 << (i / WORD / WORD % WORD));
+            }
+        }
+    }
+
     fn insert_all(&mut self) {
         fn fill(words: &mut [u64], bits: usize) {
             words.fill(!0);
@@ -262,6 +278,21 @@ impl ActiveSet {
         Ok(())
     }
 
+    /// Takes the vertices of another set of the same graph out of this one.
+    ///
+    /// # Errors
+    /// The budget has no room for the bitmap.
+    pub fn remove(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        for batch in other.batches() {
+            {
+                let mut mine = self.batch(batch)?;
+                lock(&other.sets[batch]).for_each(|i| mine.remove(i));
+            }
+            self.recount(batch);
+        }
+        Ok(())
+    }
+
     /// The batches with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
         self.counts
@@ -333,6 +364,8 @@ mod tests {
                     .wrapping_add(1_442_695_040_888_963_407);
                 mine.insert((x >> 20) % span);
                 theirs.insert((x >> 20) % span);
+                mine.remove((x >> 30) % span);
+                theirs.remove(&((x >> 30) % span));
             }
             assert_eq!(mine.count, theirs.len());
             let mut seen = Vec::new();

@@ -262,6 +262,37 @@ impl Engine {
         self.machine.batches.vertices()
     }
 
+    /// A vertex that most arcs leave, of several the one with the smallest index; none in a graph without arcs.
+    ///
+    /// # Errors
+    /// Disk or budget failed.
+    pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
+        let Machine {
+            graph,
+            batches,
+            budget,
+            ..
+        } = &self.machine;
+        let mut frames = FrameReader::new(graph, budget, FRAMES)?;
+        let mut most = (0, None);
+        for batch in 0..batches.len() {
+            let range = batches.range(batch);
+            let span = (range.end - range.start) as usize;
+            let mut degrees = budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
+            let degrees = degrees
+                .typed_mut::<u64>()
+                .get_mut(..span)
+                .unwrap_or(&mut []);
+            graph.degrees_of(graph.forward(), &mut frames, batch, degrees)?;
+            for (v, degree) in range.zip(degrees) {
+                if *degree > most.0 {
+                    most = (*degree, Some(v));
+                }
+            }
+        }
+        Ok(most.1)
+    }
+
     /// The vertex array of that name; a new one is zeros.
     ///
     /// # Errors
