@@ -13,7 +13,7 @@ use zerocopy::FromBytes;
 
 use crate::active::lock;
 use crate::error::EngineError;
-use crate::page_file::{PageFile, PageTable, RowIo, Slot};
+use crate::page_file::{Load, PageFile, PageTable, RowIo, Slot};
 
 const WORD: usize = 64;
 
@@ -181,33 +181,100 @@ impl<M: Element> Messages<M> {
         &self,
         batch: usize,
         pages: &PageFile,
-        io: &mut RowIo,
+        ahead: &mut Ahead,
         budget: &Budget,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
-        let span = self.spans[batch];
         let values = match &self.values {
             Values::Memory(values) => {
                 ValuesRef::Memory(values.read(batch).ok_or(EngineError::ForeignArray)?)
             }
-            Values::Disk { first, table, .. } => {
-                let bytes = span * size_of::<M>();
-                let mut buffer = budget.buffer("the messages of a batch", bytes)?;
-                io.load(
-                    pages,
-                    &table[first[batch]..first[batch + 1]],
-                    &mut buffer[..bytes],
-                )?;
-                ValuesRef::Disk(buffer)
+            Values::Disk { .. } => {
+                if ahead.loading.as_ref().is_none_or(|l| l.batch != batch) {
+                    self.read_ahead(batch, pages, ahead, budget)?;
+                }
+                self.go_on(pages, ahead, true)?;
+                let loading = ahead.loading.take().ok_or(EngineError::ForeignArray)?;
+                ValuesRef::Disk(loading.values)
             }
         };
         let present = self.present.read(batch).ok_or(EngineError::ForeignArray)?;
         Ok(BatchMessages {
             values,
             present,
-            span,
+            span: self.spans[batch],
             count: self.count(batch),
         })
     }
+
+    /// Starts reading the messages of a batch that will be wanted next; nothing is done where they are in memory.
+    pub(crate) fn read_ahead(
+        &self,
+        batch: usize,
+        pages: &PageFile,
+        ahead: &mut Ahead,
+        budget: &Budget,
+    ) -> Result<(), EngineError> {
+        if self.in_memory() {
+            return Ok(());
+        }
+        // Reads of a batch that nobody asked for after all have to come back first.
+        self.go_on(pages, ahead, true)?;
+        ahead.loading = None;
+        let bytes = self.spans[batch] * size_of::<M>();
+        ahead.loading = Some(Loading {
+            batch,
+            values: budget.buffer("the messages of a batch", bytes)?,
+            load: Load::default(),
+        });
+        self.go_on(pages, ahead, false)
+    }
+
+    /// Goes on reading what was started, with `wait` to the end.
+    pub(crate) fn go_on(
+        &self,
+        pages: &PageFile,
+        ahead: &mut Ahead,
+        wait: bool,
+    ) -> Result<(), EngineError> {
+        let (Values::Disk { first, table, .. }, Some(loading), Some(io)) =
+            (&self.values, &mut ahead.loading, &mut ahead.io)
+        else {
+            return Ok(());
+        };
+        let batch = loading.batch;
+        let bytes = self.spans[batch] * size_of::<M>();
+        let table = &table[first[batch]..first[batch + 1]];
+        io.go_on(
+            &mut loading.load,
+            pages,
+            table,
+            &mut loading.values[..bytes],
+            wait,
+        )
+    }
+}
+
+/// One worker's way to messages on disk: the batch after the one at hand is read while that is worked on.
+#[derive(Default)]
+pub(crate) struct Ahead {
+    io: Option<RowIo>,
+    loading: Option<Loading>,
+}
+
+impl Ahead {
+    pub(crate) fn new(io: RowIo) -> Self {
+        Ahead {
+            io: Some(io),
+            loading: None,
+        }
+    }
+}
+
+/// Messages of one batch on their way.
+struct Loading {
+    batch: usize,
+    values: Buffer,
+    load: Load,
 }
 
 /// The messages of one batch while they are written.

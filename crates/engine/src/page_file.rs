@@ -100,7 +100,19 @@ pub(crate) struct RowIo {
     free: Vec<Buffer>,
 }
 
+/// How far a load is.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    next: usize,
+    arrived: usize,
+}
+
 impl RowIo {
+    /// Bytes of the budget that it takes.
+    pub(crate) fn memory(page_bytes: usize) -> u64 {
+        (DEPTH * page_bytes) as u64
+    }
+
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &Budget,
@@ -123,56 +135,73 @@ impl RowIo {
         pages: &[Option<Slot>],
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
+        self.go_on(&mut Load::default(), file, pages, rows, true)
+    }
+
+    /// Goes on with a load: submits reads as long as there are buffers, and takes those that are done; with `wait`
+    /// until all are. Until then this is the only load that may go through here.
+    pub(crate) fn go_on(
+        &mut self,
+        load: &mut Load,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+        rows: &mut [u8],
+        wait: bool,
+    ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
-        let mut next = 0;
-        let mut arrived = 0;
-        while arrived < pages.len() {
-            match (next < pages.len()).then(|| self.free.pop()).flatten() {
-                Some(buffer) => {
-                    let Some(slot) = pages[next] else {
-                        page_of(rows, next, page_bytes).fill(0);
-                        self.free.push(buffer);
-                        next += 1;
-                        arrived += 1;
-                        continue;
-                    };
-                    let operation = Operation::Read {
-                        file: file.file.clone(),
-                        offset: slot.number * page_bytes as u64,
-                        buffer,
-                        range: 0..page_bytes,
-                    };
-                    self.queue.submit(operation, next as u64);
-                    next += 1;
-                }
-                None => {
-                    let Some(done) = self.queue.wait() else {
-                        continue;
-                    };
-                    let read = done.result?;
-                    let page = done.token as usize;
-                    if let Some(buffer) = done.buffer {
-                        let into = page_of(rows, page, page_bytes);
-                        let sound = read >= into.len()
-                            && pages[page].is_some_and(|slot| {
-                                crc32fast::hash(&buffer[..into.len()]) == slot.checksum
-                            });
-                        if !sound {
-                            let offset =
-                                pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
-                            return Err(EngineError::CorruptPage {
-                                path: file.path.clone(),
-                                offset,
-                            });
-                        }
-                        into.copy_from_slice(&buffer[..into.len()]);
-                        self.free.push(buffer);
-                    }
-                    file.bytes_read
-                        .fetch_add(page_bytes as u64, Ordering::Relaxed);
-                    arrived += 1;
-                }
+        while load.arrived < pages.len() {
+            if load.next < pages.len()
+                && let Some(buffer) = self.free.pop()
+            {
+                let page = load.next;
+                load.next += 1;
+                let Some(slot) = pages[page] else {
+                    page_of(rows, page, page_bytes).fill(0);
+                    self.free.push(buffer);
+                    load.arrived += 1;
+                    continue;
+                };
+                let operation = Operation::Read {
+                    file: file.file.clone(),
+                    offset: slot.number * page_bytes as u64,
+                    buffer,
+                    range: 0..page_bytes,
+                };
+                self.queue.submit(operation, page as u64);
+                continue;
             }
+            let done = if wait {
+                self.queue.wait()
+            } else {
+                self.queue.poll()
+            };
+            let Some(done) = done else {
+                if wait {
+                    continue;
+                }
+                return Ok(());
+            };
+            let read = done.result?;
+            let page = done.token as usize;
+            if let Some(buffer) = done.buffer {
+                let into = page_of(rows, page, page_bytes);
+                let sound = read >= into.len()
+                    && pages[page].is_some_and(|slot| {
+                        crc32fast::hash(&buffer[..into.len()]) == slot.checksum
+                    });
+                if !sound {
+                    let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
+                    return Err(EngineError::CorruptPage {
+                        path: file.path.clone(),
+                        offset,
+                    });
+                }
+                into.copy_from_slice(&buffer[..into.len()]);
+                self.free.push(buffer);
+            }
+            file.bytes_read
+                .fetch_add(page_bytes as u64, Ordering::Relaxed);
+            load.arrived += 1;
         }
         Ok(())
     }

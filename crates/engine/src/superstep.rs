@@ -19,8 +19,9 @@ use crate::adjacency::Adjacency;
 use crate::degree_classes::DegreeClasses;
 use crate::engine::{KernelChoice, Machine, SeekChoice, run, superstep};
 use crate::error::EngineError;
-use crate::message::Messages;
+use crate::message::{Ahead, Messages};
 use crate::metrics::{Mode, Superstep};
+use crate::page_file::RowIo;
 use crate::phase::follow::{self, FollowRoom};
 use crate::phase::readers::Stream;
 use crate::phase::seek::{self, SeekRoom};
@@ -149,8 +150,13 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
         KernelChoice::Scatter if can_scatter => Mode::Scatter,
         KernelChoice::Gather if can_gather => Mode::Gather,
         _ if !can_scatter => Mode::Gather,
-        // Pulling saves work when most destinations stop early: when much of the graph signals.
-        KernelChoice::Auto if can_gather && facts.pulls && facts.edges > facts.arcs / 8 => {
+        // Pulling saves work when most destinations stop early, and when most need no message any more: then a scatter
+        // decodes nearly every block for its active sources, a gather hardly any.
+        KernelChoice::Auto
+            if can_gather
+                && facts.pulls
+                && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
+        {
             Mode::Gather
         }
         _ => Mode::Scatter,
@@ -251,7 +257,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         } else {
             u64::MAX
         };
-        seek::room::<P>(machine, pins, active, edges, slot.readers.len())
+        seek::room(machine, seek, pins, active, edges, slot.readers.len())
     } else {
         None
     };
@@ -369,7 +375,7 @@ impl<P: EdgeProgram> Workspace<P> {
         }
         let free = machine.budget.available();
         let chunk_bytes = (free as usize / (64 * workers)).clamp(1, CHUNK_BYTES_MAX);
-        let stream = Stream {
+        let mut stream = Stream {
             weighted,
             chunk_bytes,
             depth: DEPTH,
@@ -385,13 +391,19 @@ impl<P: EdgeProgram> Workspace<P> {
                 .sum()
         };
         let rows = staged(signal).max(staged(apply)) * widest + widest / 4;
-        let active = 2 * (batches.vertices() / 8 + batches.vertices() / 256);
+        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
+        let active = 4 * (batches.vertices() / 8 + batches.vertices() / 256);
         let fixed = workers as u64 * (2 * stream.bytes() + rows)
             + least_sets as u64 * accumulators_bytes
             + active
             + (workers as u64 + 1) * (1 << 20);
-        let a_batch_of_messages = workers as u64 * widest * size_of::<P::Message>() as u64;
-        let least = fixed + a_batch_of_messages + Messages::<P::Message>::bytes(batches, false);
+        // Of messages on disk each worker holds the batch at hand and the one after it, and pages on their way.
+        let page_bytes = machine.arrays.pages().page_bytes();
+        let staged_messages = workers as u64 * 2 * widest * size_of::<P::Message>() as u64;
+        let least = fixed
+            + staged_messages
+            + workers as u64 * RowIo::memory(page_bytes)
+            + Messages::<P::Message>::bytes(batches, false);
         if least > free {
             let budget = machine.budget.total();
             return Err(EngineError::TooSmall {
@@ -408,31 +420,39 @@ impl<P: EdgeProgram> Workspace<P> {
             &machine.budget,
         )?);
         let mut sets = least_sets;
+        // A worker reads two runs at once, or one where runs are few and long.
+        let mut readers = 2 * workers;
         self.slot.group = 1;
         if !in_memory {
+            self.slot.messages.clear();
+            for _ in 0..workers {
+                let disk = machine.graph.disk().as_ref();
+                let io = RowIo::new(disk, &machine.budget, page_bytes)?;
+                self.slot.messages.push(Ahead::new(io));
+            }
+            readers = workers;
+            stream.depth *= 2;
             // Columns in groups, as wide as the accumulators that fit, so that messages are read once a group.
             let spare = machine
                 .budget
                 .available()
-                .saturating_sub(fixed + a_batch_of_messages);
+                .saturating_sub(fixed + staged_messages);
             let targets: usize = (0..batches.len())
                 .map(|b| machine.graph.column(b).strips().len().max(1))
                 .sum();
             let more = (spare / accumulators_bytes.max(1)) as usize;
-            let group = ((least_sets + more) / least_sets).max(1) * least_sets / workers.max(1);
+            let group = (2 * workers + more) / workers.max(1);
             self.slot.group = group.clamp(1, targets.div_ceil(workers).max(1));
             sets = self.slot.group * workers + if strips > 1 { strips } else { 0 };
         }
         let left = |used: u64| machine.budget.available().saturating_sub(used);
         let sets_bytes = sets as u64 * accumulators_bytes;
         let other = fixed - least_sets as u64 * accumulators_bytes
-            + if in_memory { 0 } else { a_batch_of_messages };
+            + if in_memory { 0 } else { staged_messages };
         self.pins = Some(Pins::fill(machine, weighted, left(sets_bytes + other))?);
-        let readers = if self.pins.as_ref().is_some_and(Pins::all) {
-            0
-        } else {
-            2 * workers
-        };
+        if self.pins.as_ref().is_some_and(Pins::all) {
+            readers = 0;
+        }
         self.slot
             .fill(machine, P::IDENTITY, sets, entries, readers, stream)?;
         Ok(())

@@ -148,23 +148,41 @@ impl Granules {
         } else {
             let (arcs_max, vertices_max) =
                 (batch_arcs_max(self.arcs()), batch_vertices_max(vertices));
-            let (mut start, mut arcs) = (0, 0);
-            for (range, &count) in self.first.windows(2).zip(&self.arcs) {
-                if range[0] == range[1] {
+            let (mut start, mut arcs, mut granule) = (0, 0, 0);
+            while let (Some(&[from, to]), Some(&count)) = (
+                self.first[granule..].first_chunk::<2>(),
+                self.arcs.get(granule),
+            ) {
+                let full = to - start > vertices_max || arcs + count > arcs_max;
+                if from < to && from > start && full {
+                    // Back to a power of two where that is near.
+                    start = self.power_of_two(start, from);
+                    granule = self.first.partition_point(|first| *first < start);
+                    cuts.push(start);
+                    arcs = 0;
                     continue;
                 }
-                if range[0] > start && (range[1] - start > vertices_max || arcs + count > arcs_max)
-                {
-                    cuts.push(range[0]);
-                    (start, arcs) = (range[0], 0);
-                }
                 arcs += count;
+                granule += 1;
             }
         }
         if vertices > 0 {
             cuts.push(vertices);
         }
         cuts
+    }
+
+    /// Where to end the batch that begins at `start` and could go on to `end`: a batch a little wider than a power of two
+    /// would pay one more bit for every destination, and as many accumulators again.
+    fn power_of_two(&self, start: u64, end: u64) -> u64 {
+        let power = 1u64 << (end - start).ilog2();
+        if end - start - power > power / 4 {
+            return end;
+        }
+        let after = self.first.partition_point(|first| *first <= start + power);
+        let cut = after.checked_sub(1).map_or(end, |at| self.first[at]);
+        // Granules so wide that none ends near are cut where they are.
+        if cut - start > power / 2 { cut } else { end }
     }
 
     /// The runs of batches that share a column file: closed at 2^22 in-edges, or when the sort keys of one more batch

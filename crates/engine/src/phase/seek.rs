@@ -56,6 +56,19 @@ impl<P: EdgeProgram> Default for SeekRoom<P> {
 }
 
 impl<P: EdgeProgram> SeekRoom<P> {
+    /// Bytes of the budget that the room takes once it is filled.
+    fn memory(machine: &Machine) -> u64 {
+        let batches = &machine.batches;
+        let entries = (0..batches.len()).map(|b| 1u64 << batches.bits(b)).max();
+        let entries = entries.unwrap_or(1);
+        let columns = batches.len() as u64;
+        // Sets take a bit an entry and a little more, rounded up to words.
+        entries * size_of::<P::Accumulator>() as u64
+            + columns * size_of::<Vec<u8>>() as u64
+            + (entries + columns) / 7
+            + 64
+    }
+
     fn fill(&mut self, machine: &Machine) -> Result<(), EngineError> {
         if self.queues.is_empty() {
             let batches = &machine.batches;
@@ -80,11 +93,17 @@ impl<P: EdgeProgram> SeekRoom<P> {
 /// on its way; `None` when the budget might not hold them.
 pub(crate) fn room<P: EdgeProgram>(
     machine: &Machine,
+    room: &SeekRoom<P>,
     pins: &Pins,
     active: &ActiveSet,
     edges: u64,
     streams: usize,
 ) -> Option<Lease> {
+    let unfilled = if room.queues.is_empty() {
+        SeekRoom::<P>::memory(machine)
+    } else {
+        0
+    };
     let columns = machine.batches.len() as u64;
     let entries = active.len().checked_mul(columns)?.min(edges);
     let entry = size_of::<(u64, P::Message)>() as u64;
@@ -99,7 +118,8 @@ pub(crate) fn room<P: EdgeProgram>(
     };
     // Growing a queue copies it, so twice its entries can be held for a moment.
     let bytes = entries.checked_mul(2 * entry)?.checked_add(indices)?;
-    machine.budget.lease("queued messages", bytes).ok()
+    let lease = machine.budget.lease("queued messages", bytes).ok()?;
+    (unfilled <= machine.budget.available()).then_some(lease)
 }
 
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.

@@ -20,7 +20,7 @@ use crate::active::{ActiveSet, BatchSet, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
 use crate::kernel::{self, Scratch, Weights};
-use crate::message::{BatchMessages, Messages};
+use crate::message::{Ahead, BatchMessages, Messages};
 use crate::phase::readers::{Readers, Stream, join};
 use crate::pins::Pins;
 use crate::program::{Accumulator, Activate, EdgeProgram, EdgeValue, Reach, Sum};
@@ -70,6 +70,8 @@ pub(crate) struct SlotRoom<A, M> {
     free: Vec<Accumulators<A>>,
     pub(crate) readers: Vec<Readers>,
     scratch: Vec<Scratch<M>>,
+    /// One a worker when messages are on disk.
+    pub(crate) messages: Vec<Ahead>,
     /// Targets of one run.
     pub(crate) group: usize,
 }
@@ -80,6 +82,7 @@ impl<A, M> Default for SlotRoom<A, M> {
             free: Vec::new(),
             readers: Vec::new(),
             scratch: Vec::new(),
+            messages: Vec::new(),
             group: 0,
         }
     }
@@ -145,6 +148,7 @@ struct WorkerState<'p, P: EdgeProgram> {
     ahead: Option<Run<'p, P>>,
     readers: Vec<Readers>,
     scratch: Scratch<P::Message>,
+    messages: Ahead,
 }
 
 /// A run on its way.
@@ -241,6 +245,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         ahead: None,
                         readers,
                         scratch,
+                        messages: room.messages.pop().unwrap_or_default(),
                     })
                 })
                 .collect(),
@@ -262,6 +267,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
+            room.messages.push(state.messages);
         }
         let mut sum = P::Sum::ZERO;
         for part in &self.sums {
@@ -373,8 +379,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         &self,
         run: &mut Run<'p, P>,
         scratch: &mut Scratch<P::Message>,
+        ahead: &mut Ahead,
         worker: usize,
     ) -> Result<Advance, EngineError> {
+        let pages = self.machine.arrays.pages();
+        self.messages.go_on(pages, ahead, false)?;
         let mut worked = 0;
         let mut edges = 0;
         let outcome = loop {
@@ -390,13 +399,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .is_none_or(|(batch, _)| *batch != item.from)
             {
                 run.messages = None;
-                let mut io = lock(&self.machine.row_io[worker]);
-                let pages = self.machine.arrays.pages();
-                run.messages = Some((
-                    item.from,
-                    self.messages
-                        .read(item.from, pages, &mut io, &self.machine.budget)?,
-                ));
+                let budget = &self.machine.budget;
+                let messages = self.messages.read(item.from, pages, ahead, budget)?;
+                run.messages = Some((item.from, messages));
+                let mut rest = run.items[run.at..].iter();
+                if let Some(next) = rest.find(|next| next.from != item.from) {
+                    self.messages.read_ahead(next.from, pages, ahead, budget)?;
+                }
             }
             let Some((_, messages)) = &run.messages else {
                 break Advance::Starved;
@@ -630,6 +639,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             ahead,
             readers,
             scratch,
+            messages,
         } = &mut *state;
         let queue = worker.queue.as_mut();
         while let Some(done) = queue.poll() {
@@ -663,7 +673,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
                 readers.pump(queue)?;
             }
         }
-        match self.advance(run, scratch, worker.index)? {
+        match self.advance(run, scratch, messages, worker.index)? {
             Advance::Worked => Ok(Step::Worked),
             Advance::Starved => Ok(Step::Waiting),
             Advance::Done => {
