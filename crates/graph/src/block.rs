@@ -201,10 +201,11 @@ impl<'a> BlockView<'a> {
         mut f: impl FnMut(usize, u32, usize),
     ) {
         self.destinations(scratch);
-        // The first edge is the first of group 0.
-        let mut group = usize::MAX;
         let (words, rest) = scratch[..self.edges].as_chunks::<64>();
         let firsts = self.firsts();
+        // The first edge is the first of group 0, whatever its bit says.
+        let bit = firsts.first().map_or(0, |word| word[0] & 1);
+        let mut group = 0usize.wrapping_sub(usize::from(bit));
         for (w, destinations) in words.iter().enumerate() {
             let mut first = u64::from_le_bytes(firsts.get(w).copied().unwrap_or_default());
             for (i, destination) in destinations.iter().enumerate() {
@@ -343,7 +344,9 @@ impl<'a> BlockView<'a> {
     #[inline(always)]
     fn first_destination(&self, zigzag: u32, source: u32) -> u32 {
         let relative = (i64::from(zigzag) >> 1) ^ -(i64::from(zigzag) & 1);
-        (relative + i64::from(source) - self.global_offset) as u32 & self.dst_mask()
+        // Batches may lie so far apart that the offset is beyond any 64-bit difference: only the low bits count.
+        let destination = (relative + i64::from(source)).wrapping_sub(self.global_offset);
+        destination as u32 & self.dst_mask()
     }
 
     fn gap_parts(&self) -> GapParts<'a> {
@@ -384,8 +387,9 @@ impl<'a> BlockView<'a> {
             bits: 0,
             next: 0,
         };
-        let mut from = begins.next().unwrap_or(self.edges);
-        let mut rest = 0;
+        // The first group begins with the first edge, whatever the bitmap says.
+        begins.next();
+        let (mut from, mut rest) = (0, 0);
         for (first, source) in firsts[..self.groups].iter().zip(&sources) {
             let to = begins.next().unwrap_or(self.edges).min(self.edges);
             let mut destination = self.first_destination(*first, *source);
@@ -404,6 +408,8 @@ impl<'a> BlockView<'a> {
             }
             from = to;
         }
+        // Edges of groups that there are not; what was in `out` is of another block.
+        out[from..self.edges].fill(0);
     }
 }
 
@@ -671,6 +677,36 @@ mod tests {
     }
 
     #[test]
+    fn the_first_edge_is_in_the_first_group_though_its_bit_is_not_set() {
+        let mut bytes = Vec::new();
+        let keys: Vec<u64> = (0..70).map(|destination| 3 << 32 | destination).collect();
+        BlockEncoder::default().encode(&keys, 9, 0, &mut bytes);
+        bytes[HEADER] = 0;
+        let (view, _) = BlockView::parse(&bytes, 0).unwrap().unwrap();
+        assert_eq!(view.codec(), Codec::Gap);
+        let mut scratch = [u32::MAX; BLOCK_EDGES_MAX];
+        view.for_each_edge(&mut scratch, |group, destination, edge| {
+            assert_eq!((group, destination), (0, edge as u32));
+        });
+    }
+
+    #[test]
+    fn batches_at_both_ends_of_the_numbers_do_not_overflow() {
+        let mut random = Random::new(4);
+        let keys = keys(&mut random, 500, 90, 1000, 1 << 10, true);
+        let mut bytes = Vec::new();
+        BlockEncoder::default().encode(&keys, 10, 0, &mut bytes);
+        for offset in [i64::MIN, i64::MAX] {
+            let (view, _) = BlockView::parse(&bytes, offset).unwrap().unwrap();
+            assert_eq!(view.codec(), Codec::Gap);
+            let mut scratch = [0; BLOCK_EDGES_MAX];
+            view.for_each_edge(&mut scratch, |_, destination, _| {
+                assert!(destination < 1 << 10)
+            });
+        }
+    }
+
+    #[test]
     fn whatever_the_bytes_nothing_is_read_outside_and_numbers_stay_in_range() {
         let mut random = Random::new(2);
         let mut encoder = BlockEncoder::default();
@@ -693,13 +729,14 @@ mod tests {
                 continue;
             };
             assert!(used <= bytes.len());
-            let mut scratch = [0; BLOCK_EDGES_MAX];
+            // What another block left there.
+            let mut scratch = [u32::MAX; BLOCK_EDGES_MAX];
             let mut sources = [0; BLOCK_EDGES_MAX];
             let groups = view.sources(&mut sources);
             let bound = 1u64 << view.dst_bits;
             let mut edges = 0;
-            view.for_each_edge(&mut scratch, |_, destination, _| {
-                assert!(u64::from(destination) < bound);
+            view.for_each_edge(&mut scratch, |group, destination, _| {
+                assert!(group < BLOCK_EDGES_MAX && u64::from(destination) < bound);
                 edges += 1;
             });
             assert!(edges <= BLOCK_EDGES_MAX);

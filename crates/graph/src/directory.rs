@@ -1,6 +1,7 @@
 //! The directory of a set of columns: which cells there are and where their bytes lie.
 //!
-//! Invariant: the positions of a parsed directory lie within the payloads it gives for the files.
+//! Invariants: the positions of a parsed directory lie within the payloads it gives for the files; its cells have no more
+//! edges than their blocks can hold, and all together fewer than 2^60.
 
 use std::ops::Range;
 
@@ -181,6 +182,12 @@ pub(crate) struct Directory {
     pub(crate) leases: Vec<Lease>,
 }
 
+/// Edges that a byte of blocks holds at most: 4096 of one source to one vertex take 16 bytes of header, 512 of bitmap and
+/// 8 of zeros.
+const EDGES_OF_BYTE_MAX: u64 = 8;
+/// Bytes of all files of a kind at most.
+const PAYLOADS_MAX: u64 = 1 << 56;
+
 /// Parses a directory of `batches` batches. An error says at which byte what does not fit.
 pub(crate) fn parse(
     bytes: &[u8],
@@ -199,6 +206,7 @@ pub(crate) fn parse(
     let width = edge.bytes() as u64;
     let count = reader.number_to("more files than batches", batches as u64)?;
     let mut files = Vec::new();
+    let mut data_bytes_of_files = 0;
     let mut columns: Vec<Column> = Vec::new();
     take(batches * size_of::<Column>())?;
     columns.reserve_exact(batches);
@@ -211,7 +219,11 @@ pub(crate) fn parse(
         let mut roots = FileRoots::default();
         for root in &mut roots {
             // A payload near 2^64 would overflow what is computed from it; no disk holds one.
-            root.payload = reader.number_to("a file larger than any disk", 1 << 56)?;
+            root.payload = reader.number_to("a file larger than any disk", PAYLOADS_MAX)?;
+        }
+        data_bytes_of_files += roots[0].payload;
+        if data_bytes_of_files > PAYLOADS_MAX {
+            return Err(reader.fault("files larger than any disk"));
         }
         for root in &mut roots {
             root.checksum =
@@ -234,9 +246,13 @@ pub(crate) fn parse(
                     return Err(reader.fault("a source batch the graph has not"));
                 }
                 next = source_batch + 1;
-                let edges = reader.number_to("a cell larger than its file", 1 << 56)? + 1;
+                let more = reader.number_to("a cell larger than its file", u64::MAX - 1)?;
+                let edges = more + 1;
                 let data_bytes = reader
                     .number_to("a cell larger than its file", roots[0].payload - data_start)?;
+                if edges > data_bytes * EDGES_OF_BYTE_MAX {
+                    return Err(reader.fault("more edges than a cell's blocks hold"));
+                }
                 let index_bytes = reader.number_to(
                     "an index larger than its file",
                     roots[1].payload - index_start,
@@ -254,9 +270,6 @@ pub(crate) fn parse(
                 index_start += index_bytes;
                 first_edge += edges;
                 edges_of_column += edges;
-                if first_edge > 1 << 56 {
-                    return Err(reader.fault("more edges than any disk holds"));
-                }
             }
             let strips = strips(&cells, strip_edges_max);
             take(strips.len() * size_of::<Range<usize>>())?;
@@ -406,6 +419,22 @@ mod tests {
                 // Changes of a checksum or a source batch still parse; nothing may panic or overflow.
                 let _ = parse(&bad, 4, EdgeKind::F32, 15, &budget);
             }
+        }
+        for edges in [1 << 8, 1 << 57, u64::MAX] {
+            // Without weights only the blocks say how many edges there can be.
+            let mut bad = Vec::new();
+            varint::put(&mut bad, 1);
+            let cell = CellSizes {
+                data_bytes: 31,
+                ..sizes(0, 0, 1)
+            };
+            let roots = [31, 3, 0].map(|payload| Root {
+                payload,
+                checksum: 0,
+            });
+            put_file(&mut bad, &(0..1), &roots, &[CellSizes { edges, ..cell }]);
+            let parsed = parse(&bad, 1, EdgeKind::None, 15, &budget);
+            assert!(matches!(parsed, Err(Fault::At { .. })), "{edges}");
         }
         assert!(parse(&good, 5, EdgeKind::F32, 15, &budget).is_err());
         assert!(parse(&good, 3, EdgeKind::F32, 15, &budget).is_err());

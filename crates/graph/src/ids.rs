@@ -403,6 +403,12 @@ impl Ids {
             .map_or(0, |before| self.text_ends[before]);
         &self.texts[start as usize..self.text_ends[page] as usize]
     }
+    /// Page number `page`, whose bytes are `bytes`; `None` when they are not the ids that belong there.
+    fn page<'a>(&self, page: usize, bytes: &'a [u8]) -> Option<Page<'a>> {
+        let (first, end) = (*self.starts.get(page)?, *self.starts.get(page + 1)?);
+        Page::parse(bytes, self.kind)
+            .filter(|page| page.first_index == first && u64::from(page.count) == end - first)
+    }
     /// The page that has `id` if any page has; `None`: it is before the first.
     fn page_of(&self, id: Id<'_>) -> Option<usize> {
         match id {
@@ -451,7 +457,8 @@ impl StoredGraph {
         let Some(page) = ids.page_of(id.as_id()) else {
             return Ok(None);
         };
-        let found = Page::parse(reader.frame(IDS, page as u64)?, ids.kind)
+        let found = ids
+            .page(page, reader.frame(IDS, page as u64)?)
             .and_then(|page| page.index_of(id.as_id()));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
@@ -472,8 +479,9 @@ impl StoredGraph {
             return Ok(VertexId::Integer(v));
         }
         let page = ids.starts.partition_point(|&start| start <= v) - 1;
-        let found =
-            Page::parse(reader.frame(IDS, page as u64)?, ids.kind).and_then(|page| page.id_of(v));
+        let found = ids
+            .page(page, reader.frame(IDS, page as u64)?)
+            .and_then(|page| page.id_of(v));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     fn broken_page(&self, page: u64) -> FormatError {
@@ -668,7 +676,7 @@ impl IdCursor {
             return Ok(Some(Id::Integer(self.next - 1)));
         }
         if self.left == 0 {
-            self.load(kind)?;
+            self.load()?;
         }
         self.left -= 1;
         if self.walk.step(&self.page, kind).is_none() {
@@ -676,7 +684,7 @@ impl IdCursor {
         }
         Ok(Some(self.walk.id(kind)))
     }
-    fn load(&mut self, kind: IdKind) -> Result<(), FormatError> {
+    fn load(&mut self) -> Result<(), FormatError> {
         let graph = Arc::clone(&self.graph);
         let number = self.number;
         let last = (graph.ids().pages() as u64).saturating_sub(1);
@@ -686,7 +694,7 @@ impl IdCursor {
             number,
             (number + 7).min(last),
         )?);
-        let page = Page::parse(&self.page, kind).filter(|page| page.first_index == self.next - 1);
+        let page = graph.ids().page(number as usize, &self.page);
         let page = page.ok_or_else(|| graph.broken_page(number))?;
         self.walk = page.walk(0).ok_or_else(|| graph.broken_page(number))?;
         self.left = page.count;

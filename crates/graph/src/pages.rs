@@ -66,6 +66,14 @@ impl<'o> Packer<'o> {
     }
 }
 
+/// Bytes of a page of degrees at most.
+pub(crate) const DEGREE_PAGE_BYTES_MAX: u64 = 8 + 8 * PAGE_VERTICES;
+
+/// Bytes of a page of the fan-out at most: in each chunk all batches, four bytes each, and a row of eight for each.
+pub(crate) fn fanout_page_bytes_max(batches: usize) -> u64 {
+    (CHUNKS_AT as u64) + (CHUNKS_AT as u64 / 4) * (8 + 12 * batches as u64)
+}
+
 /// Where the stored pages of a table are.
 #[derive(Debug, Default)]
 pub(crate) struct PageIndex {
@@ -89,8 +97,15 @@ impl PageIndex {
         out.extend(position.to_le_bytes());
         out.extend((pages.len() as u64).to_le_bytes());
     }
-    /// Parses the list, without the trailer: `count` pages of the vertices up to `vertices` that end at byte `end`.
-    pub(crate) fn parse(bytes: &[u8], count: u64, vertices: u64, end: u64) -> Option<Self> {
+    /// Parses the list, without the trailer: `count` pages of the vertices up to `vertices` that end at byte `end`, none
+    /// longer than `page_bytes_max`.
+    pub(crate) fn parse(
+        bytes: &[u8],
+        count: u64,
+        vertices: u64,
+        end: u64,
+        page_bytes_max: u64,
+    ) -> Option<Self> {
         let mut pages = Vec::with_capacity(count as usize);
         let (mut at, mut next, mut position) = (0, 0u64, 0u64);
         for _ in 0..count {
@@ -98,9 +113,10 @@ impl PageIndex {
             if page >= vertices.div_ceil(PAGE_VERTICES) {
                 return None;
             }
+            let page_bytes = varint::get(bytes, &mut at).filter(|&n| n <= page_bytes_max)?;
             position = position
-                .checked_add(varint::get(bytes, &mut at)?)
-                .filter(|&p| p <= end)?;
+                .checked_add(page_bytes)
+                .filter(|&position| position <= end)?;
             pages.push((page, position));
             next = page + 1;
         }
@@ -482,7 +498,9 @@ mod tests {
             let mut list = Vec::new();
             PageIndex::put(&mut list, end, &pages);
             let list = &list[..list.len() - 16];
-            let index = PageIndex::parse(list, numbers.len() as u64, 1 << 60, end).unwrap();
+            let count = numbers.len() as u64;
+            let longest = pages.iter().map(|page| u64::from(page.1)).max().unwrap();
+            let index = PageIndex::parse(list, count, 1 << 60, end, longest).unwrap();
             let mut position = 0;
             for &(number, bytes) in &pages {
                 assert_eq!(
@@ -496,11 +514,10 @@ mod tests {
                 index.positions(4..901).len(),
                 numbers.iter().filter(|n| (4..901).contains(*n)).count()
             );
-            assert!(PageIndex::parse(list, numbers.len() as u64, 4096, end).is_none());
-            assert!(
-                PageIndex::parse(&list[..list.len() - 1], numbers.len() as u64, 1 << 60, end)
-                    .is_none()
-            );
+            assert!(PageIndex::parse(list, count, 4096, end, longest).is_none());
+            assert!(PageIndex::parse(list, count, 1 << 60, end, longest - 1).is_none());
+            let cut = &list[..list.len() - 1];
+            assert!(PageIndex::parse(cut, count, 1 << 60, end, longest).is_none());
         }
     }
 }

@@ -17,7 +17,8 @@ use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
 use crate::ids::Ids;
 use crate::meta::{ColumnsMeta, IdKind, Meta};
 use crate::pages::{
-    CHUNKS_AT, DegreePage, PAGE_VERTICES, PageIndex, chunk_place, each_batch, each_in_chunk,
+    CHUNKS_AT, DEGREE_PAGE_BYTES_MAX, DegreePage, PAGE_VERTICES, PageIndex, chunk_place,
+    each_batch, each_in_chunk, fanout_page_bytes_max,
 };
 use crate::shape::EdgeKind;
 
@@ -555,9 +556,10 @@ impl Opening<'_> {
             files.push(file);
         }
         let degrees = self.open(FileId::new(side, FileKind::Degrees, 0), meta.degrees)?;
-        let degree_pages = self.pages(&degrees, &mut leases)?;
+        let degree_pages = self.pages(&degrees, DEGREE_PAGE_BYTES_MAX, &mut leases)?;
         let fanout = self.open(FileId::new(side, FileKind::Fanout, 0), meta.fanout)?;
-        let fanout_pages = self.pages(&fanout, &mut leases)?;
+        let page_bytes_max = fanout_page_bytes_max(batches);
+        let fanout_pages = self.pages(&fanout, page_bytes_max, &mut leases)?;
         Ok(ColumnSet {
             side,
             columns,
@@ -573,6 +575,7 @@ impl Opening<'_> {
     fn pages(
         &mut self,
         framed: &Framed,
+        page_bytes_max: u64,
         leases: &mut Vec<Lease>,
     ) -> Result<PageIndex, FormatError> {
         let path = self.path;
@@ -602,7 +605,8 @@ impl Opening<'_> {
             PageIndex::memory(count),
         )?);
         let (list, _lease) = self.read(framed, position..end)?;
-        PageIndex::parse(&list, count, self.meta.vertices, position).ok_or_else(broken)
+        let vertices = self.meta.vertices;
+        PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
     }
     fn ids(&mut self) -> Result<Ids, FormatError> {
         let ids = self.meta.ids;

@@ -1,0 +1,618 @@
+//! The files of a stored graph: whatever is changed in them, no panic, no endless walk and no more memory than the budget.
+//!
+//! Bit 0 of an input's first byte chooses one of two small graphs. With bit 1 the changes are made before checksums are
+//! computed, so that they get past these; without, to the files as they are. The rest are changes, see [`Change`].
+
+#![no_main]
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use graphmill_graph::{
+    BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
+    FormatError, FrameReader, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId, verify,
+};
+use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
+use graphmill_storage::{Budget, Disk, Queue, SimDisk, Stop, SystemClock, Workers};
+use libfuzzer_sys::fuzz_target;
+
+const BUDGET: u64 = 15 << 20;
+const FRAME: usize = 64 << 10;
+const GRAIN: usize = 4096;
+
+fuzz_target!(|input: &[u8]| {
+    static EXAMPLES: OnceLock<[Example; 2]> = OnceLock::new();
+    let examples = EXAMPLES.get_or_init(|| [Example::new(false), Example::new(true)]);
+    let [how, changes @ ..] = input else {
+        return;
+    };
+    let example = &examples[usize::from(how & 1)];
+    let changes = Change::all(changes);
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+    disk.create_dir_all(Path::new("graph/columns"))
+        .and_then(|()| disk.create_dir_all(Path::new("graph/reverse")))
+        .expect("folders");
+    let files = if how & 2 == 0 {
+        example.changed(&changes)
+    } else {
+        example.changed_with_checksums(&changes)
+    };
+    for (path, bytes) in files {
+        disk.write_small(&path, &bytes).expect("a file");
+    }
+    let budget = Budget::new(BUDGET);
+    if let Ok(graph) = StoredGraph::open(&disk, &budget, Path::new("graph")) {
+        // Whatever one of them says, the others go on.
+        let graph = Arc::new(graph);
+        let _ = verify(&graph, &budget, &Stop::new(), |_| {});
+        for set in [Some(graph.forward()), graph.reverse()]
+            .into_iter()
+            .flatten()
+        {
+            let _ = read_edges(&graph, set, &budget);
+            let _ = read_vertices(&graph, set, &budget);
+        }
+        let _ = read_ids(&graph, &budget);
+    }
+    assert_eq!(budget.available(), budget.total());
+});
+
+/// One change: a file, a position in it, what to do there, and with which bytes.
+struct Change<'a> {
+    file: u8,
+    at: u16,
+    deed: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Change<'a> {
+    /// A change is four bytes, the last of which says in its low four bits what to do and in its high ones how many
+    /// bytes follow to do it with.
+    fn all(mut input: &'a [u8]) -> Vec<Self> {
+        let mut changes = Vec::new();
+        while let [file, low, high, deed, rest @ ..] = input {
+            let (bytes, rest) = rest.split_at(rest.len().min(usize::from(deed >> 4)));
+            changes.push(Change {
+                file: *file,
+                at: u16::from_le_bytes([*low, *high]),
+                deed: deed & 15,
+                bytes,
+            });
+            input = rest;
+        }
+        changes
+    }
+
+    fn number(&self) -> u64 {
+        let mut number = [0; 8];
+        number
+            .iter_mut()
+            .zip(self.bytes)
+            .for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(number)
+    }
+
+    fn apply(&self, file: &mut Vec<u8>) {
+        if file.is_empty() {
+            file.extend_from_slice(self.bytes);
+            return;
+        }
+        // From the start, or from the end.
+        let at = if self.deed & 1 == 0 {
+            usize::from(self.at) % file.len()
+        } else {
+            file.len() - 1 - usize::from(self.at) % file.len()
+        };
+        match self.deed >> 1 {
+            0..=3 => {
+                for (to, from) in file[at..].iter_mut().zip(self.bytes) {
+                    *to = *from;
+                }
+            }
+            4 => file[at] ^= self.bytes.first().copied().unwrap_or(1),
+            5 => file.truncate(at),
+            6 => file.extend(std::iter::repeat_n(
+                self.bytes.first().copied().unwrap_or(0),
+                at,
+            )),
+            _ => {
+                file.splice(at..at, self.bytes.iter().copied());
+            }
+        }
+    }
+}
+
+/// A graph as its files and as what they are made of. Source: docs/on-disk.md.
+struct Example {
+    /// Path and bytes; graph.json is the last.
+    files: Vec<(PathBuf, Vec<u8>)>,
+    graph_id: u64,
+    description: serde_json::Value,
+}
+
+impl Example {
+    fn new(plain: bool) -> Self {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let mut text = String::new();
+        for i in 0u64..700 {
+            let (u, v) = (i * i % 331, if i % 5 == 0 { 17 } else { i * 7 % 331 });
+            text += &if plain {
+                format!("{} {}\n", 3 * u, 3 * v)
+            } else {
+                format!("vertex-{u} vertex-{v} {}.5\n", i % 9)
+            };
+        }
+        disk.write_small(Path::new("x.el"), text.as_bytes())
+            .expect("a file");
+        let budget = Budget::new(256 << 20);
+        let options = ReadOptions {
+            weights: if plain { EdgeKind::None } else { EdgeKind::F32 },
+            ..ReadOptions::default()
+        };
+        let source = FileSource::open(&disk, &budget, &["x.el".into()], &options, &Stop::new())
+            .expect("edges");
+        let machine = Machine {
+            disk: &disk,
+            workers: &Workers::simulated(1, 1, Arc::clone(&disk)).expect("workers"),
+            budget: &budget,
+            clock: &SystemClock::default(),
+            stop: &Stop::new(),
+            progress: &Silent,
+        };
+        let options = ImportOptions {
+            reverse: !plain,
+            batch_size: Some(if plain { 200 } else { 64 }),
+            ..ImportOptions::new("graph")
+        };
+        import(machine, &source, None, &options).expect("a graph");
+        let mut files = Vec::new();
+        for folder in ["graph/columns", "graph/reverse", "graph"] {
+            if disk.is_dir(Path::new(folder)).expect("a folder") {
+                for path in disk.list(Path::new(folder)).expect("files") {
+                    if !disk.is_dir(&path).expect("a file") && !path.ends_with("graph.json") {
+                        let bytes = disk.read_small(&path, 1 << 24).expect("bytes");
+                        files.push((path, bytes));
+                    }
+                }
+            }
+        }
+        let path = PathBuf::from("graph/graph.json");
+        let bytes = disk.read_small(&path, 1 << 24).expect("a description");
+        let mut description: serde_json::Value = serde_json::from_slice(&bytes).expect("an object");
+        description
+            .as_object_mut()
+            .expect("fields")
+            .remove("checksum");
+        files.push((path, bytes));
+        let graph_id = description["graph_id"].as_str().expect("an id");
+        let example = Example {
+            files,
+            graph_id: u64::from_str_radix(graph_id, 16).expect("a number"),
+            description,
+        };
+        assert!(
+            example
+                .changed_with_checksums(&[])
+                .iter()
+                .all(|file| example.files.contains(file)),
+            "without changes there are the same files"
+        );
+        example
+    }
+
+    fn changed(&self, changes: &[Change<'_>]) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = self.files.clone();
+        for change in changes {
+            let at = usize::from(change.file) % files.len();
+            change.apply(&mut files[at].1);
+            if at + 1 == files.len() && change.deed & 8 != 0 {
+                end_description(&mut files[at].1);
+            }
+        }
+        files
+    }
+
+    /// The same changes to what the files hold, which then get the checksums that fit.
+    fn changed_with_checksums(&self, changes: &[Change<'_>]) -> Vec<(PathBuf, Vec<u8>)> {
+        let last = self.files.len() - 1;
+        let of = |at: usize| {
+            changes
+                .iter()
+                .filter(move |change| usize::from(change.file) % (last + 1) == at)
+        };
+        let mut description = self.description.clone();
+        let mut files = Vec::new();
+        // Directories hold the roots of files, and come after them.
+        let is_directory = |path: &Path| path.ends_with("directory");
+        let mut roots = Vec::new();
+        for (at, (path, bytes)) in self.files[..last].iter().enumerate() {
+            if !is_directory(path) {
+                let mut payload = bytes[..self.payload(path)].to_vec();
+                of(at).for_each(|change| change.apply(&mut payload));
+                let root = self.frame(path, payload, &mut files);
+                roots.push((path, root));
+            }
+        }
+        for (at, (path, bytes)) in self.files[..last].iter().enumerate() {
+            if is_directory(path) {
+                let (mut numbers, places) = numbers(&bytes[..self.payload(path)]);
+                for (file, place) in places.iter().enumerate() {
+                    for (kind, ending) in ["data", "index", "weights"].iter().enumerate() {
+                        let of_file = path.with_file_name(format!("{file:05}.{ending}"));
+                        if let Some((_, root)) = roots.iter().find(|(path, _)| **path == of_file) {
+                            numbers[place + kind] = root.0;
+                            numbers[place + 3 + kind] = u64::from(root.1);
+                        }
+                    }
+                }
+                // Half of the changes are to numbers, the others to bytes.
+                let (to_numbers, to_bytes): (Vec<_>, Vec<_>) =
+                    of(at).partition(|change| change.deed & 8 == 0);
+                for change in to_numbers {
+                    let count = numbers.len();
+                    numbers[usize::from(change.at) % count] = change.number();
+                }
+                let mut payload = Vec::new();
+                numbers.iter().for_each(|number| put(&mut payload, *number));
+                to_bytes
+                    .iter()
+                    .for_each(|change| change.apply(&mut payload));
+                let root = self.frame(path, payload, &mut files);
+                roots.push((path, root));
+            }
+        }
+        let fields = [
+            (&["columns", "directory"], "columns/directory"),
+            (&["columns", "degrees"], "columns/degrees"),
+            (&["columns", "fanout"], "columns/fanout"),
+            (&["reverse", "directory"], "reverse/directory"),
+            (&["reverse", "degrees"], "reverse/degrees"),
+            (&["reverse", "fanout"], "reverse/fanout"),
+            (&["ids", "data"], "ids"),
+            (&["ids", "index"], "ids.index"),
+        ];
+        for (field, name) in fields {
+            let path = Path::new("graph").join(name);
+            if let Some((_, root)) = roots.iter().find(|(of, _)| **of == path) {
+                let field = &mut description[field[0]][field[1]];
+                field["payload"] = root.0.into();
+                field["checksum"] = root.1.into();
+            }
+        }
+        let (to_fields, to_bytes): (Vec<_>, Vec<_>) =
+            of(last).partition(|change| change.deed & 8 == 0);
+        for change in to_fields {
+            let (at, number) = (usize::from(change.at >> 3), change.number());
+            match change.at & 7 {
+                0 => description["vertices"] = number.into(),
+                1 => description["arcs"] = number.into(),
+                2 => description["strip_edges_max"] = number.into(),
+                3 => description["ids"]["pages"] = number.into(),
+                4 => description["ids"]["kind"] = ["dense", "integer", "text"][at % 3].into(),
+                5 => description["edge"] = ["none", "f32", "f64"][at % 3].into(),
+                _ => {
+                    let cuts = description["batches"].as_array_mut().expect("cuts");
+                    let count = cuts.len();
+                    cuts[at % count] = number.into();
+                    // So that the cuts end where the vertices do.
+                    if at % count + 1 == count {
+                        description["vertices"] = number.into();
+                    }
+                }
+            }
+        }
+        let mut text = String::from("{\n");
+        for (name, value) in description.as_object().expect("fields") {
+            text += &format!("\"{name}\": {value},\n");
+        }
+        text += "\"checksum\": \"00000000\"\n}\n";
+        let mut text = text.into_bytes();
+        to_bytes.iter().for_each(|change| change.apply(&mut text));
+        end_description(&mut text);
+        files.push((self.files[last].0.clone(), text));
+        files
+    }
+
+    /// Bytes of a file's payload: what is left without the table, which is one grain here, and the zeros.
+    fn payload(&self, path: &Path) -> usize {
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        let side = if path.starts_with("graph/reverse") {
+            "reverse"
+        } else {
+            "columns"
+        };
+        let root = match name {
+            "ids" => &self.description["ids"]["data"],
+            "ids.index" => &self.description["ids"]["index"],
+            "directory" | "degrees" | "fanout" => &self.description[side][name],
+            _ => return self.of_directory(path),
+        };
+        root["payload"].as_u64().expect("a number") as usize
+    }
+
+    fn of_directory(&self, path: &Path) -> usize {
+        let directory = path.with_file_name("directory");
+        let (_, bytes) = self
+            .files
+            .iter()
+            .find(|(path, _)| *path == directory)
+            .expect("a directory");
+        let (numbers, places) = numbers(&bytes[..self.payload(&directory)]);
+        let number: usize = path
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.parse().ok())
+            .expect("the number of a file");
+        let kind = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("data") => 0,
+            Some("index") => 1,
+            _ => 2,
+        };
+        numbers[places[number] + kind] as usize
+    }
+
+    /// Adds a file with zeros and checksums; its root.
+    fn frame(
+        &self,
+        path: &Path,
+        mut payload: Vec<u8>,
+        files: &mut Vec<(PathBuf, Vec<u8>)>,
+    ) -> (u64, u32) {
+        let length = payload.len() as u64;
+        if length == 0 {
+            files.push((path.to_path_buf(), payload));
+            return (0, 0);
+        }
+        let ids = path.parent() == Some(Path::new("graph"));
+        let name = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .expect("a name");
+        let kinds = [
+            "data",
+            "index",
+            "weights",
+            "directory",
+            "degrees",
+            "fanout",
+            "ids",
+            "ids.index",
+        ];
+        let ending = if ids {
+            name
+        } else {
+            name.rsplit('.').next().unwrap_or(name)
+        };
+        let kind = kinds
+            .iter()
+            .position(|kind| *kind == ending)
+            .expect("a kind");
+        let number: u32 = name
+            .get(..5)
+            .and_then(|number| number.parse().ok())
+            .unwrap_or(0);
+        let checksum = |frame: u64, bytes: &[u8]| {
+            let mut prefix = [0; 24];
+            let graph_id = if ids { 0 } else { self.graph_id };
+            prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
+            prefix[8] = u8::from(path.starts_with("graph/reverse"));
+            prefix[9] = kind as u8;
+            prefix[12..16].copy_from_slice(&number.to_le_bytes());
+            prefix[16..].copy_from_slice(&frame.to_le_bytes());
+            let mut hasher = crc32fast::Hasher::new();
+            hasher.update(&prefix);
+            hasher.update(bytes);
+            hasher.finalize()
+        };
+        payload.resize(payload.len().next_multiple_of(GRAIN), 0);
+        let mut table: Vec<u8> = (0..)
+            .zip(payload.chunks(FRAME))
+            .flat_map(|(frame, bytes)| checksum(frame, bytes).to_le_bytes())
+            .collect();
+        table.resize(table.len().next_multiple_of(GRAIN), 0);
+        let root = (length, checksum(u64::MAX, &table));
+        payload.extend(table);
+        files.push((path.to_path_buf(), payload));
+        root
+    }
+}
+
+/// Gives a description the checksum that fits, if it has room for one.
+fn end_description(text: &mut Vec<u8>) {
+    if let Some(body) = text
+        .len()
+        .checked_sub("\n\"checksum\": \"00000000\"\n}\n".len())
+    {
+        text.truncate(body);
+        let checksum = crc32fast::hash(text);
+        text.extend(format!("\n\"checksum\": \"{checksum:08x}\"\n}}\n").bytes());
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// The numbers of a directory, and for each file which of them is the first of its roots.
+fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<usize>) {
+    let (mut numbers, mut number, mut shift) = (Vec::new(), 0, 0);
+    for byte in bytes {
+        number |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            numbers.push(number);
+            (number, shift) = (0, 0);
+        }
+    }
+    let (mut at, mut places) = (1, Vec::new());
+    while at < numbers.len() {
+        places.push(at + 1);
+        let batches = numbers[at];
+        at += 7;
+        for _ in 0..batches {
+            at += 1 + 4 * numbers[at] as usize;
+        }
+    }
+    (numbers, places)
+}
+
+/// The next bytes of a stream.
+fn next<'r>(
+    reader: &'r mut ExtentReader,
+    queue: &mut dyn Queue,
+) -> Result<Option<&'r [u8]>, FormatError> {
+    loop {
+        reader.pump(queue)?;
+        if reader.front()?.is_some() {
+            return reader.front();
+        }
+        if reader.is_done() {
+            return Ok(None);
+        }
+        let done = queue.wait().expect("a reader waits for nothing");
+        reader.accept(done)?;
+    }
+}
+
+fn whole(reader: &mut FrameReader, extent: Extent) -> Result<Vec<u8>, FormatError> {
+    let mut bytes = Vec::new();
+    reader.read(extent.file, extent.bytes, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Every cell, as a stream and by seeks; edges are handed out inside their bits and nowhere else.
+fn read_edges(
+    graph: &Arc<StoredGraph>,
+    set: &ColumnSet,
+    budget: &Budget,
+) -> Result<(), FormatError> {
+    let batches = graph.batches();
+    let mut stream = ExtentReader::new(graph, budget, 1, 2)?;
+    let mut queue = graph.disk().queue(2)?;
+    let mut frames = FrameReader::new(graph, budget, 4)?;
+    let (mut scratch, mut sources) = ([u32::MAX; BLOCK_EDGES_MAX], [0; BLOCK_EDGES_MAX]);
+    for d in 0..batches.len() {
+        for cell in set.column(d).cells() {
+            let from = cell.source_batch();
+            let offset = batches.start(d).wrapping_sub(batches.start(from)) as i64;
+            stream.start(vec![set.data_extent(d, cell)])?;
+            let mut sum = 0u64;
+            while let Some(bytes) = next(&mut stream, &mut *queue)? {
+                let Ok(Some((block, used))) = BlockView::parse(bytes, offset) else {
+                    break;
+                };
+                let groups = block.sources(&mut sources);
+                block.for_each_edge(&mut scratch, |group, destination, _| {
+                    sum = sum.wrapping_add(u64::from(sources[group]) ^ u64::from(destination));
+                });
+                block.for_each_group(
+                    &mut scratch,
+                    &sources[..groups],
+                    |_| true,
+                    |_, to, _| {
+                        sum = sum.wrapping_add(to.len() as u64);
+                    },
+                );
+                stream.consume(used);
+            }
+            if graph.edge_kind() != EdgeKind::None {
+                stream.start(vec![set.weights_extent(d, cell, graph.edge_kind())])?;
+                while let Some(bytes) = next(&mut stream, &mut *queue)? {
+                    let used = bytes.len();
+                    stream.consume(used);
+                }
+            }
+            let index = whole(&mut frames, set.index_extent(d, cell))?;
+            let data = whole(&mut frames, set.data_extent(d, cell))?;
+            let Ok(index) = SourceIndex::parse(&index) else {
+                continue;
+            };
+            for source in 0..batches.span(from).min(300) as u32 {
+                let Some(place) = index.seek(source) else {
+                    continue;
+                };
+                let bytes = usize::try_from(place.offset)
+                    .ok()
+                    .and_then(|at| data.get(at..));
+                let Some(Ok(Some((block, _)))) = bytes.map(|b| BlockView::parse(b, offset)) else {
+                    continue;
+                };
+                if let Some(group) = place.group.or_else(|| block.group_of(source)) {
+                    block.edges_of(group, source, |_, edge| assert!(edge < block.edges()));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Degrees and fan-out lists.
+fn read_vertices(
+    graph: &Arc<StoredGraph>,
+    set: &ColumnSet,
+    budget: &Budget,
+) -> Result<(), FormatError> {
+    let batches = graph.batches();
+    let mut frames = FrameReader::new(graph, budget, 4)?;
+    for b in (0..batches.len()).filter(|b| batches.span(*b) <= 1 << 16) {
+        let mut degrees = vec![0u64; batches.span(b) as usize];
+        let _ = graph.degrees_of(set, &mut frames, b, &mut degrees);
+        let mut small = vec![0u16; batches.span(b) as usize];
+        let _ = graph.degrees_of(set, &mut frames, b, &mut small);
+    }
+    let asked = asked(graph.vertices());
+    for v in asked.clone() {
+        let _ = graph.fanout_of(set, &mut frames, v, |batch| assert!(batch < batches.len()));
+    }
+    let all = 0..graph.vertices();
+    let table = FanoutTable::load(graph, set.side(), &mut frames, budget, all)?;
+    for v in asked {
+        let _ = table.each(v, |batch| assert!(batch < batches.len()));
+    }
+    Ok(())
+}
+
+/// Some vertices at the start and at the end.
+fn asked(vertices: u64) -> impl Iterator<Item = u64> + Clone {
+    let first: Range<u64> = 0..vertices.min(200);
+    first.chain(vertices.saturating_sub(200).max(200)..vertices)
+}
+
+/// Ids, one after the other and each for itself; an index that an id has is one of the graph's.
+fn read_ids(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<(), FormatError> {
+    let mut frames = FrameReader::new(graph, budget, 4)?;
+    for v in asked(graph.vertices()).step_by(7) {
+        if let Ok(id) = graph.id_of(&mut frames, v)
+            && let Ok(Some(index)) = graph.index_of(&mut frames, &id)
+        {
+            assert!(index < graph.vertices());
+        }
+        if graph.id_kind() != IdKind::Dense {
+            let _ = IdCursor::new(graph, budget, v).map(|mut cursor| cursor.next().is_ok());
+        }
+    }
+    for id in [
+        VertexId::Integer(0),
+        VertexId::Integer(u64::MAX),
+        VertexId::Text(b"vertex-17".to_vec()),
+        VertexId::Text(b"x".to_vec()),
+    ] {
+        if let Ok(Some(index)) = graph.index_of(&mut frames, &id) {
+            assert!(index < graph.vertices());
+        }
+    }
+    let mut cursor = IdCursor::new(graph, budget, 0)?;
+    for _ in 0..1000 {
+        if cursor.next()?.is_none() {
+            break;
+        }
+    }
+    Ok(())
+}
