@@ -1,6 +1,7 @@
 //! All algorithms by name: what feeds the command, Python and the benchmarks. A new algorithm is one file and one entry.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use graphmill_engine::{Engine, EngineError, VertexArray};
 
@@ -16,6 +17,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Name of the result's column.
     pub value: &'static str,
+    /// Whether the weights of arcs count; where there are none each arc counts 1.
+    pub weighted: bool,
     /// What can be set.
     pub options: &'static [OptionSpec],
     /// Runs it.
@@ -114,6 +117,17 @@ pub enum AlgorithmError {
         /// What it can be.
         wanted: &'static str,
     },
+    /// A graph has weights that the algorithm cannot take.
+    #[error(
+        "{}: its weights are from {weights}, and shortest paths take weights of 0 or more: import the edges again with other weights, or without (--weights none) to count arcs",
+        graph.display()
+    )]
+    NegativeWeights {
+        /// The stored graph.
+        graph: PathBuf,
+        /// From the least to the greatest.
+        weights: String,
+    },
 }
 
 const PRECISION: OptionSpec = OptionSpec {
@@ -141,6 +155,7 @@ pub fn registry() -> &'static [Entry] {
             name: "bfs",
             summary: "How many arcs away each vertex is from a source",
             value: "depth",
+            weighted: false,
             options: &[
                 SOURCE,
                 OptionSpec {
@@ -158,6 +173,7 @@ pub fn registry() -> &'static [Entry] {
             name: "pagerank",
             summary: "How important each vertex is: the share of time that a random walk spends there",
             value: "pagerank",
+            weighted: false,
             options: &[
                 OptionSpec {
                     name: "iterations",
@@ -207,6 +223,7 @@ pub fn registry() -> &'static [Entry] {
             name: "sssp",
             summary: "How far away each vertex is from a source, by the weights of arcs",
             value: "distance",
+            weighted: true,
             options: &[SOURCE, PRECISION],
             run: run_sssp,
         },
@@ -214,6 +231,7 @@ pub fn registry() -> &'static [Entry] {
             name: "wcc",
             summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
             value: "component",
+            weighted: false,
             options: &[],
             run: run_wcc,
         },

@@ -3,17 +3,26 @@
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, EngineError, Read,
-    VertexArray, Write,
+    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, Read, VertexArray,
+    Write,
 };
+
+use crate::AlgorithmError;
 
 /// Distances from a source: the least sum of weights on a path, `inf` where there is none. Weights must not be
 /// negative; without weights each arc counts 1. Each pass relaxes the arcs of the vertices that came closer in the
 /// one before it (DFOGraph, Fig. 2b).
 ///
 /// # Errors
-/// The engine's.
-pub fn run<R: Length>(engine: &mut Engine, source: u64) -> Result<VertexArray<R>, EngineError> {
+/// The graph has negative weights; the engine's.
+pub fn run<R: Length>(engine: &mut Engine, source: u64) -> Result<VertexArray<R>, AlgorithmError> {
+    let graph = engine.graph();
+    if let Some(weights) = graph.meta().weights.filter(|weights| weights.least < 0.0) {
+        return Err(AlgorithmError::NegativeWeights {
+            graph: graph.path().to_path_buf(),
+            weights: weights.to_string(),
+        });
+    }
     let distance = engine.vertex_array::<R>("distance")?;
     engine.process_vertices(distance.write(), None, |v, distance| {
         *distance = if v == source {

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
+use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
     Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, VertexArray,
 };
@@ -335,7 +335,11 @@ fn judges_agree_and_bits_do_not_change() {
                 wcc::judge::judge_components(graph.vertices, &pairs, &labels)
                     .unwrap_or_else(|objection| panic!("wcc, {what}: {objection:?}"));
                 let distances = run(&path, mode, |engine| {
-                    sssp::run::<f64>(engine, source).map(|d| all(engine, d))
+                    match sssp::run::<f64>(engine, source) {
+                        Ok(distances) => Ok(all(engine, distances)),
+                        Err(AlgorithmError::Engine(error)) => Err(error),
+                        Err(error) => panic!("sssp, {what}: {error}"),
+                    }
                 });
                 let bits = distances.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
                 let distances: Vec<Option<f64>> = distances

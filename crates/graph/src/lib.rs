@@ -17,6 +17,7 @@
 //! | `extent_reader.rs` | [`ExtentReader`]: streams of cells, read ahead |
 //! | `frame_reader.rs` | [`FrameReader`]: small reads that wait |
 //! | `verify.rs` | [`verify`]: is it what was written? |
+//! | `weights.rs` | [`WeightRange`]: the least and the greatest weight |
 //! | `error.rs`, `varint.rs` | [`FormatError`]; LEB128 |
 
 mod batches;
@@ -38,6 +39,7 @@ mod sources;
 mod stored;
 mod varint;
 mod verify;
+mod weights;
 mod write;
 
 pub use batches::Batches;
@@ -55,4 +57,5 @@ pub use shape::{EdgeKind, Shape};
 pub use source_index::{Place, SourceIndex, SourceIndexBuilder};
 pub use stored::{ColumnSet, StoredGraph};
 pub use verify::{Verified, verify};
+pub use weights::WeightRange;
 pub use write::{ColumnFileWriter, Facts, GraphWriter};

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::FormatError;
 use crate::frames::Root;
 use crate::shape::EdgeKind;
+use crate::weights::WeightRange;
 
 /// The format this program writes and reads.
 pub(crate) const FORMAT: u64 = 1;
@@ -49,7 +50,7 @@ pub(crate) struct ColumnsMeta {
 }
 
 /// What `graph.json` says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Meta {
     /// The format's version.
@@ -81,6 +82,9 @@ pub struct Meta {
     pub(crate) ids: IdsMeta,
     pub(crate) columns: ColumnsMeta,
     pub(crate) reverse: Option<ColumnsMeta>,
+    /// From the least to the greatest weight; `None`: edges have none, or nobody wrote it down.
+    #[serde(default)]
+    pub weights: Option<WeightRange>,
     /// Of the file; checked before the other fields are read.
     #[serde(skip_serializing)]
     pub(crate) checksum: String,
@@ -214,6 +218,10 @@ mod tests {
             },
             columns,
             reverse: Some(columns),
+            weights: Some(WeightRange {
+                least: -0.1,
+                greatest: 1e300,
+            }),
             checksum: String::new(),
         }
     }

@@ -25,6 +25,7 @@ use crate::shape::{EdgeKind, Shape};
 use crate::source_index::SourceIndexBuilder;
 use crate::sources;
 use crate::varint;
+use crate::weights::WeightRange;
 
 /// Bytes of spool that are gathered before they are handed on.
 const SPOOL_BYTES: usize = 32 << 10;
@@ -57,6 +58,7 @@ pub(crate) struct FileDone {
     pub(crate) roots: FileRoots,
     pub(crate) cells: Vec<CellNote>,
     pub(crate) spool: Temporary,
+    weights: Option<WeightRange>,
     _leases: Vec<Lease>,
 }
 
@@ -158,12 +160,12 @@ impl GraphWriter {
             );
             return Err(FormatError::misuse(what));
         }
-        let (columns, arcs) = self.columns(Side::Forward)?;
+        let (columns, arcs, weights) = self.columns(Side::Forward)?;
         let reverse = match &shape.reverse_files {
             Some(_) => Some(self.columns(Side::Reverse)?),
             None => None,
         };
-        if let Some((_, reverse_arcs)) = reverse.filter(|&(_, reverse_arcs)| reverse_arcs != arcs) {
+        if let Some((_, reverse_arcs, _)) = reverse.filter(|reverse| reverse.1 != arcs) {
             return Err(FormatError::misuse(format!(
                 "{arcs} edges, but {reverse_arcs} in reverse"
             )));
@@ -189,13 +191,14 @@ impl GraphWriter {
             batches: shape.batches.cuts().to_vec(),
             ids: facts.ids.meta,
             columns,
-            reverse: reverse.map(|(columns, _)| columns),
+            reverse: reverse.map(|(columns, ..)| columns),
+            weights,
             checksum: String::new(),
         };
         meta.write(disk, &shared.budget, &shared.staging)
     }
-    /// Writes the directory, degrees and fan-out of one side; their roots and the number of edges.
-    fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64), FormatError> {
+    /// Writes the directory, degrees and fan-out of one side; their roots, the number of edges and the range of weights.
+    fn columns(&self, side: Side) -> Result<(ColumnsMeta, u64, Option<WeightRange>), FormatError> {
         let shared = &*self.shared;
         let mut done = shared.done.lock().unwrap_or_else(PoisonError::into_inner);
         let files: Vec<FileDone> = (0..shared.files(side).len())
@@ -209,7 +212,7 @@ impl GraphWriter {
         let id = FileId::new(side, FileKind::Directory, 0);
         let stream = writer.add(&*shared.disk, &shared.staging, id, FRAME_BYTES as usize)?;
         let mut bytes = Vec::new();
-        let mut arcs = 0;
+        let (mut arcs, mut weights) = (0, None);
         varint::put(&mut bytes, files.len() as u64);
         for (file, batches) in files.iter().zip(shared.files(side)) {
             // Forty bytes a cell cover four numbers in memory and on their way.
@@ -218,6 +221,7 @@ impl GraphWriter {
                 .lease("the directory of cells", 80 * file.cells.len() as u64)?;
             let cells: Vec<CellSizes> = file.cells.iter().map(|cell| cell.sizes).collect();
             arcs += cells.iter().map(|cell| cell.edges).sum::<u64>();
+            weights = WeightRange::join(weights, file.weights);
             directory::put_file(&mut bytes, batches, &file.roots, &cells);
             writer.append(stream, &bytes)?;
             bytes.clear();
@@ -232,6 +236,7 @@ impl GraphWriter {
                 fanout,
             },
             arcs,
+            weights,
         ))
     }
 }
@@ -264,6 +269,7 @@ pub struct ColumnFileWriter {
     cell: Option<OpenCell>,
     spooled: Spooled,
     cells: Vec<CellNote>,
+    range: Option<WeightRange>,
     leases: Vec<Lease>,
     leased_cells: usize,
     _fixed: Lease,
@@ -369,6 +375,7 @@ impl ColumnFileWriter {
             cell: None,
             spooled: Spooled::default(),
             cells: Vec::new(),
+            range: None,
             leases: Vec::new(),
             leased_cells: 0,
             _fixed: fixed,
@@ -426,6 +433,8 @@ impl ColumnFileWriter {
         }
         cell.last_key = last;
         if let Some(stream) = self.weights {
+            let range = WeightRange::of(weights, self.shared.shape.edge);
+            self.range = WeightRange::join(self.range, range);
             self.writer.append(stream, weights)?;
         }
         let mut rest = keys;
@@ -569,6 +578,7 @@ impl ColumnFileWriter {
             ],
             cells: self.cells,
             spool: self.spool_file,
+            weights: self.range,
             _leases: self.leases,
         };
         let mut all = self

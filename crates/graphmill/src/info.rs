@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind};
+use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, WeightRange};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
@@ -30,6 +30,8 @@ pub struct GraphInfo {
     pub directed: bool,
     /// What an edge carries.
     pub edge: EdgeKind,
+    /// From the least to the greatest weight.
+    pub weights: Option<WeightRange>,
     /// How vertices are named.
     pub ids: IdKind,
     /// Batches of vertices.
@@ -73,6 +75,7 @@ impl Machine {
             dropped: meta.dropped.clone(),
             directed: graph.directed(),
             edge: graph.edge_kind(),
+            weights: meta.weights,
             ids: graph.id_kind(),
             batches: graph.batches().len() as u64,
             reverse: graph.reverse().is_some(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_engine::Metrics;
-use graphmill_graph::StoredGraph;
+use graphmill_graph::{EdgeKind, StoredGraph};
 use graphmill_storage::{Disk, Stop};
 use serde::Serialize;
 
@@ -118,6 +118,12 @@ impl Plan {
         let graph = self.open(&machine, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+        if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
+            watcher(&Progress::Note(&format!(
+                "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
+                self.entry.name
+            )));
+        }
         let opened = clock.now();
 
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();

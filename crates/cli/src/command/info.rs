@@ -44,7 +44,8 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
         EdgeKind::F32 => "32-bit floats",
         EdgeKind::F64 => "64-bit floats",
     };
-    line("weights", weights.to_string())?;
+    let range = info.weights.map(|range| format!(", {range}"));
+    line("weights", weights.to_string() + &range.unwrap_or_default())?;
     let ids = match info.ids {
         IdKind::Dense => "integers 0, 1, 2, ...",
         IdKind::Integer => "integers",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{fail, folder_with_edges, succeed};
+use crate::{call, fail, folder_with_edges, succeed};
 
 /// Runs into both formats, compares them both ways, gives back the CSV.
 fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
@@ -111,4 +111,55 @@ fn an_old_result_is_replaced_and_a_failed_run_leaves_it() {
         std::fs::read_to_string(at.join("result.csv")).expect("a file"),
         "vertex,depth\n0,0\n1,1\n"
     );
+}
+
+#[test]
+fn negative_weights_are_stored_but_lead_to_no_distances() {
+    let folder = folder_with_edges("0 1 0.1\n1 2 -0.5\n2 0 7\n");
+    let at = folder.path();
+    for weights in ["f32", "f64"] {
+        succeed(
+            at,
+            &["import", "edges.txt", "-o", weights, "--weights", weights],
+        );
+        let info = succeed(at, &["info", weights]);
+        assert!(info.contains("floats, -0.5 to 7\n"), "{info}");
+        let info = succeed(at, &["info", weights, "--json"]);
+        let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
+        assert_eq!(info["weights"]["least"], -0.5);
+        assert_eq!(info["weights"]["greatest"], 7.0);
+        succeed(at, &["run", "pagerank", weights]);
+        let run = ["run", "sssp", weights, "--source", "0", "-o", "d.csv"];
+        let said = fail(at, 1, &run);
+        for part in [weights, "-0.5 to 7", "0 or more", "--weights none"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!at.join("d.csv").exists());
+    }
+    let run = ["run", "sssp", "edges.txt", "--source", "0"];
+    fail(at, 1, &[&run[..], &["--weights", "f32"]].concat());
+}
+
+#[test]
+fn a_weight_that_is_no_number_is_refused_with_its_line() {
+    let folder = folder_with_edges("0 1 0.5\n1 2 nan\n");
+    let at = folder.path();
+    let import = ["import", "edges.txt", "-o", "graph", "--weights", "f64"];
+    let said = fail(at, 1, &import);
+    assert!(said.contains("edges.txt, line 2"), "{said}");
+}
+
+#[test]
+fn distances_without_weights_count_arcs_and_say_so() {
+    let folder = folder_with_edges("0 1 0.5\n");
+    let at = folder.path();
+    let run = ["run", "sssp", "edges.txt", "--source", "0"];
+    let said = |more: &[&str]| {
+        let output = call(at, &[&run[..], more].concat());
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).expect("text")
+    };
+    assert_eq!(said(&[]).matches("each arc counts 1").count(), 1);
+    assert_eq!(said(&["--quiet"]), "");
+    assert!(!said(&["--weights", "f32"]).contains("counts 1"));
 }
