@@ -214,7 +214,7 @@ pub(crate) struct Storing {
     /// Store the transposed graph too: faster backward passes on directed graphs, twice the space
     #[arg(long)]
     pub(crate) reverse: bool,
-    /// Vertices of a batch, exactly, for experiments [default: by a cost rule]
+    /// Vertices of a batch, exactly, at most 2147483648, for experiments [default: by a cost rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
     /// Index a cell for seeks when it has at most N vertices of span for each edge, for experiments [default: 32]

@@ -1,7 +1,7 @@
 //! The cut of the vertices into batches.
 //!
-//! Invariants: cuts ascend strictly from 0 to |V|; a batch spans at most 2^32 vertices, so that batch-local numbers are
-//! u32. A graph without vertices has no batches.
+//! Invariants: cuts ascend strictly from 0 to |V|; a batch spans at most 2^31 vertices, so that batch-local numbers and
+//! counts of sources fit 31 bits. A graph without vertices has no batches.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,10 +17,13 @@ pub struct Batches {
 }
 
 impl Batches {
+    /// Vertices of a batch at most: the index of a cell needs a bit of a count of sources for itself.
+    pub const SPAN_MAX: u64 = 1 << 31;
+
     /// Batches between `cuts`: batch b is `cuts[b]..cuts[b + 1]`.
     ///
     /// # Errors
-    /// The cuts do not ascend strictly from 0, or a batch spans more than 2^32 vertices.
+    /// The cuts do not ascend strictly from 0, or a batch spans more than [`SPAN_MAX`](Self::SPAN_MAX) vertices.
     pub fn new(cuts: Vec<u64>) -> Result<Self, FormatError> {
         if cuts.first() != Some(&0) {
             return Err(FormatError::misuse(
@@ -29,12 +32,13 @@ impl Batches {
         }
         if let Some(i) = cuts
             .windows(2)
-            .position(|w| w[0] >= w[1] || w[1] - w[0] > 1 << 32)
+            .position(|w| w[0] >= w[1] || w[1] - w[0] > Self::SPAN_MAX)
         {
             return Err(FormatError::misuse(format!(
-                "batch {i} spans vertex indices {} to {}: a batch has 1 to 2^32 vertices",
+                "batch {i} spans vertex indices {} to {}: a batch has 1 to {} vertices",
                 cuts[i],
-                cuts[i + 1]
+                cuts[i + 1],
+                Self::SPAN_MAX
             )));
         }
         let first = cuts.get(1).copied().unwrap_or(0);
@@ -105,7 +109,7 @@ mod tests {
             vec![0, 3, 6, 7],
             vec![0, 1, 8],
             vec![0, 5, 7, 8, 9],
-            vec![0, 1 << 32, 1 << 33],
+            vec![0, 1 << 31, 1 << 32],
             vec![0, 9],
         ] {
             let batches = Batches::new(cuts.clone()).unwrap();
@@ -131,7 +135,8 @@ mod tests {
             vec![1, 2],
             vec![0, 0],
             vec![0, 5, 4],
-            vec![0, (1 << 32) + 1],
+            vec![0, (1 << 31) + 1],
+            vec![0, 7, 8 + (1 << 31)],
         ] {
             assert!(Batches::new(cuts).is_err());
         }

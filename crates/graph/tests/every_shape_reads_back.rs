@@ -148,7 +148,7 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
     };
     let near = check(&Model::new(vec![0, 1 << 16], spread(0)));
     let base = far - (1 << 16);
-    let mut cuts: Vec<u64> = (0..256).map(|b| b << 32).collect();
+    let mut cuts: Vec<u64> = (0..512).map(|b| b << 31).collect();
     cuts.extend([base, far]);
     let beyond = check(&Model::new(cuts, spread(base)));
     let bytes = |graph: &StoredGraph| {
@@ -169,7 +169,7 @@ fn indices_beyond_32_bits_take_no_more_bytes() {
     let edges = (0..5000)
         .map(|_| (random.below(1 << 20), far - 1 - random.below(1 << 20), 0.0))
         .collect();
-    let cuts: Vec<u64> = (0..=256).map(|b| b << 32).collect();
+    let cuts: Vec<u64> = (0..=512).map(|b| b << 31).collect();
     check(&Model::new(cuts, edges));
 }
 

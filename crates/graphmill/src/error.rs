@@ -127,7 +127,7 @@ impl Error {
                 | Error::AlreadyStored { .. }
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
-                | Error::Ingest(IngestError::Generator { .. })
+                | Error::Ingest(IngestError::Generator { .. } | IngestError::BatchSize { .. })
                 | Error::Validate(ValidateError::Share { .. })
         )
     }

@@ -32,7 +32,7 @@ pub struct ImportConfig {
     pub vertices: Vec<PathBuf>,
     /// Whether the transposed graph is stored too.
     pub reverse: bool,
-    /// Vertices of a batch, exactly; for experiments.
+    /// Vertices of a batch, exactly, 2^31 at most; for experiments.
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets an index for seeks (DFOGraph, section 4.1: inflate ratio).
     pub csr_ratio: u32,

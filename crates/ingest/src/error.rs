@@ -107,6 +107,15 @@ pub enum IngestError {
         vertices: u64,
     },
 
+    /// Batches of more vertices than a stored graph takes.
+    #[error("batches of {asked} vertices (--batch-size): {most} is the most")]
+    BatchSize {
+        /// Vertices of a batch that were asked for.
+        asked: u64,
+        /// The most.
+        most: u64,
+    },
+
     /// A list of vertices for an input that fixes its vertices.
     #[error("this input says which vertices there are: leave out --vertices")]
     VerticesKnown,

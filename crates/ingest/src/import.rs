@@ -110,7 +110,7 @@ pub struct ImportOptions {
     pub self_loops: SelfLoops,
     /// Whether arcs are stored turned round as well. An undirected graph is its own reverse: nothing more is stored.
     pub reverse: bool,
-    /// Vertices of a batch, exactly; by default batches are cut by vertices and edges.
+    /// Vertices of a batch, exactly, at most [`Batches::SPAN_MAX`]; by default batches are cut by vertices and edges.
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap index.
     pub csr_ratio: u32,
@@ -189,7 +189,7 @@ impl Drop for Directory<'_> {
 /// Imports the edges of `source`, and the ends of the edges of `vertices` as vertices without edges.
 ///
 /// # Errors
-/// The input cannot be read or makes no sense, the disk fails, the budget is too small for this input (with the least
+/// The input cannot be read or makes no sense, batches are asked to be too large, the disk fails, the budget is too small for this input (with the least
 /// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then.
 pub fn import(
     machine: Machine<'_>,
@@ -198,6 +198,10 @@ pub fn import(
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
     let disk = &**machine.disk;
+    if let Some(asked) = options.batch_size.filter(|&size| size > Batches::SPAN_MAX) {
+        let most = Batches::SPAN_MAX;
+        return Err(IngestError::BatchSize { asked, most });
+    }
     if disk.exists(&options.output)? {
         return Err(IngestError::input(
             &options.output,

@@ -48,6 +48,20 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
 }
 
 #[test]
+fn batches_larger_than_the_format_takes_are_refused() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    let import = |size| ["import", "edges.txt", "-o", "graph", "--batch-size", size];
+    for size in ["2147483649", "4294967296", "18446744073709551615"] {
+        let said = fail(at, 2, &import(size));
+        let most = format!("batches of {size} vertices (--batch-size): 2147483648 is the most");
+        assert!(said.contains(&most), "{said}");
+    }
+    assert_eq!(names(at), ["edges.txt"]);
+    crate::succeed(at, &import("2147483648"));
+}
+
+#[test]
 fn a_stored_graph_is_not_read_another_way() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
