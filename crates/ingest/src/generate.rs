@@ -180,7 +180,7 @@ enum Purpose {
 }
 
 /// Random numbers by position: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014, figure 17), whose n-th number needs none before it, from a start that depends on seed and purpose.
+/// OOPSLA 2014), whose n-th number needs none before it, from a start that depends on seed and purpose.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sequence {
     start: u64,
@@ -222,11 +222,11 @@ const LEVELS: u32 = 5;
 /// Random 32-bit numbers for one edge at most: 48 levels take ten.
 const DRAWS_MAX: usize = 10;
 
-/// The recursion of R-MAT (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004,
-/// section 3), several levels at a time: which of the 4^levels cells an edge falls into is drawn at once, by an alias
-/// table (Walker, "An efficient method for generating discrete random variables with general distributions", TOMS 1977).
-/// That a path of several levels can be drawn as one is from Huebschle-Schneider and Sanders, "Linear work generation of
-/// R-MAT graphs", Network Science 2020, section 3.
+/// The recursion of R-MAT (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004),
+/// several levels at a time: which of the 4^levels cells an edge falls into is drawn at once, by an alias table
+/// (Walker, "An efficient method for generating discrete random variables with general distributions", TOMS 1977).
+/// That a path of several levels can be drawn as one is from Huebschle-Schneider and Sanders, "Linear work generation
+/// of R-MAT graphs", Network Science 2020.
 #[derive(Debug)]
 struct Paths {
     /// For the first levels, where their number is no multiple of [`LEVELS`].
@@ -290,6 +290,7 @@ impl Cells {
         // Each cell holds `cells` times its weight; a full one holds the weight of all.
         let full = 100u64.pow(levels);
         let mut held: Vec<u64> = (0..cells).map(|cell| weight(cell) * cells).collect();
+        // Without levels there is one cell, and it does not matter that its share is lost in the shift below.
         let share = 1u64 << (32 - 2 * levels);
         let mut table: Vec<u64> = (0..cells).map(|cell| share << 32 | cell).collect();
         let (mut poor, mut rich): (Vec<usize>, Vec<usize>) =
@@ -540,6 +541,95 @@ mod tests {
         );
         let silent = degrees.iter().filter(|d| **d == 0).count();
         assert!(silent > 300, "{silent} sources without an edge");
+    }
+
+    #[test]
+    fn cells_are_as_likely_as_the_product_of_their_quadrants() {
+        for levels in 1..=LEVELS {
+            let cells = Cells::new(levels);
+            let share = 1u64 << (32 - 2 * levels);
+            let mut ways = vec![0u64; cells.table.len()];
+            for (own, entry) in cells.table.iter().enumerate() {
+                ways[own] += entry >> 32;
+                ways[*entry as u32 as usize] += share - (entry >> 32);
+            }
+            for (cell, ways) in ways.into_iter().enumerate() {
+                let quadrant = |level: u32| match (cell >> (level + levels) & 1, cell >> level & 1)
+                {
+                    (0, 0) => 0.57,
+                    (1, 1) => 0.05,
+                    _ => 0.19,
+                };
+                let expected = (0..levels).map(quadrant).product::<f64>() * 4_294_967_296.0;
+                // Shares are rounded, those of all other cells to the disadvantage of the few likely ones.
+                let error = (ways as f64 - expected).abs();
+                assert!(
+                    error <= 1100.0 && error <= 1.0 + expected / 500.0,
+                    "{levels} levels, cell {cell}: {ways} of {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn each_level_of_an_edge_falls_into_the_quadrants_as_often_as_it_should() {
+        let edges = 1 << 17;
+        for scale in [1, 5, 12, 24, 48] {
+            let paths = Paths::new(scale, 9);
+            let mut counts = vec![[0u32; 4]; scale as usize];
+            for edge in 0..edges {
+                let (source, destination) = paths.ends(edge);
+                assert!(source >> scale == 0 && destination >> scale == 0);
+                for (level, counts) in counts.iter_mut().enumerate() {
+                    counts[(source >> level & 1) as usize * 2
+                        + (destination >> level & 1) as usize] += 1;
+                }
+            }
+            for (level, counts) in counts.iter().enumerate() {
+                for (count, share) in counts.iter().zip([0.57, 0.19, 0.19, 0.05]) {
+                    let expected = share * edges as f64;
+                    let sigma = (expected * (1.0 - share)).sqrt();
+                    let off = (f64::from(*count) - expected).abs();
+                    assert!(
+                        off < 5.0 * sigma,
+                        "scale {scale}, level {level}: {count} where {expected} are expected"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_graph_in_every_version() {
+        let kronecker = |scale| GraphRule::Kronecker { scale, degree: 4 };
+        for (rule, expected) in [
+            (kronecker(7), 0x934f_e3ba_b3bd_e247),
+            (kronecker(11), 0x7f7d_032c_52f3_8394),
+            (
+                GraphRule::Uniform {
+                    vertices: 1000,
+                    edges: 3000,
+                },
+                0xdda9_dffd_6ba1_b4c9,
+            ),
+            (
+                GraphRule::Grid {
+                    rows: 17,
+                    columns: 33,
+                },
+                0x347f_ad6d_f12a_c410,
+            ),
+        ] {
+            let (edges, weights) = all(rule, 7);
+            let numbers = edges
+                .iter()
+                .zip(&weights)
+                .flat_map(|(&(s, d), &w)| [s, d, w as u64]);
+            let hash = numbers.fold(0xcbf2_9ce4_8422_2325_u64, |hash, number| {
+                (hash ^ number).wrapping_mul(0x0100_0000_01b3)
+            });
+            assert_eq!(hash, expected, "{rule:?}: {hash:#x}");
+        }
     }
 
     #[test]
