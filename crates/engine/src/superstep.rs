@@ -400,19 +400,20 @@ impl<P: EdgeProgram> Workspace<P> {
         // Of messages on disk each worker holds the batch at hand and the one after it, and pages on their way.
         let page_bytes = machine.arrays.pages().page_bytes();
         let staged_messages = workers as u64 * 2 * widest * size_of::<P::Message>() as u64;
-        let least = fixed
+        let all_in_memory = fixed + Messages::<P::Message>::bytes(batches, true);
+        let on_disk = fixed
             + staged_messages
             + workers as u64 * RowIo::memory(page_bytes)
             + Messages::<P::Message>::bytes(batches, false);
-        if least > free {
+        let in_memory = all_in_memory <= free;
+        if !in_memory && on_disk > free {
             let budget = machine.budget.total();
             return Err(EngineError::TooSmall {
                 what: "an edge pass",
-                least: budget - free + least,
+                least: budget - free + on_disk.min(all_in_memory),
                 budget,
             });
         }
-        let in_memory = Messages::<P::Message>::bytes(batches, true) + fixed <= free;
         self.messages = Some(Messages::new(
             batches,
             in_memory,
