@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `program/` | [`EdgeProgram`]: the narrow waist |
 //! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
-//! | `active.rs` | [`ActiveSet`]: who signals next |
+//! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases, and the choices, on one page |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
@@ -19,6 +19,7 @@
 
 #![forbid(unsafe_code)]
 
+mod accumulators;
 mod active;
 mod adjacency;
 mod degree_classes;

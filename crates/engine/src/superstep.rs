@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 
+use crate::accumulators::Accumulators;
 use crate::active::{ActivePool, ActiveSet};
 use crate::adjacency::Adjacency;
 use crate::degree_classes::DegreeClasses;
@@ -356,7 +357,7 @@ impl<P: EdgeProgram> Workspace<P> {
             .map(|b| 1usize << batches.bits(b))
             .max()
             .unwrap_or(1);
-        let accumulators_bytes = (entries * size_of::<P::Accumulator>()) as u64;
+        let accumulators_bytes = Accumulators::<P::Accumulator>::bytes(entries);
         let strips = (0..batches.len())
             .map(|b| machine.graph.column(b).strips().len())
             .max()

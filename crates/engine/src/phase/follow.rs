@@ -6,8 +6,7 @@
 
 use std::hint::black_box;
 
-use graphmill_storage::Lease;
-
+use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
 use crate::adjacency::Adjacency;
 use crate::engine::Machine;
@@ -21,29 +20,25 @@ use crate::rows::{Need, Rows};
 pub(crate) struct FollowRoom<P: EdgeProgram> {
     adjacency: Adjacency,
     /// By place; `IDENTITY` everywhere between passes.
-    accumulators: Vec<P::Accumulator>,
+    accumulators: Accumulators<P::Accumulator>,
     reached: BatchSet,
-    _lease: Lease,
 }
 
 impl<P: EdgeProgram> FollowRoom<P> {
     /// Bytes of the budget that the room takes besides the lists of a graph of so many vertices, at most.
     pub(crate) fn memory(vertices: u64) -> u64 {
         let places = 2 * vertices + (1 << 17);
-        places * size_of::<P::Accumulator>() as u64 + places / 7
+        Accumulators::<P::Accumulator>::bytes(places as usize) + places / 7
     }
 
     pub(crate) fn new(machine: &Machine, adjacency: Adjacency) -> Result<Self, EngineError> {
         let places = adjacency.places();
-        let bytes = places * size_of::<P::Accumulator>();
-        let lease = machine.budget.lease("accumulators", bytes as u64)?;
         let mut reached = BatchSet::default();
         reached.reserve(places, &machine.budget)?;
         Ok(FollowRoom {
             adjacency,
-            accumulators: vec![P::IDENTITY; places],
+            accumulators: Accumulators::new(&machine.budget, places, P::IDENTITY)?,
             reached,
-            _lease: lease,
         })
     }
 }

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
 use graphmill_storage::{Lease, Queue};
 
+use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, SET_ALIGN, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
@@ -31,7 +32,7 @@ const READS: usize = 32;
 /// What sparse passes keep from one to the next.
 pub(crate) struct SeekRoom<P: EdgeProgram> {
     /// `IDENTITY` everywhere between columns.
-    accumulators: Vec<P::Accumulator>,
+    accumulators: Option<Accumulators<P::Accumulator>>,
     reached: BatchSet,
     /// Messages by column, sources ascending; empty between passes.
     queues: Vec<Vec<(u64, P::Message)>>,
@@ -39,18 +40,18 @@ pub(crate) struct SeekRoom<P: EdgeProgram> {
     columns: BatchSet,
     /// Where blocks are read from; made with the first pass that reads any.
     disk: Option<Box<dyn Queue>>,
-    _leases: Vec<Lease>,
+    _lease: Option<Lease>,
 }
 
 impl<P: EdgeProgram> Default for SeekRoom<P> {
     fn default() -> Self {
         SeekRoom {
-            accumulators: Vec::new(),
+            accumulators: None,
             reached: BatchSet::default(),
             queues: Vec::new(),
             columns: BatchSet::default(),
             disk: None,
-            _leases: Vec::new(),
+            _lease: None,
         }
     }
 }
@@ -63,7 +64,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         let entries = entries.unwrap_or(1);
         let columns = batches.len() as u64;
         // Sets take a bit an entry and a little more, rounded up to words.
-        entries * size_of::<P::Accumulator>() as u64
+        Accumulators::<P::Accumulator>::bytes(entries as usize)
             + columns * size_of::<Vec<u8>>() as u64
             + (entries + columns) / 7
             + 64
@@ -76,11 +77,10 @@ impl<P: EdgeProgram> SeekRoom<P> {
                 .map(|b| 1usize << batches.bits(b))
                 .max()
                 .unwrap_or(1);
-            let bytes =
-                entries * size_of::<P::Accumulator>() + batches.len() * size_of::<Vec<u8>>();
-            self._leases
-                .push(machine.budget.lease("accumulators", bytes as u64)?);
-            self.accumulators = vec![P::IDENTITY; entries];
+            let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
+            self._lease = Some(machine.budget.lease("queued messages", queues)?);
+            let accumulators = Accumulators::new(&machine.budget, entries, P::IDENTITY)?;
+            self.accumulators = Some(accumulators);
             self.reached.reserve(entries, &machine.budget)?;
             self.queues.resize_with(batches.len(), Vec::new);
             self.columns.reserve(batches.len(), &machine.budget)?;
@@ -149,6 +149,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         disk,
         ..
     } = room;
+    let accumulators = accumulators.as_deref_mut().unwrap_or_default();
     let disk = match disk {
         Some(disk) => disk,
         None => disk.insert(machine.graph.disk().queue(READS)?),

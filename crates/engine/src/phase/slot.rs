@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use graphmill_graph::{BlockView, Cell, EdgeKind};
-use graphmill_storage::{Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{Job, JobError, Step, Worker};
 
+use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
@@ -59,14 +60,9 @@ struct Item<'p> {
     pinned: Option<(&'p [u8], &'p [u8])>,
 }
 
-/// Accumulators for one batch, all `IDENTITY` while they wait for use.
-pub(crate) struct Accumulators<A> {
-    values: Vec<A>,
-    _lease: Lease,
-}
-
 /// What slot phases keep from one pass to the next.
 pub(crate) struct SlotRoom<A, M> {
+    /// All `IDENTITY`.
     free: Vec<Accumulators<A>>,
     pub(crate) readers: Vec<Readers>,
     scratch: Vec<Scratch<M>>,
@@ -88,7 +84,7 @@ impl<A, M> Default for SlotRoom<A, M> {
     }
 }
 
-impl<A: Copy, M> SlotRoom<A, M> {
+impl<A: Accumulator, M> SlotRoom<A, M> {
     /// Makes room for `accumulators` sets of `entries` accumulators each, and `readers` pairs of streams.
     pub(crate) fn fill(
         &mut self,
@@ -100,13 +96,8 @@ impl<A: Copy, M> SlotRoom<A, M> {
         stream: Stream,
     ) -> Result<(), EngineError> {
         while self.free.len() < accumulators {
-            let lease = machine
-                .budget
-                .lease("accumulators", (entries * size_of::<A>()) as u64)?;
-            self.free.push(Accumulators {
-                values: vec![identity; entries],
-                _lease: lease,
-            });
+            self.free
+                .push(Accumulators::new(&machine.budget, entries, identity)?);
         }
         while self.readers.len() < readers {
             self.readers.push(Readers::new(machine, stream)?);
@@ -444,7 +435,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let Some(weights) = weights_of::<P>(self.machine, weights, from, block.edges()) else {
                 break Advance::Starved;
             };
-            let accumulators = &mut run.accumulators[item.target].values;
+            let accumulators = &mut run.accumulators[item.target];
             let slots = messages.slots();
             let folded = match self.kernel {
                 Kernel::Scatter if slots.sparse && !slots.any_of(&block) => Ok(0),
@@ -553,7 +544,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             match &mut merge.total {
                 None => merge.total = Some(later),
                 Some(total) => {
-                    for (total, later) in total.values.iter_mut().zip(&mut later.values) {
+                    for (total, later) in total.iter_mut().zip(&mut *later) {
                         if !later.same(&P::IDENTITY) {
                             self.program.merge(total, *later);
                             *later = P::IDENTITY;
@@ -594,7 +585,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut sum = P::Sum::ZERO;
         {
             let mut rows = P::ApplyRows::slices(&mut open.guards);
-            for (i, accumulator) in total.values[..span].iter_mut().enumerate() {
+            for (i, accumulator) in total[..span].iter_mut().enumerate() {
                 if P::REACH == Reach::Every || !accumulator.same(&P::IDENTITY) {
                     let row = P::ApplyRows::row(&mut rows, i);
                     let (summand, activate) =
@@ -613,7 +604,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         drop(next);
         *lock(&self.sums[batch]) = sum;
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
-        if let Some(beyond) = total.values[span..1usize << self.machine.batches.bits(batch)]
+        if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
             .iter()
             .position(|a| !a.same(&P::IDENTITY))
         {

@@ -161,7 +161,7 @@ impl EdgeValue for f64 {
 }
 
 /// A value that folds messages; compared bit by bit to tell a destination that was reached.
-pub trait Accumulator: Copy + Send + Sync + 'static {
+pub trait Accumulator: Element {
     /// Equality of bits: `-0.0` differs from `0.0`, a NaN equals itself.
     fn same(&self, other: &Self) -> bool;
 }
@@ -219,12 +219,6 @@ impl Sum for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
-        impl<$($t: Accumulator),+> Accumulator for ($($t,)+) {
-            #[inline(always)]
-            fn same(&self, other: &Self) -> bool {
-                $(self.$i.same(&other.$i))&&+
-            }
-        }
         impl<$($t: Sum),+> Sum for ($($t,)+) {
             const ZERO: Self = ($($t::ZERO,)+);
             #[inline(always)]
