@@ -394,7 +394,9 @@ impl Engine {
     }
 
     fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
-        let reserve = crate::superstep::reserve(&self.machine);
+        // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
+        let messages = 8 * self.machine.batches.vertices();
+        let reserve = crate::superstep::reserve(&self.machine) + messages;
         self.machine.arrays.load_degrees(needs, reserve)
     }
 

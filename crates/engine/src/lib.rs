@@ -11,7 +11,7 @@
 //! | `superstep.rs` | the order of the phases, and the choices, on one page |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
-//! | `message.rs`, `page_file.rs` | messages; rows on disk |
+//! | `message.rs`, `message_file.rs`, `page_file.rs` | messages; messages and rows on disk |
 //! | `pins.rs`, `adjacency.rs` | cells in memory; the lists of all vertices decoded |
 //! | `degree_classes.rs` | how many edges an active set has, about |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
@@ -27,6 +27,7 @@ mod engine;
 mod error;
 mod kernel;
 mod message;
+mod message_file;
 mod metrics;
 mod page_file;
 mod phase;

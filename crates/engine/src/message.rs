@@ -1,19 +1,20 @@
 //! The messages of one pass: one value a source, batch by batch, with a bit for each source that emitted one.
 //!
-//! They stay in memory when the budget holds them for all vertices, else they go through the page file, where a
-//! batch of them is read once for each group of columns. The bits always stay in memory.
+//! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
+//! holds as many batches of them as there is room for. The bits always stay in memory.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_graph::{Batches, BlockView};
 use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
-use graphmill_storage::{Budget, Buffer, Lease};
+use graphmill_storage::{Budget, Buffer, Disk, Lease};
 use zerocopy::FromBytes;
 
 use crate::active::lock;
 use crate::error::EngineError;
-use crate::page_file::{Load, PageFile, PageTable, RowIo, Slot};
+use crate::message_file::{MessageFile, Window};
 
 const WORD: usize = 64;
 
@@ -29,14 +30,25 @@ pub(crate) struct Messages<M: Element> {
 enum Values<M: Element> {
     Memory(Segments<M>),
     Disk {
-        first: Vec<usize>,
-        table: PageTable,
-        written: Mutex<Vec<(usize, Slot)>>,
+        file: MessageFile,
+        /// One a worker.
+        windows: Vec<Mutex<Window>>,
+        /// Batches that a window holds.
+        held: usize,
     },
 }
 
+/// Where messages go that do not fit in memory.
+pub(crate) struct OnDisk {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) path: PathBuf,
+    pub(crate) workers: usize,
+    /// Batches that each worker holds.
+    pub(crate) held: usize,
+}
+
 impl<M: Element> Messages<M> {
-    /// Bytes of the budget that the messages of a graph take, in memory or on disk.
+    /// Bytes of the budget that the messages of a graph take, in memory or on disk; there windows come on top.
     pub(crate) fn bytes(batches: &Batches, in_memory: bool) -> u64 {
         let words: u64 = (0..batches.len())
             .map(|b| batches.span(b).div_ceil(WORD as u64))
@@ -49,13 +61,18 @@ impl<M: Element> Messages<M> {
             }
     }
 
+    /// Bytes of the budget that the window of one worker takes which holds so many batches.
+    pub(crate) fn window_bytes(batches: &Batches, held: usize) -> u64 {
+        let widest = (0..batches.len()).map(|b| batches.span(b)).max();
+        Window::memory(held, widest.unwrap_or(0) as usize * size_of::<M>())
+    }
+
     pub(crate) fn new(
         batches: &Batches,
-        in_memory: bool,
-        pages: &PageFile,
         budget: &Budget,
+        on_disk: Option<OnDisk>,
     ) -> Result<Self, EngineError> {
-        let lease = budget.lease("messages", Self::bytes(batches, in_memory))?;
+        let lease = budget.lease("messages", Self::bytes(batches, on_disk.is_none()))?;
         let spans: Vec<usize> = (0..batches.len())
             .map(|b| batches.span(b) as usize)
             .collect();
@@ -70,17 +87,23 @@ impl<M: Element> Messages<M> {
         };
         let word_cuts = cuts(&|span| span.div_ceil(WORD));
         let words = word_cuts.last().copied().unwrap_or(0);
-        let values = if in_memory {
-            let cuts = cuts(&|span| span);
-            let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
-            Values::Memory(Segments::new(AlignedBuffer::zeroed(bytes)?, cuts))
-        } else {
-            let first = cuts(&|span| (span * size_of::<M>()).div_ceil(pages.page_bytes()));
-            let table = vec![None; first.last().copied().unwrap_or(0)];
-            Values::Disk {
-                first,
-                table,
-                written: Mutex::default(),
+        let values = match on_disk {
+            None => {
+                let cuts = cuts(&|span| span);
+                let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
+                Values::Memory(Segments::new(AlignedBuffer::zeroed(bytes)?, cuts))
+            }
+            Some(to) => {
+                let bytes: Vec<usize> = spans.iter().map(|span| span * size_of::<M>()).collect();
+                let widest = bytes.iter().max().copied().unwrap_or(0);
+                let window = || Window::new(to.disk.as_ref(), budget, to.held, widest);
+                Values::Disk {
+                    windows: (0..to.workers)
+                        .map(|_| Ok(Mutex::new(window()?)))
+                        .collect::<Result<_, EngineError>>()?,
+                    file: MessageFile::create(Arc::clone(&to.disk), &to.path, bytes)?,
+                    held: to.held,
+                }
             }
         };
         Ok(Messages {
@@ -96,25 +119,38 @@ impl<M: Element> Messages<M> {
         matches!(self.values, Values::Memory(_))
     }
 
+    /// Batches whose messages a worker holds at the same time.
+    pub(crate) fn held(&self) -> usize {
+        match &self.values {
+            Values::Memory(_) => usize::MAX,
+            Values::Disk { held, .. } => *held,
+        }
+    }
+
+    /// Bytes read from disk and written to it since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        match &self.values {
+            Values::Memory(_) => (0, 0),
+            Values::Disk { file, .. } => file.take_traffic(),
+        }
+    }
+
     /// Forgets the messages of the last pass.
-    pub(crate) fn clear(&mut self, pages: &PageFile) {
+    pub(crate) fn clear(&mut self) {
         for count in &mut self.counts {
             *count.get_mut() = 0;
-        }
-        if let Values::Disk { table, .. } = &mut self.values {
-            pages.give_back(table.iter_mut().filter_map(Option::take));
         }
     }
 
     /// Ends the signal phase: what was written to disk can be read from here on.
-    pub(crate) fn seal(&mut self) {
-        if let Values::Disk { table, written, .. } = &mut self.values {
-            for (page, slot) in
-                std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner))
-            {
-                table[page] = Some(slot);
+    pub(crate) fn seal(&mut self) -> Result<(), EngineError> {
+        if let Values::Disk { file, windows, .. } = &mut self.values {
+            for window in windows {
+                let window = window.get_mut().unwrap_or_else(PoisonError::into_inner);
+                window.flush(file)?;
             }
         }
+        Ok(())
     }
 
     /// Number of sources of a batch that emitted a message.
@@ -129,27 +165,26 @@ impl<M: Element> Messages<M> {
             .sum()
     }
 
-    /// The messages of one batch, to be written by the signal phase.
+    /// The messages of one batch, to be written by a worker of the signal phase.
     pub(crate) fn begin(
         &self,
         batch: usize,
-        budget: &Budget,
+        worker: usize,
     ) -> Result<BatchWriter<'_, M>, EngineError> {
-        let span = self.spans[batch];
         let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
         present.fill(0);
         let values = match &self.values {
             Values::Memory(values) => {
                 ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
             }
-            Values::Disk { .. } => {
-                ValuesMut::Disk(budget.buffer("the messages of a batch", span * size_of::<M>())?)
+            Values::Disk { file, windows, .. } => {
+                ValuesMut::Disk(lock(&windows[worker]).spare(file)?)
             }
         };
         Ok(BatchWriter {
             values,
             present,
-            span,
+            span: self.spans[batch],
         })
     }
 
@@ -159,42 +194,45 @@ impl<M: Element> Messages<M> {
         batch: usize,
         writer: BatchWriter<'_, M>,
         count: u64,
-        pages: &PageFile,
-        io: &mut RowIo,
+        worker: usize,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
-        if let (ValuesMut::Disk(buffer), Values::Disk { first, written, .. }) =
-            (&writer.values, &self.values)
-            && count > 0
+        if let (ValuesMut::Disk(buffer), Values::Disk { file, windows, .. }) =
+            (writer.values, &self.values)
         {
-            let bytes = writer.span * size_of::<M>();
-            let dirty = 0..first[batch + 1] - first[batch];
-            io.store(pages, &buffer[..bytes], dirty, |page, slot| {
-                lock(written).push((first[batch] + page, slot));
-            })?;
+            let mut window = lock(&windows[worker]);
+            if count == 0 {
+                return window.give_back(file, batch, buffer, false);
+            }
+            window.write(file, batch, buffer);
         }
         Ok(())
     }
 
-    /// The messages of one batch, to be read by the slot phase.
+    /// Says which batches a worker will read, in order of their first use.
+    pub(crate) fn expect(
+        &self,
+        batches: impl Iterator<Item = usize>,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        match &self.values {
+            Values::Memory(_) => Ok(()),
+            Values::Disk { file, windows, .. } => lock(&windows[worker]).start(file, batches),
+        }
+    }
+
+    /// The messages of one batch, to be read by a worker of the slot phase, which said that it will.
     pub(crate) fn read(
         &self,
         batch: usize,
-        pages: &PageFile,
-        ahead: &mut Ahead,
-        budget: &Budget,
+        worker: usize,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let values = match &self.values {
             Values::Memory(values) => {
                 ValuesRef::Memory(values.read(batch).ok_or(EngineError::ForeignArray)?)
             }
-            Values::Disk { .. } => {
-                if ahead.loading.as_ref().is_none_or(|l| l.batch != batch) {
-                    self.read_ahead(batch, pages, ahead, budget)?;
-                }
-                self.go_on(pages, ahead, true)?;
-                let loading = ahead.loading.take().ok_or(EngineError::ForeignArray)?;
-                ValuesRef::Disk(loading.values)
+            Values::Disk { file, windows, .. } => {
+                ValuesRef::Disk(lock(&windows[worker]).take(file, batch)?)
             }
         };
         let present = self.present.read(batch).ok_or(EngineError::ForeignArray)?;
@@ -206,75 +244,21 @@ impl<M: Element> Messages<M> {
         })
     }
 
-    /// Starts reading the messages of a batch that will be wanted next; nothing is done where they are in memory.
-    pub(crate) fn read_ahead(
+    /// Takes back what [`Messages::read`] lent; `again`: the worker will read it once more.
+    pub(crate) fn give_back(
         &self,
         batch: usize,
-        pages: &PageFile,
-        ahead: &mut Ahead,
-        budget: &Budget,
+        messages: BatchMessages<'_, M>,
+        again: bool,
+        worker: usize,
     ) -> Result<(), EngineError> {
-        if self.in_memory() {
-            return Ok(());
-        }
-        // Reads of a batch that nobody asked for after all have to come back first.
-        self.go_on(pages, ahead, true)?;
-        ahead.loading = None;
-        let bytes = self.spans[batch] * size_of::<M>();
-        ahead.loading = Some(Loading {
-            batch,
-            values: budget.buffer("the messages of a batch", bytes)?,
-            load: Load::default(),
-        });
-        self.go_on(pages, ahead, false)
-    }
-
-    /// Goes on reading what was started, with `wait` to the end.
-    pub(crate) fn go_on(
-        &self,
-        pages: &PageFile,
-        ahead: &mut Ahead,
-        wait: bool,
-    ) -> Result<(), EngineError> {
-        let (Values::Disk { first, table, .. }, Some(loading), Some(io)) =
-            (&self.values, &mut ahead.loading, &mut ahead.io)
-        else {
-            return Ok(());
-        };
-        let batch = loading.batch;
-        let bytes = self.spans[batch] * size_of::<M>();
-        let table = &table[first[batch]..first[batch + 1]];
-        io.go_on(
-            &mut loading.load,
-            pages,
-            table,
-            &mut loading.values[..bytes],
-            wait,
-        )
-    }
-}
-
-/// One worker's way to messages on disk: the batch after the one at hand is read while that is worked on.
-#[derive(Default)]
-pub(crate) struct Ahead {
-    io: Option<RowIo>,
-    loading: Option<Loading>,
-}
-
-impl Ahead {
-    pub(crate) fn new(io: RowIo) -> Self {
-        Ahead {
-            io: Some(io),
-            loading: None,
+        match (messages.values, &self.values) {
+            (ValuesRef::Disk(buffer), Values::Disk { file, windows, .. }) => {
+                lock(&windows[worker]).give_back(file, batch, buffer, again)
+            }
+            _ => Ok(()),
         }
     }
-}
-
-/// Messages of one batch on their way.
-struct Loading {
-    batch: usize,
-    values: Buffer,
-    load: Load,
 }
 
 /// The messages of one batch while they are written.

@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
+use graphmill_graph::{FrameReader, StoredGraph};
 use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
 
 use crate::active::lock;
@@ -18,6 +19,9 @@ use crate::error::EngineError;
 pub(crate) const PAGE_BYTES_MAX: usize = 256 << 10;
 /// Reads or writes of pages in flight for one worker.
 const DEPTH: usize = 8;
+
+/// Frames of 64 KiB of the stored graph that a worker reads ahead.
+const FRAMES: usize = 8;
 
 /// Where a page lies and what its bytes add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +38,7 @@ pub(crate) type PageTable = Vec<Option<Slot>>;
 pub(crate) struct PageFile {
     file: FileHandle,
     path: PathBuf,
-    disk: std::sync::Arc<dyn Disk>,
+    disk: Arc<dyn Disk>,
     page_bytes: usize,
     free: Mutex<Free>,
     bytes_read: AtomicU64,
@@ -49,7 +53,7 @@ struct Free {
 
 impl PageFile {
     pub(crate) fn create(
-        disk: std::sync::Arc<dyn Disk>,
+        disk: Arc<dyn Disk>,
         path: &Path,
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
@@ -73,6 +77,10 @@ impl PageFile {
     }
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
+    }
+    /// Where the file is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
     /// The lowest free slot: neighbours in time stay neighbours on disk.
     fn take_slot(&self) -> u64 {
@@ -98,21 +106,11 @@ impl Drop for PageFile {
 pub(crate) struct RowIo {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
-}
-
-/// How far a load is.
-#[derive(Debug, Default)]
-pub(crate) struct Load {
-    next: usize,
-    arrived: usize,
+    /// Where degrees are unpacked from; made with the first batch of them.
+    frames: Option<FrameReader>,
 }
 
 impl RowIo {
-    /// Bytes of the budget that it takes.
-    pub(crate) fn memory(page_bytes: usize) -> u64 {
-        (DEPTH * page_bytes) as u64
-    }
-
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &Budget,
@@ -125,6 +123,19 @@ impl RowIo {
         Ok(RowIo {
             queue: disk.queue(DEPTH)?,
             free,
+            frames: None,
+        })
+    }
+
+    /// Frames of the stored graph.
+    pub(crate) fn frames(
+        &mut self,
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+    ) -> Result<&mut FrameReader, EngineError> {
+        Ok(match &mut self.frames {
+            Some(frames) => frames,
+            none => none.insert(FrameReader::new(graph, budget, FRAMES)?),
         })
     }
 
@@ -135,30 +146,18 @@ impl RowIo {
         pages: &[Option<Slot>],
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
-        self.go_on(&mut Load::default(), file, pages, rows, true)
-    }
-
-    /// Goes on with a load: submits reads as long as there are buffers, and takes those that are done; with `wait`
-    /// until all are. Until then this is the only load that may go through here.
-    pub(crate) fn go_on(
-        &mut self,
-        load: &mut Load,
-        file: &PageFile,
-        pages: &[Option<Slot>],
-        rows: &mut [u8],
-        wait: bool,
-    ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
-        while load.arrived < pages.len() {
-            if load.next < pages.len()
+        let (mut next, mut arrived) = (0, 0);
+        while arrived < pages.len() {
+            if next < pages.len()
                 && let Some(buffer) = self.free.pop()
             {
-                let page = load.next;
-                load.next += 1;
+                let page = next;
+                next += 1;
                 let Some(slot) = pages[page] else {
                     page_of(rows, page, page_bytes).fill(0);
                     self.free.push(buffer);
-                    load.arrived += 1;
+                    arrived += 1;
                     continue;
                 };
                 let operation = Operation::Read {
@@ -170,16 +169,8 @@ impl RowIo {
                 self.queue.submit(operation, page as u64);
                 continue;
             }
-            let done = if wait {
-                self.queue.wait()
-            } else {
-                self.queue.poll()
-            };
-            let Some(done) = done else {
-                if wait {
-                    continue;
-                }
-                return Ok(());
+            let Some(done) = self.queue.wait() else {
+                continue;
             };
             let read = done.result?;
             let page = done.token as usize;
@@ -201,7 +192,7 @@ impl RowIo {
             }
             file.bytes_read
                 .fetch_add(page_bytes as u64, Ordering::Relaxed);
-            load.arrived += 1;
+            arrived += 1;
         }
         Ok(())
     }

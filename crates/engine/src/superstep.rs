@@ -20,9 +20,8 @@ use crate::adjacency::Adjacency;
 use crate::degree_classes::DegreeClasses;
 use crate::engine::{KernelChoice, Machine, SeekChoice, run, superstep};
 use crate::error::EngineError;
-use crate::message::{Ahead, Messages};
+use crate::message::{Messages, OnDisk};
 use crate::metrics::{Mode, Superstep};
-use crate::page_file::RowIo;
 use crate::phase::follow::{self, FollowRoom};
 use crate::phase::readers::Stream;
 use crate::phase::seek::{self, SeekRoom};
@@ -44,6 +43,9 @@ const EDGE_SOUGHT: u64 = 8;
 const LIST: u64 = 16;
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
+
+/// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
+const HELD_MIN: usize = 2;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -289,12 +291,12 @@ pub(crate) fn edges<P: EdgeProgram>(
             return Ok((sum, activated, report));
         }
     };
-    messages.clear(machine.arrays.pages());
+    messages.clear();
     run(
         machine,
         &Signal::new(machine, program, signal_needs, active, messages),
     )?;
-    messages.seal();
+    messages.seal()?;
     let phase = Slot::new(
         machine,
         program,
@@ -311,7 +313,9 @@ pub(crate) fn edges<P: EdgeProgram>(
     activated.recount_all();
     report.messages = messages.total();
     report.edges = edges;
-    report.bytes_read = bytes_read;
+    let (read, written) = messages.take_traffic();
+    report.bytes_read = bytes_read + read;
+    report.bytes_written = written;
     Ok((sum, activated, report))
 }
 
@@ -362,11 +366,8 @@ impl<P: EdgeProgram> Workspace<P> {
             .map(|b| machine.graph.column(b).strips().len())
             .max()
             .unwrap_or(1);
-        let least_sets = if strips > 1 {
-            strips + 2 * workers
-        } else {
-            2 * workers
-        };
+        // A heavy column is folded strip by strip, and those that are done wait for those before them.
+        let waiting = if strips > 1 { strips } else { 0 };
         self.strips_max = strips;
         self.weighted = weighted;
         if P::REACH == Reach::Reached
@@ -382,7 +383,7 @@ impl<P: EdgeProgram> Workspace<P> {
             depth: DEPTH,
         };
 
-        // What a worker borrows for a batch: rows that are on disk or unpacked, messages on disk, reached rows.
+        // What a worker borrows for a batch: rows that are on disk or unpacked, reached rows.
         let staged = |needs: &[Need]| -> u64 {
             let paged = needs
                 .iter()
@@ -395,16 +396,18 @@ impl<P: EdgeProgram> Workspace<P> {
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * (batches.vertices() / 8 + batches.vertices() / 256);
         let fixed = workers as u64 * (2 * stream.bytes() + rows)
-            + least_sets as u64 * accumulators_bytes
             + active
             + (workers as u64 + 1) * (1 << 20);
-        // Of messages on disk each worker holds the batch at hand and the one after it, and pages on their way.
-        let page_bytes = machine.arrays.pages().page_bytes();
-        let staged_messages = workers as u64 * 2 * widest * size_of::<P::Message>() as u64;
-        let all_in_memory = fixed + Messages::<P::Message>::bytes(batches, true);
+        let sets_bytes = |sets: usize| sets as u64 * accumulators_bytes;
+        let window_bytes =
+            |held: usize| Messages::<P::Message>::window_bytes(batches, held) * workers as u64;
+        // In memory each worker folds one column and has the next on its way; on disk it folds one at a time.
+        let all_in_memory = fixed
+            + sets_bytes(2 * workers + waiting)
+            + Messages::<P::Message>::bytes(batches, true);
         let on_disk = fixed
-            + staged_messages
-            + workers as u64 * RowIo::memory(page_bytes)
+            + sets_bytes(workers + waiting)
+            + window_bytes(HELD_MIN)
             + Messages::<P::Message>::bytes(batches, false);
         let in_memory = all_in_memory <= free;
         if !in_memory && on_disk > free {
@@ -415,43 +418,44 @@ impl<P: EdgeProgram> Workspace<P> {
                 budget,
             });
         }
-        self.messages = Some(Messages::new(
-            batches,
-            in_memory,
-            machine.arrays.pages(),
-            &machine.budget,
-        )?);
-        let mut sets = least_sets;
         // A worker reads two runs at once, or one where runs are few and long.
         let mut readers = 2 * workers;
+        let mut sets = 2 * workers + waiting;
+        let mut to_disk = None;
         self.slot.group = 1;
         if !in_memory {
-            self.slot.messages.clear();
-            for _ in 0..workers {
-                let disk = machine.graph.disk().as_ref();
-                let io = RowIo::new(disk, &machine.budget, page_bytes)?;
-                self.slot.messages.push(Ahead::new(io));
-            }
             readers = workers;
             stream.depth *= 2;
-            // Columns in groups, as wide as the accumulators that fit, so that messages are read once a group.
-            let spare = machine
-                .budget
-                .available()
-                .saturating_sub(fixed + staged_messages);
+            // The room of a worker is shared by batches of messages and sets of accumulators: more of those, and
+            // accumulators stay in the cache for longer; more of these, and messages are read less often.
+            let room = (free - on_disk) / workers as u64
+                + accumulators_bytes
+                + window_bytes(HELD_MIN) / workers as u64;
             let targets: usize = (0..batches.len())
                 .map(|b| machine.graph.column(b).strips().len().max(1))
                 .sum();
-            let more = (spare / accumulators_bytes.max(1)) as usize;
-            let group = (2 * workers + more) / workers.max(1);
-            self.slot.group = group.clamp(1, targets.div_ceil(workers).max(1));
-            sets = self.slot.group * workers + if strips > 1 { strips } else { 0 };
+            let group = (room / 2 / accumulators_bytes.max(1)) as usize;
+            let runs = targets
+                .div_ceil(group.clamp(1, targets.max(1)))
+                .next_multiple_of(workers);
+            self.slot.group = targets.div_ceil(runs).max(1);
+            sets = self.slot.group * workers + waiting;
+            let rest = room.saturating_sub(sets_bytes(self.slot.group));
+            let one = Messages::<P::Message>::window_bytes(batches, 1);
+            let held = (rest / one.max(1)) as usize;
+            to_disk = Some(OnDisk {
+                disk: Arc::clone(machine.graph.disk()),
+                path: machine.arrays.pages().path().with_file_name("messages"),
+                workers,
+                held: held.clamp(HELD_MIN, batches.len().max(HELD_MIN)),
+            });
         }
-        let left = |used: u64| machine.budget.available().saturating_sub(used);
-        let sets_bytes = sets as u64 * accumulators_bytes;
-        let other = fixed - least_sets as u64 * accumulators_bytes
-            + if in_memory { 0 } else { staged_messages };
-        self.pins = Some(Pins::fill(machine, weighted, left(sets_bytes + other))?);
+        self.messages = Some(Messages::new(batches, &machine.budget, to_disk)?);
+        let left = machine
+            .budget
+            .available()
+            .saturating_sub(sets_bytes(sets) + fixed);
+        self.pins = Some(Pins::fill(machine, weighted, left)?);
         if self.pins.as_ref().is_some_and(Pins::all) {
             readers = 0;
         }

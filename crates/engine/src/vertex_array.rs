@@ -323,9 +323,9 @@ impl ArrayStore {
                         .typed_mut::<u64>()
                         .get_mut(..span)
                         .unwrap_or(&mut []);
-                    let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
+                    let frames = io.frames(&self.graph, &self.budget)?;
                     self.graph
-                        .degrees_of(self.graph.forward(), &mut frames, batch, into)?;
+                        .degrees_of(self.graph.forward(), frames, batch, into)?;
                     self.degree_bytes
                         .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
                     guards.push(Guard::Paged(degrees));

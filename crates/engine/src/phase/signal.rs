@@ -45,7 +45,7 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
     fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
         let mut io = lock(&self.machine.row_io[worker]);
         let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
-        let mut writer = self.messages.begin(batch, &self.machine.budget)?;
+        let mut writer = self.messages.begin(batch, worker)?;
         let start = self.machine.batches.start(batch);
         let set = self.active.batch(batch)?;
         let mut count = 0;
@@ -82,8 +82,7 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
                 });
             }
         }
-        self.messages
-            .end(batch, writer, count, self.machine.arrays.pages(), &mut io)?;
+        self.messages.end(batch, writer, count, worker)?;
         self.machine
             .arrays
             .close(open, &self.needs, Some(&set), &mut io)

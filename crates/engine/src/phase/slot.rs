@@ -2,14 +2,15 @@
 //!
 //! The work of a pass is a list of *runs*. A run is one or more targets, each a strip with its accumulators, and
 //! the cells that fold into them in order. With messages in memory a run is one strip. With messages on disk it is
-//! as many strips as the budget holds accumulators for, and its cells go source batch by source batch, so that a
-//! batch of messages is read once for all of them. A worker owns the run it works on and streams the run's cells
+//! as many strips as the budget holds accumulators for. The run then takes as many batches of messages as a worker
+//! holds, folds their cells strip by strip, and takes the next: a batch of messages is read once for all strips, and
+//! the accumulators of a strip stay in the cache for many cells. A worker owns the run it works on and streams the run's cells
 //! through its own readers while the cells of the run after it are on their way.
 //!
 //! The fold order of a destination is the graph's, whatever a run is: ascending sources within a strip, strips
 //! merged in order by [`Merge`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,7 +22,7 @@ use crate::active::{ActiveSet, BatchSet, lock};
 use crate::engine::Machine;
 use crate::error::EngineError;
 use crate::kernel::{self, Scratch, Weights};
-use crate::message::{Ahead, BatchMessages, Messages};
+use crate::message::{BatchMessages, Messages};
 use crate::phase::readers::{Readers, Stream, join};
 use crate::pins::Pins;
 use crate::program::{Accumulator, Activate, EdgeProgram, EdgeValue, Reach, Sum};
@@ -56,6 +57,8 @@ struct Item<'p> {
     cell: &'p Cell,
     /// The batch whose messages it carries.
     from: usize,
+    /// A later cell of the run carries them too.
+    again: bool,
     /// The cell's bytes and weights, when they are pinned.
     pinned: Option<(&'p [u8], &'p [u8])>,
 }
@@ -66,8 +69,6 @@ pub(crate) struct SlotRoom<A, M> {
     free: Vec<Accumulators<A>>,
     pub(crate) readers: Vec<Readers>,
     scratch: Vec<Scratch<M>>,
-    /// One a worker when messages are on disk.
-    pub(crate) messages: Vec<Ahead>,
     /// Targets of one run.
     pub(crate) group: usize,
 }
@@ -78,7 +79,6 @@ impl<A, M> Default for SlotRoom<A, M> {
             free: Vec::new(),
             readers: Vec::new(),
             scratch: Vec::new(),
-            messages: Vec::new(),
             group: 0,
         }
     }
@@ -139,7 +139,6 @@ struct WorkerState<'p, P: EdgeProgram> {
     ahead: Option<Run<'p, P>>,
     readers: Vec<Readers>,
     scratch: Scratch<P::Message>,
-    messages: Ahead,
 }
 
 /// A run on its way.
@@ -236,7 +235,6 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         ahead: None,
                         readers,
                         scratch,
-                        messages: room.messages.pop().unwrap_or_default(),
                     })
                 })
                 .collect(),
@@ -258,7 +256,6 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
-            room.messages.push(state.messages);
         }
         let mut sum = P::Sum::ZERO;
         for part in &self.sums {
@@ -269,7 +266,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
 
     /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
     /// accumulators are free right now.
-    fn claim(&self, readers: &mut Vec<Readers>) -> Result<Option<Run<'p, P>>, EngineError> {
+    fn claim(
+        &self,
+        readers: &mut Vec<Readers>,
+        worker: usize,
+    ) -> Result<Option<Run<'p, P>>, EngineError> {
         let accumulators = {
             let mut free = lock(&self.free);
             let Some(targets) = self.runs.get(self.next_run.load(Ordering::Relaxed)) else {
@@ -284,7 +285,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             (targets.clone(), free.split_off(from))
         };
         let (targets, accumulators) = accumulators;
-        let items = self.items(&targets);
+        let (items, froms) = self.items(&targets);
+        self.messages.expect(froms.into_iter(), worker)?;
         let mut run = Run {
             targets,
             accumulators,
@@ -312,9 +314,10 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         Ok(Some(run))
     }
 
-    /// The cells of a run in fold order: source batch by source batch, and within one target by target. A cell
+    /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
+    /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
     /// whose sources emitted nothing is passed by.
-    fn items(&self, targets: &[Target]) -> Vec<Item<'p>> {
+    fn items(&self, targets: &[Target]) -> (Vec<Item<'p>>, Vec<usize>) {
         let graph = &self.machine.graph;
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
@@ -326,6 +329,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         column,
                         cell,
                         from,
+                        again: false,
                         pinned,
                     });
                 }
@@ -361,8 +365,18 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 }
             }
         }
-        items.sort_by_key(|item| (item.from, item.target));
-        items
+        let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
+        froms.sort_unstable();
+        froms.dedup();
+        let held = self.messages.held();
+        let turn = |item: &Item| froms.partition_point(|from| *from < item.from) / held;
+        items.sort_by_cached_key(|item| (turn(item), item.target, item.from));
+        // Within one turn the targets come one after the other, so only the last of them is done with the messages.
+        let mut later: BTreeSet<usize> = BTreeSet::new();
+        for item in items.iter_mut().rev() {
+            item.again = !later.insert(item.from);
+        }
+        (items, froms)
     }
 
     /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
@@ -370,11 +384,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         &self,
         run: &mut Run<'p, P>,
         scratch: &mut Scratch<P::Message>,
-        ahead: &mut Ahead,
         worker: usize,
     ) -> Result<Advance, EngineError> {
-        let pages = self.machine.arrays.pages();
-        self.messages.go_on(pages, ahead, false)?;
         let mut worked = 0;
         let mut edges = 0;
         let outcome = loop {
@@ -389,14 +400,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .as_ref()
                 .is_none_or(|(batch, _)| *batch != item.from)
             {
-                run.messages = None;
-                let budget = &self.machine.budget;
-                let messages = self.messages.read(item.from, pages, ahead, budget)?;
+                let messages = self.messages.read(item.from, worker)?;
                 run.messages = Some((item.from, messages));
-                let mut rest = run.items[run.at..].iter();
-                if let Some(next) = rest.find(|next| next.from != item.from) {
-                    self.messages.read_ahead(next.from, pages, ahead, budget)?;
-                }
             }
             let Some((_, messages)) = &run.messages else {
                 break Advance::Starved;
@@ -503,6 +508,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 run.at += 1;
                 run.bytes = 0;
                 run.edges = 0;
+                let next = run.items.get(run.at);
+                if next.is_none_or(|next| next.from != item.from)
+                    && let Some((batch, messages)) = run.messages.take()
+                {
+                    self.messages
+                        .give_back(batch, messages, item.again, worker)?;
+                }
             }
         };
         self.edges.fetch_add(edges, Ordering::Relaxed);
@@ -630,7 +642,6 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             ahead,
             readers,
             scratch,
-            messages,
         } = &mut *state;
         let queue = worker.queue.as_mut();
         while let Some(done) = queue.poll() {
@@ -644,7 +655,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
         if current.is_none() {
             *current = match ahead.take() {
                 Some(run) => Some(run),
-                None => self.claim(readers)?,
+                None => self.claim(readers, worker.index)?,
             };
         }
         let Some(run) = current else {
@@ -657,14 +668,14 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             .len()
             .saturating_sub(self.next_run.load(Ordering::Relaxed));
         if ahead.is_none() && !readers.is_empty() && left > self.workers.len() {
-            *ahead = self.claim(readers)?;
+            *ahead = self.claim(readers, worker.index)?;
         }
         for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {
             if let Some(readers) = &mut run.readers {
                 readers.pump(queue)?;
             }
         }
-        match self.advance(run, scratch, messages, worker.index)? {
+        match self.advance(run, scratch, worker.index)? {
             Advance::Worked => Ok(Step::Worked),
             Advance::Starved => Ok(Step::Waiting),
             Advance::Done => {
