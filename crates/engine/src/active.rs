@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graphmill_graph::Batches;
+use graphmill_raw::prefetch;
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::EngineError;
@@ -58,6 +59,12 @@ impl BatchSet {
             *word |= bit;
             self.count += 1;
         }
+    }
+
+    /// Has the word of a member on its way into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, i: usize) {
+        prefetch(&self.words, i / WORD);
     }
 
     fn remove(&mut self, i: usize) {

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell};
-use graphmill_raw::{AlignedBuffer, Segments};
+use graphmill_raw::{AlignedBuffer, Segments, prefetch};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
 use crate::active::SET_ALIGN as ALIGN;
@@ -127,6 +127,18 @@ impl Adjacency {
     /// The places of a batch, its last ones without a vertex.
     pub(crate) fn places_of(&self, batch: usize) -> Range<usize> {
         self.bases[batch] as usize..self.bases[batch + 1] as usize
+    }
+    /// Has where the list of a vertex begins on its way into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_begin(&self, v: u64) {
+        prefetch(self.begins.typed::<u32>(), v as usize);
+    }
+    /// Has the first places of a vertex on their way into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_list(&self, v: u64) {
+        if let Some(from) = self.begins.typed::<u32>().get(v as usize) {
+            prefetch(self.places.typed::<u32>(), *from as usize);
+        }
     }
     /// The list of a vertex.
     #[inline(always)]

@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
 //! | `team.rs` | [`Team`]: threads that run one borrowed function at a time |
@@ -14,11 +15,13 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod aligned_buffer;
+mod prefetch;
 mod segments;
 pub mod simd;
 mod team;
 pub mod uring;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use prefetch::prefetch;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use team::Team;

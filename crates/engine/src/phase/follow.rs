@@ -4,7 +4,7 @@
 //! folds in the order of the graph. The cost is one look-up an active vertex and two small random accesses an edge,
 //! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
 
-use std::hint::black_box;
+use graphmill_raw::prefetch;
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
@@ -78,7 +78,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let mut several = Several::new();
             let mut follow = |several: &mut Several<P::Message>| {
-                several.touch(adjacency);
+                several.prefetch(adjacency, accumulators, reached);
                 for (v, message) in several.drain() {
                     let list = adjacency.list(v, edge_bytes);
                     report.messages += 1;
@@ -93,6 +93,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             };
             set.for_each(|i| {
                 let v = start + i as u64;
+                adjacency.prefetch_begin(v);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
                     && several.push(v, message)
                 {
@@ -126,9 +127,12 @@ pub(crate) fn edges<P: EdgeProgram>(
 
 /// Sources whose lists are looked at together.
 const SEVERAL: usize = 64;
+/// Edges of one source whose accumulators are on their way before any is followed.
+const EDGES_AHEAD: usize = 8;
 
-/// A few sources and their messages. Their lists lie anywhere in memory, and waiting for one after the other would take
-/// longer than all the rest: so their first edges are touched before any is followed, and the waits overlap.
+/// A few sources and their messages. Lists, and the accumulators they lead to, lie anywhere in memory, and waiting for
+/// one after the other would take longer than all the rest. So the waits overlap: for all sources the beginnings of
+/// the lists, then the lists, then the accumulators.
 struct Several<M> {
     sources: [(u64, Option<M>); SEVERAL],
     count: usize,
@@ -148,12 +152,20 @@ impl<M: Copy> Several<M> {
         self.count += 1;
         self.count == SEVERAL
     }
-    /// Has the lists of all sources on their way into the cache.
+    /// Has what following the sources will want on its way into the cache.
     #[inline(always)]
-    fn touch(&self, adjacency: &Adjacency) {
-        let sources = self.sources[..self.count].iter();
-        let firsts = sources.filter_map(|(v, _)| adjacency.list(*v, 0).places.first());
-        black_box(firsts.fold(0, |all, place| all ^ place));
+    fn prefetch<A>(&self, adjacency: &Adjacency, accumulators: &[A], reached: &BatchSet) {
+        let sources = &self.sources[..self.count];
+        for (v, _) in sources {
+            adjacency.prefetch_list(*v);
+        }
+        for (v, _) in sources {
+            let list = adjacency.list(*v, 0);
+            for &place in list.places.iter().take(EDGES_AHEAD) {
+                prefetch(accumulators, place as usize);
+                reached.prefetch(place as usize);
+            }
+        }
     }
     /// The sources and their messages, in order.
     #[inline(always)]
