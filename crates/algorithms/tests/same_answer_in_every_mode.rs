@@ -223,21 +223,23 @@ fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, Engin
     } else {
         mode.memory
     };
+    let mut told = false;
     loop {
         let scratch = tempfile::tempdir().unwrap();
         let outcome =
             engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine));
         match outcome {
             Ok(value) => return value,
-            Err(error) if mode.memory == 0 && memory < 1 << 30 => {
-                if let EngineError::TooSmall { least, .. } = error {
-                    assert!(
-                        least > memory,
-                        "{least} bytes are asked for where {memory} are given"
-                    );
-                }
-                memory += memory / 8;
+            // Who is told what would do and gives it is not told once more.
+            Err(EngineError::TooSmall { least, .. }) if mode.memory == 0 && !told => {
+                assert!(
+                    least > memory,
+                    "{least} bytes are asked for where {memory} are given"
+                );
+                memory = least;
+                told = true;
             }
+            Err(_) if mode.memory == 0 && !told && memory < 1 << 30 => memory += memory / 8,
             Err(error) => panic!("{mode:?}: {error}"),
         }
     }

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use graphmill_graph::{Batches, Cell, FormatError, FrameReader, StoredGraph};
+use graphmill_graph::{
+    Batches, Cell, EdgeKind, FRAME_BYTES, FormatError, FrameReader, StoredGraph,
+};
 use graphmill_raw::Element;
-use graphmill_storage::{Budget, Clock, Disk, JobError, Lease, Stop, Workers};
+use graphmill_storage::{Budget, Clock, Disk, JobError, Lease, Stop, StorageError, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -15,6 +17,7 @@ use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::program::{Direction, EdgeProgram, Sum};
+use crate::room::{Shape, Sizes};
 use crate::rows::Rows;
 use crate::superstep::Workspace;
 use crate::vertex_array::{ArrayStore, VertexArray};
@@ -90,6 +93,7 @@ impl std::fmt::Debug for Settings {
 pub(crate) struct Machine {
     pub(crate) graph: Arc<StoredGraph>,
     pub(crate) batches: Arc<Batches>,
+    pub(crate) shape: Shape,
     pub(crate) budget: Budget,
     pub(crate) workers: Arc<Workers>,
     pub(crate) arrays: ArrayStore,
@@ -112,6 +116,13 @@ pub(crate) struct Place {
     pub(crate) column: u32,
     /// Its position among the cells of the column.
     pub(crate) position: u32,
+}
+
+/// Bytes of what [`rows_of`] gives.
+fn rows_bytes(graph: &StoredGraph) -> u64 {
+    let batches = graph.batches().len();
+    let cells: usize = (0..batches).map(|d| graph.column(d).cells().len()).sum();
+    (cells * size_of::<Place>() + (batches + 1) * size_of::<usize>()) as u64
 }
 
 /// The cells of each source batch, in order of columns, and where each row begins.
@@ -176,6 +187,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     on_pass: Option<OnPass>,
     metrics: Metrics,
+    /// A budget that is enough for the usual program.
+    enough: u64,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
 }
@@ -186,12 +199,27 @@ impl Engine {
     /// # Errors
     /// The page file cannot be made, or the budget is too small for one batch.
     pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
+        let budget = settings.budget.clone();
+        let workers = settings.workers.count();
+        let own = RowIo::memory(page_bytes(graph.batches())) * workers as u64
+            + (FRAMES as u64) * FRAME_BYTES
+            + rows_bytes(&graph);
+        let sizes = Sizes {
+            weighted: graph.edge_kind() != EdgeKind::None,
+            ..Sizes::USUAL
+        };
+        let enough =
+            budget.total() - budget.available() + own + Shape::of(&graph, workers).least(sizes);
+        Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
+    }
+
+    fn build(
+        graph: Arc<StoredGraph>,
+        settings: Settings,
+        enough: u64,
+    ) -> Result<Self, EngineError> {
         let batches = Arc::new(graph.batches().clone());
-        let widest = (0..batches.len())
-            .map(|b| batches.span(b))
-            .max()
-            .unwrap_or(1) as usize;
-        let page_bytes = (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX);
+        let page_bytes = page_bytes(&batches);
         let path = settings.scratch.join("rows");
         let pages = PageFile::create(Arc::clone(&settings.disk), &path, page_bytes)?;
         let mut row_io = Vec::new();
@@ -209,15 +237,12 @@ impl Engine {
             Arc::clone(&graph),
             settings.budget.clone(),
         );
-        let cells: usize = (0..batches.len())
-            .map(|d| graph.column(d).cells().len())
-            .sum();
-        let lease = settings.budget.lease(
-            "the rows of cells",
-            (cells * size_of::<Place>() + (batches.len() + 1) * size_of::<usize>()) as u64,
-        )?;
+        let lease = settings
+            .budget
+            .lease("the rows of cells", rows_bytes(&graph))?;
         let rows = rows_of(&graph);
         let machine = Machine {
+            shape: Shape::of(&graph, settings.workers.count()),
             graph,
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
@@ -242,6 +267,7 @@ impl Engine {
                 messages_resident: true,
                 ..Metrics::default()
             },
+            enough,
             workspaces: None,
         })
     }
@@ -298,7 +324,7 @@ impl Engine {
     /// # Errors
     /// An array of that name has another element type, or the budget is too small.
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
-        let reserve = crate::superstep::reserve(&self.machine);
+        let reserve = self.machine.shape.reserve();
         let array = self.machine.arrays.array(name, reserve)?;
         self.metrics.rows_resident &= self
             .machine
@@ -318,7 +344,7 @@ impl Engine {
     /// The budget has no room for its bitmap.
     pub fn all_vertices(&self) -> Result<ActiveSet, EngineError> {
         let mut all = self.active.empty();
-        all.insert_all()?;
+        all.insert_all().map_err(|error| self.too_small(error))?;
         Ok(all)
     }
 
@@ -337,7 +363,7 @@ impl Engine {
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         let job = Vertices::new(&self.machine, rows, active, work);
-        run(&self.machine, &job)?;
+        run(&self.machine, &job).map_err(|error| self.too_small(error))?;
         let sum = job.sum();
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
@@ -388,15 +414,19 @@ impl Engine {
         self.metrics.pinned_bytes = workspace.pinned_bytes();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
-        let (sum, activated, superstep) = done?;
+        let (sum, activated, superstep) = done.map_err(|error| self.too_small(error))?;
         self.end_pass(began, superstep);
         Ok((sum, activated))
+    }
+
+    fn too_small(&self, error: EngineError) -> EngineError {
+        too_small(error, &self.machine.budget, self.enough)
     }
 
     fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
         let messages = 8 * self.machine.batches.vertices();
-        let reserve = crate::superstep::reserve(&self.machine) + messages;
+        let reserve = self.machine.shape.reserve() + messages;
         self.machine.arrays.load_degrees(needs, reserve)
     }
 
@@ -437,6 +467,33 @@ impl Engine {
     }
 }
 
+/// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
+fn page_bytes(batches: &Batches) -> usize {
+    let widest = (0..batches.len()).map(|b| batches.span(b)).max();
+    let widest = widest.unwrap_or(1) as usize;
+    (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
+}
+
+/// Says what budget would be enough, where a lease was refused and the budget is smaller than that.
+fn too_small(error: EngineError, budget: &Budget, enough: u64) -> EngineError {
+    let refused = matches!(
+        &error,
+        EngineError::Budget(_)
+            | EngineError::Storage(StorageError::Budget(_))
+            | EngineError::Graph(
+                FormatError::Budget(_) | FormatError::Storage(StorageError::Budget(_)),
+            )
+    );
+    if refused && enough > budget.total() {
+        return EngineError::TooSmall {
+            what: "a run",
+            least: enough,
+            budget: budget.total(),
+        };
+    }
+    error
+}
+
 pub(crate) fn superstep(mode: Mode) -> Superstep {
     Superstep {
         seconds: 0.0,
@@ -454,7 +511,7 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
 /// Runs a job and gives back the engine's own error where that is what stopped it.
 pub(crate) fn run(machine: &Machine, job: &dyn graphmill_storage::Job) -> Result<(), EngineError> {
     machine.workers.run(job).map_err(|error| match error {
-        graphmill_storage::StorageError::Job(error) => of_job(error),
+        StorageError::Job(error) => of_job(error),
         error => error.into(),
     })
 }

@@ -9,6 +9,7 @@
 //! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases, and the choices, on one page |
+//! | `room.rs` | what a pass takes of the memory budget |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
 //! | `message.rs`, `message_file.rs`, `page_file.rs` | messages; messages and rows on disk |
@@ -33,6 +34,7 @@ mod page_file;
 mod phase;
 mod pins;
 mod program;
+mod room;
 mod rows;
 mod superstep;
 mod vertex_array;

@@ -48,31 +48,11 @@ pub(crate) struct OnDisk {
 }
 
 impl<M: Element> Messages<M> {
-    /// Bytes of the budget that the messages of a graph take, in memory or on disk; there windows come on top.
-    pub(crate) fn bytes(batches: &Batches, in_memory: bool) -> u64 {
-        let words: u64 = (0..batches.len())
-            .map(|b| batches.span(b).div_ceil(WORD as u64))
-            .sum();
-        8 * words
-            + if in_memory {
-                batches.vertices() * size_of::<M>() as u64
-            } else {
-                0
-            }
-    }
-
-    /// Bytes of the budget that the window of one worker takes which holds so many batches.
-    pub(crate) fn window_bytes(batches: &Batches, held: usize) -> u64 {
-        let widest = (0..batches.len()).map(|b| batches.span(b)).max();
-        Window::memory(held, widest.unwrap_or(0) as usize * size_of::<M>())
-    }
-
     pub(crate) fn new(
         batches: &Batches,
         budget: &Budget,
         on_disk: Option<OnDisk>,
     ) -> Result<Self, EngineError> {
-        let lease = budget.lease("messages", Self::bytes(batches, on_disk.is_none()))?;
         let spans: Vec<usize> = (0..batches.len())
             .map(|b| batches.span(b) as usize)
             .collect();
@@ -87,6 +67,11 @@ impl<M: Element> Messages<M> {
         };
         let word_cuts = cuts(&|span| span.div_ceil(WORD));
         let words = word_cuts.last().copied().unwrap_or(0);
+        let in_memory = match on_disk {
+            None => batches.vertices() * size_of::<M>() as u64,
+            Some(_) => 0,
+        };
+        let lease = budget.lease("messages", 8 * words as u64 + in_memory)?;
         let values = match on_disk {
             None => {
                 let cuts = cuts(&|span| span);

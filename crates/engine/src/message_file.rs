@@ -85,11 +85,6 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Bytes of the budget that a window of so many batches takes.
-    pub(crate) fn memory(batches: usize, batch_bytes: usize) -> u64 {
-        batches as u64 * AlignedBuffer::footprint(batch_bytes)
-    }
-
     /// A window of so many batches of at most so many bytes.
     pub(crate) fn new(
         disk: &dyn Disk,

@@ -111,6 +111,11 @@ pub(crate) struct RowIo {
 }
 
 impl RowIo {
+    /// Bytes of the budget that it takes, besides frames.
+    pub(crate) fn memory(page_bytes: usize) -> u64 {
+        (DEPTH * page_bytes) as u64
+    }
+
     pub(crate) fn new(
         disk: &dyn Disk,
         budget: &Budget,

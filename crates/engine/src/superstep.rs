@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 
-use crate::accumulators::Accumulators;
 use crate::active::{ActivePool, ActiveSet};
 use crate::adjacency::Adjacency;
 use crate::degree_classes::DegreeClasses;
@@ -23,18 +22,14 @@ use crate::error::EngineError;
 use crate::message::{Messages, OnDisk};
 use crate::metrics::{Mode, Superstep};
 use crate::phase::follow::{self, FollowRoom};
-use crate::phase::readers::Stream;
 use crate::phase::seek::{self, SeekRoom};
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot, SlotRoom};
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
+use crate::room::Sizes;
 use crate::rows::{Need, Rows};
 
-/// Reads in flight for one stream.
-const DEPTH: usize = 4;
-/// Bytes of one read, at most.
-const CHUNK_BYTES_MAX: usize = 1 << 20;
 /// A seek into cells that are in memory costs one part in so many of a seek on disk.
 const MEMORY_SEEK: u64 = 32;
 /// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
@@ -43,9 +38,6 @@ const EDGE_SOUGHT: u64 = 8;
 const LIST: u64 = 16;
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
-
-/// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
-const HELD_MIN: usize = 2;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -351,24 +343,9 @@ impl<P: EdgeProgram> Workspace<P> {
         apply: &[Need],
     ) -> Result<(), EngineError> {
         let batches = &machine.batches;
-        let workers = machine.workers.count();
+        let shape = machine.shape;
         let weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        let widest = (0..batches.len())
-            .map(|b| batches.span(b))
-            .max()
-            .unwrap_or(0);
-        let entries = (0..batches.len())
-            .map(|b| 1usize << batches.bits(b))
-            .max()
-            .unwrap_or(1);
-        let accumulators_bytes = Accumulators::<P::Accumulator>::bytes(entries);
-        let strips = (0..batches.len())
-            .map(|b| machine.graph.column(b).strips().len())
-            .max()
-            .unwrap_or(1);
-        // A heavy column is folded strip by strip, and those that are done wait for those before them.
-        let waiting = if strips > 1 { strips } else { 0 };
-        self.strips_max = strips;
+        self.strips_max = shape.strips;
         self.weighted = weighted;
         if P::REACH == Reach::Reached
             && DegreeClasses::memory(machine) <= machine.budget.available() / CLASSES_SHARE
@@ -376,104 +353,41 @@ impl<P: EdgeProgram> Workspace<P> {
             self.degrees = Some(DegreeClasses::load(machine)?);
         }
         let free = machine.budget.available();
-        let chunk_bytes = (free as usize / (64 * workers)).clamp(1, CHUNK_BYTES_MAX);
-        let mut stream = Stream {
+        let sizes = Sizes {
+            message: size_of::<P::Message>(),
+            accumulator: size_of::<P::Accumulator>(),
+            rows: machine
+                .arrays
+                .staged_bytes(signal)
+                .max(machine.arrays.staged_bytes(apply)),
             weighted,
-            chunk_bytes,
-            depth: DEPTH,
         };
-
-        // What a worker borrows for a batch: rows that are on disk or unpacked, reached rows.
-        let staged = |needs: &[Need]| -> u64 {
-            let paged = needs
-                .iter()
-                .filter(|need| !machine.arrays.resident(&[**need]));
-            paged
-                .map(|need| machine.arrays.row_bytes(&[*need]) as u64)
-                .sum()
-        };
-        let rows = staged(signal).max(staged(apply)) * widest + widest / 4;
-        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
-        let active = 4 * (batches.vertices() / 8 + batches.vertices() / 256);
-        let fixed = workers as u64 * (2 * stream.bytes() + rows)
-            + active
-            + (workers as u64 + 1) * (1 << 20);
-        let sets_bytes = |sets: usize| sets as u64 * accumulators_bytes;
-        let window_bytes =
-            |held: usize| Messages::<P::Message>::window_bytes(batches, held) * workers as u64;
-        // In memory each worker folds one column and has the next on its way; on disk it folds one at a time.
-        let all_in_memory = fixed
-            + sets_bytes(2 * workers + waiting)
-            + Messages::<P::Message>::bytes(batches, true);
-        let on_disk = fixed
-            + sets_bytes(workers + waiting)
-            + window_bytes(HELD_MIN)
-            + Messages::<P::Message>::bytes(batches, false);
-        let in_memory = all_in_memory <= free;
-        if !in_memory && on_disk > free {
+        let Some(room) = shape.share(sizes, free) else {
             let budget = machine.budget.total();
             return Err(EngineError::TooSmall {
                 what: "an edge pass",
-                least: budget - free + on_disk.min(all_in_memory),
+                least: budget - free + shape.least(sizes),
                 budget,
             });
-        }
-        // A worker reads two runs at once, or one where runs are few and long.
-        let mut readers = 2 * workers;
-        let mut sets = 2 * workers + waiting;
-        let mut to_disk = None;
-        self.slot.group = 1;
-        if !in_memory {
-            readers = workers;
-            stream.depth *= 2;
-            // The room of a worker is shared by batches of messages and sets of accumulators: more of those, and
-            // accumulators stay in the cache for longer; more of these, and messages are read less often.
-            let room = (free - on_disk) / workers as u64
-                + accumulators_bytes
-                + window_bytes(HELD_MIN) / workers as u64;
-            let targets: usize = (0..batches.len())
-                .map(|b| machine.graph.column(b).strips().len().max(1))
-                .sum();
-            let group = (room / 2 / accumulators_bytes.max(1)) as usize;
-            let runs = targets
-                .div_ceil(group.clamp(1, targets.max(1)))
-                .next_multiple_of(workers);
-            self.slot.group = targets.div_ceil(runs).max(1);
-            sets = self.slot.group * workers + waiting;
-            let rest = room.saturating_sub(sets_bytes(self.slot.group));
-            let one = Messages::<P::Message>::window_bytes(batches, 1);
-            let held = (rest / one.max(1)) as usize;
-            to_disk = Some(OnDisk {
-                disk: Arc::clone(machine.graph.disk()),
-                path: machine.arrays.pages().path().with_file_name("messages"),
-                workers,
-                held: held.clamp(HELD_MIN, batches.len().max(HELD_MIN)),
-            });
-        }
+        };
+        let to_disk = room.held.map(|held| OnDisk {
+            disk: Arc::clone(machine.graph.disk()),
+            path: machine.arrays.pages().path().with_file_name("messages"),
+            workers: machine.workers.count(),
+            held,
+        });
         self.messages = Some(Messages::new(batches, &machine.budget, to_disk)?);
-        let left = machine
-            .budget
-            .available()
-            .saturating_sub(sets_bytes(sets) + fixed);
+        let left = machine.budget.available().saturating_sub(room.besides);
         self.pins = Some(Pins::fill(machine, weighted, left)?);
-        if self.pins.as_ref().is_some_and(Pins::all) {
-            readers = 0;
-        }
-        self.slot
-            .fill(machine, P::IDENTITY, sets, entries, readers, stream)?;
-        Ok(())
+        let all = self.pins.as_ref().is_some_and(Pins::all);
+        self.slot.group = room.group;
+        self.slot.fill(
+            machine,
+            P::IDENTITY,
+            room.sets,
+            shape.entries,
+            if all { 0 } else { room.readers },
+            room.stream,
+        )
     }
-}
-
-/// What vertex arrays leave free for a pass, in bytes. The programs to come are not known yet; 40 bytes a vertex of the
-/// widest batch are two sets of accumulators, staged rows and messages of 8 bytes or a little more each.
-pub(crate) fn reserve(machine: &Machine) -> u64 {
-    let batches = &machine.batches;
-    let widest = (0..batches.len())
-        .map(|b| 1u64 << batches.bits(b))
-        .max()
-        .unwrap_or(1);
-    let workers = machine.workers.count() as u64;
-    let streams = 2 * DEPTH as u64 * CHUNK_BYTES_MAX as u64;
-    workers * (40 * widest + streams) + batches.vertices() / 2
 }

@@ -283,18 +283,23 @@ impl ArrayStore {
         })
     }
 
-    /// Bytes of one row of these arrays.
-    pub(crate) fn row_bytes(&self, needs: &[Need]) -> usize {
-        needs
-            .iter()
-            .map(|need| match need {
-                Need::Read(number) | Need::Write(number) => self
-                    .arrays
-                    .get(*number)
-                    .map_or(0, |array| array.element_bytes),
-                Need::OutDegree => size_of::<u64>(),
-            })
-            .sum()
+    fn row_bytes(&self, need: Need) -> usize {
+        match need {
+            Need::Read(number) | Need::Write(number) => {
+                let array = self.arrays.get(number);
+                array.map_or(0, |array| array.element_bytes)
+            }
+            Need::OutDegree => size_of::<u64>(),
+        }
+    }
+
+    /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.
+    pub(crate) fn staged_bytes(&self, needs: &[Need]) -> usize {
+        let one = |need: &Need| match self.resident(&[*need]) {
+            true => 0,
+            false => self.row_bytes(*need),
+        };
+        needs.iter().map(one).sum()
     }
 
     /// Borrows the rows of a batch.

@@ -1,0 +1,232 @@
+//! What a pass takes of the memory budget, and how the rest is shared out.
+//!
+//! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
+//! else a window of them for each worker. What is left is for cells.
+
+use graphmill_graph::StoredGraph;
+use graphmill_raw::AlignedBuffer;
+
+use crate::phase::readers::Stream;
+
+/// Reads in flight for one stream.
+const DEPTH: usize = 4;
+/// Bytes of one read, at most.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
+/// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
+const HELD_MIN: usize = 2;
+/// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
+const SMALL: u64 = 1 << 20;
+
+/// What the room of a pass depends on in a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    workers: usize,
+    batches: usize,
+    vertices: u64,
+    /// Vertices of the widest batch, and what its destinations can be packed to.
+    widest: usize,
+    pub(crate) entries: usize,
+    /// Strips of the column that has most, and of all.
+    pub(crate) strips: usize,
+    targets: usize,
+    /// Bytes of a bit a vertex, in whole words a batch.
+    bits: u64,
+}
+
+/// Bytes that a program holds for each vertex.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    pub(crate) message: usize,
+    pub(crate) accumulator: usize,
+    /// Of the rows that a worker borrows from disk.
+    pub(crate) rows: usize,
+    /// Weights are read too.
+    pub(crate) weighted: bool,
+}
+
+impl Sizes {
+    /// A program of 8-byte values with three columns on disk: as large as those of most algorithms.
+    pub(crate) const USUAL: Sizes = Sizes {
+        message: 8,
+        accumulator: 8,
+        rows: 24,
+        weighted: false,
+    };
+}
+
+/// How the free part of a budget is shared out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) stream: Stream,
+    /// Pairs of streams.
+    pub(crate) readers: usize,
+    /// Sets of accumulators.
+    pub(crate) sets: usize,
+    /// Strips that one worker folds side by side.
+    pub(crate) group: usize,
+    /// Batches of messages that each worker holds; `None` when all messages are in memory.
+    pub(crate) held: Option<usize>,
+    /// What has to stay free when messages have their room: sets, streams, rows, small things.
+    pub(crate) besides: u64,
+}
+
+impl Shape {
+    pub(crate) fn of(graph: &StoredGraph, workers: usize) -> Self {
+        let batches = graph.batches();
+        let each = || 0..batches.len();
+        let strips = |b: usize| graph.column(b).strips().len().max(1);
+        Shape {
+            workers,
+            batches: batches.len(),
+            vertices: batches.vertices(),
+            widest: each().map(|b| batches.span(b)).max().unwrap_or(0) as usize,
+            entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
+            strips: each().map(strips).max().unwrap_or(1),
+            targets: each().map(strips).sum(),
+            bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
+        }
+    }
+
+    /// What vertex arrays leave free for a pass, in bytes. The programs to come are not known yet; 40 bytes a vertex
+    /// of the widest batch are two sets of accumulators, staged rows and messages of 8 bytes or a little more each.
+    pub(crate) fn reserve(&self) -> u64 {
+        let streams = 2 * DEPTH * CHUNK_BYTES_MAX;
+        (self.workers * (40 * self.entries + streams)) as u64 + self.vertices / 2
+    }
+
+    /// The least free bytes that a pass can do with.
+    pub(crate) fn least(&self, sizes: Sizes) -> u64 {
+        // More memory means longer reads, which take more of it: the first amount that is enough for its own reads.
+        let mut free = 0;
+        loop {
+            let need = self.need(sizes, free);
+            let least = need.in_memory.min(need.on_disk);
+            if least <= free {
+                return free;
+            }
+            free = least;
+        }
+    }
+
+    /// Shares out so many bytes; `None` when they are too few.
+    pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<Room> {
+        let workers = self.workers;
+        let need = self.need(sizes, free);
+        let set = self.set(sizes);
+        let mut room = Room {
+            stream: need.stream,
+            // A worker folds one column and has the next on its way.
+            readers: 2 * workers,
+            sets: 2 * workers + self.waiting(),
+            group: 1,
+            held: None,
+            besides: 0,
+        };
+        if need.in_memory > free {
+            let left = free.checked_sub(need.on_disk)?;
+            // Runs are few and long: one stream for each worker, with all the reads.
+            room.readers = workers;
+            room.stream.depth *= 2;
+            // The share of a worker goes half to sets of accumulators, so that messages are read less often, and half
+            // to batches of messages, so that a set stays in the cache for more of them.
+            let window = self.window(sizes, 1);
+            let share = left / workers as u64 + set + HELD_MIN as u64 * window;
+            let group = ((share / 2 / set.max(1)) as usize).clamp(1, self.targets.max(1));
+            let runs = self.targets.div_ceil(group).next_multiple_of(workers);
+            room.group = self.targets.div_ceil(runs.max(1)).max(1);
+            room.sets = room.group * workers + self.waiting();
+            let rest = share.saturating_sub(room.group as u64 * set);
+            let held = (rest / window.max(1)) as usize;
+            room.held = Some(held.clamp(HELD_MIN, self.batches.max(HELD_MIN)));
+        }
+        room.besides = need.fixed + room.sets as u64 * set;
+        Some(room)
+    }
+
+    fn need(&self, sizes: Sizes, free: u64) -> Needed {
+        let workers = self.workers as u64;
+        let chunk_bytes = (free as usize / (64 * self.workers)).clamp(1, CHUNK_BYTES_MAX);
+        let stream = Stream {
+            weighted: sizes.weighted,
+            chunk_bytes,
+            depth: DEPTH,
+        };
+        let rows = self.widest * sizes.rows + self.widest / 4;
+        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
+        let active = 4 * (self.vertices / 8 + self.vertices / 256);
+        let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
+        let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
+        let messages = self.vertices * sizes.message as u64;
+        Needed {
+            stream,
+            fixed,
+            in_memory: fixed + self.bits + sets(2) + messages,
+            on_disk: fixed + self.bits + sets(1) + workers * self.window(sizes, HELD_MIN),
+        }
+    }
+
+    /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged.
+    fn waiting(&self) -> usize {
+        if self.strips > 1 { self.strips } else { 0 }
+    }
+    fn set(&self, sizes: Sizes) -> u64 {
+        AlignedBuffer::footprint(self.entries * sizes.accumulator)
+    }
+    fn window(&self, sizes: Sizes, held: usize) -> u64 {
+        held as u64 * AlignedBuffer::footprint(self.widest * sizes.message)
+    }
+}
+
+/// What a pass takes with its messages in memory and on disk, all things together.
+struct Needed {
+    stream: Stream,
+    fixed: u64,
+    in_memory: u64,
+    on_disk: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        Shape {
+            workers: 2,
+            batches: 65,
+            vertices: 65 << 19,
+            widest: 1 << 19,
+            entries: 1 << 19,
+            strips: 1,
+            targets: 65,
+            bits: 65 << 16,
+        }
+    }
+
+    #[test]
+    fn the_least_is_enough_and_a_little_less_is_not() {
+        for strips in [1, 3] {
+            let shape = Shape { strips, ..shape() };
+            let least = shape.least(Sizes::USUAL);
+            assert!(shape.share(Sizes::USUAL, least).is_some());
+            assert!(shape.share(Sizes::USUAL, least * 9 / 10).is_none());
+        }
+    }
+
+    #[test]
+    fn what_is_shared_out_never_exceeds_what_is_free() {
+        let (shape, sizes) = (shape(), Sizes::USUAL);
+        let mut free = shape.least(sizes);
+        let mut on_disk = 0;
+        while free < 2 << 30 {
+            let room = shape.share(sizes, free).unwrap();
+            let messages = match room.held {
+                Some(held) => shape.workers as u64 * shape.window(sizes, held),
+                None => shape.vertices * 8,
+            };
+            on_disk += usize::from(room.held.is_some());
+            assert!(room.besides + messages + shape.bits <= free, "{free}");
+            free += free / 7;
+        }
+        assert!(on_disk > 3);
+    }
+}
