@@ -5,8 +5,11 @@
 //! [`BlockView`] never reads outside them, and hands out no group number of 4,096 or more and no destination of
 //! `1 << dst_bits` or more.
 
+use graphmill_raw::simd;
+
 use crate::bits::{field, pack, packed_bytes, unpack, width_of};
 use crate::error::FormatError;
+use crate::minis::{MINI, Minis, MinisWriter};
 
 /// Edges of a block at most.
 pub const BLOCK_EDGES_MAX: usize = 4096;
@@ -14,8 +17,8 @@ pub const BLOCK_EDGES_MAX: usize = 4096;
 const HEADER: usize = 16;
 /// Zero bytes at the end of a block, so that wide loads of its last fields stay inside.
 const PADDING: usize = 8;
-/// Fields that share one width in the gap codec.
-const MINI: usize = 32;
+/// Bytes that say how long the bodies of the firsts are, in the gap codec.
+const FIRSTS_BYTES: usize = 4;
 /// The gap codec is taken when it needs at most so many hundredths of the packed one's bytes: it is slower.
 const GAP_PERCENT_MAX: usize = 80;
 
@@ -112,11 +115,13 @@ impl<'a> BlockView<'a> {
         let least = destinations_at
             + match codec {
                 Codec::Packed => packed_bytes(edges, dst_bits),
-                Codec::Gap => groups.div_ceil(MINI) + (edges - groups).div_ceil(MINI),
+                Codec::Gap => {
+                    FIRSTS_BYTES + groups.div_ceil(MINI) + (edges - groups).div_ceil(MINI)
+                }
             }
             + PADDING;
         let body_bytes = block_bytes.wrapping_sub(HEADER);
-        // A mini-block of the gap codec is at most 32 fields of 33 bits.
+        // A mini-block of the gap codec takes at most a byte and 32 fields of 32 bits.
         if body_bytes < least || body_bytes > least + (2 * BLOCK_EDGES_MAX + 2 * MINI) * 8 {
             return Err(FormatError::cell(
                 "a length that its counts contradict",
@@ -317,21 +322,30 @@ impl<'a> BlockView<'a> {
     #[inline]
     pub fn edges_of(&self, group: usize, source: u32, mut f: impl FnMut(u32, usize)) {
         let range = self.group_range(group);
-        let area = self.body.get(self.destinations_at..).unwrap_or(&[]);
         match self.codec {
-            Codec::Packed => range.for_each(|edge| f(field(area, edge, self.dst_bits), edge)),
+            Codec::Packed => {
+                let area = self.body.get(self.destinations_at..).unwrap_or(&[]);
+                range.for_each(|edge| f(field(area, edge, self.dst_bits), edge));
+            }
             Codec::Gap => {
                 let parts = self.gap_parts();
-                let first = parts.firsts.field(group);
-                let mut destination = self.first_destination(first, source);
-                let before = range.start - group.min(range.start);
-                for (i, edge) in range.enumerate() {
-                    if i > 0 {
-                        destination = destination.wrapping_add(parts.rests.field(before + i - 1))
-                            & self.dst_mask();
-                    }
-                    f(destination, edge);
+                let mut destination = 0;
+                let mut edge = range.start;
+                parts.firsts.for_each(group..group + 1, |first| {
+                    destination = self.first_destination(first, source);
+                });
+                if range.is_empty() {
+                    return;
                 }
+                f(destination, edge);
+                let before = range.start - group.min(range.start);
+                parts
+                    .rests
+                    .for_each(before..before + range.len() - 1, |gap| {
+                        destination = destination.wrapping_add(gap) & self.dst_mask();
+                        edge += 1;
+                        f(destination, edge);
+                    });
             }
         }
     }
@@ -351,22 +365,20 @@ impl<'a> BlockView<'a> {
 
     fn gap_parts(&self) -> GapParts<'a> {
         let area = self.body.get(self.destinations_at..).unwrap_or(&[]);
+        let (bytes, area) = area.split_at(area.len().min(FIRSTS_BYTES));
+        let firsts_bytes = bytes.try_into().map_or(0, u32::from_le_bytes) as usize;
         let firsts = self.groups.div_ceil(MINI);
         let rests = (self.edges - self.groups).div_ceil(MINI);
-        let (widths, fields) = area.split_at(area.len().min(firsts + rests));
-        let (first_widths, rest_widths) = widths.split_at(widths.len().min(firsts));
-        let firsts_bytes: usize = first_widths
-            .iter()
-            .map(|width| 4 * usize::from(*width))
-            .sum();
+        let (heads, bodies) = area.split_at(area.len().min(firsts + rests));
+        let (first_heads, rest_heads) = heads.split_at(heads.len().min(firsts));
         GapParts {
             firsts: Minis {
-                widths: first_widths,
-                fields,
+                heads: first_heads,
+                bodies,
             },
             rests: Minis {
-                widths: rest_widths,
-                fields: fields.get(firsts_bytes..).unwrap_or(&[]),
+                heads: rest_heads,
+                bodies: bodies.get(firsts_bytes..).unwrap_or(&[]),
             },
         }
     }
@@ -419,53 +431,6 @@ struct GapParts<'a> {
     rests: Minis<'a>,
 }
 
-/// Fields in mini-blocks of 32, each with a width of its own.
-struct Minis<'a> {
-    widths: &'a [u8],
-    fields: &'a [u8],
-}
-
-impl Minis<'_> {
-    fn field(&self, i: usize) -> u32 {
-        let mini = i / MINI;
-        let before: usize = self
-            .widths
-            .iter()
-            .take(mini)
-            .map(|width| 4 * usize::from(*width))
-            .sum();
-        let width = u32::from(self.widths.get(mini).copied().unwrap_or(0)).min(32);
-        field(self.fields.get(before..).unwrap_or(&[]), i % MINI, width)
-    }
-    fn unpack(&self, out: &mut [u32]) {
-        let mut at = 0;
-        for (fields, width) in out.chunks_mut(MINI).zip(self.widths) {
-            let bytes = self.fields.get(at..).unwrap_or(&[]);
-            unpack(bytes, u32::from(*width).min(32), fields);
-            at += 4 * usize::from(*width);
-        }
-    }
-    /// Bits of each field of a mini-block.
-    fn width(mini: &[u32]) -> u32 {
-        width_of(u64::from(mini.iter().fold(0, |all, value| all | value)))
-    }
-    /// Bytes of the widths and fields of `values`.
-    fn packed_bytes(values: &[u32]) -> usize {
-        values
-            .chunks(MINI)
-            .map(|mini| 1 + 4 * Self::width(mini) as usize)
-            .sum()
-    }
-    fn pack(values: &[u32], fields: &mut Vec<u8>) {
-        for mini in values.chunks(MINI) {
-            let width = Self::width(mini);
-            let end = fields.len() + 4 * width as usize;
-            pack(mini.iter().copied(), width, fields);
-            fields.resize(end, 0);
-        }
-    }
-}
-
 /// The positions of the set bits of a block's bitmap.
 struct FirstEdges<'a> {
     firsts: &'a [[u8; 8]],
@@ -495,6 +460,8 @@ pub struct BlockEncoder {
     deltas: Vec<u32>,
     firsts: Vec<u32>,
     rests: Vec<u32>,
+    /// How firsts and rests are written.
+    plans: [MinisWriter; 2],
 }
 
 impl BlockEncoder {
@@ -545,21 +512,34 @@ impl BlockEncoder {
             out.extend_from_slice(&word.to_le_bytes());
         }
         let parts = [&self.firsts[..groups], &self.rests[..rests]];
-        let packed = packed_bytes(keys.len(), dst_bits);
+        let most = GAP_PERCENT_MAX * packed_bytes(keys.len(), dst_bits) / 100;
+        // Planning takes time, and no plan takes fewer bits than the numbers themselves.
+        let bits = simd::dispatch(|| {
+            let numbers = parts.iter().flat_map(|part| part.iter());
+            numbers
+                .map(|number| 32 - number.leading_zeros())
+                .sum::<u32>()
+        });
         let gap = zigzags <= u64::from(u32::MAX)
-            && 100
-                * parts
+            && bits as usize <= 8 * most
+            && FIRSTS_BYTES
+                + parts
                     .iter()
-                    .map(|part| Minis::packed_bytes(part))
+                    .zip(&mut self.plans)
+                    .map(|(part, plan)| plan.plan(part))
                     .sum::<usize>()
-                <= GAP_PERCENT_MAX * packed;
+                <= most;
         if gap {
-            for part in parts {
-                out.extend(part.chunks(MINI).map(|mini| Minis::width(mini) as u8));
+            let at = out.len();
+            out.extend_from_slice(&[0; FIRSTS_BYTES]);
+            for plan in &self.plans {
+                plan.put_heads(out);
             }
-            for part in parts {
-                Minis::pack(part, out);
-            }
+            let from = out.len();
+            self.plans[0].put_bodies(parts[0], out);
+            let firsts_bytes = (out.len() - from) as u32;
+            out[at..at + FIRSTS_BYTES].copy_from_slice(&firsts_bytes.to_le_bytes());
+            self.plans[1].put_bodies(parts[1], out);
         } else {
             pack(keys.iter().map(|&key| destination(key)), dst_bits, out);
         }

@@ -6,7 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `batches.rs`, `shape.rs` | [`Batches`]: the cut of the vertices; [`Shape`]: what is fixed before edges are written |
-//! | `block.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
+//! | `block.rs`, `minis.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
 //! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
 //! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
 //! | `ids.rs` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
@@ -32,6 +32,7 @@ mod frame_writer;
 mod frames;
 mod ids;
 mod meta;
+mod minis;
 mod pages;
 mod shape;
 mod source_index;
