@@ -245,7 +245,7 @@ impl<'a> BlockView<'a> {
             bits: 0,
             next: 0,
         };
-        let mut from = begins.next().unwrap_or(self.edges);
+        let mut from = begins.next().unwrap_or(self.edges).min(self.edges);
         for (group, source) in sources.iter().enumerate() {
             let to = begins.next().unwrap_or(self.edges).min(self.edges);
             if wanted(*source) {
@@ -668,6 +668,22 @@ mod tests {
         view.for_each_edge(&mut scratch, |group, destination, edge| {
             assert_eq!((group, destination), (0, edge as u32));
         });
+    }
+
+    #[test]
+    fn a_group_that_begins_beyond_the_last_edge_is_empty_and_ends_the_block() {
+        let mut bytes = Vec::new();
+        BlockEncoder::default().encode(&[5, 6, 7], 9, 0, &mut bytes);
+        // One group and three edges: no sources, then the bitmap.
+        bytes[HEADER..HEADER + 8].copy_from_slice(&(1u64 << 40).to_le_bytes());
+        let (view, _) = BlockView::parse(&bytes, 0).unwrap().unwrap();
+        let mut scratch = [0; BLOCK_EDGES_MAX];
+        view.for_each_group(
+            &mut scratch,
+            &[0],
+            |_| true,
+            |_, destinations, first| assert_eq!((destinations.len(), first), (0, 3)),
+        );
     }
 
     #[test]
