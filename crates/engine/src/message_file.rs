@@ -145,6 +145,11 @@ impl Window {
         file: &MessageFile,
         batches: impl Iterator<Item = usize>,
     ) -> Result<(), EngineError> {
+        // A pass that was given up may have left batches of its own here.
+        self.todo.clear();
+        self.flush(file)?;
+        let left = std::mem::take(&mut self.held);
+        self.free.extend(left.into_values().flatten());
         self.todo = batches.collect();
         self.pump(file)
     }

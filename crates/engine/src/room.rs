@@ -42,6 +42,8 @@ pub(crate) struct Sizes {
     pub(crate) rows: usize,
     /// Weights are read too.
     pub(crate) weighted: bool,
+    /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
+    pub(crate) pulls: bool,
 }
 
 impl Sizes {
@@ -51,6 +53,7 @@ impl Sizes {
         accumulator: 8,
         rows: 24,
         weighted: false,
+        pulls: true,
     };
 }
 
@@ -131,15 +134,17 @@ impl Shape {
             // to batches of messages, so that a set stays in the cache for more of them.
             let window = self.window(sizes, 1);
             let share = left / workers as u64 + set + HELD_MIN as u64 * window;
-            let group = ((share / 2 / set.max(1)) as usize).clamp(1, self.targets.max(1));
+            let strip = set + self.pulled(sizes);
+            let group = ((share / 2 / strip.max(1)) as usize).clamp(1, self.targets.max(1));
             let runs = self.targets.div_ceil(group).next_multiple_of(workers);
             room.group = self.targets.div_ceil(runs.max(1)).max(1);
             room.sets = room.group * workers + self.waiting();
-            let rest = share.saturating_sub(room.group as u64 * set);
+            let rest = share.saturating_sub(room.group as u64 * strip);
             let held = (rest / window.max(1)) as usize;
             room.held = Some(held.clamp(HELD_MIN, self.batches.max(HELD_MIN)));
         }
-        room.besides = need.fixed + room.sets as u64 * set;
+        let more = (room.group - 1) as u64 * workers as u64 * self.pulled(sizes);
+        room.besides = need.fixed + room.sets as u64 * set + more;
         Some(room)
     }
 
@@ -171,6 +176,14 @@ impl Shape {
     }
     fn set(&self, sizes: Sizes) -> u64 {
         AlignedBuffer::footprint(self.entries * sizes.accumulator)
+    }
+    /// The rows of one more strip that a gather folds side by side with others.
+    fn pulled(&self, sizes: Sizes) -> u64 {
+        if sizes.pulls {
+            AlignedBuffer::footprint(self.widest * sizes.rows)
+        } else {
+            0
+        }
     }
     fn window(&self, sizes: Sizes, held: usize) -> u64 {
         held as u64 * AlignedBuffer::footprint(self.widest * sizes.message)

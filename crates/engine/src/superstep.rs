@@ -361,6 +361,7 @@ impl<P: EdgeProgram> Workspace<P> {
                 .staged_bytes(signal)
                 .max(machine.arrays.staged_bytes(apply)),
             weighted,
+            pulls: P::PULLS,
         };
         let Some(room) = shape.share(sizes, free) else {
             let budget = machine.budget.total();

@@ -52,7 +52,7 @@ pub use fanout::FanoutTable;
 pub use frame_reader::FrameReader;
 pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
 pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
-pub use meta::{IdKind, Meta};
+pub use meta::{FORMAT, IdKind, Meta};
 pub use pages::PAGE_VERTICES;
 pub use shape::{EdgeKind, Shape};
 pub use source_index::{Place, SourceIndex, SourceIndexBuilder};

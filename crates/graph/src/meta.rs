@@ -12,7 +12,7 @@ use crate::shape::EdgeKind;
 use crate::weights::WeightRange;
 
 /// The format this program writes and reads.
-pub(crate) const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
 const NAME: &str = "graph.json";

@@ -1,7 +1,7 @@
 //! Where the graph imported from a file of edges is kept: in `FILE.graphmill/`, beside the file.
 //!
 //! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files (names, sizes, times of change) and of the
-//! import's options. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
+//! import's options with the format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,7 @@ impl Cache {
         }
         let mut hash = Hash::new();
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
+        hash.add(&graphmill_graph::FORMAT.to_le_bytes());
         hash.add(options.as_bytes());
         let mut name = input
             .file_name()
