@@ -264,7 +264,11 @@ impl Args for Run {
                     .help_heading("This algorithm");
                 match option.kind {
                     OptionKind::Flag => arg.action(ArgAction::SetTrue),
-                    _ => arg.value_name(option.value_name).required(option.required),
+                    // A vertex id may be a number below zero.
+                    _ => arg
+                        .value_name(option.value_name)
+                        .required(option.required)
+                        .allow_negative_numbers(true),
                 }
             });
             let own = clap::Command::new(algorithm.name).args(options);

@@ -187,6 +187,8 @@ pub struct Engine {
     clock: Arc<dyn Clock>,
     on_pass: Option<OnPass>,
     metrics: Metrics,
+    /// A pass failed.
+    broken: bool,
     /// A budget that is enough for the usual program.
     enough: u64,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
@@ -203,7 +205,10 @@ impl Engine {
         let workers = settings.workers.count();
         let own = RowIo::memory(page_bytes(graph.batches())) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
-            + rows_bytes(&graph);
+            + rows_bytes(&graph)
+            // Frames of degrees, and sets of the driver that exist before the first pass.
+            + RowIo::FRAMES_BYTES * workers as u64
+            + 2 * (graph.batches().vertices() / 8 + graph.batches().vertices() / 256);
         let sizes = Sizes {
             weighted: graph.edge_kind() != EdgeKind::None,
             ..Sizes::USUAL
@@ -267,6 +272,7 @@ impl Engine {
                 messages_resident: true,
                 ..Metrics::default()
             },
+            broken: false,
             enough,
             workspaces: None,
         })
@@ -363,7 +369,9 @@ impl Engine {
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         let job = Vertices::new(&self.machine, rows, active, work);
-        run(&self.machine, &job).map_err(|error| self.too_small(error))?;
+        let done = run(&self.machine, &job);
+        self.broken = done.is_err();
+        done.map_err(|error| self.too_small(error))?;
         let sum = job.sum();
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
@@ -414,6 +422,7 @@ impl Engine {
         self.metrics.pinned_bytes = workspace.pinned_bytes();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
+        self.broken = done.is_err();
         let (sum, activated, superstep) = done.map_err(|error| self.too_small(error))?;
         self.end_pass(began, superstep);
         Ok((sum, activated))
@@ -424,6 +433,9 @@ impl Engine {
     }
 
     fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
+        if self.broken {
+            return Err(EngineError::Broken);
+        }
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
         let messages = 8 * self.machine.batches.vertices();
         let reserve = self.machine.shape.reserve() + messages;

@@ -76,6 +76,9 @@ pub enum EngineError {
         "a pass has no stream for a cell that is not in memory; this is a bug, please report it"
     )]
     NoReaders,
+    /// A pass before this one failed, and its arrays and buffers are as that left them.
+    #[error("an earlier pass of this engine failed: make a new one")]
+    Broken,
     /// The user asked to stop.
     #[error("interrupted")]
     Stopped,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{FrameReader, StoredGraph};
+use graphmill_graph::{FRAME_BYTES, FrameReader, StoredGraph};
 use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
 
 use crate::active::lock;
@@ -111,6 +111,9 @@ pub(crate) struct RowIo {
 }
 
 impl RowIo {
+    /// Bytes of the budget that [`RowIo::frames`] takes.
+    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
+
     /// Bytes of the budget that it takes, besides frames.
     pub(crate) fn memory(page_bytes: usize) -> u64 {
         (DEPTH * page_bytes) as u64
@@ -174,9 +177,8 @@ impl RowIo {
                 self.queue.submit(operation, page as u64);
                 continue;
             }
-            let Some(done) = self.queue.wait() else {
-                continue;
-            };
+            // Buffers are free or on their way, unless a load before this one failed.
+            let done = self.queue.wait().ok_or(EngineError::Broken)?;
             let read = done.result?;
             let page = done.token as usize;
             if let Some(buffer) = done.buffer {
@@ -232,12 +234,11 @@ impl RowIo {
                     stored(page, slot);
                 }
                 None => {
-                    if let Some(done) = self.queue.wait() {
-                        done.result?;
-                        self.free.extend(done.buffer);
-                        file.bytes_written
-                            .fetch_add(page_bytes as u64, Ordering::Relaxed);
-                    }
+                    let done = self.queue.wait().ok_or(EngineError::Broken)?;
+                    done.result?;
+                    self.free.extend(done.buffer);
+                    file.bytes_written
+                        .fetch_add(page_bytes as u64, Ordering::Relaxed);
                 }
             }
         }

@@ -76,6 +76,14 @@ pub enum Error {
         /// Its folder.
         folder: PathBuf,
     },
+    /// An output would replace something that the run needs.
+    #[error("{} is {what}: name another output", path.display())]
+    OutputIs {
+        /// The output.
+        path: PathBuf,
+        /// What it would replace.
+        what: &'static str,
+    },
     /// A cached graph cannot be looked for.
     #[error("cannot look at {}: {source}", path.display())]
     Cache {
@@ -124,6 +132,7 @@ impl Error {
                 | Error::NoSuchVertex { .. }
                 | Error::NoInput { .. }
                 | Error::NoFolder { .. }
+                | Error::OutputIs { .. }
                 | Error::AlreadyStored { .. }
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })

@@ -115,6 +115,7 @@ impl Plan {
         {
             machine.check_folder(output)?;
         }
+        self.check_outputs()?;
         let graph = self.open(&machine, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
@@ -185,6 +186,47 @@ impl Plan {
             self.account(&**machine.disk(), &run, path)?;
         }
         Ok(run)
+    }
+
+    /// Refuses outputs that would replace the input, each other, or a file of a stored graph.
+    fn check_outputs(&self) -> Result<(), Error> {
+        // What does not exist yet is its own place within its folder.
+        let place = |path: &Path| {
+            let whole = |path: &Path| std::fs::canonicalize(path).ok();
+            whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
+        };
+        let config = &self.config;
+        let outputs = [&config.output, &config.metrics];
+        for output in outputs.into_iter().flatten() {
+            let refuse = |what| {
+                Err(Error::OutputIs {
+                    path: output.clone(),
+                    what,
+                })
+            };
+            let at = place(output);
+            if at.is_some() && at == place(&config.input) {
+                return refuse("the input");
+            }
+            let mut lists = config.import.vertices.iter();
+            if at.is_some() && lists.any(|list| place(list) == at) {
+                return refuse("the list of vertices");
+            }
+            if output.is_dir() {
+                return refuse("a folder");
+            }
+            let mut above = at.iter().flat_map(|at| at.ancestors().skip(1));
+            if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
+                return refuse("inside a stored graph");
+            }
+        }
+        match outputs {
+            [Some(rows), Some(metrics)] if place(rows) == place(metrics) => Err(Error::OutputIs {
+                path: metrics.clone(),
+                what: "the result as well",
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// The stored graph that the input is, or that is made of it.

@@ -13,6 +13,12 @@ pub enum IngestError {
     #[error(transparent)]
     Storage(#[from] StorageError),
 
+    /// Weights that were to be added are too large together.
+    #[error(
+        "the weights of two or more edges between the same vertices add up to no finite number: --weights f64 holds up to 1.7e308, --duplicates first, min or max keeps one of them"
+    )]
+    SumTooLarge,
+
     /// The memory budget is too small.
     #[error(transparent)]
     Budget(#[from] BudgetError),
@@ -188,7 +194,7 @@ pub enum LineProblem {
     },
     /// A weight is finite, but not in single precision.
     #[error(
-        "the weight in column {column} is too large for single precision (--weights f64 takes it)"
+        "the weight in column {column} is too large for the precision asked for (--weights f64 takes up to 1.7e308)"
     )]
     WeightTooLarge {
         /// The column, from 1.

@@ -6,6 +6,7 @@
 
 use graphmill_graph::EdgeKind;
 
+use crate::error::IngestError;
 use crate::sort::Record;
 
 /// What to do with several edges from one vertex to another (in an undirected graph: between them).
@@ -80,15 +81,18 @@ impl Weighted for [u64; 3] {
 
 /// Applies `policy` to sorted `records` and moves what is kept to the front, still sorted; returns how many. Calls
 /// `dropped(key, arcs)` for every key that lost arcs.
+///
+/// # Errors
+/// [`IngestError::SumTooLarge`].
 pub(crate) fn resolve<R: Weighted>(
     records: &mut [R],
     policy: Duplicates,
     kind: EdgeKind,
     mut dropped: impl FnMut(u64, u64),
-) -> usize {
+) -> Result<usize, IngestError> {
     let weighted = kind != EdgeKind::None;
     if policy == Duplicates::Keep && !weighted {
-        return records.len();
+        return Ok(records.len());
     }
     let (mut read, mut kept) = (0, 0);
     while read < records.len() {
@@ -127,6 +131,9 @@ pub(crate) fn resolve<R: Weighted>(
                         .map(|record| value(record.weight(), kind))
                         .sum();
                     survivor.set_weight(bits(sum, kind));
+                    if !value(survivor.weight(), kind).is_finite() {
+                        return Err(IngestError::SumTooLarge);
+                    }
                 }
                 Duplicates::Min | Duplicates::Max => {
                     for record in group.iter() {
@@ -143,7 +150,7 @@ pub(crate) fn resolve<R: Weighted>(
         records[kept] = survivor;
         (kept, read) = (kept + 1, end);
     }
-    kept
+    Ok(kept)
 }
 
 /// The bits under which a weight is stored.
@@ -184,7 +191,7 @@ mod tests {
             (9, 1.0),
         ]);
         let mut lost = 0;
-        let kept = resolve(&mut list, policy, EdgeKind::F32, |_, arcs| lost += arcs);
+        let kept = resolve(&mut list, policy, EdgeKind::F32, |_, arcs| lost += arcs).unwrap();
         (
             list[..kept]
                 .iter()
@@ -223,6 +230,13 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_beyond_the_precision_is_refused() {
+        let mut list = records(&[(4, 3e38), (4, 3e38)]);
+        let sum = resolve(&mut list, Duplicates::Sum, EdgeKind::F32, |_, _| {});
+        assert!(matches!(sum, Err(IngestError::SumTooLarge)));
+    }
+
+    #[test]
     fn the_outcome_does_not_depend_on_the_order_of_equal_keys() {
         for policy in [
             Duplicates::Keep,
@@ -233,8 +247,11 @@ mod tests {
         ] {
             let mut forth = records(&[(4, 1e8), (4, 1.0), (4, -1e8), (4, 1.0)]);
             let mut back: Vec<_> = forth.iter().rev().copied().collect();
-            let kept = resolve(&mut forth, policy, EdgeKind::F32, |_, _| {});
-            assert_eq!(kept, resolve(&mut back, policy, EdgeKind::F32, |_, _| {}));
+            let kept = resolve(&mut forth, policy, EdgeKind::F32, |_, _| {}).unwrap();
+            assert_eq!(
+                kept,
+                resolve(&mut back, policy, EdgeKind::F32, |_, _| {}).unwrap()
+            );
             let weights = |list: &[[u64; 3]]| list[..kept].iter().map(|r| r[1]).collect::<Vec<_>>();
             assert_eq!(weights(&forth), weights(&back), "{policy:?}");
         }
@@ -244,13 +261,14 @@ mod tests {
     fn without_weights_any_policy_but_keep_leaves_one() {
         let mut keys = [3u64, 3, 3, 5, 8, 8];
         assert_eq!(
-            resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}),
+            resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}).unwrap(),
             6
         );
         let mut lost = Vec::new();
         let kept = resolve(&mut keys, Duplicates::Min, EdgeKind::None, |key, arcs| {
             lost.push((key, arcs))
-        });
+        })
+        .unwrap();
         assert_eq!(
             (&keys[..kept], lost),
             (&[3, 5, 8][..], vec![(3, 2), (8, 1)])

@@ -285,7 +285,7 @@ impl File<'_> {
             sort::sort(part, scratch);
             let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| {
                 self.dropped(kept, key, arcs)
-            });
+            })?;
             self.deliver(&part[..count], writer, kept)?;
             from = to;
         }

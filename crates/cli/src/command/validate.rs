@@ -27,7 +27,7 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
         complain(difference);
     }
     complain(&format!(
-        "not valid: {} differences, {} vertices in the reference",
+        "not valid: differences: {}, vertices in the reference: {}",
         size::grouped(verdict.differences),
         size::grouped(verdict.vertices)
     ));

@@ -203,7 +203,8 @@ pub(crate) fn edges<P: EdgeProgram>(
             report.bytes_read += read;
             idle.push(readers);
         }
-        queues[column].clear();
+        // The lease for the queues ends with the pass, so what they took has to be given back.
+        queues[column] = Vec::new();
         let Some(io) = machine.row_io.first() else {
             return Ok(sum);
         };
