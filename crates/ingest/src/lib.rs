@@ -5,7 +5,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `import.rs` | [`import`]: the steps in their order |
+//! | `import.rs`, `import/` | [`import`]: the steps in their order, and each of them |
 //! | `readers/` | [`FileSource`]: files of edges |
 //! | `generate.rs` | [`Generated`]: graphs made by rule |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |

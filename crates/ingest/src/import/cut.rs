@@ -1,0 +1,98 @@
+//! Step 3 of an import, *cut*: counts alone say where batches and column files end, and with them where every arc goes.
+
+use graphmill_graph::{Batches, EdgeKind, Shape};
+use graphmill_storage::Lease;
+
+use super::Import;
+use super::ids::Indexed;
+use crate::cut::batch_arcs_max;
+use crate::distribute;
+use crate::error::IngestError;
+use crate::layout::{Layout, Packing};
+use crate::policy::Duplicates;
+
+/// Counters of parts of a worker, over all buckets: what its caches can take.
+const PARTS_TABLE: usize = 1 << 15;
+const PARTS_MIN: usize = 16;
+const PARTS_MAX: usize = 1024;
+
+/// Bytes of tables for a batch: cuts here and in the shape, where its arcs go both ways, files.
+const BATCH_BYTES: u64 = 128;
+
+/// What follows from counts: where everything goes.
+pub(super) struct Cut {
+    pub(super) shape: Shape,
+    pub(super) plan: distribute::Plan,
+    /// What the tables of batches take.
+    _tables: Lease,
+}
+
+impl Import<'_> {
+    /// Step 3.
+    pub(super) fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
+        let options = self.options;
+        let batches = options
+            .batch_size
+            .map_or(0, |size| indexed.vertices / size.max(1));
+        let tables = self
+            .machine
+            .budget
+            .lease("the table of batches", batches * BATCH_BYTES)?;
+        let cuts = indexed.arcs_in.batches(options.batch_size);
+        let too_many = || IngestError::TooManyVertices {
+            vertices: indexed.vertices,
+        };
+        let files = indexed.arcs_in.files(&cuts).ok_or_else(too_many)?;
+        let reverse_files = match &indexed.arcs_out {
+            Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
+            None => None,
+        };
+        let weights = self.source.weights();
+        let shape = Shape {
+            batches: Batches::new(cuts.clone())?,
+            edge: weights,
+            directed: options.directed,
+            strip_edges_max: 2 * batch_arcs_max(indexed.arcs_in.arcs()),
+            csr_ratio: options.csr_ratio,
+            files: files.clone(),
+            reverse_files: reverse_files.clone(),
+        };
+        self.report.batches = shape.batches.len() as u64;
+
+        let layout = Layout::new(cuts);
+        let forward_files = files.len();
+        let key_bits: Vec<u32> = files
+            .iter()
+            .chain(reverse_files.iter().flatten())
+            .map(|file| layout.key_bits(file.len()))
+            .collect();
+        let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
+        let parts = (PARTS_TABLE / key_bits.len().max(1))
+            .clamp(PARTS_MIN, PARTS_MAX)
+            .next_power_of_two();
+        let plan = distribute::Plan {
+            forward: layout.columns(files, 0),
+            reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
+            packing: Packing::new(
+                key_bits.iter().copied().max().unwrap_or(0),
+                weights,
+                sequenced,
+            ),
+            layout,
+            weights,
+            directed: options.directed,
+            self_loops: options.self_loops,
+            part_shifts: key_bits
+                .iter()
+                .map(|bits| bits.saturating_sub(parts.trailing_zeros()))
+                .collect(),
+            parts,
+            vertices: indexed.vertices,
+        };
+        Ok(Cut {
+            shape,
+            plan,
+            _tables: tables,
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! Step 2 of an import, *ids*: every id gets the index of its vertex, and arcs are counted by ranges of indices.
+//!
+//! 1. The indices: known already, ranks in a bitmap, or a dictionary on disk, which turns the edges into edges of indices.
+//! 2. The ids, in their order, go to the graph, unless they are indices themselves.
+//! 3. The counts are those of the scan where ids lie close enough; else the edges are read again to count.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_graph::{IdKind, IdsSummary, IdsWriter};
+
+use super::scan::Found;
+use super::{Import, Meter, read_ahead};
+use crate::count::Count;
+use crate::cut::{Granules, Histogram, granule_shift};
+use crate::dictionary::{Dictionary, Ends, Place};
+use crate::distribute::Indices;
+use crate::edge::Ids;
+use crate::error::IngestError;
+use crate::source::Source;
+
+/// Edges whose ids have indices.
+pub(super) struct Indexed<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) indices: Indices,
+    pub(super) ids: IdsSummary,
+    pub(super) vertices: u64,
+    pub(super) arcs_in: Granules,
+    pub(super) arcs_out: Option<Granules>,
+}
+
+/// The number that was written as bytes, most significant first.
+fn integer(id: &[u8]) -> u64 {
+    id.iter()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+impl<'a> Import<'a> {
+    /// Step 2.
+    pub(super) fn index(&mut self, found: Found<'a>) -> Result<Indexed<'a>, IngestError> {
+        let Found {
+            mut source,
+            vertices: extra,
+            mut scanned,
+            presence,
+        } = found;
+        let known = self.source.vertices();
+        let span =
+            known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
+        let mut dictionary = None;
+        let ranks = match presence {
+            Some(presence) => presence.ranks()?,
+            None => None,
+        };
+        let (indices, vertices) = match (known, ranks) {
+            (Some(vertices), _) => (Indices::Same, vertices),
+            (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
+            (None, Some(ranks)) => {
+                let vertices = ranks.len();
+                (Indices::Rank(ranks), vertices)
+            }
+            (None, None) => {
+                let place = self.place();
+                // Each edge is read for its ends, then written with their indices.
+                let meter = Meter::new(self.machine.progress, "ids", 2 * self.report.edges);
+                let ends = Ends {
+                    meter: &meter,
+                    source: &source,
+                    edges: self.report.edges,
+                    vertices: extra.as_ref(),
+                    sample: std::mem::take(&mut scanned.sample),
+                    weights: self.source.weights(),
+                };
+                let (found, edges) = Dictionary::build(&place, ends)?;
+                self.report.temporary_bytes += place.written.load(Relaxed);
+                let vertices = found.len();
+                source = Source::Spool(edges);
+                dictionary = Some(found);
+                (Indices::Same, vertices)
+            }
+        };
+        let close = self.source.ids() == Ids::Integer && span / 4 <= vertices;
+        let (ids, first) = self.write_ids(&indices, dictionary, vertices, close.then_some(span))?;
+        self.report.vertices = vertices;
+        self.done("ids");
+
+        // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
+        let (arcs_in, arcs_out) = if close {
+            let granules = |mut counts: Histogram| {
+                counts.grow(span.saturating_sub(1));
+                Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
+            };
+            (granules(scanned.arcs_in), scanned.arcs_out.map(granules))
+        } else {
+            drop((scanned.arcs_in, scanned.arcs_out));
+            let meter = Meter::new(self.machine.progress, "count", self.report.edges);
+            let count = Count {
+                meter: &meter,
+                disk: self.machine.disk,
+                workers: self.machine.workers,
+                budget: self.machine.budget,
+                stop: self.machine.stop,
+                source: &source,
+                indices: &indices,
+                vertices,
+                directed: self.options.directed,
+                self_loops: self.options.self_loops,
+                reverse: self.options.turns_round(),
+            };
+            let (arcs_in, arcs_out) = count.run()?;
+            (
+                Granules::even(vertices, &arcs_in),
+                arcs_out.map(|counts| Granules::even(vertices, &counts)),
+            )
+        };
+        self.done("count");
+        Ok(Indexed {
+            source,
+            indices,
+            ids,
+            vertices,
+            arcs_in,
+            arcs_out,
+        })
+    }
+
+    /// Where and with how much memory a dictionary is built.
+    fn place(&self) -> Place<'_> {
+        let share = self.machine.budget.available() / self.lanes();
+        let chunk_bytes = self.buffer_bytes(512, 8 << 10, 64 << 10);
+        let write_bytes = self.buffer_bytes(128, 16 << 10, 256 << 10);
+        let chunks = share / chunk_bytes as u64;
+        Place {
+            disk: self.machine.disk,
+            budget: self.machine.budget,
+            workers: self.machine.workers,
+            stop: self.machine.stop,
+            directory: self.temporary,
+            chunk_bytes,
+            read_ahead: read_ahead(chunk_bytes),
+            write_bytes,
+            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
+            // both while a bucket of ids is split. Half is to sort in.
+            splitters: (chunks / 16).clamp(2, 128) as usize,
+            positions_max: (chunks / 8).max(1),
+            sort_bytes: (share / 2).min(self.options.work_bytes_max),
+            join_bytes: share / 2,
+            files: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+        }
+    }
+
+    /// Writes the ids that are not indices themselves; returns the index of the first vertex of each granule of the integer
+    /// ids below `span`, or nothing without.
+    fn write_ids(
+        &self,
+        indices: &Indices,
+        dictionary: Option<Dictionary>,
+        vertices: u64,
+        span: Option<u64>,
+    ) -> Result<(IdsSummary, Vec<u64>), IngestError> {
+        let machine = self.machine;
+        let shift = granule_shift(span.unwrap_or(0));
+        let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
+        let writer = |kind| IdsWriter::create(machine.disk, machine.budget, self.staging, kind);
+        // Ids that are 0, 1, 2, ... are indices, however that was found.
+        let dictionary = dictionary.filter(|_| span != Some(vertices));
+        match (dictionary, indices) {
+            (None, Indices::Same) => {
+                let first = (0..=granules)
+                    .map(|granule| (granule << shift).min(vertices))
+                    .collect();
+                Ok((IdsSummary::dense(vertices), first))
+            }
+            (_, Indices::Rank(ranks)) => {
+                let mut writer = writer(IdKind::Integer)?;
+                ranks.for_each(|ids| {
+                    if machine.stop.requested() {
+                        return Err(IngestError::Stopped);
+                    }
+                    ids.iter().try_for_each(|&id| writer.push_integer(id))?;
+                    Ok(())
+                })?;
+                let rank = ranks.look_up();
+                let first = (0..=granules)
+                    .map(|granule| rank.of(granule << shift))
+                    .collect();
+                Ok((writer.finish()?, first))
+            }
+            (Some(dictionary), Indices::Same) => {
+                let text = self.source.ids() == Ids::Text;
+                let mut writer = writer(if text { IdKind::Text } else { IdKind::Integer })?;
+                let mut first = vec![0u64; granules as usize + 1];
+                dictionary.for_each_id(&self.place(), |id| {
+                    if text {
+                        return Ok(writer.push_text(id)?);
+                    }
+                    let id = integer(id);
+                    // Ids may be any number; those beyond the granules are counted by index, not here.
+                    let after = (id >> shift).saturating_add(1);
+                    if let Some(count) = usize::try_from(after)
+                        .ok()
+                        .and_then(|after| first.get_mut(after))
+                    {
+                        *count += 1;
+                    }
+                    Ok(writer.push_integer(id)?)
+                })?;
+                for granule in 1..first.len() {
+                    first[granule] += first[granule - 1];
+                }
+                Ok((writer.finish()?, first))
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What an import runs on, and what it is asked for.
+//!
+//! Memory, threads and `work_bytes_max` decide how often something is read; the other options alone decide what is written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
+
+use super::Progress;
+use crate::policy::{Duplicates, SelfLoops};
+
+/// What an import runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Where input, temporary files and the graph lie.
+    pub disk: &'a Arc<dyn Disk>,
+    /// The threads.
+    pub workers: &'a Workers,
+    /// The memory: everything large is leased from it.
+    pub budget: &'a Budget,
+    /// The time that steps take.
+    pub clock: &'a dyn Clock,
+    /// Looked at every few milliseconds; an import that is stopped leaves nothing behind.
+    pub stop: &'a Stop,
+    /// Told how far a step is.
+    pub progress: &'a dyn Progress,
+}
+
+/// What the graph is to be.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// The directory of the graph; nothing has that name yet.
+    pub output: PathBuf,
+    /// A directory for temporary files; beside the output by default.
+    pub temporary: Option<PathBuf>,
+    /// Whether an edge goes one way; otherwise it is two arcs.
+    pub directed: bool,
+    /// What becomes of edges between the same vertices.
+    pub duplicates: Duplicates,
+    /// What becomes of edges from a vertex to itself.
+    pub self_loops: SelfLoops,
+    /// Whether arcs are stored turned round as well. An undirected graph is its own reverse: nothing more is stored.
+    pub reverse: bool,
+    /// Vertices of a batch, exactly, at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
+    /// vertices and edges.
+    pub batch_size: Option<u64>,
+    /// A cell whose source span over edges is at most this gets a bitmap index.
+    pub csr_ratio: u32,
+    /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
+    /// Does not change what is written.
+    pub work_bytes_max: u64,
+}
+
+impl ImportOptions {
+    /// A directed graph in `output`, everything else as usual.
+    pub fn new(output: impl Into<PathBuf>) -> Self {
+        Self {
+            output: output.into(),
+            temporary: None,
+            directed: true,
+            duplicates: Duplicates::Keep,
+            self_loops: SelfLoops::Keep,
+            reverse: false,
+            batch_size: None,
+            csr_ratio: 32,
+            work_bytes_max: u64::MAX,
+        }
+    }
+
+    /// Whether a second set of columns is written.
+    pub(super) fn turns_round(&self) -> bool {
+        self.reverse && self.directed
+    }
+}

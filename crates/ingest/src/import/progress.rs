@@ -1,0 +1,44 @@
+//! How far an import is, for whoever listens: a step and, of its units, how many are done.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Hears how far an import is.
+pub trait Progress: Sync + std::fmt::Debug {
+    /// Of the `total` units (bytes, edges or arcs) of a step, `done` are done. Called often, from any thread.
+    fn update(&self, step: &'static str, done: u64, total: u64);
+}
+
+/// Nobody listens.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn update(&self, _step: &'static str, _done: u64, _total: u64) {}
+}
+
+/// How far one step is.
+#[derive(Debug)]
+pub(crate) struct Meter<'a> {
+    progress: &'a dyn Progress,
+    step: &'static str,
+    total: u64,
+    done: AtomicU64,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(progress: &'a dyn Progress, step: &'static str, total: u64) -> Self {
+        progress.update(step, 0, total);
+        Self {
+            progress,
+            step,
+            total,
+            done: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn advance(&self, amount: u64) {
+        let done = self.done.fetch_add(amount, Relaxed) + amount;
+        self.progress
+            .update(self.step, done.min(self.total), self.total);
+    }
+}

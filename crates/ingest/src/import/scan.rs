@@ -1,0 +1,116 @@
+//! Step 1 of an import, *scan*: the edges are read once, and what is slow to read is spooled on the way.
+//!
+//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur; where it does not do, step 2 makes a
+//! dictionary.
+
+use super::{Import, Meter};
+use crate::edge::{EdgeSource, Ids};
+use crate::error::IngestError;
+use crate::policy::SelfLoops;
+use crate::presence::Presence;
+use crate::scan::{Scan, Scanned, needs_spool};
+use crate::source::Source;
+use crate::spool::Spool;
+
+/// What the scan left.
+pub(super) struct Found<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) vertices: Option<Source<'a>>,
+    pub(super) scanned: Scanned,
+    pub(super) presence: Option<Presence>,
+}
+
+impl<'a> Import<'a> {
+    /// Step 1.
+    pub(super) fn scan(&mut self) -> Result<Found<'a>, IngestError> {
+        let machine = self.machine;
+        let disk = &**machine.disk;
+        let known = self.source.vertices().is_some();
+        if known && self.vertices.is_some() {
+            return Err(IngestError::VerticesKnown);
+        }
+        let chunk_bytes = self.buffer_bytes(64, 16 << 10, 256 << 10);
+        let spool = |name: &str, source: &dyn EdgeSource| {
+            Spool::create(
+                disk,
+                self.temporary.join(name),
+                chunk_bytes,
+                source.weights(),
+            )
+        };
+        let edges_spool = if needs_spool(self.source) {
+            Some(spool("input", self.source)?)
+        } else {
+            None
+        };
+        let lane_bytes = Scan::lane_bytes(chunk_bytes, self.options.turns_round());
+        let reader_bytes = self
+            .source
+            .reader_bytes()
+            .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
+        let needed = self.lanes() * (lane_bytes + reader_bytes);
+        self.check("the first reading of the edges", needed)?;
+        let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
+            Presence::new(
+                machine.budget,
+                ((machine.budget.available() - needed) / 2).min(self.options.work_bytes_max),
+            )
+        });
+        let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
+            let meter = Meter::new(machine.progress, step, source.amount());
+            let scan = Scan {
+                disk: machine.disk,
+                workers: machine.workers,
+                budget: machine.budget,
+                stop: machine.stop,
+                meter: &meter,
+                source,
+                presence: presence.as_ref(),
+                spool,
+                directed: self.options.directed,
+                self_loops: self.options.self_loops,
+                reverse: self.options.turns_round(),
+            };
+            scan.run()
+        };
+        let mut scanned = scan(self.source, edges_spool.as_ref(), "scan")?;
+        let vertices = match self.vertices {
+            None => None,
+            Some(vertices) => {
+                let spool = spool("vertices", vertices)?;
+                let found = scan(vertices, Some(&spool), "vertices")?;
+                scanned.id_max = scanned.id_max.max(found.id_max);
+                scanned.sample.merge(found.sample);
+                self.report.temporary_bytes += found.temporary_bytes;
+                Some(Source::Spool(
+                    spool.arrange(|piece| found.starts[piece as usize]),
+                ))
+            }
+        };
+        let source = match edges_spool {
+            Some(spool) => Source::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
+            None => Source::Input(self.source, std::mem::take(&mut scanned.starts)),
+        };
+        let report = &mut self.report;
+        (report.lines, report.edges, report.skipped) = (
+            scanned.report.lines,
+            scanned.report.edges,
+            scanned.report.skipped,
+        );
+        (report.comments, report.blank) = (
+            scanned.report.comments + scanned.report.headers,
+            scanned.report.blank,
+        );
+        if self.options.self_loops == SelfLoops::Drop {
+            report.dropped_self_loops = scanned.loops;
+        }
+        report.temporary_bytes += scanned.temporary_bytes;
+        self.done("scan");
+        Ok(Found {
+            source,
+            vertices,
+            scanned,
+            presence,
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! Step 5 of an import, *write*: each bucket is read, sorted in memory, and becomes a column file.
+//!
+//! As many workers as there is memory for, each with room to sort in; the largest buckets first, so that they end together.
+
+use graphmill_graph::GraphWriter;
+
+use super::cut::Cut;
+use super::distribute::Buckets;
+use super::{Import, Meter, read_ahead};
+use crate::distribute;
+use crate::error::IngestError;
+use crate::parallel;
+use crate::spill::{GRAIN, Inbox};
+use crate::write::{self, Kept};
+
+/// Bytes that the graph's writer keeps of a cell, of so many at least in each file; and of checksums while a file is open.
+const CELL_BYTES: u64 = 64;
+const CELLS_MIN: u64 = 256;
+const TABLES_BYTES: u64 = 256 << 10;
+/// Arcs that a worker must be able to sort in memory.
+const RECORDS_MIN: u64 = 1 << 17;
+
+impl Import<'_> {
+    /// Bytes that a worker takes to write a column file, without the arcs in memory, and with as few as can be.
+    pub(super) fn write_bytes(
+        &self,
+        graph: &GraphWriter,
+        plan: &distribute::Plan,
+        chunk_bytes: usize,
+    ) -> (u64, u64) {
+        let read_bytes = (read_ahead(chunk_bytes) * chunk_bytes) as u64;
+        let fixed = graph.memory() + TABLES_BYTES + read_bytes;
+        let record_bytes = write::record_bytes(plan.weights, self.options.duplicates) as u64;
+        (fixed, fixed + RECORDS_MIN * record_bytes)
+    }
+
+    /// Step 5.
+    pub(super) fn write(
+        &mut self,
+        cut: &Cut,
+        buckets: Buckets,
+        graph: &GraphWriter,
+    ) -> Result<Kept, IngestError> {
+        let machine = self.machine;
+        let plan = &cut.plan;
+        let duplicates = self.options.duplicates;
+        let counts = buckets.counts.typed::<u64>();
+        let arcs_of = |bucket: usize| {
+            counts[bucket * plan.parts..(bucket + 1) * plan.parts]
+                .iter()
+                .sum::<u64>()
+        };
+
+        // The largest first, so that workers end together.
+        let mut order: Vec<usize> = (0..plan.buckets()).collect();
+        order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
+        let batches = cut.shape.batches.len() as u64;
+        let cells_of = |bucket: usize| match &plan.reverse {
+            Some(reverse) if bucket >= reverse.bucket_first => {
+                reverse.files[bucket - reverse.bucket_first].len() as u64 * batches
+            }
+            _ => plan.forward.files[bucket].len() as u64 * batches,
+        };
+        let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
+        let chunk_bytes = buckets.spill.chunk_bytes();
+        let (fixed, least) = self.write_bytes(graph, plan, chunk_bytes);
+        // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
+        let notes =
+            |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
+        let available = machine.budget.available();
+        let available = available
+            - (0..plan.buckets())
+                .map(notes)
+                .sum::<u64>()
+                .min(available / 4);
+        let lanes = self
+            .lanes()
+            .min(available / least)
+            .min(plan.buckets() as u64)
+            .max(1);
+        if available < least {
+            return Err(IngestError::too_little_memory(
+                "a column file",
+                least,
+                available,
+                machine.budget,
+            ));
+        }
+        // Enough for every bucket at once, with scratch for its largest part.
+        let with_scratch = |bucket: usize| {
+            let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
+            parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
+        };
+        let wanted = order
+            .iter()
+            .map(|&bucket| with_scratch(bucket) * record_bytes)
+            .max()
+            .unwrap_or(0)
+            .max(GRAIN as u64);
+        let sort_bytes = (available / lanes - fixed)
+            .min(wanted)
+            .min(self.options.work_bytes_max);
+
+        let meter = Meter::new(
+            machine.progress,
+            "write",
+            (0..plan.buckets()).map(arcs_of).sum(),
+        );
+        let make = || {
+            let inbox = Inbox::new(
+                &**machine.disk,
+                machine.budget,
+                chunk_bytes,
+                read_ahead(chunk_bytes),
+            )?;
+            let records = machine.budget.buffer("arcs to sort", sort_bytes as usize)?;
+            Ok((write::Lane { inbox, records }, Kept::default()))
+        };
+        let work = |(lane, kept): &mut (write::Lane, Kept), task: u64| {
+            let bucket = order[task as usize];
+            let (columns, reversed) = match &plan.reverse {
+                Some(reverse) if bucket >= reverse.bucket_first => (reverse, true),
+                _ => (&plan.forward, false),
+            };
+            let number = bucket - columns.bucket_first;
+            let mut writer = if reversed {
+                graph.reverse_column_file(number)?
+            } else {
+                graph.column_file(number)?
+            };
+            let file = write::File {
+                plan,
+                columns,
+                spill: &buckets.spill,
+                duplicates,
+                stop: machine.stop,
+                budget: machine.budget,
+                number,
+            };
+            let written = file.write(
+                &counts[bucket * plan.parts..(bucket + 1) * plan.parts],
+                lane,
+                &mut writer,
+            )?;
+            writer.finish()?;
+            // Arcs turned round are the same arcs: they are counted once.
+            if !reversed {
+                kept.add(written);
+            }
+            meter.advance(arcs_of(bucket));
+            Ok(())
+        };
+        let states = parallel::run(
+            machine.workers,
+            lanes as usize,
+            machine.stop,
+            order.len() as u64,
+            make,
+            work,
+        )?;
+        let mut kept = Kept::default();
+        states.into_iter().for_each(|(_, part)| kept.add(part));
+        self.done("write");
+        Ok(kept)
+    }
+}
