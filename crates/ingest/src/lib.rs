@@ -11,7 +11,7 @@
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
 //! | `scan.rs` | the first reading: how many edges, which ids |
 //! | `presence.rs` | which integer ids occur, and their ranks |
-//! | `dictionary.rs` | ids that memory cannot hold, sorted on disk |
+//! | `dictionary.rs`, `dictionary/` | ids that memory cannot hold, sorted on disk |
 //! | `count.rs`, `cut.rs` | arcs by range of vertices; where batches and column files end |
 //! | `layout.rs` | where an arc goes, and the key that orders it there |
 //! | `distribute.rs` | the second reading: arcs to the buckets of column files |
