@@ -4,20 +4,22 @@
 //! read again, into leased memory, and sorted; the other still streams. Each pair of rows is compared; a vertex that only one of
 //! the two names is a difference of its own kind.
 
+mod comparison;
+mod memory;
+mod merge;
 mod parquet;
 mod rows;
 
-use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use graphmill_storage::{Budget, BudgetError, Lease, StorageError};
+use graphmill_storage::{BudgetError, StorageError};
 
 use crate::Machine;
 use crate::byte_file::ByteFile;
-use rows::{Id, Lines, Row, Rows, Value};
+use merge::compare;
+use rows::{Lines, Rows};
 
 /// Differences that a [`Verdict`] describes one by one.
 const DESCRIBED_MAX: usize = 10;
@@ -157,281 +159,11 @@ fn open(machine: &Machine, path: &Path) -> Result<Rows, ValidateError> {
     }
 }
 
-/// Which of two files a step is about.
-const RESULT: usize = 0;
-const REFERENCE: usize = 1;
-
-fn compare(
-    budget: &Budget,
-    paths: [&Path; 2],
-    rule: Rule,
-    open: impl Fn(&Path) -> Result<Rows, ValidateError>,
-) -> Result<Verdict, ValidateError> {
-    let mut is_sorted_here = [false; 2];
-    loop {
-        let mut memory = Memory::new(budget);
-        let mut side = |side: usize| -> Result<Ascending<'_>, ValidateError> {
-            let mut rows = open(paths[side])?;
-            if is_sorted_here[side] {
-                rows = Box::new(sorted(rows, &mut memory)?.into_iter().map(Ok));
-            }
-            Ok(Ascending {
-                rows,
-                last: None,
-                path: paths[side],
-            })
-        };
-        let (result, reference) = (side(RESULT)?, side(REFERENCE)?);
-        match merge(result, reference, Comparison::new(rule, memory))? {
-            Merged::Verdict(verdict) => return Ok(verdict),
-            Merged::DoesNotAscend(side) => is_sorted_here[side] = true,
-        }
-    }
-}
-
-/// What a walk along both files came to.
-enum Merged {
-    Verdict(Verdict),
-    /// This side has to be sorted first.
-    DoesNotAscend(usize),
-}
-
-fn merge<'a>(
-    mut result: Ascending<'a>,
-    mut reference: Ascending<'a>,
-    mut comparison: Comparison<'_>,
-) -> Result<Merged, ValidateError> {
-    let (mut found, mut expected) = (Next::Needed, Next::Needed);
-    loop {
-        for (next, rows, side) in [
-            (&mut found, &mut result, RESULT),
-            (&mut expected, &mut reference, REFERENCE),
-        ] {
-            if matches!(next, Next::Needed) {
-                match rows.next()? {
-                    Step::Row(row) => *next = Next::Row(row),
-                    Step::End => *next = Next::End,
-                    Step::DoesNotAscend => return Ok(Merged::DoesNotAscend(side)),
-                }
-            }
-        }
-        let order = match (&found, &expected) {
-            (Next::Row(found), Next::Row(expected)) => found.id.cmp(&expected.id),
-            (Next::Row(_), _) => Ordering::Less,
-            (_, Next::Row(_)) => Ordering::Greater,
-            _ => return Ok(Merged::Verdict(comparison.verdict)),
-        };
-        // Take what comes next from either side or, for the same vertex, from both.
-        let found = if order.is_le() { found.take() } else { None };
-        let expected = if order.is_ge() { expected.take() } else { None };
-        comparison.row(found, expected)?;
-    }
-}
-
-/// A row that was read ahead.
-enum Next {
-    Needed,
-    Row(Row),
-    End,
-}
-
-impl Next {
-    fn take(&mut self) -> Option<Row> {
-        match std::mem::replace(self, Next::Needed) {
-            Next::Row(row) => Some(row),
-            other => {
-                *self = other;
-                None
-            }
-        }
-    }
-}
-
-/// Rows that are checked to ascend by id.
-struct Ascending<'a> {
-    rows: Rows,
-    last: Option<Id>,
-    path: &'a Path,
-}
-
-enum Step {
-    Row(Row),
-    End,
-    DoesNotAscend,
-}
-
-impl Ascending<'_> {
-    fn next(&mut self) -> Result<Step, ValidateError> {
-        let Some(row) = self.rows.next().transpose()? else {
-            return Ok(Step::End);
-        };
-        if let Some(last) = &self.last {
-            if row.id == *last {
-                return Err(ValidateError::Twice {
-                    path: self.path.to_path_buf(),
-                    vertex: row.id.to_string(),
-                });
-            }
-            if row.id < *last {
-                return Ok(Step::DoesNotAscend);
-            }
-        }
-        self.last = Some(row.id.clone());
-        Ok(Step::Row(row))
-    }
-}
-
-/// All rows in leased memory, by id.
-fn sorted(rows: Rows, memory: &mut Memory<'_>) -> Result<Vec<Row>, ValidateError> {
-    let mut all = Vec::new();
-    for row in rows {
-        let row = row?;
-        if all.len() == all.capacity() {
-            // While the list grows the old one is there too.
-            let more = all.len().max(1024);
-            memory.take((all.len() + more) * size_of::<Row>())?;
-            all.reserve_exact(more);
-        }
-        memory.take(row.bytes())?;
-        all.push(row);
-    }
-    all.sort_unstable_by(|a, b| a.id.cmp(&b.id));
-    Ok(all)
-}
-
-/// The rule at work.
-struct Comparison<'a> {
-    rule: Rule,
-    verdict: Verdict,
-    /// For groups: what a name of the result stands for in the reference, and the other way round.
-    to_expected: HashMap<Value, Value>,
-    to_found: HashMap<Value, Value>,
-    memory: Memory<'a>,
-}
-
-impl<'a> Comparison<'a> {
-    fn new(rule: Rule, memory: Memory<'a>) -> Comparison<'a> {
-        let verdict = Verdict::default();
-        Comparison {
-            rule,
-            verdict,
-            to_expected: HashMap::new(),
-            to_found: HashMap::new(),
-            memory,
-        }
-    }
-
-    /// Takes the rows of one vertex.
-    fn row(&mut self, found: Option<Row>, expected: Option<Row>) -> Result<(), ValidateError> {
-        self.verdict.vertices += u64::from(expected.is_some());
-        match (found, expected) {
-            (Some(found), Some(expected)) => self.pair(found, expected)?,
-            (Some(Row { id, value }), None) => {
-                self.verdict.unexpected += 1;
-                self.verdict
-                    .differs(|| format!("vertex {id} has {value}, but is not in the reference"));
-            }
-            (None, Some(Row { id, value })) => {
-                self.verdict.missing += 1;
-                self.verdict
-                    .differs(|| format!("vertex {id} is missing, expected {value}"));
-            }
-            (None, None) => {}
-        }
-        Ok(())
-    }
-
-    fn pair(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
-        let is_same = match self.rule {
-            Rule::Exact => found.value.is_same(&expected.value),
-            Rule::Epsilon(share) => found.value.is_close(&expected.value, share),
-            Rule::Equivalence => return self.names(found, expected),
-        };
-        if !is_same {
-            self.verdict.differs(|| {
-                format!(
-                    "vertex {} has {}, expected {}",
-                    found.id, found.value, expected.value
-                )
-            });
-        }
-        Ok(())
-    }
-
-    /// A name of either side stands for one name of the other, the one it first met.
-    fn names(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
-        let Row { id, value: found } = found;
-        let expected = expected.value;
-        match (self.to_expected.get(&found), self.to_found.get(&expected)) {
-            (Some(name), _) if *name == expected => {}
-            (Some(name), _) => {
-                let what = || {
-                    format!(
-                        "vertex {id} is in {found} like vertices of {name}, but in {expected} in the reference"
-                    )
-                };
-                self.verdict.differs(what);
-            }
-            (None, Some(name)) => {
-                let what = || {
-                    format!(
-                        "vertex {id} is in {found}, but in {expected} in the reference, like vertices in {name}"
-                    )
-                };
-                self.verdict.differs(what);
-            }
-            (None, None) => {
-                for names in [&mut self.to_expected, &mut self.to_found] {
-                    if names.len() == names.capacity() {
-                        // A table has room for twice its entries at most, and while it grows the old one is there too.
-                        let more = names.len().max(1024);
-                        self.memory
-                            .take(3 * (names.len() + more) * size_of::<(Value, Value)>())?;
-                        names.reserve(more);
-                    }
-                }
-                self.memory.take(2 * (found.bytes() + expected.bytes()))?;
-                self.to_expected.insert(found.clone(), expected.clone());
-                self.to_found.insert(expected, found);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Memory that grows with the files, leased in steps and given back at the end.
-struct Memory<'a> {
-    budget: &'a Budget,
-    leases: Vec<Lease>,
-    spare: usize,
-}
-
-impl<'a> Memory<'a> {
-    const STEP_BYTES: usize = 1 << 20;
-
-    fn new(budget: &'a Budget) -> Memory<'a> {
-        Memory {
-            budget,
-            leases: Vec::new(),
-            spare: 0,
-        }
-    }
-
-    fn take(&mut self, bytes: usize) -> Result<(), BudgetError> {
-        if bytes > self.spare {
-            let step = (bytes - self.spare).max(Self::STEP_BYTES);
-            let what = "rows of a file whose ids do not ascend, or names of groups";
-            self.leases.push(self.budget.lease(what, step as u64)?);
-            self.spare += step;
-        }
-        self.spare -= bytes;
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::rows::{Id, Row, Value};
     use super::*;
+    use graphmill_storage::Budget;
     use std::cell::Cell;
 
     /// Compares two texts.

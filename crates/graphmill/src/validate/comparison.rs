@@ -1,0 +1,113 @@
+//! The rule at work: the rows of one vertex after the other, and a verdict that grows.
+//!
+//! Of groups, the names that were met are kept, in leased memory; all else takes the same memory for any file.
+
+use std::collections::HashMap;
+
+use super::memory::Memory;
+use super::rows::{Row, Value};
+use super::{Rule, ValidateError, Verdict};
+
+/// The rule at work.
+pub(super) struct Comparison<'a> {
+    rule: Rule,
+    pub(super) verdict: Verdict,
+    /// For groups: what a name of the result stands for in the reference, and the other way round.
+    to_expected: HashMap<Value, Value>,
+    to_found: HashMap<Value, Value>,
+    memory: Memory<'a>,
+}
+
+impl<'a> Comparison<'a> {
+    pub(super) fn new(rule: Rule, memory: Memory<'a>) -> Comparison<'a> {
+        let verdict = Verdict::default();
+        Comparison {
+            rule,
+            verdict,
+            to_expected: HashMap::new(),
+            to_found: HashMap::new(),
+            memory,
+        }
+    }
+
+    /// Takes the rows of one vertex.
+    pub(super) fn row(
+        &mut self,
+        found: Option<Row>,
+        expected: Option<Row>,
+    ) -> Result<(), ValidateError> {
+        self.verdict.vertices += u64::from(expected.is_some());
+        match (found, expected) {
+            (Some(found), Some(expected)) => self.pair(found, expected)?,
+            (Some(Row { id, value }), None) => {
+                self.verdict.unexpected += 1;
+                self.verdict
+                    .differs(|| format!("vertex {id} has {value}, but is not in the reference"));
+            }
+            (None, Some(Row { id, value })) => {
+                self.verdict.missing += 1;
+                self.verdict
+                    .differs(|| format!("vertex {id} is missing, expected {value}"));
+            }
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn pair(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
+        let is_same = match self.rule {
+            Rule::Exact => found.value.is_same(&expected.value),
+            Rule::Epsilon(share) => found.value.is_close(&expected.value, share),
+            Rule::Equivalence => return self.names(found, expected),
+        };
+        if !is_same {
+            self.verdict.differs(|| {
+                format!(
+                    "vertex {} has {}, expected {}",
+                    found.id, found.value, expected.value
+                )
+            });
+        }
+        Ok(())
+    }
+
+    /// A name of either side stands for one name of the other, the one it first met.
+    fn names(&mut self, found: Row, expected: Row) -> Result<(), ValidateError> {
+        let Row { id, value: found } = found;
+        let expected = expected.value;
+        match (self.to_expected.get(&found), self.to_found.get(&expected)) {
+            (Some(name), _) if *name == expected => {}
+            (Some(name), _) => {
+                let what = || {
+                    format!(
+                        "vertex {id} is in {found} like vertices of {name}, but in {expected} in the reference"
+                    )
+                };
+                self.verdict.differs(what);
+            }
+            (None, Some(name)) => {
+                let what = || {
+                    format!(
+                        "vertex {id} is in {found}, but in {expected} in the reference, like vertices in {name}"
+                    )
+                };
+                self.verdict.differs(what);
+            }
+            (None, None) => {
+                for names in [&mut self.to_expected, &mut self.to_found] {
+                    if names.len() == names.capacity() {
+                        // A table has room for twice its entries at most, and while it grows the old one is there too.
+                        let more = names.len().max(1024);
+                        self.memory
+                            .take(3 * (names.len() + more) * size_of::<(Value, Value)>())?;
+                        names.reserve(more);
+                    }
+                }
+                self.memory.take(2 * (found.bytes() + expected.bytes()))?;
+                self.to_expected.insert(found.clone(), expected.clone());
+                self.to_found.insert(expected, found);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! Memory that grows with the files, leased in steps and given back at the end.
+
+use graphmill_storage::{Budget, BudgetError, Lease};
+
+/// Memory that grows with the files, leased in steps and given back at the end.
+pub(super) struct Memory<'a> {
+    budget: &'a Budget,
+    leases: Vec<Lease>,
+    spare: usize,
+}
+
+impl<'a> Memory<'a> {
+    const STEP_BYTES: usize = 1 << 20;
+
+    pub(super) fn new(budget: &'a Budget) -> Memory<'a> {
+        Memory {
+            budget,
+            leases: Vec::new(),
+            spare: 0,
+        }
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> Result<(), BudgetError> {
+        if bytes > self.spare {
+            let step = (bytes - self.spare).max(Self::STEP_BYTES);
+            let what = "rows of a file whose ids do not ascend, or names of groups";
+            self.leases.push(self.budget.lease(what, step as u64)?);
+            self.spare += step;
+        }
+        self.spare -= bytes;
+        Ok(())
+    }
+}
