@@ -9,7 +9,7 @@
 //! | `block.rs`, `minis.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
 //! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
 //! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
-//! | `ids.rs` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
+//! | `ids.rs`, `ids/` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
 //! | `stored.rs` | [`StoredGraph`]: an open graph |
 //! | `meta.rs`, `directory.rs` | [`Meta`]: graph.json; [`Column`], [`Cell`]: where the cells are |
 //! | `pages.rs`, `fanout.rs` | degrees and fan-out in pages; [`FanoutTable`]: some of them in memory |

@@ -1,0 +1,133 @@
+//! One page of ids: by number, by id, or one after the other.
+//!
+//! A walk begins at a restart, an id that is stored whole, and goes on from there. No number that a page holds is trusted:
+//! what makes no sense is `None`.
+
+use super::{HEADER, Id, RESTART, TEXT_ID_BYTES_MAX, VertexId};
+use crate::meta::IdKind;
+use crate::varint;
+
+/// One page of ids.
+pub(super) struct Page<'a> {
+    bytes: &'a [u8],
+    kind: IdKind,
+    pub(super) first_index: u64,
+    pub(super) count: u32,
+    restarts: &'a [[u8; 2]],
+}
+
+impl<'a> Page<'a> {
+    pub(super) fn parse(bytes: &'a [u8], kind: IdKind) -> Option<Self> {
+        let first_index = u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?);
+        let count = u32::from_le_bytes(bytes.get(8..12)?.try_into().ok()?);
+        let restarts = u32::from_le_bytes(bytes.get(12..16)?.try_into().ok()?);
+        let table = bytes.len().checked_sub(2 * restarts as usize)?;
+        let restarts_at = bytes.get(table.max(HEADER)..)?.as_chunks().0;
+        let sound = count > 0
+            && count.div_ceil(RESTART) == restarts
+            && restarts_at.len() == restarts as usize;
+        sound.then_some(Page {
+            bytes,
+            kind,
+            first_index,
+            count,
+            restarts: restarts_at,
+        })
+    }
+    /// A walk that begins at restart number `restart`.
+    pub(super) fn walk(&self, restart: usize) -> Option<Walk> {
+        let at = u16::from_le_bytes(*self.restarts.get(restart)?) as usize;
+        let next = restart as u32 * RESTART;
+        Some(Walk {
+            at,
+            next,
+            integer: 0,
+            text: Vec::new(),
+        })
+    }
+    pub(super) fn id_of(&self, v: u64) -> Option<VertexId> {
+        let local = v
+            .checked_sub(self.first_index)
+            .filter(|&local| local < u64::from(self.count))? as u32;
+        let mut walk = self.walk((local / RESTART) as usize)?;
+        while walk.next <= local {
+            walk.step(self.bytes, self.kind)?;
+        }
+        Some(walk.id(self.kind).to_owned())
+    }
+    /// The index of an id; the outer `None` means that the page makes no sense.
+    pub(super) fn index_of(&self, id: Id<'_>) -> Option<Option<u64>> {
+        let (mut low, mut high) = (0, self.restarts.len());
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let mut walk = self.walk(middle)?;
+            walk.step(self.bytes, self.kind)?;
+            if walk.id(self.kind) <= id {
+                low = middle
+            } else {
+                high = middle
+            }
+        }
+        let mut walk = self.walk(low)?;
+        let end = (walk.next + RESTART).min(self.count);
+        while walk.next < end {
+            walk.step(self.bytes, self.kind)?;
+            let now = walk.id(self.kind);
+            if now >= id {
+                return Some((now == id).then(|| self.first_index + u64::from(walk.next) - 1));
+            }
+        }
+        Some(None)
+    }
+}
+
+/// Goes through the ids of a page.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    at: usize,
+    /// Number within the page of the id that the next step reaches.
+    next: u32,
+    integer: u64,
+    text: Vec<u8>,
+}
+
+impl Walk {
+    #[inline]
+    pub(super) fn step(&mut self, bytes: &[u8], kind: IdKind) -> Option<()> {
+        let whole = self.next.is_multiple_of(RESTART);
+        if kind == IdKind::Text {
+            let shared = if whole {
+                0
+            } else {
+                varint::get(bytes, &mut self.at)?
+            };
+            let length = varint::get(bytes, &mut self.at)?;
+            if shared > self.text.len() as u64
+                || shared + length.min(1 << 20) > TEXT_ID_BYTES_MAX as u64
+            {
+                return None;
+            }
+            self.text.truncate(shared as usize);
+            self.text
+                .extend(bytes.get(self.at..self.at + length as usize)?);
+            self.at += length as usize;
+        } else if whole {
+            self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);
+            self.at += 8;
+        } else {
+            self.integer = self
+                .integer
+                .checked_add(varint::get(bytes, &mut self.at)?)?
+                .checked_add(1)?;
+        }
+        self.next += 1;
+        Some(())
+    }
+    pub(super) fn id(&self, kind: IdKind) -> Id<'_> {
+        if kind == IdKind::Text {
+            Id::Text(&self.text)
+        } else {
+            Id::Integer(self.integer)
+        }
+    }
+}
