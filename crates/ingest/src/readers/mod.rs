@@ -6,7 +6,7 @@
 //! | `files.rs` | [`FileSource`]: the files, cut in pieces that are read in parallel; [`ReadOptions`] |
 //! | `file_bytes.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
-//! | `text.rs` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
+//! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
 //! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
 
 mod compression;
