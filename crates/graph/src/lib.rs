@@ -10,7 +10,7 @@
 //! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
 //! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
 //! | `ids.rs`, `ids/` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
-//! | `stored.rs` | [`StoredGraph`]: an open graph |
+//! | `stored.rs`, `stored/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s |
 //! | `meta.rs`, `directory.rs` | [`Meta`]: graph.json; [`Column`], [`Cell`]: where the cells are |
 //! | `pages.rs`, `fanout.rs` | degrees and fan-out in pages; [`FanoutTable`]: some of them in memory |
 //! | `frames.rs`, `frame_writer.rs` | [`FileId`]: the files of a graph; their frames and checksums |

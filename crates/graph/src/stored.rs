@@ -3,124 +3,30 @@
 //! Opening reads `graph.json`, the directories, the checksum tables of all files and the sparse indices of degrees,
 //! fan-out and ids; every file's length and table is checked then, every frame when it is read.
 
+mod columns;
+mod opening;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_storage::{Budget, Disk, FileHandle, Lease, Open};
 
 use crate::batches::Batches;
-use crate::directory::{self, Column, Fault};
+use crate::directory::{self, Column};
 use crate::error::FormatError;
 use crate::extent_reader::Extent;
 use crate::frame_reader::FrameReader;
-use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
+use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Side};
 use crate::ids::Ids;
-use crate::meta::{ColumnsMeta, IdKind, Meta};
-use crate::pages::{
-    CHUNKS_AT, DEGREE_PAGE_BYTES_MAX, DegreePage, PAGE_VERTICES, PageIndex, chunk_place,
-    each_batch, each_in_chunk, fanout_page_bytes_max,
-};
+use crate::meta::{IdKind, Meta};
+use crate::pages::{CHUNKS_AT, DegreePage, PAGE_VERTICES, chunk_place, each_batch, each_in_chunk};
 use crate::shape::EdgeKind;
+use opening::Opening;
+
+pub use columns::ColumnSet;
 
 /// Files that are kept open; more are opened again when they are needed.
 const HANDLES_MAX: usize = 256;
-
-/// One set of columns: the graph, or the graph with every arc turned round.
-#[derive(Debug)]
-pub struct ColumnSet {
-    side: Side,
-    columns: Vec<Column>,
-    directory: Framed,
-    degrees: Framed,
-    degree_pages: PageIndex,
-    fanout: Framed,
-    fanout_pages: PageIndex,
-    /// Data, index and weights of each column file.
-    files: Vec<[Option<Framed>; 3]>,
-    _leases: Vec<Lease>,
-}
-
-impl ColumnSet {
-    /// Which set it is.
-    pub fn side(&self) -> Side {
-        self.side
-    }
-    /// The cells into batch `d`.
-    #[inline]
-    pub fn column(&self, d: usize) -> &Column {
-        &self.columns[d]
-    }
-    /// All columns, by destination batch.
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-    /// Number of column files.
-    pub fn files(&self) -> usize {
-        self.files.len()
-    }
-    /// Bytes of all files of a kind, payload only.
-    pub fn bytes(&self, kind: FileKind) -> u64 {
-        let of_files = |i: usize| {
-            self.files
-                .iter()
-                .filter_map(|f| f[i].as_ref())
-                .map(|f| f.root.payload)
-                .sum()
-        };
-        match kind {
-            FileKind::Data => of_files(0),
-            FileKind::Index => of_files(1),
-            FileKind::Weights => of_files(2),
-            FileKind::Directory => self.directory.root.payload,
-            FileKind::Degrees => self.degrees.root.payload,
-            FileKind::Fanout => self.fanout.root.payload,
-            FileKind::Ids | FileKind::IdsIndex => 0,
-        }
-    }
-    /// Where the blocks of a cell are. `cell`: a position in the column's cells.
-    pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent {
-            file: FileId::new(self.side, FileKind::Data, self.columns[column].file()),
-            bytes: cell.data(),
-        }
-    }
-    /// Where the index of a cell is.
-    pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        Extent {
-            file: FileId::new(self.side, FileKind::Index, self.columns[column].file()),
-            bytes: cell.index(),
-        }
-    }
-    /// Where the weights of a cell are, for weights of `edge`.
-    pub fn weights_extent(&self, column: usize, cell: &directory::Cell, edge: EdgeKind) -> Extent {
-        let bytes = cell.weights(edge.bytes() as u64);
-        Extent {
-            file: FileId::new(self.side, FileKind::Weights, self.columns[column].file()),
-            bytes,
-        }
-    }
-    /// Where the fan-out's pages are, and their file.
-    pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
-        (&self.fanout_pages, self.fanout.id)
-    }
-    fn framed(&self, id: FileId) -> Option<&Framed> {
-        let of_file = |i: usize| self.files.get(id.number as usize)?[i].as_ref();
-        match id.kind {
-            FileKind::Data => of_file(0),
-            FileKind::Index => of_file(1),
-            FileKind::Weights => of_file(2),
-            FileKind::Directory => Some(&self.directory),
-            FileKind::Degrees => Some(&self.degrees),
-            FileKind::Fanout => Some(&self.fanout),
-            FileKind::Ids | FileKind::IdsIndex => None,
-        }
-    }
-    fn all_files(&self) -> impl Iterator<Item = &Framed> {
-        [&self.directory, &self.degrees, &self.fanout]
-            .into_iter()
-            .chain(self.files.iter().flatten().flatten())
-    }
-}
 
 /// A graph on disk, open for reading. Shared by reference; nothing in it changes.
 #[derive(Debug)]
@@ -462,169 +368,5 @@ pub(crate) fn seed(id: FileId, graph_id: u64) -> u64 {
     match id.kind {
         FileKind::Ids | FileKind::IdsIndex => 0,
         _ => graph_id,
-    }
-}
-
-/// What opening needs at every file.
-pub(crate) struct Opening<'a> {
-    disk: &'a dyn Disk,
-    fetch: Fetch,
-    budget: &'a Budget,
-    path: &'a Path,
-    graph_id: u64,
-    meta: &'a Meta,
-    batches: &'a Batches,
-}
-
-impl Opening<'_> {
-    fn open(&mut self, id: FileId, root: Root) -> Result<Framed, FormatError> {
-        let graph_id = seed(id, self.graph_id);
-        Framed::open(
-            self.disk,
-            &mut self.fetch,
-            self.budget,
-            self.path,
-            graph_id,
-            id,
-            root,
-        )
-    }
-    /// A range of a file's payload, and the lease for it.
-    fn read(
-        &mut self,
-        framed: &Framed,
-        range: std::ops::Range<u64>,
-    ) -> Result<(Vec<u8>, Lease), FormatError> {
-        let bytes = range.end - range.start;
-        let lease = self.budget.lease("opening the stored graph", bytes)?;
-        let mut out = Vec::with_capacity(bytes as usize);
-        let handle = self.disk.open(&framed.id.path(self.path), Open::Read)?;
-        let mut at = range.start;
-        while at < range.end {
-            let frame = at / FRAME_BYTES;
-            let frame_bytes = framed.frame_bytes(frame);
-            let found = self.fetch.read(&handle, frame * FRAME_BYTES, frame_bytes)?;
-            framed.check(self.path, seed(framed.id, self.graph_id), frame, found)?;
-            let from = (at % FRAME_BYTES) as usize;
-            let to = ((range.end - frame * FRAME_BYTES) as usize).min(frame_bytes);
-            out.extend_from_slice(found.get(from..to).unwrap_or(&[]));
-            at = (frame + 1) * FRAME_BYTES;
-        }
-        Ok((out, lease))
-    }
-    fn columns(&mut self, side: Side, meta: &ColumnsMeta) -> Result<ColumnSet, FormatError> {
-        let directory = self.open(FileId::new(side, FileKind::Directory, 0), meta.directory)?;
-        let (bytes, lease) = self.read(&directory, 0..directory.root.payload)?;
-        let (batches, edge) = (self.batches.len(), self.meta.edge);
-        let parsed = directory::parse(
-            &bytes,
-            batches,
-            edge,
-            self.meta.strip_edges_max,
-            self.budget,
-        );
-        let directory::Directory {
-            columns,
-            files: roots,
-            mut leases,
-        } = parsed.map_err(|fault| match fault {
-            Fault::At { offset, what } => directory.malformed(self.path, offset, what),
-            Fault::Other(error) => *error,
-        })?;
-        drop((bytes, lease));
-        let arcs: u64 = columns.iter().map(Column::edges).sum();
-        if arcs != self.meta.arcs {
-            let what = format!(
-                "its cells have {arcs} edges, graph.json says {}",
-                self.meta.arcs
-            );
-            return Err(directory.malformed(self.path, 0, what));
-        }
-        leases.push(self.budget.lease(
-            "column files",
-            (roots.len() * size_of::<[Option<Framed>; 3]>()) as u64,
-        )?);
-        let mut files = Vec::with_capacity(roots.len());
-        for (number, roots) in roots.iter().enumerate() {
-            let mut file = [None, None, None];
-            let kinds = [FileKind::Data, FileKind::Index, FileKind::Weights];
-            for (at, kind) in kinds.into_iter().enumerate() {
-                if kind != FileKind::Weights || edge != EdgeKind::None {
-                    file[at] = Some(self.open(FileId::new(side, kind, number as u32), roots[at])?);
-                }
-            }
-            files.push(file);
-        }
-        let degrees = self.open(FileId::new(side, FileKind::Degrees, 0), meta.degrees)?;
-        let degree_pages = self.pages(&degrees, DEGREE_PAGE_BYTES_MAX, &mut leases)?;
-        let fanout = self.open(FileId::new(side, FileKind::Fanout, 0), meta.fanout)?;
-        let page_bytes_max = fanout_page_bytes_max(batches);
-        let fanout_pages = self.pages(&fanout, page_bytes_max, &mut leases)?;
-        Ok(ColumnSet {
-            side,
-            columns,
-            directory,
-            degrees,
-            degree_pages,
-            fanout,
-            fanout_pages,
-            files,
-            _leases: leases,
-        })
-    }
-    fn pages(
-        &mut self,
-        framed: &Framed,
-        page_bytes_max: u64,
-        leases: &mut Vec<Lease>,
-    ) -> Result<PageIndex, FormatError> {
-        let path = self.path;
-        let broken = || {
-            framed.malformed(
-                path,
-                framed.root.payload,
-                "its list of pages makes no sense",
-            )
-        };
-        let end = framed.root.payload.checked_sub(16).ok_or_else(broken)?;
-        let (trailer, _) = self.read(framed, end..end + 16)?;
-        let (words, _) = trailer.as_chunks::<8>();
-        let [position, count] = words
-            .iter()
-            .map(|w| u64::from_le_bytes(*w))
-            .collect::<Vec<_>>()[..]
-        else {
-            return Err(broken());
-        };
-        // An entry takes two bytes at least.
-        if position > end || count > (end - position) / 2 {
-            return Err(broken());
-        }
-        leases.push(self.budget.lease(
-            "where degrees and fan-out lists are",
-            PageIndex::memory(count),
-        )?);
-        let (list, _lease) = self.read(framed, position..end)?;
-        let vertices = self.meta.vertices;
-        PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
-    }
-    fn ids(&mut self) -> Result<Ids, FormatError> {
-        let ids = self.meta.ids;
-        if ids.kind == IdKind::Dense {
-            return Ok(Ids::dense());
-        }
-        let data = self.open(FileId::new(Side::Forward, FileKind::Ids, 0), ids.data)?;
-        let index = self.open(FileId::new(Side::Forward, FileKind::IdsIndex, 0), ids.index)?;
-        let (bytes, _lease) = self.read(&index, 0..index.root.payload)?;
-        Ids::new(
-            ids.kind,
-            ids.pages,
-            self.meta.vertices,
-            data,
-            index,
-            &bytes,
-            self.budget,
-            self.path,
-        )
     }
 }
