@@ -38,7 +38,8 @@ fn main() -> ExitCode {
         }
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(&format!("error: {error:#}"));
+            // Each error names its cause itself.
+            complain(&format!("error: {error}"));
             let is_usage = error.downcast_ref().is_some_and(graphmill::Error::is_usage);
             if is_usage {
                 ExitCode::from(USAGE)

@@ -275,12 +275,13 @@ impl Plan {
             path.display()
         )));
         disk.create_dir_all(&cache.folder)?;
-        machine.import(
-            std::slice::from_ref(input),
-            &path,
-            &self.config.import,
-            watcher,
-        )?;
+        let import = &self.config.import;
+        if let Err(error) = machine.import(std::slice::from_ref(input), &path, import, watcher) {
+            // Another run may have made the same graph meanwhile.
+            if !disk.exists(&path.join(DESCRIPTION))? {
+                return Err(error);
+            }
+        }
         cache.remove_stale(&**disk)?;
         machine.graph(&path)
     }

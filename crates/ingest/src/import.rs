@@ -50,11 +50,14 @@ pub fn import(
         let most = Batches::SPAN_MAX;
         return Err(IngestError::BatchSize { asked, most });
     }
-    if disk.exists(&options.output)? {
-        return Err(IngestError::input(
+    let exists_already = || {
+        IngestError::input(
             &options.output,
             "exists already: remove it or choose another name (-o)",
-        ));
+        )
+    };
+    if disk.exists(&options.output)? {
+        return Err(exists_already());
     }
     let parent = options
         .output
@@ -93,7 +96,13 @@ pub fn import(
     import.finish(graph, ids, kept)?;
     let mut report = import.report;
     report.peak_memory = machine.budget.peak();
-    staging.rename(&options.output)?;
+    if let Err(error) = staging.rename(&options.output) {
+        // Somebody else may have given the name to something meanwhile.
+        return Err(match disk.exists(&options.output)? {
+            true => exists_already(),
+            false => error,
+        });
+    }
     Ok(report)
 }
 
