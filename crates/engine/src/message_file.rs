@@ -14,6 +14,9 @@ use graphmill_storage::{Budget, Buffer, Completion, Disk, FileHandle, Open, Oper
 
 use crate::error::EngineError;
 
+/// Batches on their way to or from the disk for one worker, at most.
+const DEPTH: usize = 8;
+
 /// The file; it is removed when dropped.
 #[derive(Debug)]
 pub(crate) struct MessageFile {
@@ -95,7 +98,7 @@ impl Window {
         let whole = AlignedBuffer::footprint(batch_bytes) as usize;
         let buffer = || budget.buffer("the messages of a batch", whole);
         Ok(Window {
-            queue: disk.queue(batches)?,
+            queue: disk.queue(batches.min(DEPTH))?,
             free: (0..batches).map(|_| buffer()).collect::<Result<_, _>>()?,
             held: BTreeMap::new(),
             todo: VecDeque::new(),
