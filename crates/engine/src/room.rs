@@ -3,15 +3,16 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. What is left is for cells.
 
-use graphmill_graph::StoredGraph;
+use graphmill_graph::{FRAME_BYTES, StoredGraph};
 use graphmill_raw::AlignedBuffer;
 
 use crate::phase::readers::Stream;
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;
-/// Bytes of one read, at most.
+/// Bytes of one read, at most and at least.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
+const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
 /// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
 const HELD_MIN: usize = 2;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
@@ -99,22 +100,20 @@ impl Shape {
 
     /// The least free bytes that a pass can do with.
     pub(crate) fn least(&self, sizes: Sizes) -> u64 {
-        // More memory means longer reads, which take more of it: the first amount that is enough for its own reads.
-        let mut free = 0;
-        loop {
-            let need = self.need(sizes, free);
-            let least = need.in_memory.min(need.on_disk);
-            if least <= free {
-                return free;
-            }
-            free = least;
-        }
+        let need = self.need(sizes, CHUNK_BYTES_MIN);
+        need.in_memory.min(need.on_disk)
     }
 
     /// Shares out so many bytes; `None` when they are too few.
     pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<Room> {
         let workers = self.workers;
-        let need = self.need(sizes, free);
+        let mut chunk_bytes =
+            (free as usize / (64 * workers)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let mut need = self.need(sizes, chunk_bytes);
+        while need.in_memory.min(need.on_disk) > free && chunk_bytes > CHUNK_BYTES_MIN {
+            chunk_bytes = (chunk_bytes / 2).max(CHUNK_BYTES_MIN);
+            need = self.need(sizes, chunk_bytes);
+        }
         let set = self.set(sizes);
         let mut room = Room {
             stream: need.stream,
@@ -148,9 +147,8 @@ impl Shape {
         Some(room)
     }
 
-    fn need(&self, sizes: Sizes, free: u64) -> Needed {
+    fn need(&self, sizes: Sizes, chunk_bytes: usize) -> Needed {
         let workers = self.workers as u64;
-        let chunk_bytes = (free as usize / (64 * self.workers)).clamp(1, CHUNK_BYTES_MAX);
         let stream = Stream {
             weighted: sizes.weighted,
             chunk_bytes,
@@ -221,7 +219,10 @@ mod tests {
             let shape = Shape { strips, ..shape() };
             let least = shape.least(Sizes::USUAL);
             assert!(shape.share(Sizes::USUAL, least).is_some());
-            assert!(shape.share(Sizes::USUAL, least * 9 / 10).is_none());
+            assert!(shape.share(Sizes::USUAL, least - 1).is_none());
+            for more in 1..2000 {
+                assert!(shape.share(Sizes::USUAL, least + (more << 12)).is_some());
+            }
         }
     }
 
