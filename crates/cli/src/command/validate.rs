@@ -27,8 +27,9 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
         complain(difference);
     }
     complain(&format!(
-        "not valid: differences: {}, vertices in the reference: {}",
+        "not valid: {} difference{}, {} vertices in the reference",
         size::grouped(verdict.differences),
+        if verdict.differences == 1 { "" } else { "s" },
         size::grouped(verdict.vertices)
     ));
     Ok(ExitCode::FAILURE)
