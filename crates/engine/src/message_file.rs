@@ -111,10 +111,7 @@ impl Window {
             if let Some(buffer) = self.free.pop() {
                 return Ok(buffer);
             }
-            match self.queue.wait() {
-                Some(done) => self.accept(file, done)?,
-                None => return Err(EngineError::NoReaders),
-            }
+            self.wait(file)?;
         }
     }
 
@@ -164,10 +161,7 @@ impl Window {
             if let Some(buffer) = self.held.get_mut(&batch).and_then(Option::take) {
                 return Ok(buffer);
             }
-            match self.queue.wait() {
-                Some(done) => self.accept(file, done)?,
-                None => return Err(EngineError::NoReaders),
-            }
+            self.wait(file)?;
         }
     }
 
@@ -208,6 +202,12 @@ impl Window {
             self.accept(file, done)?;
         }
         Ok(())
+    }
+
+    /// Takes in one completed read or write, of which there must be some on their way.
+    fn wait(&mut self, file: &MessageFile) -> Result<(), EngineError> {
+        let done = self.queue.wait().ok_or(EngineError::NoReaders)?;
+        self.accept(file, done)
     }
 
     fn accept(&mut self, file: &MessageFile, done: Completion) -> Result<(), EngineError> {
