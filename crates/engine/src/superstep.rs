@@ -216,48 +216,30 @@ pub(crate) fn edges<P: EdgeProgram>(
             workspace.decode(machine)?;
         }
     }
-    if let (Mode::Seek, Some(follow)) = (mode, &mut workspace.follow) {
-        let mut activated = pool.empty();
-        let mut report = Superstep {
-            active: active.len(),
-            ..superstep(mode)
-        };
-        let sum = follow::edges(
-            machine,
-            follow,
-            program,
-            &signal_needs,
-            &apply_needs,
-            active,
-            &mut activated,
-            &mut report,
-        )?;
-        return Ok((sum, activated, report));
-    }
     let Workspace {
         messages: Some(messages),
         slot,
         seek,
         pins: Some(pins),
         degrees,
+        follow,
         ..
     } = workspace
     else {
         return Err(EngineError::ForeignArray);
     };
-    // A sparse pass whose queues might not fit is a dense one.
-    let queues = if mode == Mode::Seek {
+    // A sparse pass whose queues might not fit is a dense one. Their lease is held until the pass is over.
+    let mut _queues = None;
+    if mode == Mode::Seek && follow.is_none() {
         let edges = if degrees.is_some() {
             facts.edges
         } else {
             u64::MAX
         };
-        seek::room(machine, seek, pins, active, edges, slot.readers.len())
-    } else {
-        None
-    };
-    if mode == Mode::Seek && queues.is_none() {
-        mode = Mode::Scatter;
+        _queues = seek::room(machine, seek, pins, active, edges, slot.readers.len());
+        if _queues.is_none() {
+            mode = Mode::Scatter;
+        }
     }
     let mut activated = pool.empty();
     let mut report = Superstep {
@@ -268,18 +250,30 @@ pub(crate) fn edges<P: EdgeProgram>(
         Mode::Gather => Kernel::Gather,
         Mode::Scatter => Kernel::Scatter,
         Mode::Seek | Mode::Vertices => {
-            let sum = seek::edges(
-                machine,
-                seek,
-                pins,
-                &mut slot.readers,
-                program,
-                &signal_needs,
-                &apply_needs,
-                active,
-                &mut activated,
-                &mut report,
-            )?;
+            let sum = match follow {
+                Some(follow) => follow::edges(
+                    machine,
+                    follow,
+                    program,
+                    &signal_needs,
+                    &apply_needs,
+                    active,
+                    &mut activated,
+                    &mut report,
+                ),
+                None => seek::edges(
+                    machine,
+                    seek,
+                    pins,
+                    &mut slot.readers,
+                    program,
+                    &signal_needs,
+                    &apply_needs,
+                    active,
+                    &mut activated,
+                    &mut report,
+                ),
+            }?;
             return Ok((sum, activated, report));
         }
     };

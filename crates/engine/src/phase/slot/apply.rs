@@ -1,0 +1,135 @@
+//! Folded strips into whole batches, and these into rows and the next active set.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use super::Slot;
+use super::run::{Run, Target};
+use crate::accumulators::Accumulators;
+use crate::active::{BatchSet, lock};
+use crate::error::EngineError;
+use crate::phase::readers::Readers;
+use crate::program::{Accumulator, Activate, EdgeProgram, Reach, Sum};
+use crate::rows::Rows;
+use crate::vertex_array::OpenRows;
+/// The strips of a batch that are folded but not yet merged.
+pub(super) struct Merge<A> {
+    pub(super) strips: usize,
+    pub(super) next: usize,
+    pub(super) total: Option<Accumulators<A>>,
+    pub(super) waiting: BTreeMap<usize, Accumulators<A>>,
+}
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// Merges the strips of a run into their batches, and applies each batch whose strips are all merged.
+    pub(super) fn settle(
+        &self,
+        mut run: Run<'p, P>,
+        worker: usize,
+    ) -> Result<Option<Readers>, EngineError> {
+        let rows = std::mem::take(&mut run.rows);
+        let folded = std::mem::take(&mut run.accumulators);
+        for ((target, accumulators), rows) in run.targets.iter().zip(folded).zip(rows) {
+            if let Some(total) = self.merge(*target, accumulators) {
+                self.apply(target.batch, total, rows, worker)?;
+            }
+        }
+        if let Some(readers) = &mut run.readers {
+            self.bytes_read
+                .fetch_add(readers.take_bytes_read(), Ordering::Relaxed);
+        }
+        Ok(run.readers)
+    }
+
+    /// Takes in the fold of one strip; the whole fold of its batch once it was the last.
+    fn merge(
+        &self,
+        target: Target,
+        accumulators: Accumulators<P::Accumulator>,
+    ) -> Option<Accumulators<P::Accumulator>> {
+        let merge = &mut *lock(&self.merges[target.batch]);
+        if merge.strips == 1 {
+            return Some(accumulators);
+        }
+        merge.waiting.insert(target.strip, accumulators);
+        while let Some(mut later) = merge.waiting.remove(&merge.next) {
+            merge.next += 1;
+            match &mut merge.total {
+                None => merge.total = Some(later),
+                Some(total) => {
+                    for (total, later) in total.iter_mut().zip(&mut *later) {
+                        if !later.same(&P::IDENTITY) {
+                            self.program.merge(total, *later);
+                            *later = P::IDENTITY;
+                        }
+                    }
+                    lock(&self.free).push(later);
+                }
+            }
+        }
+        if merge.next == merge.strips {
+            merge.total.take()
+        } else {
+            None
+        }
+    }
+
+    /// Calls the program's `apply` for a batch and leaves the accumulators as they were before the pass.
+    fn apply(
+        &self,
+        batch: usize,
+        mut total: Accumulators<P::Accumulator>,
+        rows: Option<OpenRows<'p>>,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        let mut io = lock(&self.machine.row_io[worker]);
+        let mut open = match rows {
+            Some(open) => open,
+            None => self.machine.arrays.open(batch, &self.needs, &mut io)?,
+        };
+        let start = self.machine.batches.start(batch);
+        let span = self.machine.batches.span(batch) as usize;
+        let mut next = self.activated.batch(batch)?;
+        let mut reached = BatchSet::default();
+        let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(&self.needs);
+        if track {
+            reached.reserve(span, &self.machine.budget)?;
+        }
+        let mut sum = P::Sum::ZERO;
+        {
+            let mut rows = P::ApplyRows::slices(&mut open.guards);
+            for (i, accumulator) in total[..span].iter_mut().enumerate() {
+                if P::REACH == Reach::Every || !accumulator.same(&P::IDENTITY) {
+                    let row = P::ApplyRows::row(&mut rows, i);
+                    let (summand, activate) =
+                        self.program.apply(start + i as u64, row, *accumulator);
+                    sum.add(summand);
+                    if activate == Activate::Yes {
+                        next.insert(i);
+                    }
+                    *accumulator = P::IDENTITY;
+                    if track {
+                        reached.insert(i);
+                    }
+                }
+            }
+        }
+        drop(next);
+        *lock(&self.sums[batch]) = sum;
+        // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
+        if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
+            .iter()
+            .position(|a| !a.same(&P::IDENTITY))
+        {
+            return Err(self
+                .machine
+                .graph
+                .outside_batch(batch, (span + beyond) as u64)
+                .into());
+        }
+        lock(&self.free).push(total);
+        self.machine
+            .arrays
+            .close(open, &self.needs, track.then_some(&reached), &mut io)
+    }
+}

@@ -1,0 +1,189 @@
+//! What a run is made of: its targets, its cells in the order of work, and what a worker holds for it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
+use graphmill_graph::Cell;
+
+use super::{Kernel, Slot};
+use crate::accumulators::Accumulators;
+use crate::active::lock;
+use crate::engine::Machine;
+use crate::error::EngineError;
+use crate::message::BatchMessages;
+use crate::phase::readers::{Readers, join};
+use crate::program::EdgeProgram;
+use crate::vertex_array::OpenRows;
+/// What a run folds into: one strip of the fold of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) batch: usize,
+    pub(super) strip: usize,
+}
+
+/// One cell of a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item<'p> {
+    /// Which target of the run it folds into.
+    pub(super) target: usize,
+    pub(super) column: usize,
+    pub(super) cell: &'p Cell,
+    /// The batch whose messages it carries.
+    pub(super) from: usize,
+    /// A later cell of the run carries them too.
+    pub(super) again: bool,
+    /// The cell's bytes and weights, when they are pinned.
+    pub(super) pinned: Option<(&'p [u8], &'p [u8])>,
+}
+
+/// A run on its way.
+pub(super) struct Run<'p, P: EdgeProgram> {
+    pub(super) targets: Vec<Target>,
+    pub(super) accumulators: Vec<Accumulators<P::Accumulator>>,
+    pub(super) items: Vec<Item<'p>>,
+    pub(super) at: usize,
+    /// Bytes and edges of the cell at hand that are done.
+    pub(super) bytes: usize,
+    pub(super) edges: usize,
+    pub(super) readers: Option<Readers>,
+    pub(super) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
+    /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
+    pub(super) rows: Vec<Option<OpenRows<'p>>>,
+}
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
+    /// accumulators are free right now.
+    pub(super) fn claim(
+        &self,
+        readers: &mut Vec<Readers>,
+        worker: usize,
+    ) -> Result<Option<Run<'p, P>>, EngineError> {
+        let accumulators = {
+            let mut free = lock(&self.free);
+            let Some(targets) = self.runs.get(self.next_run.load(Ordering::Relaxed)) else {
+                return Ok(None);
+            };
+            if free.len() < targets.len() {
+                return Ok(None);
+            }
+            // The counter moves under the lock, with the accumulators.
+            self.next_run.fetch_add(1, Ordering::Relaxed);
+            let from = free.len() - targets.len();
+            (targets.clone(), free.split_off(from))
+        };
+        let (targets, accumulators) = accumulators;
+        let (items, froms) = self.items(&targets);
+        self.messages.expect(froms.into_iter(), worker)?;
+        let mut run = Run {
+            targets,
+            accumulators,
+            items,
+            at: 0,
+            bytes: 0,
+            edges: 0,
+            readers: readers.pop(),
+            messages: None,
+            rows: Vec::new(),
+        };
+        run.rows.resize_with(run.targets.len(), || None);
+        if let Some(readers) = &mut run.readers {
+            let graph = &self.machine.graph;
+            let (mut cells, mut weights) = (Vec::new(), Vec::new());
+            for item in run.items.iter().filter(|item| item.pinned.is_none()) {
+                join(&mut cells, graph.data_extent(item.column, item.cell));
+                join(&mut weights, graph.weights_extent(item.column, item.cell));
+            }
+            readers.cells.start(cells)?;
+            if let Some(reader) = &mut readers.weights {
+                reader.start(weights)?;
+            }
+        }
+        Ok(Some(run))
+    }
+
+    /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
+    /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
+    /// whose sources emitted nothing is passed by.
+    fn items(&self, targets: &[Target]) -> (Vec<Item<'p>>, Vec<usize>) {
+        let graph = &self.machine.graph;
+        let mut items = Vec::new();
+        for (number, target) in targets.iter().enumerate() {
+            let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
+                if self.messages.count(from) > 0 {
+                    let pinned = self.pins.cell(self.machine, column, position);
+                    items.push(Item {
+                        target: number,
+                        column,
+                        cell,
+                        from,
+                        again: false,
+                        pinned,
+                    });
+                }
+            };
+            match self.kernel {
+                Kernel::Scatter => {
+                    let column = graph.column(target.batch);
+                    let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
+                    for (position, cell) in column
+                        .cells()
+                        .iter()
+                        .enumerate()
+                        .take(strip.end)
+                        .skip(strip.start)
+                    {
+                        add(target.batch, position, cell, cell.source_batch());
+                    }
+                }
+                Kernel::Gather => {
+                    let batches = strip_sources(self.machine, target.batch, target.strip);
+                    let row = self.machine.row(target.batch);
+                    let first =
+                        row.partition_point(|place| (place.column as usize) < batches.start);
+                    for place in &row[first..] {
+                        let (column, position) = (place.column as usize, place.position as usize);
+                        if column >= batches.end {
+                            break;
+                        }
+                        if let Some(cell) = graph.column(column).cells().get(position) {
+                            add(column, position, cell, column);
+                        }
+                    }
+                }
+            }
+        }
+        let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
+        froms.sort_unstable();
+        froms.dedup();
+        let held = self.messages.held();
+        let turn = |item: &Item| froms.partition_point(|from| *from < item.from) / held;
+        items.sort_by_cached_key(|item| (turn(item), item.target, item.from));
+        // Within one turn the targets come one after the other, so only the last of them is done with the messages.
+        let mut later: BTreeSet<usize> = BTreeSet::new();
+        for item in items.iter_mut().rev() {
+            item.again = !later.insert(item.from);
+        }
+        (items, froms)
+    }
+}
+
+/// Number of strips that the fold of a batch is made of.
+pub(super) fn strip_count(machine: &Machine, batch: usize) -> usize {
+    machine.graph.column(batch).strips().len().max(1)
+}
+
+/// The source batches that a strip of a column covers, with those whose cells are empty.
+fn strip_sources(machine: &Machine, batch: usize, strip: usize) -> std::ops::Range<usize> {
+    let column = machine.graph.column(batch);
+    let first = |strip: usize| {
+        let cells = column.strips().get(strip)?;
+        Some(column.cells().get(cells.start)?.source_batch())
+    };
+    let from = if strip == 0 {
+        0
+    } else {
+        first(strip).unwrap_or(0)
+    };
+    from..first(strip + 1).unwrap_or(machine.batches.len())
+}
