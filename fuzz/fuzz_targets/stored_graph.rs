@@ -14,7 +14,7 @@ use graphmill_graph::{
     FormatError, FrameReader, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId, verify,
 };
 use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
-use graphmill_storage::{Budget, Disk, Queue, SimDisk, Stop, SystemClock, Workers};
+use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
 use libfuzzer_sys::fuzz_target;
 
 const BUDGET: u64 = 15 << 20;
@@ -463,24 +463,6 @@ fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<usize>) {
     (numbers, places)
 }
 
-/// The next bytes of a stream.
-fn next<'r>(
-    reader: &'r mut ExtentReader,
-    queue: &mut dyn Queue,
-) -> Result<Option<&'r [u8]>, FormatError> {
-    loop {
-        reader.pump(queue)?;
-        if reader.front()?.is_some() {
-            return reader.front();
-        }
-        if reader.is_done() {
-            return Ok(None);
-        }
-        let done = queue.wait().expect("a reader waits for nothing");
-        reader.accept(done)?;
-    }
-}
-
 fn whole(reader: &mut FrameReader, extent: Extent) -> Result<Vec<u8>, FormatError> {
     let mut bytes = Vec::new();
     reader.read(extent.file, extent.bytes, &mut bytes)?;
@@ -504,7 +486,7 @@ fn read_edges(
             let offset = batches.start(d).wrapping_sub(batches.start(from)) as i64;
             stream.start(vec![set.data_extent(d, cell)])?;
             let mut sum = 0u64;
-            while let Some(bytes) = next(&mut stream, &mut *queue)? {
+            while let Some(bytes) = stream.wait(&mut *queue)? {
                 let Ok(Some((block, used))) = BlockView::parse(bytes, offset) else {
                     break;
                 };
@@ -524,7 +506,7 @@ fn read_edges(
             }
             if graph.edge_kind() != EdgeKind::None {
                 stream.start(vec![set.weights_extent(d, cell, graph.edge_kind())])?;
-                while let Some(bytes) = next(&mut stream, &mut *queue)? {
+                while let Some(bytes) = stream.wait(&mut *queue)? {
                     let used = bytes.len();
                     stream.consume(used);
                 }

@@ -262,6 +262,28 @@ impl ExtentReader {
     pub fn front(&mut self) -> Result<Option<&[u8]>, FormatError> {
         Ok(self.view()?.map(|front| front.bytes))
     }
+    /// As [`front`](Self::front), and waits for bytes to arrive on a queue that only this reader uses: `None` when there are
+    /// none left.
+    ///
+    /// # Errors
+    /// As [`front`](Self::front), or a read failed.
+    pub fn wait(&mut self, queue: &mut dyn Queue) -> Result<Option<&[u8]>, FormatError> {
+        loop {
+            self.pump(queue)?;
+            if self.front()?.is_some() {
+                return self.front();
+            }
+            if self.is_done() {
+                return Ok(None);
+            }
+            let Some(done) = queue.wait() else {
+                return Err(FormatError::misuse("a read got lost"));
+            };
+            if self.accept(done)?.is_some() {
+                return Err(FormatError::misuse("a read of another reader"));
+            }
+        }
+    }
     /// As [`front`](Self::front), with the extent's position.
     ///
     /// # Errors

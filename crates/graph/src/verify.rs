@@ -56,7 +56,7 @@ pub fn verify(
             file: framed.id,
             bytes: 0..framed.root.payload,
         }])?;
-        while let Some(bytes) = next(&mut reader, &mut *queue)? {
+        while let Some(bytes) = reader.wait(&mut *queue)? {
             let bytes = bytes.len();
             reader.consume(bytes);
             if stop.requested() {
@@ -108,26 +108,6 @@ pub fn verify(
     Ok(seen)
 }
 
-/// The next bytes of a reader, waiting for them.
-fn next<'r>(
-    reader: &'r mut ExtentReader,
-    queue: &mut dyn Queue,
-) -> Result<Option<&'r [u8]>, FormatError> {
-    loop {
-        reader.pump(queue)?;
-        if reader.front()?.is_some() {
-            return reader.front();
-        }
-        if reader.is_done() {
-            return Ok(None);
-        }
-        let Some(done) = queue.wait() else {
-            return Err(FormatError::misuse("a read got lost"));
-        };
-        reader.accept(done)?;
-    }
-}
-
 #[expect(
     clippy::too_many_arguments,
     reason = "one caller; the scratch is too large for the stack of a call"
@@ -162,7 +142,7 @@ fn verify_cell(
     let (mut left, mut edges) = (cell.data_bytes(), 0u64);
     let mut last: Option<(u32, u32)> = None;
     while left > 0 {
-        let Some(bytes) = next(reader, queue)? else {
+        let Some(bytes) = reader.wait(queue)? else {
             return Err(broken("ends early"));
         };
         let bytes = &bytes[..bytes.len().min(left as usize)];

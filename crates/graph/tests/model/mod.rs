@@ -11,7 +11,7 @@ use graphmill_graph::{
     FormatError, FrameReader, GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side,
     SourceIndex, StoredGraph, VertexId,
 };
-use graphmill_storage::{Budget, Disk, Queue, Random};
+use graphmill_storage::{Budget, Disk, Random};
 
 /// Source, destination, weight.
 pub(crate) type Edge = (u64, u64, f64);
@@ -225,24 +225,6 @@ pub(crate) struct Told {
     pub(crate) ids: Vec<VertexId>,
 }
 
-/// The next bytes of a reader, all of what there is at once.
-pub(crate) fn next<'r>(
-    reader: &'r mut ExtentReader,
-    queue: &mut dyn Queue,
-) -> Result<Option<&'r [u8]>, FormatError> {
-    loop {
-        reader.pump(queue)?;
-        if reader.front()?.is_some() {
-            return reader.front();
-        }
-        if reader.is_done() {
-            return Ok(None);
-        }
-        let done = queue.wait().expect("a reader waits for nothing");
-        assert!(reader.accept(done)?.is_none());
-    }
-}
-
 /// Reads everything back by streams, and compares seeks with what the streams gave.
 pub(crate) fn read(
     disk: &Arc<dyn Disk>,
@@ -320,8 +302,9 @@ fn read_side(
                 let mut used_of_cell = 0;
                 let first_of_cell = edges.len();
                 while left > 0 {
-                    let bytes =
-                        next(&mut data, &mut *queue)?.expect("the strip ends before its cells");
+                    let bytes = data
+                        .wait(&mut *queue)?
+                        .expect("the strip ends before its cells");
                     let (block, used) = BlockView::parse(bytes, to.wrapping_sub(from) as i64)?
                         .expect("a front without a whole block");
                     block.sources(&mut sources);
@@ -337,7 +320,8 @@ fn read_side(
                     used_of_cell += used as u64;
                     data.consume(used);
                     if weight_bytes > 0 {
-                        let bytes = next(&mut weights, &mut *weights_queue)?
+                        let bytes = weights
+                            .wait(&mut *weights_queue)?
                             .expect("weights end before their cell");
                         for (edge, weight) in edges[first..]
                             .iter_mut()
