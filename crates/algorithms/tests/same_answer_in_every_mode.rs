@@ -10,7 +10,9 @@ use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
     Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, VertexArray,
 };
-use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph};
+use graphmill_graph::{
+    Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
+};
 use graphmill_storage::{Budget, Disk, IoChoice, Random, Stop, SystemClock, Workers, open_disk};
 
 type Edge = (u64, u64, f64);
@@ -55,45 +57,33 @@ impl Plain {
         path: &Path,
         span: u64,
         strip_edges_max: u64,
-    ) -> Arc<StoredGraph> {
+        reverse: bool,
+    ) {
         let budget = Budget::new(1 << 30);
         let cuts: Vec<u64> = (0..self.vertices)
             .step_by(span as usize)
             .chain([self.vertices])
             .collect();
         let batches = Batches::new(cuts).unwrap();
-        let mut arcs = self.arcs.clone();
-        let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
-        arcs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)));
+        let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
         let shape = Shape {
             batches: batches.clone(),
             edge: EdgeKind::F32,
             directed: !self.symmetric,
             strip_edges_max,
             csr_ratio: 32,
-            files: (0..batches.len()).map(|b| b..b + 1).collect(),
-            reverse_files: None,
+            files: files.clone(),
+            reverse_files: reverse.then_some(files),
         };
         let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
-        for batch in 0..batches.len() {
-            let mut file = writer.column_file(batch).unwrap();
-            let column = arcs
-                .iter()
-                .filter(|arc| key(arc).0 == batch)
-                .collect::<Vec<_>>();
-            for cell in column.chunk_by(|a, b| key(a).1 == key(b).1) {
-                let source = key(cell[0]).1;
-                let keys: Vec<u64> = cell
-                    .iter()
-                    .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
-                    .collect();
-                let weights: Vec<u8> = cell
-                    .iter()
-                    .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
-                    .collect();
-                file.edges(batch, source, &keys, &weights).unwrap();
-            }
-            file.finish().unwrap();
+        columns(&batches, self.arcs.clone(), |batch| {
+            writer.column_file(batch).unwrap()
+        });
+        if reverse {
+            let turned = self.arcs.iter().map(|&(s, d, w)| (d, s, w));
+            columns(&batches, turned.collect(), |batch| {
+                writer.reverse_column_file(batch).unwrap()
+            });
         }
         let facts = Facts {
             ids: IdsSummary::dense(self.vertices),
@@ -103,19 +93,52 @@ impl Plain {
             program: "a test".into(),
         };
         writer.finish(facts).unwrap();
-        Arc::new(StoredGraph::open(disk, &budget, path).unwrap())
     }
     fn pairs(&self) -> Vec<(u64, u64)> {
         self.arcs.iter().map(|&(s, d, _)| (s, d)).collect()
     }
 }
 
+/// Writes the arcs of one side of a graph, a column in each file.
+fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> ColumnFileWriter) {
+    let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
+    arcs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)));
+    let mut rest = &arcs[..];
+    for batch in 0..batches.len() {
+        let mut file = open(batch);
+        let (column, later) = rest.split_at(rest.partition_point(|arc| key(arc).0 == batch));
+        rest = later;
+        for cell in column.chunk_by(|a, b| key(a).1 == key(b).1) {
+            let source = key(&cell[0]).1;
+            let keys: Vec<u64> = cell
+                .iter()
+                .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
+                .collect();
+            let weights: Vec<u8> = cell
+                .iter()
+                .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
+                .collect();
+            file.edges(batch, source, &keys, &weights).unwrap();
+        }
+        file.finish().unwrap();
+    }
+}
+
+/// How much memory a run has.
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    Bytes(u64),
+    /// The least that is not refused, and so much more.
+    LeastAnd(u64),
+}
+use Memory::{Bytes, LeastAnd};
+
 #[derive(Clone, Copy, Debug)]
 struct Mode {
     kernel: KernelChoice,
     seek: SeekChoice,
     threads: usize,
-    memory: u64,
+    memory: Memory,
     io: IoChoice,
 }
 
@@ -130,56 +153,56 @@ const MODES: &[Mode] = {
             kernel: AUTO,
             seek: BY_COST,
             threads: 2,
-            memory: 1 << 30,
+            memory: Bytes(1 << 30),
             io: Auto,
         },
         Mode {
             kernel: Scatter,
             seek: Never,
             threads: 1,
-            memory: 1 << 30,
+            memory: Bytes(1 << 30),
             io: Auto,
         },
         Mode {
             kernel: Scatter,
             seek: Never,
             threads: 3,
-            memory: 16 << 20,
+            memory: Bytes(16 << 20),
             io: Threads,
         },
         Mode {
             kernel: Gather,
             seek: Never,
             threads: 2,
-            memory: 1 << 30,
+            memory: Bytes(1 << 30),
             io: Auto,
         },
         Mode {
             kernel: Gather,
             seek: Never,
             threads: 3,
-            memory: 16 << 20,
+            memory: Bytes(16 << 20),
             io: Auto,
         },
         Mode {
             kernel: Scatter,
             seek: Always,
             threads: 2,
-            memory: 1 << 30,
+            memory: Bytes(1 << 30),
             io: Auto,
         },
         Mode {
             kernel: Scatter,
             seek: Always,
             threads: 1,
-            memory: 16 << 20,
+            memory: Bytes(16 << 20),
             io: Threads,
         },
         Mode {
             kernel: AUTO,
             seek: BY_COST,
             threads: 2,
-            memory: 0,
+            memory: LeastAnd(0),
             io: Auto,
         },
     ]
@@ -216,32 +239,43 @@ fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
     values
 }
 
-/// Runs under `mode.memory`, or where that is 0 under the least memory that is not refused.
+/// Runs with the memory that the mode gives.
 fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, EngineError>) -> T {
-    let mut memory = if mode.memory == 0 {
-        1 << 20
-    } else {
-        mode.memory
-    };
-    let mut told = false;
-    loop {
+    let attempt = |memory: u64| {
         let scratch = tempfile::tempdir().unwrap();
-        let outcome =
-            engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine));
-        match outcome {
+        engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine))
+    };
+    let more = match mode.memory {
+        Bytes(memory) => {
+            return attempt(memory).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+        }
+        LeastAnd(more) => more,
+    };
+    let mut memory = 1 << 20;
+    while memory < 1 << 30 {
+        match attempt(memory) {
             Ok(value) => return value,
             // Who is told what would do and gives it is not told once more.
-            Err(EngineError::TooSmall { least, .. }) if mode.memory == 0 && !told => {
+            Err(EngineError::TooSmall { least, .. }) => {
                 assert!(
                     least > memory,
                     "{least} bytes are asked for where {memory} are given"
                 );
-                memory = least;
-                told = true;
+                return attempt(least + more).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
             }
-            Err(_) if mode.memory == 0 && !told && memory < 1 << 30 => memory += memory / 8,
-            Err(error) => panic!("{mode:?}: {error}"),
+            Err(_) => memory += memory / 8,
         }
+    }
+    panic!("{mode:?}: no memory is enough")
+}
+
+fn ranking(iterations: u32) -> pagerank::Options {
+    pagerank::Options {
+        damping: 0.85,
+        iterations,
+        tolerance: None,
+        dangling: pagerank::Dangling::Redistribute,
+        sources: Vec::new(),
     }
 }
 
@@ -298,19 +332,26 @@ fn graphs() -> Vec<Plain> {
 fn judges_agree_and_bits_do_not_change() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     for graph in graphs() {
-        for (span, strip) in [(1 << 20, 1 << 22), (64, 200), (7, 1 << 22), (512, 100)] {
+        for (span, strip, reverse) in [
+            (1 << 20, 1 << 22, true),
+            (64, 200, false),
+            (64, 200, true),
+            (7, 1 << 22, false),
+            (512, 100, true),
+        ] {
             if span == 7 && graph.vertices > 1000 {
                 continue;
             }
+            let reverse = reverse && !graph.symmetric;
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("graph");
-            graph.store(&disk, &path, span, strip);
+            graph.store(&disk, &path, span, strip, reverse);
             let pairs = graph.pairs();
             let source = if graph.vertices > 10 { 7 } else { 0 };
             let mut first: Option<(Vec<u64>, Vec<u64>)> = None;
             for &mode in MODES {
                 let what = format!(
-                    "{}, batches of {span}, strips of {strip}, {mode:?}",
+                    "{}, batches of {span}, strips of {strip}, reverse {reverse}, {mode:?}",
                     graph.name
                 );
                 let depths = run(&path, mode, |engine| {
@@ -350,13 +391,7 @@ fn judges_agree_and_bits_do_not_change() {
                     .collect();
                 sssp::judge::judge_distances(graph.vertices, &graph.arcs, source, &distances)
                     .unwrap_or_else(|objection| panic!("sssp, {what}: {objection:?}"));
-                let options = pagerank::Options {
-                    damping: 0.85,
-                    iterations: 12,
-                    tolerance: None,
-                    dangling: pagerank::Dangling::Redistribute,
-                    sources: Vec::new(),
-                };
+                let options = ranking(12);
                 let ranks = run(&path, mode, |engine| {
                     pagerank::run::<f64>(engine, &options).map(|r| all(engine, r))
                 });
@@ -378,6 +413,88 @@ fn judges_agree_and_bits_do_not_change() {
                 match &first {
                     None => first = Some(found),
                     Some(first) => assert!(*first == found, "other bits: {what}"),
+                }
+            }
+        }
+    }
+}
+
+/// Graphs too large for the memory they get: rows, messages and cells are on disk, each message serves many strips, and
+/// the edges of one vertex fill several blocks.
+#[test]
+fn bits_do_not_change_when_everything_is_on_disk() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let vertices = 400_000;
+    let hub = (0..20_000).flat_map(|i| [(7, 5 * i + 1, 9.0), (5 * i + 2, 7, 9.0)]);
+    let edges: Vec<Edge> = random(4, vertices, 800_000)
+        .into_iter()
+        .chain(hub)
+        .collect();
+    for (graph, span, strip) in [
+        (
+            Plain::directed("directed", vertices, edges.clone()),
+            1 << 10,
+            3000,
+        ),
+        (
+            Plain::directed("directed", vertices, edges.clone()),
+            1 << 15,
+            1 << 22,
+        ),
+        (
+            Plain::undirected("undirected", vertices, edges),
+            1 << 11,
+            1 << 22,
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, span, strip, !graph.symmetric);
+        let mode = |seek, threads, memory| Mode {
+            kernel: KernelChoice::Auto,
+            seek,
+            threads,
+            memory,
+            io: IoChoice::Auto,
+        };
+        let mut first = None;
+        for mode in [
+            mode(SeekChoice::Auto, 2, Bytes(1 << 30)),
+            mode(SeekChoice::Always, 1, LeastAnd(0)),
+            mode(SeekChoice::Never, 2, LeastAnd(200 << 10)),
+        ] {
+            let depths = run(&path, mode, |engine| {
+                bfs::run(engine, 7).map(|d| all(engine, d))
+            });
+            let labels = run(&path, mode, |engine| {
+                wcc::run::<u64>(engine).map(|l| all(engine, l))
+            });
+            let distances = run(&path, mode, |engine| match sssp::run::<f64>(engine, 7) {
+                Ok(distances) => Ok(all(engine, distances)),
+                Err(AlgorithmError::Engine(error)) => Err(error),
+                Err(error) => panic!("sssp, {mode:?}: {error}"),
+            });
+            let ranks = run(&path, mode, |engine| {
+                let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
+                let metrics = engine.metrics();
+                if matches!(mode.memory, LeastAnd(_)) && span < 1 << 12 {
+                    assert!(
+                        !metrics.rows_resident && !metrics.messages_resident,
+                        "{mode:?}"
+                    );
+                }
+                Ok(all(engine, ranks))
+            });
+            let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+            let found = (depths, labels, bits(distances), bits(ranks));
+            match &first {
+                None => first = Some(found),
+                Some(first) => {
+                    assert!(
+                        *first == found,
+                        "other bits: {}, batches of {span}, {mode:?}",
+                        graph.name
+                    );
                 }
             }
         }

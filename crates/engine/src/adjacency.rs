@@ -15,8 +15,8 @@ use graphmill_raw::{AlignedBuffer, Segments, prefetch};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
 use crate::active::SET_ALIGN as ALIGN;
-use crate::engine::{Machine, run};
 use crate::error::EngineError;
+use crate::machine::{Machine, run};
 use crate::pins::Pins;
 
 /// The lists of all vertices.
@@ -160,7 +160,10 @@ impl Adjacency {
 }
 
 /// The cells of a source batch: column, position in it, and the cell.
-fn cells_of(machine: &Machine, batch: usize) -> impl Iterator<Item = (usize, usize, &Cell)> {
+fn cells_of<'m>(
+    machine: &'m Machine<'_>,
+    batch: usize,
+) -> impl Iterator<Item = (usize, usize, &'m Cell)> {
     machine.row(batch).iter().filter_map(|place| {
         let (column, position) = (place.column as usize, place.position as usize);
         let cell = machine.graph.column(column).cells().get(position)?;
@@ -170,7 +173,7 @@ fn cells_of(machine: &Machine, batch: usize) -> impl Iterator<Item = (usize, usi
 
 /// Decoding as a job: each step is one source batch.
 struct Decode<'p> {
-    machine: &'p Machine,
+    machine: &'p Machine<'p>,
     pins: &'p Pins,
     begins: Segments<u32>,
     places: Segments<u32>,

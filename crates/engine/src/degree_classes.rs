@@ -7,8 +7,8 @@ use graphmill_graph::FrameReader;
 use graphmill_storage::Lease;
 
 use crate::active::ActiveSet;
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 
 /// Frames of 64 KiB that reading the degrees reads ahead.
 const FRAMES: usize = 8;

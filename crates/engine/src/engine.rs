@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use graphmill_graph::{
-    Batches, Cell, EdgeKind, FRAME_BYTES, FormatError, FrameReader, StoredGraph,
-};
+use graphmill_graph::{Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, StoredGraph};
 use graphmill_raw::Element;
-use graphmill_storage::{Budget, Clock, Disk, JobError, Lease, Stop, StorageError, Workers};
+use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
+use crate::machine::{Common, Machine, Way, run};
 use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
@@ -89,100 +88,12 @@ impl std::fmt::Debug for Settings {
     }
 }
 
-/// What all phases see and none changes.
-pub(crate) struct Machine {
-    pub(crate) graph: Arc<StoredGraph>,
-    pub(crate) batches: Arc<Batches>,
-    pub(crate) shape: Shape,
-    pub(crate) budget: Budget,
-    pub(crate) workers: Arc<Workers>,
-    pub(crate) arrays: ArrayStore,
-    /// One a worker.
-    pub(crate) row_io: Vec<Mutex<RowIo>>,
-    /// Frames of the stored graph that seeks use again and again.
-    pub(crate) frames: Mutex<FrameReader>,
-    /// The cells of each source batch, one row after the other, and where each row begins.
-    rows: (Vec<Place>, Vec<usize>),
-    _rows: Lease,
-    pub(crate) stop: Stop,
-    pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SeekChoice,
-    pub(crate) gamma: u64,
-}
-
-/// Where one cell of a row is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) column: u32,
-    /// Its position among the cells of the column.
-    pub(crate) position: u32,
-}
-
-/// Bytes of what [`rows_of`] gives.
-fn rows_bytes(graph: &StoredGraph) -> u64 {
-    let batches = graph.batches().len();
-    let cells: usize = (0..batches).map(|d| graph.column(d).cells().len()).sum();
-    (cells * size_of::<Place>() + (batches + 1) * size_of::<usize>()) as u64
-}
-
-/// The cells of each source batch, in order of columns, and where each row begins.
-fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
-    let batches = graph.batches().len();
-    let mut begins = vec![0; batches + 1];
-    for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
-        begins[cell.source_batch() + 1] += 1;
-    }
-    for batch in 0..batches {
-        begins[batch + 1] += begins[batch];
-    }
-    let mut next = begins.clone();
-    let none = Place {
-        column: 0,
-        position: 0,
-    };
-    let mut places = vec![none; begins[batches]];
-    for column in 0..batches {
-        for (position, cell) in graph.column(column).cells().iter().enumerate() {
-            let at = &mut next[cell.source_batch()];
-            places[*at] = Place {
-                column: column as u32,
-                position: position as u32,
-            };
-            *at += 1;
-        }
-    }
-    (places, begins)
-}
-
-impl Machine {
-    /// The cells of a source batch, in order of columns.
-    pub(crate) fn row(&self, batch: usize) -> &[Place] {
-        let (places, begins) = &self.rows;
-        &places[begins[batch]..begins[batch + 1]]
-    }
-    /// First vertex of the destination batch minus that of the source batch.
-    pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
-        self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
-    }
-    /// The error for a cell one of whose blocks makes no sense.
-    pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
-        let extent = self.graph.data_extent(column, cell);
-        self.graph
-            .malformed(extent.file, extent.bytes.start, found.to_string())
-            .into()
-    }
-    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
-        if self.stop.requested() {
-            Err(EngineError::Stopped)
-        } else {
-            Ok(())
-        }
-    }
-}
-
 /// A stored graph with vertex arrays, ready for passes.
 pub struct Engine {
-    pub(crate) machine: Machine,
+    pub(crate) common: Common,
+    stored: Way,
+    /// The graph the other way round, where it is directed and imported so.
+    turned: Option<Way>,
     pub(crate) active: Arc<ActivePool>,
     clock: Arc<dyn Clock>,
     on_pass: Option<OnPass>,
@@ -205,7 +116,8 @@ impl Engine {
         let workers = settings.workers.count();
         let own = RowIo::memory(page_bytes(graph.batches())) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
-            + rows_bytes(&graph)
+            + Way::memory(&graph)
+            + turned(&graph).map_or(0, |graph| Way::memory(&graph))
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowIo::FRAMES_BYTES * workers as u64
             + 2 * (graph.batches().vertices() / 8 + graph.batches().vertices() / 256);
@@ -242,28 +154,26 @@ impl Engine {
             Arc::clone(&graph),
             settings.budget.clone(),
         );
-        let lease = settings
-            .budget
-            .lease("the rows of cells", rows_bytes(&graph))?;
-        let rows = rows_of(&graph);
-        let machine = Machine {
+        let turned = turned(&graph)
+            .map(|graph| Way::new(Arc::new(graph), &settings.budget))
+            .transpose()?;
+        let common = Common {
             shape: Shape::of(&graph, settings.workers.count()),
-            graph,
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
             workers: settings.workers,
             arrays,
             row_io,
             frames,
-            rows,
-            _rows: lease,
             stop: settings.stop,
             kernel: settings.kernel,
             seek: settings.seek,
             gamma: settings.gamma,
         };
         Ok(Engine {
-            machine,
+            common,
+            stored: Way::new(graph, &settings.budget)?,
+            turned,
             active: ActivePool::new(batches, settings.budget),
             clock: settings.clock,
             on_pass: settings.on_pass,
@@ -281,7 +191,7 @@ impl Engine {
     /// The graph.
     #[must_use]
     pub fn graph(&self) -> &StoredGraph {
-        &self.machine.graph
+        &self.stored.graph
     }
     /// What the passes did so far.
     #[must_use]
@@ -291,7 +201,7 @@ impl Engine {
     /// Number of vertices.
     #[must_use]
     pub fn vertices(&self) -> u64 {
-        self.machine.batches.vertices()
+        self.common.batches.vertices()
     }
 
     /// A vertex that most arcs leave, of several the one with the smallest index; none in a graph without arcs.
@@ -299,12 +209,10 @@ impl Engine {
     /// # Errors
     /// Disk or budget failed.
     pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        let Machine {
-            graph,
-            batches,
-            budget,
-            ..
-        } = &self.machine;
+        let Common {
+            batches, budget, ..
+        } = &self.common;
+        let graph = &self.stored.graph;
         let mut frames = FrameReader::new(graph, budget, FRAMES)?;
         let mut most = (0, None);
         for batch in 0..batches.len() {
@@ -330,10 +238,10 @@ impl Engine {
     /// # Errors
     /// An array of that name has another element type, or the budget is too small.
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
-        let reserve = self.machine.shape.reserve();
-        let array = self.machine.arrays.array(name, reserve)?;
+        let reserve = self.common.shape.reserve();
+        let array = self.common.arrays.array(name, reserve)?;
         self.metrics.rows_resident &= self
-            .machine
+            .common
             .arrays
             .resident(&[crate::rows::Need::Read(array.number())]);
         Ok(array)
@@ -368,8 +276,9 @@ impl Engine {
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
-        let job = Vertices::new(&self.machine, rows, active, work);
-        let done = run(&self.machine, &job);
+        let machine = Machine::new(&self.common, &self.stored);
+        let job = Vertices::new(&machine, rows, active, work);
+        let done = run(&machine, &job);
         self.broken = done.is_err();
         done.map_err(|error| self.too_small(error))?;
         let sum = job.sum();
@@ -409,8 +318,11 @@ impl Engine {
             _ => None,
         }
         .unwrap_or_default();
+        let turned = self.turned.as_ref();
+        let turned = turned.map(|way| Machine::new(&self.common, way));
         let done = crate::superstep::edges(
-            &self.machine,
+            &Machine::new(&self.common, &self.stored),
+            turned.as_ref(),
             &self.active,
             &mut workspace,
             program,
@@ -429,7 +341,7 @@ impl Engine {
     }
 
     fn too_small(&self, error: EngineError) -> EngineError {
-        too_small(error, &self.machine.budget, self.enough)
+        too_small(error, &self.common.budget, self.enough)
     }
 
     fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
@@ -437,9 +349,9 @@ impl Engine {
             return Err(EngineError::Broken);
         }
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
-        let messages = 8 * self.machine.batches.vertices();
-        let reserve = self.machine.shape.reserve() + messages;
-        self.machine.arrays.load_degrees(needs, reserve)
+        let messages = 8 * self.common.batches.vertices();
+        let reserve = self.common.shape.reserve() + messages;
+        self.common.arrays.load_degrees(needs, reserve)
     }
 
     /// The values of one batch of an array, in order of index.
@@ -453,12 +365,12 @@ impl Engine {
         out: &mut Vec<T>,
     ) -> Result<(), EngineError> {
         let needs = [crate::rows::Need::Read(array.number())];
-        let mut io = match self.machine.row_io.first() {
+        let mut io = match self.common.row_io.first() {
             Some(io) => lock(io),
             None => return Err(EngineError::ForeignArray),
         };
-        let open = self.machine.arrays.open(batch, &needs, &mut io)?;
-        let span = self.machine.batches.span(batch) as usize;
+        let open = self.common.arrays.open(batch, &needs, &mut io)?;
+        let span = self.common.batches.span(batch) as usize;
         out.clear();
         if let Some(guard) = open.guards.first() {
             out.extend_from_slice(&guard.read::<T>()[..span]);
@@ -467,15 +379,24 @@ impl Engine {
     }
 
     fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
-        self.machine.arrays.publish();
+        self.common.arrays.publish();
         superstep.seconds = (self.clock.now() - began).as_secs_f64();
-        let (read, written) = self.machine.arrays.take_traffic();
+        let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
         self.metrics.supersteps.push(superstep);
         if let (Some(tell), Some(superstep)) = (&self.on_pass, self.metrics.supersteps.last()) {
             tell(self.metrics.supersteps.len() as u64, superstep);
         }
+    }
+}
+
+/// The graph the other way round, where passes can make use of it: an undirected one is the same either way.
+fn turned(graph: &StoredGraph) -> Option<StoredGraph> {
+    if graph.symmetric() {
+        None
+    } else {
+        graph.turned()
     }
 }
 
@@ -517,20 +438,5 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
         bytes_written: 0,
         bytes_sent: 0,
         mode,
-    }
-}
-
-/// Runs a job and gives back the engine's own error where that is what stopped it.
-pub(crate) fn run(machine: &Machine, job: &dyn graphmill_storage::Job) -> Result<(), EngineError> {
-    machine.workers.run(job).map_err(|error| match error {
-        StorageError::Job(error) => of_job(error),
-        error => error.into(),
-    })
-}
-
-fn of_job(error: JobError) -> EngineError {
-    match error.downcast::<EngineError>() {
-        Ok(error) => *error,
-        Err(error) => EngineError::Worker(error.to_string()),
     }
 }

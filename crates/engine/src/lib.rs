@@ -23,10 +23,12 @@
 mod accumulators;
 mod active;
 mod adjacency;
+mod choice;
 mod degree_classes;
 mod engine;
 mod error;
 mod kernel;
+mod machine;
 mod message;
 mod message_file;
 mod metrics;

@@ -7,13 +7,13 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_graph::{Cell, Column, Extent, ExtentReader, FanoutTable, Side};
+use graphmill_graph::{Cell, Column, Extent, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
 use crate::active::lock;
-use crate::engine::{Machine, run};
 use crate::error::EngineError;
+use crate::machine::{Machine, run};
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -73,8 +73,8 @@ impl Pins {
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
         let (fanout, room) = if fanout_bytes <= room / 4 {
             let mut frames = lock(&machine.frames);
-            let table =
-                FanoutTable::load(graph, Side::Forward, &mut frames, &machine.budget, lists)?;
+            let side = graph.forward().side();
+            let table = FanoutTable::load(graph, side, &mut frames, &machine.budget, lists)?;
             (Some(table), room - fanout_bytes)
         } else {
             (None, room)
@@ -295,7 +295,7 @@ fn groups(machine: &Machine, pinned: &[usize]) -> Vec<Range<usize>> {
 
 /// Filling as a job: each step is one group of columns.
 struct Fill<'p> {
-    machine: &'p Machine,
+    machine: &'p Machine<'p>,
     cells: &'p [usize],
     groups: &'p [Range<usize>],
     data: &'p Filling,

@@ -70,6 +70,8 @@ pub(crate) struct Room {
     pub(crate) group: usize,
     /// Batches of messages that each worker holds; `None` when all messages are in memory.
     pub(crate) held: Option<usize>,
+    /// What one worker takes for rows from disk, and the small things that go with them.
+    pub(crate) rows: u64,
     /// What has to stay free when messages have their room: sets, streams, rows, small things.
     pub(crate) besides: u64,
 }
@@ -78,7 +80,16 @@ impl Shape {
     pub(crate) fn of(graph: &StoredGraph, workers: usize) -> Self {
         let batches = graph.batches();
         let each = || 0..batches.len();
-        let strips = |b: usize| graph.column(b).strips().len().max(1);
+        // Passes may go either way round the graph.
+        let sets = || {
+            [Some(graph.forward()), graph.reverse()]
+                .into_iter()
+                .flatten()
+        };
+        let strips = |b: usize| {
+            let of = sets().map(|set| set.column(b).strips().len());
+            of.max().unwrap_or(1).max(1)
+        };
         Shape {
             workers,
             batches: batches.len(),
@@ -122,6 +133,7 @@ impl Shape {
             sets: 2 * workers + self.waiting(),
             group: 1,
             held: None,
+            rows: self.rows(sizes) + SMALL,
             besides: 0,
         };
         if need.in_memory > free {
@@ -154,10 +166,9 @@ impl Shape {
             chunk_bytes,
             depth: DEPTH,
         };
-        let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * (self.vertices / 8 + self.vertices / 256);
-        let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
+        let fixed = workers * (2 * stream.bytes() + self.rows(sizes) + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = self.vertices * sizes.message as u64;
         Needed {
@@ -168,6 +179,10 @@ impl Shape {
         }
     }
 
+    /// Rows of the widest batch that a worker borrows, and bitmaps of those it reached.
+    fn rows(&self, sizes: Sizes) -> u64 {
+        (self.widest * sizes.rows + self.widest / 4) as u64
+    }
     /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged.
     fn waiting(&self) -> usize {
         if self.strips > 1 { self.strips } else { 0 }

@@ -1,7 +1,7 @@
 //! The order of the phases of an edge pass, and the choices between ways to do them.
 //!
 //! ```text
-//! choose    seek | scatter | gather, by cost                        [`choose`]
+//! choose    seek | scatter | gather, by cost                        choice.rs
 //! prepare   room for messages, accumulators, streams; pinned cells  [`Workspace::prepare`]
 //! signal    active sources -> messages                              phase/signal.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
@@ -16,9 +16,11 @@ use graphmill_graph::EdgeKind;
 
 use crate::active::{ActivePool, ActiveSet};
 use crate::adjacency::Adjacency;
+use crate::choice::{Facts, choose};
 use crate::degree_classes::DegreeClasses;
-use crate::engine::{KernelChoice, Machine, SeekChoice, run, superstep};
+use crate::engine::superstep;
 use crate::error::EngineError;
+use crate::machine::{Machine, run};
 use crate::message::{Messages, OnDisk};
 use crate::metrics::{Mode, Superstep};
 use crate::phase::follow::{self, FollowRoom};
@@ -27,15 +29,9 @@ use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot, SlotRoom};
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
-use crate::room::Sizes;
+use crate::room::{Room, Sizes};
 use crate::rows::{Need, Rows};
 
-/// A seek into cells that are in memory costs one part in so many of a seek on disk.
-const MEMORY_SEEK: u64 = 32;
-/// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
-const EDGE_SOUGHT: u64 = 8;
-/// What following the decoded list of a vertex costs, in elements scanned.
-const LIST: u64 = 16;
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
 
@@ -47,13 +43,11 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     messages: Option<Messages<P::Message>>,
     slot: SlotRoom<P::Accumulator, P::Message>,
     seek: SeekRoom<P>,
-    pins: Option<Pins>,
-    /// Strips of the column that has most.
-    strips_max: usize,
-    /// Sparse passes so far.
-    seeks: u32,
-    follow: Option<FollowRoom<P>>,
-    degrees: Option<DegreeClasses>,
+    stored: Kept<P>,
+    turned: Kept<P>,
+    room: Option<Room>,
+    /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
+    keep: u64,
     weighted: bool,
 }
 
@@ -63,98 +57,32 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             messages: None,
             slot: SlotRoom::default(),
             seek: SeekRoom::default(),
-            pins: None,
-            strips_max: 0,
-            seeks: 0,
-            follow: None,
-            degrees: None,
+            stored: Kept::default(),
+            turned: Kept::default(),
+            room: None,
+            keep: 0,
             weighted: false,
         }
     }
 }
 
-/// What the choice of a pass's mode depends on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
-    pub(crate) direction: Direction,
-    pub(crate) symmetric: bool,
-    /// The program can say that a destination needs no message.
-    pub(crate) pulls: bool,
-    /// Every row changes, whether or not a message reached it.
-    pub(crate) every: bool,
-    pub(crate) active: u64,
-    /// Edges of the active vertices, as far as is known.
-    pub(crate) edges: u64,
-    pub(crate) vertices: u64,
-    pub(crate) arcs: u64,
-    pub(crate) columns: u64,
-    pub(crate) workers: u64,
-    /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
-    pub(crate) seekable: bool,
-    /// All cells are in memory.
-    pub(crate) resident: bool,
-    /// The lists of all vertices are decoded.
-    pub(crate) decoded: bool,
-    pub(crate) gamma: u64,
-    pub(crate) kernel: KernelChoice,
-    pub(crate) seek: SeekChoice,
+/// What passes keep of a graph one way round.
+struct Kept<P: EdgeProgram> {
+    pins: Option<Pins>,
+    degrees: Option<DegreeClasses>,
+    /// Sparse passes so far.
+    seeks: u32,
+    follow: Option<FollowRoom<P>>,
 }
 
-impl Facts {
-    /// What a scan of the graph costs: one for each source and edge (DFOGraph, section 4.1), shared by the workers.
-    fn scan(&self) -> u64 {
-        self.arcs.saturating_add(self.vertices)
-    }
-    /// What a sparse pass costs, on one worker, in the same unit: each active vertex is sought in the columns that hold
-    /// its edges, for gamma each, and then its edges are gone to one by one.
-    fn sparse(&self) -> u64 {
-        let lookups = if self.decoded {
-            self.active.saturating_mul(LIST)
-        } else {
-            let gamma = if self.resident {
-                self.gamma.div_ceil(MEMORY_SEEK)
-            } else {
-                self.gamma
-            };
-            let cells = self.active.saturating_mul(self.columns).min(self.edges);
-            cells.saturating_mul(gamma.max(1))
-        };
-        let edges = self.edges.saturating_mul(EDGE_SOUGHT);
-        lookups.saturating_add(edges).saturating_mul(self.workers)
-    }
-    /// So few edges that a sparse pass is right whatever the rest says.
-    fn edges_enough(&self) -> u64 {
-        self.scan() / (self.workers * (self.gamma + EDGE_SOUGHT)).max(1)
-    }
-}
-
-/// Chooses the mode of a pass.
-pub(crate) fn choose(facts: &Facts) -> Mode {
-    // Backward messages gather over the stored arcs, unless each arc has its opposite.
-    let can_scatter = facts.direction == Direction::Forward || facts.symmetric;
-    let can_gather = facts.direction == Direction::Backward || facts.symmetric;
-    let seeks = match facts.seek {
-        SeekChoice::Never => false,
-        SeekChoice::Always => true,
-        SeekChoice::Auto => facts.sparse() < facts.scan(),
-    };
-    if seeks && can_scatter && facts.seekable && !facts.every {
-        return Mode::Seek;
-    }
-    match facts.kernel {
-        KernelChoice::Scatter if can_scatter => Mode::Scatter,
-        KernelChoice::Gather if can_gather => Mode::Gather,
-        _ if !can_scatter => Mode::Gather,
-        // Pulling saves work when most destinations stop early, and when most need no message any more: then a scatter
-        // decodes nearly every block for its active sources, a gather hardly any.
-        KernelChoice::Auto
-            if can_gather
-                && facts.pulls
-                && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
-        {
-            Mode::Gather
+impl<P: EdgeProgram> Default for Kept<P> {
+    fn default() -> Self {
+        Kept {
+            pins: None,
+            degrees: None,
+            seeks: 0,
+            follow: None,
         }
-        _ => Mode::Scatter,
     }
 }
 
@@ -164,7 +92,8 @@ pub(crate) fn choose(facts: &Facts) -> Mode {
     reason = "a pass names all that it reads and writes"
 )]
 pub(crate) fn edges<P: EdgeProgram>(
-    machine: &Machine,
+    stored: &Machine,
+    turned: Option<&Machine>,
     pool: &Arc<ActivePool>,
     workspace: &mut Workspace<P>,
     program: &P,
@@ -177,12 +106,26 @@ pub(crate) fn edges<P: EdgeProgram>(
     signal_rows.needs(&mut signal_needs);
     let mut apply_needs = Vec::new();
     apply_rows.needs(&mut apply_needs);
-    if workspace.pins.is_none() {
-        workspace.prepare(machine, &signal_needs, &apply_needs)?;
+    let symmetric = stored.graph.symmetric();
+    let seekable = P::EXACT || stored.shape.strips <= 1;
+    let turned = turned.filter(|_| seekable);
+    // A seek goes along arcs, from those who call.
+    let (machine, seeks_turned) = match turned {
+        Some(turned) if direction == Direction::Backward && !symmetric => (turned, true),
+        _ => (stored, false),
+    };
+    if workspace.messages.is_none() {
+        workspace.prepare(stored, turned, &signal_needs, &apply_needs)?;
+        workspace.pin(machine, seeks_turned)?;
     }
+    let all = |kept: &Kept<P>| kept.pins.as_ref().map(Pins::all);
+    let (all_stored, all_turned) = (all(&workspace.stored), all(&workspace.turned));
+    let both_resident = all_stored.or(all_turned) == Some(true) && all_turned != Some(false);
+    let kept = workspace.kept(seeks_turned);
     let mut facts = Facts {
         direction,
-        symmetric: machine.graph.symmetric(),
+        symmetric,
+        turned: turned.is_some(),
         pulls: P::PULLS,
         every: P::REACH == Reach::Every,
         active: active.len(),
@@ -191,14 +134,15 @@ pub(crate) fn edges<P: EdgeProgram>(
         arcs: machine.graph.arcs(),
         columns: machine.batches.len() as u64,
         workers: machine.workers.count() as u64,
-        seekable: P::EXACT || workspace.strips_max <= 1,
-        resident: workspace.pins.as_ref().is_some_and(Pins::all),
-        decoded: workspace.follow.is_some(),
+        seekable,
+        resident: all(kept).unwrap_or(both_resident),
+        both_resident,
+        decoded: kept.follow.is_some(),
         gamma: machine.gamma,
         kernel: machine.kernel,
         seek: machine.seek,
     };
-    facts.edges = match &workspace.degrees {
+    facts.edges = match &kept.degrees {
         Some(degrees) if facts.active < facts.vertices => {
             degrees.edges(machine, active, facts.edges_enough())?
         }
@@ -208,23 +152,34 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
     }
     .min(facts.arcs);
-    let mut mode = choose(&facts);
-    // Decoding every list is worth it on a graph that takes many sparse passes.
+    let choice = choose(&facts);
+    let mut mode = choice.mode;
+    let machine = match turned {
+        Some(turned) if choice.turned => turned,
+        _ => stored,
+    };
+    workspace.pin(machine, choice.turned)?;
     if mode == Mode::Seek {
-        workspace.seeks += 1;
-        if workspace.seeks == SEEKS_BEFORE_LISTS {
-            workspace.decode(machine)?;
-        }
+        workspace.decode(machine, choice.turned)?;
     }
     let Workspace {
         messages: Some(messages),
         slot,
         seek,
+        stored,
+        turned,
+        room: Some(room),
+        ..
+    } = workspace
+    else {
+        return Err(EngineError::ForeignArray);
+    };
+    let Kept {
         pins: Some(pins),
         degrees,
         follow,
         ..
-    } = workspace
+    } = (if choice.turned { turned } else { stored })
     else {
         return Err(EngineError::ForeignArray);
     };
@@ -236,7 +191,15 @@ pub(crate) fn edges<P: EdgeProgram>(
         } else {
             u64::MAX
         };
-        _queues = seek::room(machine, seek, pins, active, edges, slot.readers.len());
+        _queues = seek::room(
+            machine,
+            seek,
+            pins,
+            active,
+            edges,
+            slot.readers.len(),
+            room.rows,
+        );
         if _queues.is_none() {
             mode = Mode::Scatter;
         }
@@ -307,44 +270,64 @@ pub(crate) fn edges<P: EdgeProgram>(
 
 impl<P: EdgeProgram> Workspace<P> {
     pub(crate) fn pinned_bytes(&self) -> u64 {
-        self.pins.as_ref().map_or(0, Pins::bytes)
+        let kept = [&self.stored, &self.turned];
+        kept.iter()
+            .filter_map(|kept| kept.pins.as_ref())
+            .map(Pins::bytes)
+            .sum()
     }
     pub(crate) fn messages_resident(&self) -> bool {
         self.messages.as_ref().is_none_or(Messages::in_memory)
     }
 
-    /// Decodes the lists of all vertices, when all cells are in memory and there is room to spare.
-    fn decode(&mut self, machine: &Machine) -> Result<(), EngineError> {
-        let Some(pins) = self.pins.as_ref().filter(|pins| pins.all()) else {
+    fn kept(&mut self, turned: bool) -> &mut Kept<P> {
+        if turned {
+            &mut self.turned
+        } else {
+            &mut self.stored
+        }
+    }
+
+    /// Counts a sparse pass, and decodes the lists of all vertices when there were many, all cells are in memory and there
+    /// is room to spare.
+    fn decode(&mut self, machine: &Machine, turned: bool) -> Result<(), EngineError> {
+        let kept = if turned {
+            &mut self.turned
+        } else {
+            &mut self.stored
+        };
+        kept.seeks += 1;
+        let Some(pins) = kept.pins.as_ref().filter(|pins| pins.all()) else {
             return Ok(());
         };
+        if kept.seeks != SEEKS_BEFORE_LISTS {
+            return Ok(());
+        }
         let spare = machine.budget.available() / 2;
         let besides = FollowRoom::<P>::memory(machine.batches.vertices());
         if let Some(left) = spare.checked_sub(besides)
             && let Some(lists) = Adjacency::decode(machine, pins, self.weighted, left)?
         {
-            self.follow = Some(FollowRoom::new(machine, lists)?);
+            kept.follow = Some(FollowRoom::new(machine, lists)?);
         }
         Ok(())
     }
 
     /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
-    /// messages, then as many cells as fit.
+    /// messages; what is left after these is for cells.
     fn prepare(
         &mut self,
-        machine: &Machine,
+        stored: &Machine,
+        turned: Option<&Machine>,
         signal: &[Need],
         apply: &[Need],
     ) -> Result<(), EngineError> {
-        let batches = &machine.batches;
+        let machine = stored;
         let shape = machine.shape;
-        let weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        self.strips_max = shape.strips;
-        self.weighted = weighted;
-        if P::REACH == Reach::Reached
-            && DegreeClasses::memory(machine) <= machine.budget.available() / CLASSES_SHARE
-        {
-            self.degrees = Some(DegreeClasses::load(machine)?);
+        self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
+        if P::REACH == Reach::Reached {
+            self.stored.degrees = degrees(stored)?;
+            self.turned.degrees = turned.map_or(Ok(None), degrees)?;
         }
         let free = machine.budget.available();
         let sizes = Sizes {
@@ -354,7 +337,7 @@ impl<P: EdgeProgram> Workspace<P> {
                 .arrays
                 .staged_bytes(signal)
                 .max(machine.arrays.staged_bytes(apply)),
-            weighted,
+            weighted: self.weighted,
             pulls: P::PULLS,
         };
         let Some(room) = shape.share(sizes, free) else {
@@ -371,18 +354,45 @@ impl<P: EdgeProgram> Workspace<P> {
             workers: machine.workers.count(),
             held,
         });
-        self.messages = Some(Messages::new(batches, &machine.budget, to_disk)?);
-        let left = machine.budget.available().saturating_sub(room.besides);
-        self.pins = Some(Pins::fill(machine, weighted, left)?);
-        let all = self.pins.as_ref().is_some_and(Pins::all);
+        self.messages = Some(Messages::new(&machine.batches, &machine.budget, to_disk)?);
+        self.keep = room.besides;
+        self.room = Some(room);
+        Ok(())
+    }
+
+    /// Fills what is left of the budget with cells of the graph that way round, and makes the streams by which the others
+    /// are read, unless both was done before.
+    fn pin(&mut self, machine: &Machine, turned: bool) -> Result<(), EngineError> {
+        let kept = if turned {
+            &mut self.turned
+        } else {
+            &mut self.stored
+        };
+        let (None, Some(room)) = (&kept.pins, self.room) else {
+            return Ok(());
+        };
+        let left = machine.budget.available().saturating_sub(self.keep);
+        let pins = Pins::fill(machine, self.weighted, left)?;
+        let free = machine.budget.available();
         self.slot.group = room.group;
         self.slot.fill(
             machine,
             P::IDENTITY,
             room.sets,
-            shape.entries,
-            if all { 0 } else { room.readers },
+            machine.shape.entries,
+            if pins.all() { 0 } else { room.readers },
             room.stream,
-        )
+        )?;
+        self.keep = self.keep.saturating_sub(free - machine.budget.available());
+        kept.pins = Some(pins);
+        Ok(())
     }
+}
+
+/// The degrees of all vertices, where they take little of the budget.
+fn degrees(machine: &Machine) -> Result<Option<DegreeClasses>, EngineError> {
+    if DegreeClasses::memory(machine) > machine.budget.available() / CLASSES_SHARE {
+        return Ok(None);
+    }
+    DegreeClasses::load(machine).map(Some)
 }

@@ -34,13 +34,13 @@ pub struct StoredGraph {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     graph_id: u64,
-    meta: Meta,
-    batches: Batches,
-    forward: ColumnSet,
-    reverse: Option<ColumnSet>,
-    ids: Ids,
+    meta: Arc<Meta>,
+    batches: Arc<Batches>,
+    forward: Arc<ColumnSet>,
+    reverse: Option<Arc<ColumnSet>>,
+    ids: Arc<Ids>,
     handles: Mutex<Vec<(FileId, FileHandle)>>,
-    _cuts: Lease,
+    _cuts: Arc<Lease>,
 }
 
 impl StoredGraph {
@@ -88,13 +88,30 @@ impl StoredGraph {
             disk: Arc::clone(disk),
             path: path.to_path_buf(),
             graph_id,
-            meta,
-            batches,
-            forward,
-            reverse,
-            ids,
+            meta: Arc::new(meta),
+            batches: Arc::new(batches),
+            forward: Arc::new(forward),
+            reverse: reverse.map(Arc::new),
+            ids: Arc::new(ids),
             handles: Mutex::default(),
-            _cuts: cuts,
+            _cuts: Arc::new(cuts),
+        })
+    }
+    /// The graph with every arc turned round, when it was imported with `--reverse`: what is forward here is reverse there.
+    /// It shares all that is in memory.
+    #[must_use]
+    pub fn turned(&self) -> Option<StoredGraph> {
+        Some(StoredGraph {
+            disk: Arc::clone(&self.disk),
+            path: self.path.clone(),
+            graph_id: self.graph_id,
+            meta: Arc::clone(&self.meta),
+            batches: Arc::clone(&self.batches),
+            forward: Arc::clone(self.reverse.as_ref()?),
+            reverse: Some(Arc::clone(&self.forward)),
+            ids: Arc::clone(&self.ids),
+            handles: Mutex::default(),
+            _cuts: Arc::clone(&self._cuts),
         })
     }
     /// |V|.
@@ -145,7 +162,7 @@ impl StoredGraph {
     /// The columns of the graph with every arc turned round, when it was imported with `--reverse`.
     #[inline]
     pub fn reverse(&self) -> Option<&ColumnSet> {
-        self.reverse.as_ref()
+        self.reverse.as_deref()
     }
     /// The cells into batch `d`.
     #[inline]
@@ -175,7 +192,11 @@ impl StoredGraph {
     }
     /// The error for a number beyond the last vertex of a batch, found in a cell of its column.
     pub fn outside_batch(&self, batch: usize, local: u64) -> FormatError {
-        let file = FileId::new(Side::Forward, FileKind::Data, self.column(batch).file());
+        let file = FileId::new(
+            self.forward.side(),
+            FileKind::Data,
+            self.column(batch).file(),
+        );
         let at = self
             .column(batch)
             .cells()
@@ -198,20 +219,16 @@ impl StoredGraph {
     }
     /// Bytes of a file's payload.
     pub(crate) fn framed(&self, id: FileId) -> Result<&Framed, FormatError> {
-        let set = match id.side {
-            Side::Forward => Some(&self.forward),
-            Side::Reverse => self.reverse.as_ref(),
-        };
         let found = match id.kind {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
-            _ => set.and_then(|set| set.framed(id)),
+            _ => self.side(id.side)?.framed(id),
         };
         found.ok_or_else(|| FormatError::misuse(format!("this graph has no {id}")))
     }
     /// All files but graph.json.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
-        let sets = [Some(&self.forward), self.reverse.as_ref()];
+        let sets = [Some(self.forward()), self.reverse()];
         let ids = [self.ids.data(), self.ids.index()];
         sets.into_iter()
             .flatten()
@@ -347,19 +364,19 @@ impl StoredGraph {
             self.malformed(file, place.start, "a page of the fan-out makes no sense")
         })
     }
-    /// One of the two sides.
+    /// The columns of one of the two sides, as they were imported, whichever way round the graph is seen.
     ///
     /// # Errors
     /// The graph has no reverse.
     #[inline]
     pub fn side(&self, side: Side) -> Result<&ColumnSet, FormatError> {
-        match (side, &self.reverse) {
-            (Side::Forward, _) => Ok(&self.forward),
-            (Side::Reverse, Some(reverse)) => Ok(reverse),
-            (Side::Reverse, None) => Err(FormatError::misuse(
-                "this graph has no reverse (import it with --reverse)",
-            )),
-        }
+        [Some(self.forward()), self.reverse()]
+            .into_iter()
+            .flatten()
+            .find(|set| set.side() == side)
+            .ok_or_else(|| {
+                FormatError::misuse("this graph has no reverse (import it with --reverse)")
+            })
     }
 }
 

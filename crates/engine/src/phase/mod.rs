@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use crate::active::{ActiveSet, BatchSet};
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::page_file::RowIo;
 use crate::program::{Accumulator, Activate, EdgeProgram, Sum};
 use crate::rows::{Need, Rows};

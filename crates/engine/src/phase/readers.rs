@@ -3,8 +3,8 @@
 use graphmill_graph::{Extent, ExtentReader};
 use graphmill_storage::{Completion, Queue};
 
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 
 /// The shape of one pair of streams.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ impl Readers {
     pub(crate) fn new(machine: &Machine, stream: Stream) -> Result<Self, EngineError> {
         let reader = || {
             ExtentReader::new(
-                &machine.graph,
+                machine.graph,
                 &machine.budget,
                 stream.chunk_bytes,
                 stream.depth,

@@ -16,8 +16,8 @@ use graphmill_storage::{Lease, Queue};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, SET_ALIGN, lock};
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::metrics::Superstep;
 use crate::phase::apply_reached;
 use crate::phase::readers::Readers;
@@ -90,7 +90,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
 }
 
 /// The lease for the queues of a sparse pass over vertices of at most so many edges, and for the indices that it reads
-/// on its way; `None` when the budget might not hold them.
+/// on its way; `None` when the budget might not hold them and `besides` bytes that the pass takes later.
 pub(crate) fn room<P: EdgeProgram>(
     machine: &Machine,
     room: &SeekRoom<P>,
@@ -98,6 +98,7 @@ pub(crate) fn room<P: EdgeProgram>(
     active: &ActiveSet,
     edges: u64,
     streams: usize,
+    besides: u64,
 ) -> Option<Lease> {
     let unfilled = if room.queues.is_empty() {
         SeekRoom::<P>::memory(machine)
@@ -119,7 +120,7 @@ pub(crate) fn room<P: EdgeProgram>(
     // Growing a queue copies it, so twice its entries can be held for a moment.
     let bytes = entries.checked_mul(2 * entry)?.checked_add(indices)?;
     let lease = machine.budget.lease("queued messages", bytes).ok()?;
-    (unfilled <= machine.budget.available()).then_some(lease)
+    (unfilled + besides <= machine.budget.available()).then_some(lease)
 }
 
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.
@@ -278,7 +279,7 @@ fn signal<P: EdgeProgram>(
 
 /// One column on its way.
 struct Fold<'f, P: EdgeProgram> {
-    machine: &'f Machine,
+    machine: &'f Machine<'f>,
     program: &'f P,
     pins: &'f Pins,
     plan: &'f Plan,

@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::active::{ActiveSet, lock};
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::message::Messages;
 use crate::program::EdgeProgram;
 use crate::rows::{Need, Rows};
 
 /// One signal phase as a job: each step is one batch with active vertices.
 pub(crate) struct Signal<'p, P: EdgeProgram> {
-    machine: &'p Machine,
+    machine: &'p Machine<'p>,
     program: &'p P,
     needs: Vec<Need>,
     active: &'p ActiveSet,
@@ -24,7 +24,7 @@ pub(crate) struct Signal<'p, P: EdgeProgram> {
 
 impl<'p, P: EdgeProgram> Signal<'p, P> {
     pub(crate) fn new(
-        machine: &'p Machine,
+        machine: &'p Machine<'p>,
         program: &'p P,
         needs: Vec<Need>,
         active: &'p ActiveSet,

@@ -22,9 +22,9 @@ use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, lock};
-use crate::engine::Machine;
 use crate::error::EngineError;
 use crate::kernel::Scratch;
+use crate::machine::Machine;
 use crate::message::Messages;
 use crate::phase::readers::{Readers, Stream};
 use crate::pins::Pins;
@@ -91,7 +91,7 @@ impl<A: Accumulator, M> SlotRoom<A, M> {
 
 /// A slot phase as a job.
 pub(crate) struct Slot<'p, P: EdgeProgram> {
-    machine: &'p Machine,
+    machine: &'p Machine<'p>,
     program: &'p P,
     kernel: Kernel,
     needs: Vec<Need>,
@@ -123,7 +123,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         reason = "a phase names all that it reads and writes"
     )]
     pub(crate) fn new(
-        machine: &'p Machine,
+        machine: &'p Machine<'p>,
         program: &'p P,
         kernel: Kernel,
         needs: Vec<Need>,

@@ -9,8 +9,8 @@ use std::ops::Range;
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, FileId, SourceIndex};
 use graphmill_storage::Queue;
 
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::phase::readers::Readers;
 use crate::pins::Pins;
 use crate::program::{EdgeProgram, EdgeValue};

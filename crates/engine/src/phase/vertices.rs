@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::active::{ActiveSet, lock};
-use crate::engine::Machine;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::program::Sum;
 use crate::rows::{Need, Rows};
 
 /// One vertex pass as a job: each step is one batch.
 pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
-    machine: &'p Machine,
+    machine: &'p Machine<'p>,
     needs: Vec<Need>,
     active: Option<&'p ActiveSet>,
     batches: Vec<usize>,
@@ -30,7 +30,7 @@ where
     F: Fn(u64, R::Row<'_>) -> A + Sync,
 {
     pub(crate) fn new(
-        machine: &'p Machine,
+        machine: &'p Machine<'p>,
         rows: R,
         active: Option<&'p ActiveSet>,
         work: F,

@@ -7,9 +7,9 @@ use graphmill_graph::{BlockView, EdgeKind};
 use super::run::{Run, strip_count};
 use super::{Kernel, STEP_BYTES, Slot};
 use crate::active::lock;
-use crate::engine::Machine;
 use crate::error::EngineError;
 use crate::kernel::{self, Scratch, Weights};
+use crate::machine::Machine;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
 pub(super) enum Advance {

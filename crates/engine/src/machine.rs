@@ -1,0 +1,157 @@
+//! What all phases see and none changes: a graph one way round, and the machine it is worked on with.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::{Batches, Cell, FormatError, FrameReader, StoredGraph};
+use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
+
+use crate::engine::{KernelChoice, SeekChoice};
+use crate::error::EngineError;
+use crate::page_file::RowIo;
+use crate::room::Shape;
+use crate::vertex_array::ArrayStore;
+
+/// What does not depend on the direction of arcs.
+pub(crate) struct Common {
+    pub(crate) batches: Arc<Batches>,
+    pub(crate) shape: Shape,
+    pub(crate) budget: Budget,
+    pub(crate) workers: Arc<Workers>,
+    pub(crate) arrays: ArrayStore,
+    /// One a worker.
+    pub(crate) row_io: Vec<Mutex<RowIo>>,
+    /// Frames of the stored graph that seeks use again and again.
+    pub(crate) frames: Mutex<FrameReader>,
+    pub(crate) stop: Stop,
+    pub(crate) kernel: KernelChoice,
+    pub(crate) seek: SeekChoice,
+    pub(crate) gamma: u64,
+}
+
+/// A graph one way round: as it is stored, or with every arc turned round.
+pub(crate) struct Way {
+    pub(crate) graph: Arc<StoredGraph>,
+    /// The cells of each source batch, one row after the other, and where each row begins.
+    rows: (Vec<Place>, Vec<usize>),
+    _lease: Lease,
+}
+
+impl Way {
+    pub(crate) fn new(graph: Arc<StoredGraph>, budget: &Budget) -> Result<Self, EngineError> {
+        let _lease = budget.lease("the rows of cells", Way::memory(&graph))?;
+        Ok(Way {
+            rows: rows_of(&graph),
+            graph,
+            _lease,
+        })
+    }
+
+    /// Bytes of the budget that it takes.
+    pub(crate) fn memory(graph: &StoredGraph) -> u64 {
+        let batches = graph.batches().len();
+        let cells: usize = (0..batches).map(|d| graph.column(d).cells().len()).sum();
+        (cells * size_of::<Place>() + (batches + 1) * size_of::<usize>()) as u64
+    }
+}
+
+/// What a phase works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Machine<'e> {
+    common: &'e Common,
+    way: &'e Way,
+    pub(crate) graph: &'e Arc<StoredGraph>,
+}
+
+impl Deref for Machine<'_> {
+    type Target = Common;
+    #[inline(always)]
+    fn deref(&self) -> &Common {
+        self.common
+    }
+}
+
+/// Where one cell of a row is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) column: u32,
+    /// Its position among the cells of the column.
+    pub(crate) position: u32,
+}
+
+/// The cells of each source batch, in order of columns, and where each row begins.
+fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
+    let batches = graph.batches().len();
+    let mut begins = vec![0; batches + 1];
+    for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
+        begins[cell.source_batch() + 1] += 1;
+    }
+    for batch in 0..batches {
+        begins[batch + 1] += begins[batch];
+    }
+    let mut next = begins.clone();
+    let none = Place {
+        column: 0,
+        position: 0,
+    };
+    let mut places = vec![none; begins[batches]];
+    for column in 0..batches {
+        for (position, cell) in graph.column(column).cells().iter().enumerate() {
+            let at = &mut next[cell.source_batch()];
+            places[*at] = Place {
+                column: column as u32,
+                position: position as u32,
+            };
+            *at += 1;
+        }
+    }
+    (places, begins)
+}
+
+impl<'e> Machine<'e> {
+    pub(crate) fn new(common: &'e Common, way: &'e Way) -> Self {
+        Machine {
+            common,
+            way,
+            graph: &way.graph,
+        }
+    }
+    /// The cells of a source batch, in order of columns.
+    pub(crate) fn row(&self, batch: usize) -> &'e [Place] {
+        let (places, begins) = &self.way.rows;
+        &places[begins[batch]..begins[batch + 1]]
+    }
+    /// First vertex of the destination batch minus that of the source batch.
+    pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
+        self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
+    }
+    /// The error for a cell one of whose blocks makes no sense.
+    pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
+        let extent = self.graph.data_extent(column, cell);
+        self.graph
+            .malformed(extent.file, extent.bytes.start, found.to_string())
+            .into()
+    }
+    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
+        if self.stop.requested() {
+            Err(EngineError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Runs a job and gives back the engine's own error where that is what stopped it.
+pub(crate) fn run(machine: &Machine, job: &dyn graphmill_storage::Job) -> Result<(), EngineError> {
+    machine.workers.run(job).map_err(|error| match error {
+        StorageError::Job(error) => of_job(error),
+        error => error.into(),
+    })
+}
+
+fn of_job(error: JobError) -> EngineError {
+    match error.downcast::<EngineError>() {
+        Ok(error) => *error,
+        Err(error) => EngineError::Worker(error.to_string()),
+    }
+}
