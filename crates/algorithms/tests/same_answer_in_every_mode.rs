@@ -425,25 +425,20 @@ fn judges_agree_and_bits_do_not_change() {
 fn bits_do_not_change_when_everything_is_on_disk() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let vertices = 400_000;
-    let hub = (0..20_000).flat_map(|i| [(7, 5 * i + 1, 9.0), (5 * i + 2, 7, 9.0)]);
-    let edges: Vec<Edge> = random(4, vertices, 800_000)
-        .into_iter()
-        .chain(hub)
-        .collect();
+    let hub = (8..20_000).flat_map(|v| [(7, v, 9.0), (v, 7, 9.0)]);
+    // Few different distances, and so few passes.
+    let others = random(4, vertices, 800_000).into_iter();
+    let others = others.map(|(u, v, w)| (u, v, f64::from(u8::from(w > 30.0))));
+    let edges: Vec<Edge> = others.chain(hub).collect();
     for (graph, span, strip) in [
         (
             Plain::directed("directed", vertices, edges.clone()),
-            1 << 10,
-            3000,
-        ),
-        (
-            Plain::directed("directed", vertices, edges.clone()),
-            1 << 15,
-            1 << 22,
+            1 << 13,
+            15_000,
         ),
         (
             Plain::undirected("undirected", vertices, edges),
-            1 << 11,
+            1 << 13,
             1 << 22,
         ),
     ] {
@@ -477,7 +472,7 @@ fn bits_do_not_change_when_everything_is_on_disk() {
             let ranks = run(&path, mode, |engine| {
                 let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
                 let metrics = engine.metrics();
-                if matches!(mode.memory, LeastAnd(_)) && span < 1 << 12 {
+                if matches!(mode.memory, LeastAnd(_)) {
                     assert!(
                         !metrics.rows_resident && !metrics.messages_resident,
                         "{mode:?}"
