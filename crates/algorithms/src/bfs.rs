@@ -113,7 +113,9 @@ impl<I: Index> EdgeProgram for Adopt<I> {
 
 /// Checks depths and parents by the conditions of GAPBS's `BFSVerifier` and by a serial queue.
 pub mod judge {
-    use crate::judge::{BySource, Objection, check_shape, check_vertex, wrong};
+    use crate::judge::{
+        BySource, Objection, bytes_of, check_shape, check_vertex, wrong, wrong_vertex,
+    };
 
     /// Accepts `depths` (in arcs, `None` where unreached) only if they are the breadth-first depths from `source`.
     ///
@@ -211,7 +213,7 @@ pub mod judge {
         }
         for (vertex, (&found, expected)) in parents.iter().zip(smallest).enumerate() {
             if found != expected {
-                return Err(wrong(
+                return Err(wrong_vertex(
                     vertex,
                     found,
                     expected,
@@ -222,12 +224,20 @@ pub mod judge {
         Ok(())
     }
 
+    /// Bytes of memory that either judge takes besides arcs and values: three numbers a vertex, and arcs by source.
+    pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
+        let lists = bytes_of(&[(vertices, 3 * size_of::<Option<u64>>())]);
+        lists.saturating_add(BySource::bytes(vertices, arcs))
+    }
+
     /// Depths from `source` by a queue; every arc and the source must be inside `0..vertices`.
     fn queue(vertices: u64, arcs: &[(u64, u64)], source: u64) -> Vec<Option<u64>> {
         let outgoing = BySource::new(vertices as usize, arcs.iter().map(|arc| arc.0));
         let mut depths = vec![None; vertices as usize];
         depths[source as usize] = Some(0);
-        let mut queue = std::collections::VecDeque::from([(source as usize, 0)]);
+        // Each vertex is queued once, so the queue never grows.
+        let mut queue = std::collections::VecDeque::with_capacity(depths.len());
+        queue.push_back((source as usize, 0));
         while let Some((vertex, depth)) = queue.pop_front() {
             for &arc in outgoing.of(vertex) {
                 let next = arcs[arc].1 as usize;

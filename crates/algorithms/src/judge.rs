@@ -4,6 +4,8 @@
 //! checks the result by another method than the engine's: serially, in memory, without any type of the engine. An undirected
 //! edge is two arcs, a self-loop one; [`both_ways`] makes them.
 
+use std::fmt;
+
 /// Why a judge refuses a result (or cannot judge it).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -42,9 +44,9 @@ pub enum Objection {
         /// The vertex.
         vertex: u64,
         /// Its value in the result.
-        found: String,
+        found: Held,
         /// What the judge found.
-        expected: String,
+        expected: Held,
         /// The condition that fails.
         rule: &'static str,
     },
@@ -58,6 +60,27 @@ pub enum Objection {
         /// The bound.
         allowed: String,
     },
+}
+
+/// A value that an objection names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// None.
+    Nothing,
+    /// A number, as text.
+    Number(String),
+    /// The index of a vertex.
+    Vertex(u64),
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Held::Nothing => f.write_str("nothing"),
+            Held::Number(number) => f.write_str(number),
+            Held::Vertex(vertex) => vertex.fmt(f),
+        }
+    }
 }
 
 /// Each edge in both directions, a self-loop once: the arcs of an undirected graph.
@@ -114,20 +137,44 @@ pub(crate) fn check_vertex(
     }
 }
 
-/// The objection to one vertex; an absent value reads "nothing".
-pub(crate) fn wrong<T: std::fmt::Display>(
+/// The objection to the number that one vertex has.
+pub(crate) fn wrong<T: fmt::Display>(
     vertex: usize,
     found: Option<T>,
     expected: Option<T>,
     rule: &'static str,
 ) -> Objection {
-    let text = |value: Option<T>| value.map_or("nothing".to_string(), |value| value.to_string());
+    let held =
+        |value: Option<T>| value.map_or(Held::Nothing, |value| Held::Number(value.to_string()));
     Objection::Vertex {
         vertex: vertex as u64,
-        found: text(found),
-        expected: text(expected),
+        found: held(found),
+        expected: held(expected),
         rule,
     }
+}
+
+/// The objection to the vertex that one vertex names.
+pub(crate) fn wrong_vertex(
+    vertex: usize,
+    found: Option<u64>,
+    expected: Option<u64>,
+    rule: &'static str,
+) -> Objection {
+    let held = |value: Option<u64>| value.map_or(Held::Nothing, Held::Vertex);
+    Objection::Vertex {
+        vertex: vertex as u64,
+        found: held(found),
+        expected: held(expected),
+        rule,
+    }
+}
+
+/// Bytes of lists, each so many elements of so many bytes; too many for a u64 are the most there are.
+pub(crate) fn bytes_of(lists: &[(u64, usize)]) -> u64 {
+    lists.iter().fold(0, |sum: u64, &(elements, bytes)| {
+        sum.saturating_add(elements.saturating_mul(bytes as u64))
+    })
 }
 
 /// The numbers of the arcs that leave each vertex, in the order of the list.
@@ -137,6 +184,12 @@ pub(crate) struct BySource {
 }
 
 impl BySource {
+    /// Bytes of memory that grouping takes.
+    pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
+        let starts = 2 * size_of::<usize>();
+        bytes_of(&[(vertices, starts), (1, starts), (arcs, size_of::<usize>())])
+    }
+
     /// Groups arcs by a counting sort; every source must be below `vertices`.
     pub(crate) fn new(vertices: usize, sources: impl Iterator<Item = u64> + Clone) -> BySource {
         let mut starts = vec![0; vertices + 1];

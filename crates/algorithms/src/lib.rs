@@ -7,20 +7,24 @@
 //! | [`wcc`] | which vertices hang together |
 //! | [`sssp`] | how far away is each vertex |
 //! | [`judge`] | what the judges share |
+//! | [`Judge`] | how arcs and a result come before a judge |
 //! | [`registry`](registry()) | all of them by name, with their options |
+//! | [`Settings`] | the options of a run |
 
 #![forbid(unsafe_code)]
 
 pub mod bfs;
+mod case;
 mod flood;
 mod index;
 pub mod judge;
 pub mod pagerank;
 mod registry;
+mod settings;
 pub mod sssp;
 pub mod wcc;
 
+pub use case::{Given, Judge, Takes};
 pub use index::{Index, fits_u32};
-pub use registry::{
-    AlgorithmError, Entry, OptionKind, OptionSpec, Output, Settings, Values, registry,
-};
+pub use registry::{Entry, JudgeOf, OptionKind, OptionSpec, Output, Values, registry};
+pub use settings::{AlgorithmError, Settings};

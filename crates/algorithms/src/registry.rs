@@ -1,11 +1,11 @@
 //! All algorithms by name: what feeds the command, Python and the benchmarks. A new algorithm is one file and one entry.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use graphmill_engine::{Engine, VertexArray};
+use graphmill_graph::StoredGraph;
 
-use graphmill_engine::{Engine, EngineError, VertexArray};
-
+use crate::case::{Case, Judge, Takes};
 use crate::index::fits_u32;
+use crate::settings::{AlgorithmError, PRECISION, SOURCE, Settings};
 use crate::{bfs, pagerank, sssp, wcc};
 
 /// One algorithm.
@@ -23,7 +23,12 @@ pub struct Entry {
     pub options: &'static [OptionSpec],
     /// Runs it.
     pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
+    /// Judges a result of a run on this graph with these options.
+    pub judge: JudgeOf,
 }
+
+/// Makes a judge of results on a graph, of runs with these options.
+pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,15 +60,6 @@ pub struct OptionSpec {
     pub help: &'static str,
 }
 
-/// The options of a run.
-#[derive(Debug, Clone, Default)]
-pub struct Settings {
-    /// Values and flags (`"true"`) by name.
-    pub values: BTreeMap<String, String>,
-    /// Indices of the vertices that options name, by the option's name.
-    pub vertices: BTreeMap<String, Vec<u64>>,
-}
-
 /// The result of a run: one value a vertex. Where `nullable`, infinity or the greatest integer says that there is none.
 #[derive(Debug, Clone, Copy)]
 pub struct Output {
@@ -92,62 +88,6 @@ pub enum Values {
     Vertex64(VertexArray<u64>),
 }
 
-/// Why an algorithm did not run to its end.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AlgorithmError {
-    /// The engine.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// An option is missing.
-    #[error("--{name} is missing: {help}")]
-    Missing {
-        /// The option.
-        name: &'static str,
-        /// What it does.
-        help: &'static str,
-    },
-    /// An option has a value it cannot have.
-    #[error("--{name} {value}: give {wanted}")]
-    Value {
-        /// The option.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it can be.
-        wanted: &'static str,
-    },
-    /// A graph has weights that the algorithm cannot take.
-    #[error(
-        "{}: its weights are from {weights}, and shortest paths take weights of 0 or more: import the edges again with other weights, or without (--weights none) to count arcs",
-        graph.display()
-    )]
-    NegativeWeights {
-        /// The stored graph.
-        graph: PathBuf,
-        /// From the least to the greatest.
-        weights: String,
-    },
-}
-
-const PRECISION: OptionSpec = OptionSpec {
-    name: "precision",
-    value_name: "f64|f32",
-    kind: OptionKind::Value,
-    required: false,
-    default: Some("f64"),
-    help: "The floating-point type of the result and of all sums",
-};
-
-const SOURCE: OptionSpec = OptionSpec {
-    name: "source",
-    value_name: "ID",
-    kind: OptionKind::Vertex,
-    required: true,
-    default: None,
-    help: "The vertex to start from",
-};
-
 /// All algorithms, in alphabetical order.
 pub fn registry() -> &'static [Entry] {
     &[
@@ -168,6 +108,7 @@ pub fn registry() -> &'static [Entry] {
                 },
             ],
             run: run_bfs,
+            judge: judge_bfs,
         },
         Entry {
             name: "pagerank",
@@ -218,6 +159,7 @@ pub fn registry() -> &'static [Entry] {
                 PRECISION,
             ],
             run: run_pagerank,
+            judge: judge_pagerank,
         },
         Entry {
             name: "sssp",
@@ -226,6 +168,7 @@ pub fn registry() -> &'static [Entry] {
             weighted: true,
             options: &[SOURCE, PRECISION],
             run: run_sssp,
+            judge: judge_sssp,
         },
         Entry {
             name: "wcc",
@@ -234,59 +177,14 @@ pub fn registry() -> &'static [Entry] {
             weighted: false,
             options: &[],
             run: run_wcc,
+            judge: judge_wcc,
         },
     ]
 }
 
-impl Settings {
-    fn value<'s>(&'s self, name: &str, default: &'s str) -> &'s str {
-        self.values.get(name).map_or(default, String::as_str)
-    }
-    fn number<T: std::str::FromStr>(
-        &self,
-        name: &'static str,
-        default: &str,
-        wanted: &'static str,
-        fits: impl Fn(&T) -> bool,
-    ) -> Result<T, AlgorithmError> {
-        let value = self.value(name, default);
-        let bad = || AlgorithmError::Value {
-            name,
-            value: value.to_owned(),
-            wanted,
-        };
-        value.parse().ok().filter(fits).ok_or_else(bad)
-    }
-    fn source(&self) -> Result<u64, AlgorithmError> {
-        let source = self
-            .vertices
-            .get(SOURCE.name)
-            .and_then(|vertices| vertices.first());
-        source.copied().ok_or(AlgorithmError::Missing {
-            name: SOURCE.name,
-            help: SOURCE.help,
-        })
-    }
-    fn single(&self) -> Result<bool, AlgorithmError> {
-        match self.value(PRECISION.name, "f64") {
-            "f32" => Ok(true),
-            "f64" => Ok(false),
-            other => Err(AlgorithmError::Value {
-                name: PRECISION.name,
-                value: other.to_owned(),
-                wanted: "f64 or f32",
-            }),
-        }
-    }
-}
-
 fn run_bfs(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
     let source = settings.source()?;
-    if settings
-        .values
-        .get("parents")
-        .is_none_or(|flag| flag != "true")
-    {
+    if !settings.flag("parents") {
         let values = Values::U32(bfs::run(engine, source)?);
         return Ok(Output {
             column: "depth",
@@ -306,7 +204,21 @@ fn run_bfs(engine: &mut Engine, settings: &Settings) -> Result<Output, Algorithm
     })
 }
 
-fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+fn judge_bfs(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+    use bfs::judge::{bytes, judge_depths, judge_parents};
+    let source = settings.source()?;
+    if settings.flag("parents") {
+        let judge = move |vertices, arcs: &[_], parents: &[_]| {
+            judge_parents(vertices, arcs, source, parents)
+        };
+        return Ok(Box::new(Case::new(graph, Takes::Vertices, bytes, judge)));
+    }
+    let judge =
+        move |vertices, arcs: &[_], depths: &[_]| judge_depths(vertices, arcs, source, depths);
+    Ok(Box::new(Case::new(graph, Takes::Integers, bytes, judge)))
+}
+
+fn pagerank_options(settings: &Settings) -> Result<pagerank::Options, AlgorithmError> {
     let tolerance = match settings.values.get("tolerance") {
         Some(_) => Some(settings.number("tolerance", "", "a number above 0", |x: &f64| *x > 0.0)?),
         None => None,
@@ -330,7 +242,7 @@ fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, Algo
         .unwrap_or_default();
     sources.sort_unstable();
     sources.dedup();
-    let options = pagerank::Options {
+    Ok(pagerank::Options {
         damping: settings.number("damping", "0.85", "a number from 0 to 1", |d: &f64| {
             (0.0..=1.0).contains(d)
         })?,
@@ -338,7 +250,11 @@ fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, Algo
         tolerance,
         dangling,
         sources,
-    };
+    })
+}
+
+fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+    let options = pagerank_options(settings)?;
     let values = if settings.single()? {
         Values::F32(pagerank::run(engine, &options)?)
     } else {
@@ -349,6 +265,32 @@ fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, Algo
         values,
         nullable: false,
     })
+}
+
+fn judge_pagerank(
+    graph: &StoredGraph,
+    settings: &Settings,
+) -> Result<Box<dyn Judge>, AlgorithmError> {
+    use pagerank::judge::{Ending, Equation, Rounding, bytes, judge_run};
+    let options = pagerank_options(settings)?;
+    let (takes, rounding) = if settings.single()? {
+        (Takes::Singles, Rounding::F32)
+    } else {
+        (Takes::Doubles, Rounding::F64)
+    };
+    let judge = move |vertices, arcs: &[_], ranks: &[_]| {
+        let equation = Equation {
+            damping: options.damping,
+            dangling: options.dangling,
+            sources: &options.sources,
+        };
+        let ending = Ending {
+            iterations: options.iterations,
+            tolerance: options.tolerance,
+        };
+        judge_run(vertices, arcs, equation, ending, ranks, rounding)
+    };
+    Ok(Box::new(Case::new(graph, takes, bytes, judge)))
 }
 
 fn run_sssp(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
@@ -365,6 +307,32 @@ fn run_sssp(engine: &mut Engine, settings: &Settings) -> Result<Output, Algorith
     })
 }
 
+fn judge_sssp(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+    use sssp::judge::{bytes, judge_distances};
+    sssp::check_weights(graph)?;
+    let source = settings.source()?;
+    if settings.single()? {
+        let judge = move |vertices, arcs: &[_], distances: &[_]| {
+            judge_distances::<f32>(vertices, arcs, source, distances)
+        };
+        return Ok(Box::new(Case::new(
+            graph,
+            Takes::Singles,
+            bytes::<f32>,
+            judge,
+        )));
+    }
+    let judge = move |vertices, arcs: &[_], distances: &[_]| {
+        judge_distances::<f64>(vertices, arcs, source, distances)
+    };
+    Ok(Box::new(Case::new(
+        graph,
+        Takes::Doubles,
+        bytes::<f64>,
+        judge,
+    )))
+}
+
 fn run_wcc(engine: &mut Engine, _: &Settings) -> Result<Output, AlgorithmError> {
     let values = if fits_u32(engine.vertices()) {
         Values::Vertex32(wcc::run(engine)?)
@@ -376,4 +344,29 @@ fn run_wcc(engine: &mut Engine, _: &Settings) -> Result<Output, AlgorithmError> 
         values,
         nullable: false,
     })
+}
+
+fn judge_wcc(graph: &StoredGraph, _: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+    use wcc::judge::{bytes, judge_components};
+    let judge = |vertices, arcs: &[_], labels: &[_]| judge_components(vertices, arcs, labels);
+    Ok(Box::new(Case::new(graph, Takes::Vertices, bytes, judge)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_that_several_algorithms_have_is_of_one_kind() {
+        let all: Vec<_> = registry().iter().flat_map(|entry| entry.options).collect();
+        for (one, other) in all
+            .iter()
+            .flat_map(|one| all.iter().map(move |other| (one, other)))
+        {
+            assert!(
+                one.name != other.name || one.kind == other.kind,
+                "{one:?}, {other:?}"
+            );
+        }
+    }
 }

@@ -7,6 +7,8 @@ use graphmill_engine::{
     Write,
 };
 
+use graphmill_graph::StoredGraph;
+
 use crate::AlgorithmError;
 
 /// Distances from a source: the least sum of weights on a path, `inf` where there is none. Weights must not be
@@ -16,13 +18,7 @@ use crate::AlgorithmError;
 /// # Errors
 /// The graph has negative weights; the engine's.
 pub fn run<R: Length>(engine: &mut Engine, source: u64) -> Result<VertexArray<R>, AlgorithmError> {
-    let graph = engine.graph();
-    if let Some(weights) = graph.meta().weights.filter(|weights| weights.least < 0.0) {
-        return Err(AlgorithmError::NegativeWeights {
-            graph: graph.path().to_path_buf(),
-            weights: weights.to_string(),
-        });
-    }
+    check_weights(engine.graph())?;
     let distance = engine.vertex_array::<R>("distance")?;
     engine.process_vertices(distance.write(), None, |v, distance| {
         *distance = if v == source {
@@ -44,6 +40,17 @@ pub fn run<R: Length>(engine: &mut Engine, source: u64) -> Result<VertexArray<R>
         active = next;
     }
     Ok(distance)
+}
+
+/// Refuses graphs with negative weights.
+pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
+    match graph.meta().weights.filter(|weights| weights.least < 0.0) {
+        None => Ok(()),
+        Some(weights) => Err(AlgorithmError::NegativeWeights {
+            graph: graph.path().to_path_buf(),
+            weights: weights.to_string(),
+        }),
+    }
 }
 
 /// A floating-point type that distances are kept in.
@@ -120,14 +127,15 @@ impl<R: Length> EdgeProgram for Relax<R> {
 
 /// Checks distances by relaxing every arc, by tight predecessors and by a serial Dijkstra.
 pub mod judge {
-    use crate::judge::{BySource, Objection, check_shape, check_vertex, wrong};
+    use crate::judge::{BySource, Objection, bytes_of, check_shape, check_vertex, wrong};
     use std::cmp::{Ordering, Reverse};
     use std::fmt::Display;
     use std::ops::Add;
 
     /// Accepts `distances` (`None` where unreached) only if they are, to the last bit, the least sums of weights from `source`.
     ///
-    /// `W` is the type the run summed in: `f32`, `f64` or an integer wide enough for every sum; its default must be zero. Equality to the last bit is
+    /// `W` is the type the run summed in: `f32`, `f64` or an integer wide enough for every sum; its default must be zero. A sum beyond
+    /// its greatest number is infinite, which is the distance of a vertex that is not reached. Equality to the last bit is
     /// right even for floats: rounded addition of non-negative numbers never decreases and keeps order, so the least sum over
     /// all paths, each added from the source outwards, does not depend on the order of relaxations.
     ///
@@ -143,7 +151,7 @@ pub mod judge {
         distances: &[Option<W>],
     ) -> Result<(), Objection>
     where
-        W: Copy + PartialOrd + Add<Output = W> + Default + Display,
+        W: Copy + PartialOrd + Add<Output = W> + Default + Display + Into<f64>,
     {
         check_shape(
             vertices,
@@ -166,6 +174,9 @@ pub mod judge {
                 continue;
             };
             let offer = near + weight;
+            if offer.into().is_infinite() {
+                continue;
+            }
             match distances[v as usize] {
                 Some(distance) if distance <= offer => tight[v as usize] |= distance == offer,
                 distance => {
@@ -215,16 +226,25 @@ pub mod judge {
         Ok(())
     }
 
+    /// Bytes of memory that the judge takes besides arcs and distances.
+    pub(crate) fn bytes<W>(vertices: u64, arcs: u64) -> u64 {
+        let (tight, distance) = (size_of::<bool>(), size_of::<Option<W>>());
+        let near = size_of::<Near<W>>();
+        bytes_of(&[(vertices, tight + distance), (arcs, near), (1, near)])
+            .saturating_add(BySource::bytes(vertices, arcs))
+    }
+
     /// Distances by a binary heap; every arc and the source must be inside `0..vertices`, every weight a number of 0 or more.
     fn dijkstra<W>(vertices: u64, arcs: &[(u64, u64, W)], source: u64) -> Vec<Option<W>>
     where
-        W: Copy + PartialOrd + Add<Output = W> + Default,
+        W: Copy + PartialOrd + Add<Output = W> + Default + Into<f64>,
     {
         let outgoing = BySource::new(vertices as usize, arcs.iter().map(|arc| arc.0));
         let mut distances: Vec<Option<W>> = vec![None; vertices as usize];
         distances[source as usize] = Some(W::default());
-        let mut heap =
-            std::collections::BinaryHeap::from([Reverse(Near(W::default(), source as usize))]);
+        // Each vertex is expanded once, so the heap takes each arc once at the most and never grows.
+        let mut heap = std::collections::BinaryHeap::with_capacity(arcs.len() + 1);
+        heap.push(Reverse(Near(W::default(), source as usize)));
         while let Some(Reverse(Near(near, vertex))) = heap.pop() {
             if distances[vertex].is_some_and(|distance| distance < near) {
                 continue;
@@ -232,7 +252,8 @@ pub mod judge {
             for &arc in outgoing.of(vertex) {
                 let (_, next, weight) = arcs[arc];
                 let (next, offer) = (next as usize, near + weight);
-                if distances[next].is_none_or(|distance| offer < distance) {
+                let is_less = distances[next].is_none_or(|distance| offer < distance);
+                if is_less && offer.into().is_finite() {
                     distances[next] = Some(offer);
                     heap.push(Reverse(Near(offer, next)));
                 }
@@ -325,7 +346,7 @@ pub mod judge {
 
         #[test]
         fn a_cycle_of_weight_zero_that_no_one_reaches_cannot_vouch_for_itself() {
-            let arcs = [(0, 1, 2_u64), (2, 3, 0), (3, 2, 0)];
+            let arcs = [(0, 1, 2_u32), (2, 3, 0), (3, 2, 0)];
             assert!(judge_distances(4, &arcs, 0, &[Some(0), Some(2), Some(9), Some(9)]).is_err());
             assert_eq!(
                 judge_distances(4, &arcs, 0, &[Some(0), Some(2), None, None]),
@@ -348,6 +369,16 @@ pub mod judge {
                 Ok(())
             );
             assert!(judge_distances(3, &arcs, 0, &[Some(0.0), Some(4.0), Some(1.0)]).is_err());
+        }
+
+        #[test]
+        fn a_sum_too_large_for_the_type_reaches_no_one() {
+            let arcs = [(0, 1, f32::MAX), (1, 2, f32::MAX), (2, 3, 1.0)];
+            let judge = |distances: &[_]| judge_distances(4, &arcs, 0, distances);
+            let near = [Some(0.0), Some(f32::MAX)];
+            assert_eq!(judge(&[near, [None, None]].concat()), Ok(()));
+            assert!(judge(&[near, [Some(f32::MAX), None]].concat()).is_err());
+            assert!(judge(&[near, [Some(f32::INFINITY), None]].concat()).is_err());
         }
 
         #[test]

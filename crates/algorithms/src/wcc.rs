@@ -129,7 +129,7 @@ impl<I: Index> EdgeProgram for Spread<I> {
 
 /// Checks labels by union-find.
 pub mod judge {
-    use crate::judge::{Objection, check_shape, wrong};
+    use crate::judge::{Objection, bytes_of, check_shape, wrong_vertex};
 
     /// Accepts `labels` only if each is the smallest vertex of its vertex's component. Directions of arcs do not matter.
     ///
@@ -150,7 +150,7 @@ pub mod judge {
         for (vertex, &label) in labels.iter().enumerate() {
             let expected = root(&mut parent, vertex as u64);
             if label != expected {
-                return Err(wrong(
+                return Err(wrong_vertex(
                     vertex,
                     Some(label),
                     Some(expected),
@@ -159,6 +159,11 @@ pub mod judge {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of memory that the judge takes besides arcs and labels.
+    pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
+        bytes_of(&[(vertices, size_of::<u64>())])
     }
 
     /// The root of `vertex`, with path halving.

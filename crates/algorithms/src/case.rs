@@ -1,0 +1,193 @@
+//! A result before its judge: arcs and values are handed over one by one, then the verdict is asked for.
+//!
+//! A [`Case`] keeps them as the plain lists that the judges take. Invariant: nothing is allocated before [`Judge::open`], and what is
+//! allocated from then on, the judge's own lists included, is at most [`Judge::bytes`].
+
+use graphmill_graph::StoredGraph;
+
+use crate::judge::{Objection, bytes_of};
+
+/// A judge of one algorithm's results on one graph, with the options of the run.
+pub trait Judge {
+    /// What the values of the result are.
+    fn takes(&self) -> Takes;
+    /// Bytes of memory, for all that is handed over and for the verdict.
+    fn bytes(&self) -> u64;
+    /// Makes room for arcs and values; the caller has leased the bytes.
+    fn open(&mut self);
+    /// Hands over an arc; there are as many as the graph has, with weight 1 where it has none.
+    fn arc(&mut self, source: u64, destination: u64, weight: f64);
+    /// Hands over the value of a vertex of the graph; false when it is none that the algorithm gives.
+    fn value(&mut self, vertex: u64, value: Given) -> bool;
+    /// The verdict, once every arc and every vertex's value is there.
+    ///
+    /// # Errors
+    /// The first [`Objection`].
+    fn verdict(&self) -> Result<(), Objection>;
+}
+
+/// What the values of a result are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Integers.
+    Integers,
+    /// Floating-point numbers of 32 bits.
+    Singles,
+    /// Floating-point numbers of 64 bits.
+    Doubles,
+    /// Indices of vertices.
+    Vertices,
+}
+
+/// A value as a result has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Given {
+    /// None: the vertex was not reached.
+    Nothing,
+    /// An integer, or the index of a vertex.
+    Integer(u64),
+    /// A number.
+    Float(f64),
+}
+
+/// The lists of one judge, and what it does with them.
+pub(crate) struct Case<A, V, F> {
+    takes: Takes,
+    vertices: u64,
+    arcs_max: u64,
+    /// Bytes that the judge takes besides the lists, for so many vertices and arcs.
+    besides: fn(u64, u64) -> u64,
+    arcs: Vec<A>,
+    values: Vec<V>,
+    judge: F,
+}
+
+impl<A: Listed, V: Held, F> Case<A, V, F>
+where
+    F: Fn(u64, &[A], &[V]) -> Result<(), Objection>,
+{
+    pub(crate) fn new(
+        graph: &StoredGraph,
+        takes: Takes,
+        besides: fn(u64, u64) -> u64,
+        judge: F,
+    ) -> Case<A, V, F> {
+        Case {
+            takes,
+            vertices: graph.vertices(),
+            arcs_max: graph.arcs(),
+            besides,
+            arcs: Vec::new(),
+            values: Vec::new(),
+            judge,
+        }
+    }
+}
+
+impl<A: Listed, V: Held, F> Judge for Case<A, V, F>
+where
+    F: Fn(u64, &[A], &[V]) -> Result<(), Objection>,
+{
+    fn takes(&self) -> Takes {
+        self.takes
+    }
+
+    fn bytes(&self) -> u64 {
+        let lists = [
+            (self.arcs_max, size_of::<A>()),
+            (self.vertices, size_of::<V>()),
+        ];
+        bytes_of(&lists).saturating_add((self.besides)(self.vertices, self.arcs_max))
+    }
+
+    fn open(&mut self) {
+        self.arcs.reserve_exact(self.arcs_max as usize);
+        self.values = vec![V::default(); self.vertices as usize];
+    }
+
+    fn arc(&mut self, source: u64, destination: u64, weight: f64) {
+        self.arcs.push(A::of(source, destination, weight));
+    }
+
+    fn value(&mut self, vertex: u64, value: Given) -> bool {
+        match (self.values.get_mut(vertex as usize), V::of(value)) {
+            (Some(place), Some(value)) => {
+                *place = value;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn verdict(&self) -> Result<(), Objection> {
+        (self.judge)(self.vertices, &self.arcs, &self.values)
+    }
+}
+
+/// An arc as a judge takes it.
+pub(crate) trait Listed {
+    fn of(source: u64, destination: u64, weight: f64) -> Self;
+}
+
+impl Listed for (u64, u64) {
+    fn of(source: u64, destination: u64, _: f64) -> Self {
+        (source, destination)
+    }
+}
+
+impl Listed for (u64, u64, f32) {
+    /// As the engine narrows weights that are stored wider.
+    fn of(source: u64, destination: u64, weight: f64) -> Self {
+        (source, destination, weight as f32)
+    }
+}
+
+impl Listed for (u64, u64, f64) {
+    fn of(source: u64, destination: u64, weight: f64) -> Self {
+        (source, destination, weight)
+    }
+}
+
+/// A value as a judge takes it; none of what cannot be one.
+pub(crate) trait Held: Copy + Default {
+    fn of(value: Given) -> Option<Self>;
+}
+
+impl Held for u64 {
+    fn of(value: Given) -> Option<u64> {
+        match value {
+            Given::Integer(number) => Some(number),
+            // Other programs write whole numbers as floats.
+            Given::Float(number) => {
+                let is_whole = number.fract() == 0.0 && (0.0..u64::MAX as f64).contains(&number);
+                is_whole.then_some(number as u64)
+            }
+            Given::Nothing => None,
+        }
+    }
+}
+
+impl Held for f64 {
+    fn of(value: Given) -> Option<f64> {
+        match value {
+            Given::Integer(number) => Some(number as f64),
+            Given::Float(number) => Some(number),
+            Given::Nothing => None,
+        }
+    }
+}
+
+impl Held for f32 {
+    fn of(value: Given) -> Option<f32> {
+        f64::of(value).map(|number| number as f32)
+    }
+}
+
+impl<T: Held> Held for Option<T> {
+    fn of(value: Given) -> Option<Option<T>> {
+        match value {
+            Given::Nothing => Some(None),
+            value => T::of(value).map(Some),
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Checks ranks by serial iterations, or by how little one more of them changes.
+
+use super::Dangling;
+use super::rounding::Bounded;
+use crate::judge::{Objection, bytes_of, check_shape, check_vertex, wrong};
+
+pub use super::rounding::Rounding;
+
+/// The equation that ranks have to satisfy.
+#[derive(Debug, Clone, Copy)]
+pub struct Equation<'a> {
+    /// The chance to follow an arc rather than to jump, 0 to 1; commonly 0.85.
+    pub damping: f64,
+    /// What becomes of the rank of vertices without outgoing arcs.
+    pub dangling: Dangling,
+    /// Jumps lead to these vertices only, with equal chance (one named twice counts once); empty: to any vertex.
+    pub sources: &'a [u64],
+}
+
+/// Accepts `ranks` only if each differs by at most `tolerance` of its value from that of `iterations` serial iterations,
+/// which start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
+///
+/// # Errors
+/// The first [`Objection`] found.
+pub fn judge_iterations(
+    vertices: u64,
+    arcs: &[(u64, u64)],
+    equation: Equation<'_>,
+    iterations: u32,
+    ranks: &[f64],
+    tolerance: f64,
+) -> Result<(), Objection> {
+    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+    let mut expected = walk.jump.clone();
+    for _ in 0..iterations {
+        expected = walk.step(&expected);
+    }
+    for (vertex, (&found, expected)) in ranks.iter().zip(expected).enumerate() {
+        let close = (found - expected).abs() <= tolerance * expected.abs();
+        if !close {
+            return Err(wrong(
+                vertex,
+                Some(found),
+                Some(expected),
+                "the rank by serial iterations",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// When a run ends.
+#[derive(Debug, Clone, Copy)]
+pub struct Ending {
+    /// After so many iterations at the latest.
+    pub iterations: u32,
+    /// As soon as an iteration changes all ranks together by less than this.
+    pub tolerance: Option<f64>,
+}
+
+/// Accepts `ranks` only if they are those of serial iterations that end as `ending` says, but for what rounding can have done to
+/// either: a bound that is worked out vertex by vertex, so that what a hub's long sum may lose is allowed to the hub and to whom it
+/// passes its rank on, and to no other. Parallel arcs count each.
+///
+/// Where the change of an iteration is so close to the tolerance that rounding decides whether the run ended there, either is right.
+///
+/// # Errors
+/// The first [`Objection`] found.
+pub fn judge_run(
+    vertices: u64,
+    arcs: &[(u64, u64)],
+    equation: Equation<'_>,
+    ending: Ending,
+    ranks: &[f64],
+    rounding: Rounding,
+) -> Result<(), Objection> {
+    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+    let mut expected = Bounded::new(&walk, rounding);
+    for _ in 0..ending.iterations {
+        let (change, doubt) = expected.step();
+        let Some(tolerance) = ending.tolerance else {
+            continue;
+        };
+        if change + doubt < tolerance {
+            break;
+        }
+        if change - doubt < tolerance && expected.check(ranks).is_ok() {
+            return Ok(());
+        }
+    }
+    expected.check(ranks)
+}
+
+/// Bytes of memory that [`judge_run`] takes besides arcs and ranks.
+pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
+    // Out-degrees and chances of a jump, and the five lists of the bound.
+    bytes_of(&[(vertices, 7 * size_of::<u64>())])
+}
+
+/// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in all (the sum of absolute differences).
+///
+/// As an iteration shrinks any error by `damping`, the ranks are then within `tolerance * damping / (1 - damping)` of the
+/// fixed point after that iteration.
+///
+/// # Errors
+/// The first [`Objection`] found.
+pub fn judge_fixed_point(
+    vertices: u64,
+    arcs: &[(u64, u64)],
+    equation: Equation<'_>,
+    ranks: &[f64],
+    tolerance: f64,
+) -> Result<(), Objection> {
+    let walk = Walk::new(vertices, arcs, equation, ranks.len())?;
+    let next = walk.step(ranks);
+    let change: f64 = ranks
+        .iter()
+        .zip(next)
+        .map(|(rank, next)| (rank - next).abs())
+        .sum();
+    if change <= tolerance {
+        Ok(())
+    } else {
+        let what = "the change of all ranks by one more iteration";
+        Err(Objection::Whole {
+            what,
+            found: change.to_string(),
+            allowed: tolerance.to_string(),
+        })
+    }
+}
+
+/// What an iteration needs, checked.
+pub(super) struct Walk<'a> {
+    pub(super) arcs: &'a [(u64, u64)],
+    pub(super) equation: Equation<'a>,
+    pub(super) out_degrees: Vec<u64>,
+    /// The chance that a jump leads to each vertex.
+    pub(super) jump: Vec<f64>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        vertices: u64,
+        arcs: &'a [(u64, u64)],
+        equation: Equation<'a>,
+        values: usize,
+    ) -> Result<Walk<'a>, Objection> {
+        check_shape(vertices, values, arcs.iter().copied())?;
+        if !(0.0..=1.0).contains(&equation.damping) {
+            let found = equation.damping.to_string();
+            return Err(Objection::Input {
+                what: "the damping",
+                found,
+                expected: "0 to 1",
+            });
+        }
+        let mut jump = vec![
+            if equation.sources.is_empty() {
+                1.0
+            } else {
+                0.0
+            };
+            values
+        ];
+        for &source in equation.sources {
+            check_vertex("a source", source, vertices)?;
+            jump[source as usize] = 1.0;
+        }
+        let places: f64 = jump.iter().sum();
+        jump.iter_mut().for_each(|chance| *chance /= places);
+        let mut out_degrees = vec![0; values];
+        for arc in arcs {
+            out_degrees[arc.0 as usize] += 1;
+        }
+        Ok(Walk {
+            arcs,
+            equation,
+            out_degrees,
+            jump,
+        })
+    }
+
+    /// One iteration.
+    fn step(&self, ranks: &[f64]) -> Vec<f64> {
+        let Equation {
+            damping, dangling, ..
+        } = self.equation;
+        let lost: f64 = match dangling {
+            Dangling::Drop => 0.0,
+            Dangling::Redistribute => ranks
+                .iter()
+                .zip(&self.out_degrees)
+                .filter(|(_, degree)| **degree == 0)
+                .map(|(rank, _)| rank)
+                .sum(),
+        };
+        let mut arrived = vec![0.0; ranks.len()];
+        for &(u, v) in self.arcs {
+            arrived[v as usize] += ranks[u as usize] / self.out_degrees[u as usize] as f64;
+        }
+        let new = |(arrived, jump): (f64, &f64)| {
+            (1.0 - damping) * jump + damping * (arrived + lost * jump)
+        };
+        arrived.into_iter().zip(&self.jump).map(new).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::odd;
+
+    const PLAIN: Equation<'static> = Equation {
+        damping: 0.85,
+        dangling: Dangling::Redistribute,
+        sources: &[],
+    };
+
+    /// Ranks by a full matrix, column by column: another method.
+    fn by_matrix(
+        vertices: u64,
+        arcs: &[(u64, u64)],
+        equation: Equation<'_>,
+        iterations: u32,
+    ) -> Vec<f64> {
+        let n = vertices as usize;
+        let is_place =
+            |v: usize| equation.sources.is_empty() || equation.sources.contains(&(v as u64));
+        let places = (0..n).filter(|v| is_place(*v)).count() as f64;
+        let jump = |v: usize| if is_place(v) { 1.0 / places } else { 0.0 };
+        let mut ranks: Vec<f64> = (0..n).map(jump).collect();
+        for _ in 0..iterations {
+            let mut next: Vec<f64> = (0..n).map(|v| (1.0 - equation.damping) * jump(v)).collect();
+            for (u, rank) in ranks.iter().enumerate() {
+                let to: Vec<usize> = arcs
+                    .iter()
+                    .filter(|arc| arc.0 == u as u64)
+                    .map(|arc| arc.1 as usize)
+                    .collect();
+                for v in &to {
+                    next[*v] += equation.damping * rank / to.len() as f64;
+                }
+                if to.is_empty() && equation.dangling == Dangling::Redistribute {
+                    (0..n).for_each(|v| next[v] += equation.damping * rank * jump(v));
+                }
+            }
+            ranks = next;
+        }
+        ranks
+    }
+
+    #[test]
+    fn right_ranks_pass_and_any_single_change_is_refused() {
+        for (name, vertices, arcs) in odd::graphs().into_iter().filter(|graph| graph.1 <= 100) {
+            for dangling in [Dangling::Redistribute, Dangling::Drop] {
+                for sources in [&[][..], &[0], &[0, vertices - 1, 0]] {
+                    let equation = Equation {
+                        dangling,
+                        sources,
+                        ..PLAIN
+                    };
+                    let right = by_matrix(vertices, &arcs, equation, 7);
+                    let judge = |ranks: &[f64]| {
+                        judge_iterations(vertices, &arcs, equation, 7, ranks, 1e-12)
+                    };
+                    assert_eq!(judge(&right), Ok(()), "{name}, {equation:?}");
+                    for vertex in 0..right.len() {
+                        for bad in [f64::NAN, -1.0, right[vertex] * (1.0 + 1e-9) + 1e-300] {
+                            let mut ranks = right.clone();
+                            ranks[vertex] = bad;
+                            assert!(
+                                judge(&ranks).is_err(),
+                                "{name}, {equation:?}: {vertex} to {bad}"
+                            );
+                        }
+                    }
+                    let converged = by_matrix(vertices, &arcs, equation, 300);
+                    assert_eq!(
+                        judge_fixed_point(vertices, &arcs, equation, &converged, 1e-12),
+                        Ok(()),
+                        "{name}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_two_kinds_of_dangling_differ_and_so_do_iteration_counts() {
+        let arcs = [(0, 1), (1, 2), (0, 2)];
+        let right = by_matrix(3, &arcs, PLAIN, 5);
+        let drop = Equation {
+            dangling: Dangling::Drop,
+            ..PLAIN
+        };
+        assert_eq!(judge_iterations(3, &arcs, PLAIN, 5, &right, 1e-12), Ok(()));
+        assert!(judge_iterations(3, &arcs, drop, 5, &right, 1e-12).is_err());
+        assert!(judge_iterations(3, &arcs, PLAIN, 4, &right, 1e-12).is_err());
+        assert!(judge_fixed_point(3, &arcs, PLAIN, &right, 1e-6).is_err());
+        let halves = Equation {
+            sources: &[0, 1],
+            ..PLAIN
+        };
+        assert!(judge_iterations(3, &arcs, halves, 5, &right, 1e-12).is_err());
+    }
+
+    #[test]
+    fn ranks_sum_to_one_when_nothing_is_dropped() {
+        for (name, vertices, arcs) in odd::graphs() {
+            let walk = Walk::new(vertices, &arcs, PLAIN, vertices as usize).expect("a valid graph");
+            let sum: f64 = (0..20)
+                .fold(walk.jump.clone(), |ranks, _| walk.step(&ranks))
+                .iter()
+                .sum();
+            assert!((sum - 1.0).abs() < 1e-12, "{name}: {sum}");
+        }
+    }
+
+    #[test]
+    fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
+        assert_eq!(judge_iterations(0, &[], PLAIN, 10, &[], 0.0), Ok(()));
+        assert_eq!(judge_fixed_point(0, &[], PLAIN, &[], 0.0), Ok(()));
+        let far = Equation {
+            sources: &[3],
+            ..PLAIN
+        };
+        assert!(matches!(
+            judge_fixed_point(3, &[], far, &[0.0; 3], 1.0),
+            Err(Objection::NoSuchVertex { .. })
+        ));
+        let damping = Equation {
+            damping: 1.5,
+            ..PLAIN
+        };
+        assert!(matches!(
+            judge_fixed_point(1, &[], damping, &[1.0], 1.0),
+            Err(Objection::Input { .. })
+        ));
+    }
+}

@@ -1,0 +1,124 @@
+//! The options of a run as algorithms read them, and what can be wrong with them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use graphmill_engine::EngineError;
+
+use crate::registry::{OptionKind, OptionSpec};
+
+/// The options of a run.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Values and flags (`"true"`) by name.
+    pub values: BTreeMap<String, String>,
+    /// Indices of the vertices that options name, by the option's name.
+    pub vertices: BTreeMap<String, Vec<u64>>,
+}
+
+/// Why an algorithm did not run to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AlgorithmError {
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// An option is missing.
+    #[error("--{name} is missing: {help}")]
+    Missing {
+        /// The option.
+        name: &'static str,
+        /// What it does.
+        help: &'static str,
+    },
+    /// An option has a value it cannot have.
+    #[error("--{name} {value}: give {wanted}")]
+    Value {
+        /// The option.
+        name: &'static str,
+        /// Its value.
+        value: String,
+        /// What it can be.
+        wanted: &'static str,
+    },
+    /// A graph has weights that the algorithm cannot take.
+    #[error(
+        "{}: its weights are from {weights}, and shortest paths take weights of 0 or more: import the edges again with other weights, or without (--weights none) to count arcs",
+        graph.display()
+    )]
+    NegativeWeights {
+        /// The stored graph.
+        graph: PathBuf,
+        /// From the least to the greatest.
+        weights: String,
+    },
+}
+
+pub(crate) const PRECISION: OptionSpec = OptionSpec {
+    name: "precision",
+    value_name: "f64|f32",
+    kind: OptionKind::Value,
+    required: false,
+    default: Some("f64"),
+    help: "The floating-point type of the result and of all sums",
+};
+
+pub(crate) const SOURCE: OptionSpec = OptionSpec {
+    name: "source",
+    value_name: "ID",
+    kind: OptionKind::Vertex,
+    required: true,
+    default: None,
+    help: "The vertex to start from",
+};
+
+impl Settings {
+    pub(crate) fn value<'s>(&'s self, name: &str, default: &'s str) -> &'s str {
+        self.values.get(name).map_or(default, String::as_str)
+    }
+
+    pub(crate) fn number<T: std::str::FromStr>(
+        &self,
+        name: &'static str,
+        default: &str,
+        wanted: &'static str,
+        fits: impl Fn(&T) -> bool,
+    ) -> Result<T, AlgorithmError> {
+        let value = self.value(name, default);
+        let bad = || AlgorithmError::Value {
+            name,
+            value: value.to_owned(),
+            wanted,
+        };
+        value.parse().ok().filter(fits).ok_or_else(bad)
+    }
+
+    /// Whether a flag was given.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.value(name, "false") == "true"
+    }
+
+    pub(crate) fn source(&self) -> Result<u64, AlgorithmError> {
+        let source = self
+            .vertices
+            .get(SOURCE.name)
+            .and_then(|vertices| vertices.first());
+        source.copied().ok_or(AlgorithmError::Missing {
+            name: SOURCE.name,
+            help: SOURCE.help,
+        })
+    }
+
+    /// Whether sums are of 32 bits.
+    pub(crate) fn single(&self) -> Result<bool, AlgorithmError> {
+        match self.value(PRECISION.name, "f64") {
+            "f32" => Ok(true),
+            "f64" => Ok(false),
+            other => Err(AlgorithmError::Value {
+                name: PRECISION.name,
+                value: other.to_owned(),
+                wanted: "f64 or f32",
+            }),
+        }
+    }
+}
