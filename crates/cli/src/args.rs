@@ -5,9 +5,13 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use graphmill::OptionKind;
+use graphmill::{OptionKind, OptionSpec};
 
 use crate::size;
+
+mod validate;
+
+pub(crate) use validate::{Rule, Validate};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +50,7 @@ pub(crate) enum Command {
     Info(Info),
     /// Check every byte of a stored graph
     Verify(Verify),
-    /// Compare a result with a reference
+    /// Compare a result with a reference, or judge it by its graph
     Validate(Validate),
     /// List the algorithms and their options
     Algorithms(Algorithms),
@@ -254,22 +258,9 @@ impl Args for Run {
     fn augment_args(command: clap::Command) -> clap::Command {
         let algorithms = graphmill::algorithms().iter().map(|algorithm| {
             let options = algorithm.options.iter().map(|option| {
-                let help = match option.default {
-                    Some(default) => format!("{} [default: {default}]", option.help),
-                    None => option.help.to_string(),
-                };
-                let arg = clap::Arg::new(option.name)
-                    .long(option.name)
-                    .help(help)
-                    .help_heading("This algorithm");
-                match option.kind {
-                    OptionKind::Flag => arg.action(ArgAction::SetTrue),
-                    // A vertex id may be a number below zero.
-                    _ => arg
-                        .value_name(option.value_name)
-                        .required(option.required)
-                        .allow_negative_numbers(true),
-                }
+                option_arg(option, option.help)
+                    .help_heading("This algorithm")
+                    .required(option.required)
             });
             let own = clap::Command::new(algorithm.name).args(options);
             RunCommon::augment_args(own).about(algorithm.summary)
@@ -297,17 +288,7 @@ impl FromArgMatches for Run {
             .iter()
             .find(|algorithm| algorithm.name == name)
             .ok_or_else(missing)?;
-        let mut options = BTreeMap::new();
-        for option in algorithm.options {
-            if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            let value = match option.kind {
-                OptionKind::Flag => Some("true".to_string()),
-                _ => matches.get_one::<String>(option.name).cloned(),
-            };
-            options.extend(value.map(|value| (option.name.to_string(), value)));
-        }
+        let options = given_options(algorithm.options, matches);
         Ok(Run {
             algorithm: name.to_string(),
             options,
@@ -319,6 +300,41 @@ impl FromArgMatches for Run {
         *self = Run::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// An option of an algorithm on the command line.
+fn option_arg(option: &'static OptionSpec, help: &str) -> clap::Arg {
+    let help = match option.default {
+        Some(default) => format!("{help} [default: {default}]"),
+        None => help.to_string(),
+    };
+    let arg = clap::Arg::new(option.name).long(option.name).help(help);
+    match option.kind {
+        OptionKind::Flag => arg.action(ArgAction::SetTrue),
+        // A vertex id may be a number below zero.
+        _ => arg
+            .value_name(option.value_name)
+            .allow_negative_numbers(true),
+    }
+}
+
+/// Those of the options that were given, by name.
+fn given_options<'s>(
+    options: impl IntoIterator<Item = &'s OptionSpec>,
+    matches: &ArgMatches,
+) -> BTreeMap<String, String> {
+    let mut given = BTreeMap::new();
+    for option in options {
+        if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let value = match option.kind {
+            OptionKind::Flag => Some("true".to_string()),
+            _ => matches.get_one::<String>(option.name).cloned(),
+        };
+        given.extend(value.map(|value| (option.name.to_string(), value)));
+    }
+    given
 }
 
 /// What every algorithm takes.
@@ -465,39 +481,6 @@ pub(crate) struct Verify {
     pub(crate) graph: PathBuf,
     #[command(flatten)]
     pub(crate) machine: Machine,
-}
-
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Both files name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id \
-and a value separated by white space, as LDBC Graphalytics has it, plain or gzip. Null, inf, infinity and 9223372036854775807 \
-all mean unreached."
-)]
-pub(crate) struct Validate {
-    /// The result to judge
-    pub(crate) result: PathBuf,
-    /// What it should be
-    pub(crate) reference: PathBuf,
-    /// Same values (exact), numbers within a share of the reference (epsilon), or same groups under any names (equivalence)
-    #[arg(
-        long,
-        value_name = "exact|epsilon|equivalence",
-        value_enum,
-        hide_possible_values = true
-    )]
-    pub(crate) rule: Rule,
-    /// Relative difference that --rule epsilon allows
-    #[arg(long, value_name = "E", default_value_t = 1e-4)]
-    pub(crate) epsilon: f64,
-    #[command(flatten)]
-    pub(crate) machine: Machine,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Rule {
-    Exact,
-    Epsilon,
-    Equivalence,
 }
 
 #[derive(Debug, Args)]

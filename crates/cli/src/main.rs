@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `args.rs`, `size.rs` | what can be asked, and its help |
+//! | `args.rs`, `args/`, `size.rs` | what can be asked, and its help |
 //! | `command/` | one subcommand a file |
 //! | `progress.rs` | progress on stderr |
 //! | `signals.rs` | Ctrl-C |

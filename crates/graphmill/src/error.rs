@@ -137,7 +137,7 @@ impl Error {
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
                 | Error::Ingest(IngestError::Generator { .. } | IngestError::BatchSize { .. })
-                | Error::Validate(ValidateError::Share { .. })
+                | Error::Validate(ValidateError::Share { .. } | ValidateError::IsGraph { .. })
         )
     }
 }

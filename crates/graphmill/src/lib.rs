@@ -86,7 +86,7 @@
 //! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
 //! | `file_aside.rs`, `byte_file.rs` | files that appear complete; files read anywhere |
 //! | `info.rs` | [`GraphInfo`]: what a stored graph holds; verifying it |
-//! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference |
+//! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
 //! | `progress.rs`, `error.rs` | [`Progress`], [`Error`] |
 
 #![forbid(unsafe_code)]

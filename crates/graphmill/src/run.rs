@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, StoredGraph};
 use graphmill_storage::{Disk, Stop};
@@ -22,7 +23,7 @@ use crate::result::{self, Block, ResultError, Top, TopRow};
 use crate::{Error, Machine, algorithm};
 
 /// The file that makes a folder a stored graph.
-const DESCRIPTION: &str = "graph.json";
+pub(crate) const DESCRIPTION: &str = "graph.json";
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -116,15 +117,7 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs()?;
-        let graph = self.open(&machine, watcher)?;
-        let settings =
-            algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
-        if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
-            watcher(&Progress::Note(&format!(
-                "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
-                self.entry.name
-            )));
-        }
+        let (graph, settings) = self.question(&machine, watcher)?;
         let opened = clock.now();
 
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
@@ -227,6 +220,24 @@ impl Plan {
             }),
             _ => Ok(()),
         }
+    }
+
+    /// The stored graph, and the options as the algorithm takes them.
+    pub(crate) fn question(
+        &self,
+        machine: &Machine,
+        watcher: &Watcher,
+    ) -> Result<(Arc<StoredGraph>, Settings), Error> {
+        let graph = self.open(machine, watcher)?;
+        let settings =
+            algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
+        if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
+            watcher(&Progress::Note(&format!(
+                "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
+                self.entry.name
+            )));
+        }
+        Ok((graph, settings))
     }
 
     /// The stored graph that the input is, or that is made of it.

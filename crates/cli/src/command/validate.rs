@@ -1,23 +1,47 @@
-//! `graphmill validate`: 0 when the result is what the reference says, 1 with the first differences when not.
+//! `graphmill validate`: 0 when the result is what the reference or the judge says, 1 with the first differences when not.
 
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Machine, Rule, Stop};
+use graphmill::{Config, Machine, Plan, Rule, Stop, Verdict};
 
 use crate::args::{self, Validate};
-use crate::{complain, size};
+use crate::{complain, progress, size};
 
 use super::options;
 
 pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
-    let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
-    let rule = match args.rule {
-        args::Rule::Exact => Rule::Exact,
-        args::Rule::Epsilon => Rule::Epsilon(args.epsilon),
-        args::Rule::Equivalence => Rule::Equivalence,
+    let Validate {
+        common,
+        options: of_run,
+    } = args;
+    let (machine, against) = (options::machine(&common.machine), common.against);
+    let rule = match common.how.rule {
+        Some(args::Rule::Exact) => Rule::Exact,
+        Some(args::Rule::Epsilon) => Rule::Epsilon(common.epsilon),
+        Some(args::Rule::Equivalence) => Rule::Equivalence,
+        None => {
+            let config = Config {
+                options: of_run,
+                import: options::reading(&common.reading),
+                machine,
+                ..Config::new(common.how.algorithm.unwrap_or_default(), against)
+            };
+            let watcher = progress::watcher(common.machine.quiet);
+            let verdict = Plan::new(config)?.judge(&common.result, stop, &watcher)?;
+            // The bar goes before the verdict comes.
+            drop(watcher);
+            return told(&verdict, "graph");
+        }
     };
-    let verdict = graphmill::validate(&machine, &args.result, &args.reference, rule)?;
+    let machine = Machine::open(&machine, stop.clone())?;
+    let verdict = graphmill::validate(&machine, &common.result, &against, rule)
+        .map_err(graphmill::Error::from)?;
+    told(&verdict, "reference")
+}
+
+/// Says what came of it; `against` is what the result was held against.
+fn told(verdict: &Verdict, against: &str) -> anyhow::Result<ExitCode> {
     if verdict.is_same() {
         let vertices = size::grouped(verdict.vertices);
         writeln!(std::io::stdout(), "valid: {vertices} vertices")?;
@@ -27,7 +51,8 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
         complain(difference);
     }
     complain(&format!(
-        "not valid: {} difference{}, {} vertices in the reference",
+        "not valid: {}{} difference{}, {} vertices in the {against}",
+        if verdict.may_be_more { "at least " } else { "" },
         size::grouped(verdict.differences),
         if verdict.differences == 1 { "" } else { "s" },
         size::grouped(verdict.vertices)

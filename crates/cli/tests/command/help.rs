@@ -81,6 +81,19 @@ fn the_page_of_an_algorithm_lists_its_own_options() {
 }
 
 #[test]
+fn the_page_of_validate_has_the_options_of_every_algorithm_once() {
+    let text = help(&["validate"]);
+    for option in ["--source <ID>", "--parents", "--damping <D>", "--precision"] {
+        assert_eq!(
+            text.matches(&format!("\n      {option}")).count(),
+            1,
+            "{option}"
+        );
+    }
+    assert!(text.contains("(bfs, sssp)") && text.contains("--rule epsilon"));
+}
+
+#[test]
 fn algorithms_are_listed_for_people_and_programs() {
     let text = succeed(Path::new("."), &["algorithms"]);
     let json: serde_json::Value =

@@ -10,6 +10,7 @@ mod example;
 mod generate;
 mod help;
 mod interrupt;
+mod judged;
 mod results;
 mod usage;
 

@@ -14,14 +14,19 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::ValidateError;
-use super::rows::{Id, Row, Rows, Value};
+use super::rows::{Id, Reading, Row, Rows, Value};
 use crate::byte_file::ByteFile;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 4096;
 
 /// Reads the footer of the file.
-pub(super) fn rows(file: ByteFile, budget: &Budget, path: &Path) -> Result<Rows, ValidateError> {
+pub(super) fn rows(
+    file: ByteFile,
+    budget: &Budget,
+    path: &Path,
+    reading: Reading,
+) -> Result<Rows, ValidateError> {
     let reader = guarded(path, || SerializedFileReader::new(file))?;
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
@@ -40,6 +45,7 @@ pub(super) fn rows(file: ByteFile, budget: &Budget, path: &Path) -> Result<Rows,
         reader,
         budget,
         path,
+        reading,
         groups_read: 0,
         group: None,
         ready: VecDeque::new(),
@@ -50,6 +56,7 @@ struct ParquetRows {
     reader: SerializedFileReader<ByteFile>,
     budget: Budget,
     path: PathBuf,
+    reading: Reading,
     groups_read: usize,
     group: Option<Group>,
     ready: VecDeque<Row>,
@@ -125,15 +132,16 @@ impl ParquetRows {
             let id = match id {
                 Cell::Integer(id) => Id::Integer(id),
                 Cell::Text(id) => Id::parse(id.data()),
-                Cell::Null | Cell::Float(_) => {
+                Cell::Null | Cell::Single(_) | Cell::Float(_) => {
                     return Err(unreadable(&path, "a vertex is null or a float".to_string()));
                 }
             };
             let value = match value {
                 Cell::Null => Value::Unreached,
                 Cell::Integer(value) => Value::Integer(value),
+                Cell::Single(value) => self.reading.single(value),
                 Cell::Float(value) => Value::float(value),
-                Cell::Text(value) => Value::parse(value.data()),
+                Cell::Text(value) => self.reading.value(value.data()),
             };
             self.ready.push_back(Row { id, value });
         }
@@ -144,6 +152,7 @@ impl ParquetRows {
 enum Cell {
     Null,
     Integer(u64),
+    Single(f32),
     Float(f64),
     Text(ByteArray),
 }
@@ -156,9 +165,7 @@ fn cells(column: &mut ColumnReader) -> ParquetResult<Vec<Cell>> {
             cells_of(column, |value| Cell::Integer((*value as u32).into()))
         }
         Int64ColumnReader(column) => cells_of(column, |value| Cell::Integer(*value as u64)),
-        FloatColumnReader(column) => cells_of(column, |value| {
-            Cell::Float(value.to_string().parse().unwrap_or((*value).into()))
-        }),
+        FloatColumnReader(column) => cells_of(column, |value| Cell::Single(*value)),
         DoubleColumnReader(column) => cells_of(column, |value| Cell::Float(*value)),
         ByteArrayColumnReader(column) => cells_of(column, |value| Cell::Text(value.clone())),
         _ => Err(ParquetError::General(

@@ -59,6 +59,33 @@ impl Display for Id {
     }
 }
 
+/// How the values of a file are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Numbers where they are numbers, and unreached where they say so.
+    Numbers,
+    /// As they are written, for whoever knows what they stand for; only a null is unreached.
+    Words,
+}
+
+impl Reading {
+    pub(super) fn value(self, text: &[u8]) -> Value {
+        match self {
+            Reading::Numbers => Value::parse(text),
+            Reading::Words => Value::Text(text.into()),
+        }
+    }
+
+    /// A float of 32 bits, by the shortest text that gives it back.
+    pub(super) fn single(self, number: f32) -> Value {
+        let text = number.to_string();
+        match self {
+            Reading::Numbers => Value::float(text.parse().unwrap_or(number.into())),
+            Reading::Words => Value::Text(text.into_bytes().into()),
+        }
+    }
+}
+
 /// A value as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Value {
@@ -163,16 +190,18 @@ pub(super) struct Lines<R> {
     line: u64,
     buffer: Vec<u8>,
     is_csv: bool,
+    reading: Reading,
 }
 
 impl<R: BufRead> Lines<R> {
-    pub(super) fn new(text: R, path: PathBuf) -> Lines<R> {
+    pub(super) fn new(text: R, path: PathBuf, reading: Reading) -> Lines<R> {
         Lines {
             text,
             path,
             line: 0,
             buffer: Vec::new(),
             is_csv: false,
+            reading,
         }
     }
 
@@ -217,7 +246,7 @@ impl<R: BufRead> Lines<R> {
             return match row {
                 Some((id, value)) => Ok(Some(Row {
                     id: Id::parse(&id),
-                    value: Value::parse(&value),
+                    value: self.reading.value(&value),
                 })),
                 None => Err(self.malformed(expected)),
             };

@@ -1,0 +1,140 @@
+//! What `graphmill validate` takes: a reference and a rule, or a graph, an algorithm and the options of its run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use graphmill::OptionSpec;
+
+use super::{Machine, Reading, given_options, option_arg};
+
+const USAGE: &str = "\
+graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERENCE>
+       graphmill validate [OPTIONS] --algorithm <ALGORITHM> <RESULT> <GRAPH>";
+
+const NOTES: &str = "\
+RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value \
+separated by white space, as LDBC Graphalytics has it, plain or gzip. Null, inf, infinity and 9223372036854775807 all mean \
+unreached.
+
+With --algorithm there is no reference: a judge finds the answer in GRAPH by a method of its own, on one thread and in memory, \
+16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components and distances \
+have to be equal, ranks may differ by what rounding can have done.
+
+Examples:
+  graphmill validate depths.csv reference.txt --rule exact
+  graphmill validate depths.csv graph --algorithm bfs --source 42
+  graphmill validate ranks.parquet edges.txt.gz --algorithm pagerank --iterations 50";
+
+/// How a result is judged; the options of the run are made from the registry.
+#[derive(Debug)]
+pub(crate) struct Validate {
+    pub(crate) common: ValidateCommon,
+    /// The algorithm's options that were given, by name.
+    pub(crate) options: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = NOTES, override_usage = USAGE)]
+pub(crate) struct ValidateCommon {
+    /// The result to judge
+    pub(crate) result: PathBuf,
+    /// With --rule: what it should be. With --algorithm: the graph of the run, stored or a file of edges
+    #[arg(value_name = "REFERENCE|GRAPH")]
+    pub(crate) against: PathBuf,
+    #[command(flatten)]
+    pub(crate) how: How,
+    /// Relative difference that --rule epsilon allows
+    #[arg(
+        long,
+        value_name = "E",
+        default_value_t = 1e-4,
+        conflicts_with = "algorithm"
+    )]
+    pub(crate) epsilon: f64,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+}
+
+/// Either of the two.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct How {
+    /// Compare with REFERENCE: same values (exact), numbers within a share of the reference (epsilon), or same groups under any
+    /// names (equivalence)
+    #[arg(
+        long,
+        value_name = "exact|epsilon|equivalence",
+        value_enum,
+        hide_possible_values = true,
+        conflicts_with = "Reading"
+    )]
+    pub(crate) rule: Option<Rule>,
+    /// Judge as a result of this algorithm on GRAPH
+    #[arg(long, value_name = "ALGORITHM", value_parser = algorithms())]
+    pub(crate) algorithm: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Rule {
+    Exact,
+    Epsilon,
+    Equivalence,
+}
+
+fn algorithms() -> PossibleValuesParser {
+    PossibleValuesParser::new(graphmill::algorithms().iter().map(|entry| entry.name))
+}
+
+/// Every option that some algorithm has, once; those of one name mean the same, the first says what.
+fn options() -> Vec<&'static OptionSpec> {
+    let mut options: Vec<&OptionSpec> = Vec::new();
+    for option in graphmill::algorithms()
+        .iter()
+        .flat_map(|entry| entry.options)
+    {
+        if options.iter().all(|known| known.name != option.name) {
+            options.push(option);
+        }
+    }
+    options
+}
+
+impl Args for Validate {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let args = options().into_iter().map(|option| {
+            let has =
+                |entry: &&graphmill::Entry| entry.options.iter().any(|o| o.name == option.name);
+            let owners: Vec<&str> = graphmill::algorithms()
+                .iter()
+                .filter(has)
+                .map(|entry| entry.name)
+                .collect();
+            option_arg(option, &format!("{} ({})", option.help, owners.join(", ")))
+                .help_heading("Options of the run, with --algorithm")
+                .requires("algorithm")
+        });
+        ValidateCommon::augment_args(command).args(args.collect::<Vec<_>>())
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Validate {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Validate, clap::Error> {
+        Ok(Validate {
+            common: ValidateCommon::from_arg_matches(matches)?,
+            options: given_options(options(), matches),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Validate::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

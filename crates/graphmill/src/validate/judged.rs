@@ -1,0 +1,213 @@
+//! Is a result right for its graph? By the judge of its algorithm, serially and in memory, without a reference.
+//!
+//! Steps of [`Plan::judge`]: 1. graph and options, as for a run; 2. memory for the judge is leased, or refused with how much would do;
+//! 3. the rows of the result, ids turned into indices; 4. the arcs; 5. the verdict, indices turned back into ids. Rows that do not fit
+//! the graph are differences, and then the judge is not asked.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_algorithms::judge::{Held, Objection};
+use graphmill_algorithms::{Given, Judge, Takes};
+use graphmill_engine::EngineError;
+use graphmill_graph::StoredGraph;
+use graphmill_storage::{Budget, Lease, Stop};
+
+use super::arcs::ArcReader;
+use super::names::Names;
+use super::rows::{Id, Reading, Row, Value};
+use super::{ValidateError, Verdict, open};
+use crate::plan::Plan;
+use crate::progress::Watcher;
+use crate::{Error, Machine};
+
+/// Bytes that reading the result takes: a chunk of its file, or pages of a Parquet file as `run` writes it.
+const FILE_BYTES: u64 = 6 << 20;
+/// Bytes of the budget that must be free besides those of the judge.
+const READING_BYTES: u64 = ArcReader::BYTES + Names::BYTES + FILE_BYTES;
+
+impl Plan {
+    /// Judges `result`, a file as [`run`](Plan::run) writes it, by the plan's graph: is it what a run of this plan gives?
+    ///
+    /// The algorithm's judge finds out by a method of its own, on one thread and in memory: 16 bytes an arc (24 with weights) and
+    /// those of the judge, 0 for wcc and pagerank, 8 for bfs, 24 for sssp; 17 (wcc) to 81 (bfs) bytes a vertex. All is leased first. Ranks may
+    /// differ by what rounding can have done, all else must be equal.
+    ///
+    /// # Errors
+    /// Graph, result, disk, memory or options are not what they should be; see [`Error`]. Differences are no errors: they are in the
+    /// [`Verdict`].
+    pub fn judge(&self, result: &Path, stop: &Stop, watcher: &Watcher) -> Result<Verdict, Error> {
+        let machine = Machine::open(&self.machine(), stop.clone())?;
+        // Before edges are imported for nothing.
+        drop(open(&machine, result, Reading::Words)?);
+        let (graph, settings) = self.question(&machine, watcher)?;
+        let mut judge = (self.entry.judge)(&graph, &settings)?;
+        let _lease = lease(machine.budget(), &graph, &*judge)?;
+        judge.open();
+
+        let mut names = Names::new(&graph, machine.budget())?;
+        let mut verdict = rows(&machine, result, &graph, &mut *judge, &mut names)?;
+        if !verdict.is_same() {
+            return Ok(verdict);
+        }
+        let mut arcs = ArcReader::new(&graph, machine.budget(), self.entry.weighted)?;
+        arcs.each(stop, |source, destination, weight| {
+            judge.arc(source, destination, weight);
+        })?;
+        if let Err(objection) = judge.verdict() {
+            let text = told(objection, &mut names)?;
+            verdict.differs(|| text);
+            verdict.may_be_more = true;
+        }
+        if stop.requested() {
+            return Err(Error::Stopped);
+        }
+        Ok(verdict)
+    }
+}
+
+/// Memory for the judge and for which vertices have a row; what reading needs must be free besides.
+fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Lease, Error> {
+    let bytes = judge.bytes().saturating_add(graph.vertices());
+    let needed = bytes.saturating_add(READING_BYTES);
+    if needed > budget.available() {
+        let used = budget.total() - budget.available();
+        return Err(Error::Engine(EngineError::TooSmall {
+            what: "judging a result in memory",
+            least: used.saturating_add(needed),
+            budget: budget.total(),
+        }));
+    }
+    Ok(budget.lease("the judge's lists", bytes)?)
+}
+
+/// Hands the values of the result to the judge; what does not fit the graph is a difference.
+fn rows(
+    machine: &Machine,
+    result: &Path,
+    graph: &Arc<StoredGraph>,
+    judge: &mut dyn Judge,
+    names: &mut Names,
+) -> Result<Verdict, Error> {
+    let mut verdict = Verdict {
+        vertices: graph.vertices(),
+        ..Verdict::default()
+    };
+    let mut has_row = vec![false; graph.vertices() as usize];
+    for row in open(machine, result, Reading::Words)? {
+        if machine.stop().requested() {
+            return Err(Error::Stopped);
+        }
+        let Row { id, value } = row.map_err(unsorted)?;
+        let place = names.index_of(&id)?;
+        let Some((vertex, has_row)) =
+            place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)))
+        else {
+            verdict.unexpected += 1;
+            verdict.differs(|| format!("vertex {id} has {value}, but is not in the graph"));
+            continue;
+        };
+        if *has_row {
+            return Err(Error::Validate(ValidateError::Twice {
+                path: result.to_path_buf(),
+                vertex: id.to_string(),
+            }));
+        }
+        *has_row = true;
+        let is_taken = match judge.takes() {
+            Takes::Vertices => names_vertex(vertex, &value, judge, names)?,
+            takes => number(takes, &value).is_some_and(|number| judge.value(vertex, number)),
+        };
+        if !is_taken {
+            let expected = match judge.takes() {
+                Takes::Integers => "a whole number",
+                Takes::Singles | Takes::Doubles => "a number",
+                Takes::Vertices => "a vertex of the graph",
+            };
+            verdict.differs(|| format!("vertex {id} has {value}, expected {expected}"));
+        }
+    }
+    for vertex in (0..graph.vertices()).zip(&has_row).filter(|row| !row.1) {
+        verdict.missing += 1;
+        let mut text = String::new();
+        if verdict.described.len() < super::DESCRIBED_MAX {
+            text = format!("vertex {} is missing", names.id_of(vertex.0)?);
+        }
+        verdict.differs(|| text);
+    }
+    Ok(verdict)
+}
+
+/// Hands over the vertex that a value names, or that there is none.
+fn names_vertex(
+    vertex: u64,
+    value: &Value,
+    judge: &mut dyn Judge,
+    names: &mut Names,
+) -> Result<bool, Error> {
+    // In text `inf` is none, unless every vertex has a value: then it can only be a vertex of that name.
+    let is_none = match value {
+        Value::Unreached => true,
+        Value::Text(text) => &**text == b"inf",
+        Value::Integer(_) | Value::Float(_) => false,
+    };
+    if is_none && judge.value(vertex, Given::Nothing) {
+        return Ok(true);
+    }
+    let id = match value {
+        Value::Integer(id) => Id::Integer(*id),
+        Value::Text(text) => Id::parse(text),
+        Value::Unreached | Value::Float(_) => return Ok(false),
+    };
+    let named = names.index_of_value(id)?;
+    Ok(named.is_some_and(|named| judge.value(vertex, Given::Integer(named))))
+}
+
+/// A value as a number, or as none; nothing when it is neither.
+fn number(takes: Takes, value: &Value) -> Option<Given> {
+    let parsed = match value {
+        Value::Text(text) => Value::parse(text),
+        value => value.clone(),
+    };
+    match (parsed, value) {
+        (Value::Unreached, _) => Some(Given::Nothing),
+        (Value::Integer(number), _) => Some(Given::Integer(number)),
+        // Rounded once: by way of 64 bits it would be rounded twice.
+        (Value::Float(_), Value::Text(text)) if takes == Takes::Singles => {
+            let number: f32 = str::from_utf8(text).ok()?.parse().ok()?;
+            Some(Given::Float(number.into()))
+        }
+        (Value::Float(bits), _) => Some(Given::Float(f64::from_bits(bits))),
+        (Value::Text(_), _) => None,
+    }
+}
+
+/// An objection with the user's ids.
+fn told(objection: Objection, names: &mut Names) -> Result<String, Error> {
+    let Objection::Vertex {
+        vertex,
+        found,
+        expected,
+        rule,
+    } = objection
+    else {
+        return Ok(objection.to_string());
+    };
+    let mut text = |held: Held| match held {
+        Held::Vertex(vertex) => Ok(names.id_of(vertex)?.to_string()),
+        held => Ok::<_, Error>(held.to_string()),
+    };
+    let (found, expected) = (text(found)?, text(expected)?);
+    let id = names.id_of(vertex)?;
+    Ok(format!(
+        "vertex {id} has {found}, expected {expected}: {rule}"
+    ))
+}
+
+/// Errors of reading the result: nothing is sorted here.
+fn unsorted(error: ValidateError) -> Error {
+    match error {
+        ValidateError::Budget(error) => Error::Budget(error),
+        error => Error::Validate(error),
+    }
+}

@@ -1,0 +1,70 @@
+//! The ids of a result as a graph has them: from an id to the index of its vertex.
+
+use std::sync::Arc;
+
+use graphmill_graph::{FRAME_BYTES, FrameReader, IdKind, StoredGraph, VertexId};
+use graphmill_storage::Budget;
+
+use super::rows::Id;
+use crate::Error;
+
+/// Frames of ids to keep, where there is memory for more than the least.
+const FRAMES_MAX: u64 = 1024;
+/// Frames of ids to keep at the least.
+const FRAMES_MIN: u64 = 16;
+
+/// Looks up vertices by the ids that a result has for them.
+pub(super) struct Names {
+    graph: Arc<StoredGraph>,
+    reader: FrameReader,
+    /// The vertex that a row named last: most rows of a component name the same.
+    last: Option<(Id, Option<u64>)>,
+}
+
+impl Names {
+    /// The least bytes of the budget that will do.
+    pub(super) const BYTES: u64 = FRAMES_MIN * FRAME_BYTES;
+
+    pub(super) fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Names, Error> {
+        let frames = match graph.id_kind() {
+            IdKind::Dense => 1,
+            // Half of what is free, for what the rows of the file take.
+            _ => (budget.available() / 2 / FRAME_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
+        };
+        Ok(Names {
+            graph: Arc::clone(graph),
+            reader: FrameReader::new(graph, budget, frames as usize)?,
+            last: None,
+        })
+    }
+
+    /// The index of the vertex with this id; none when the graph has no such vertex.
+    pub(super) fn index_of(&mut self, id: &Id) -> Result<Option<u64>, Error> {
+        let vertex = match (self.graph.id_kind(), id) {
+            (IdKind::Text, id) => VertexId::Text(match id {
+                Id::Integer(id) => id.to_string().into_bytes(),
+                Id::Text(id) => id.to_vec(),
+            }),
+            (_, Id::Integer(id)) => VertexId::Integer(*id),
+            (_, Id::Text(_)) => return Ok(None),
+        };
+        Ok(self.graph.index_of(&mut self.reader, &vertex)?)
+    }
+
+    /// The same for ids that come many times in a row.
+    pub(super) fn index_of_value(&mut self, id: Id) -> Result<Option<u64>, Error> {
+        match &self.last {
+            Some((last, index)) if *last == id => Ok(*index),
+            _ => {
+                let index = self.index_of(&id)?;
+                self.last = Some((id, index));
+                Ok(index)
+            }
+        }
+    }
+
+    /// The id of a vertex.
+    pub(super) fn id_of(&mut self, vertex: u64) -> Result<VertexId, Error> {
+        Ok(self.graph.id_of(&mut self.reader, vertex)?)
+    }
+}
