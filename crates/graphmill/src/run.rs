@@ -285,11 +285,12 @@ impl Plan {
             input.display(),
             path.display()
         )));
-        disk.create_dir_all(&cache.folder)?;
         let import = &self.config.import;
         if let Err(error) = machine.import(std::slice::from_ref(input), &path, import, watcher) {
             // Another run may have made the same graph meanwhile.
             if !disk.exists(&path.join(DESCRIPTION))? {
+                // Whoever made the folder, it goes unless there is something in it.
+                let _ = disk.remove_dir(&cache.folder);
                 return Err(error);
             }
         }

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{Engine, KernelChoice, SeekChoice, Settings};
 use graphmill_graph::StoredGraph;
-use graphmill_storage::Disk;
+use graphmill_storage::Scratch;
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, RowCursor};
@@ -88,7 +88,7 @@ impl Machine {
         tuning: Tuning,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        let scratch = Scratch::create(Arc::clone(self.disk()), &self.tmp(output))?;
+        let scratch = Scratch::create(self.disk(), &self.tmp(output), "run")?;
         let watcher = Arc::clone(watcher);
         let settings = Settings {
             budget: self.budget().clone(),
@@ -96,7 +96,7 @@ impl Machine {
             workers: Arc::clone(self.workers()),
             clock: Arc::clone(self.clock()),
             stop: self.stop().clone(),
-            scratch: scratch.path.clone(),
+            scratch: scratch.path().to_path_buf(),
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
@@ -163,34 +163,5 @@ impl Session {
         } else {
             rows.next()
         }
-    }
-}
-
-/// A folder for the engine's temporary files, removed with all that is in it.
-struct Scratch {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-}
-
-impl Scratch {
-    /// A new folder in `folder`.
-    fn create(disk: Arc<dyn Disk>, folder: &Path) -> Result<Scratch, Error> {
-        let process = std::process::id();
-        let mut number = 0_u64;
-        loop {
-            let path = folder.join(format!(".graphmill-run-{process}-{number}"));
-            if !disk.exists(&path)? {
-                disk.create_dir_all(&path)?;
-                return Ok(Scratch { disk, path });
-            }
-            number += 1;
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Whatever led here is reported; what is left behind is named after the run.
-        let _ = self.disk.remove_dir_all(&self.path);
     }
 }

@@ -17,18 +17,17 @@ mod ids;
 mod options;
 mod progress;
 mod scan;
-mod staging;
 mod write;
 
 use std::path::Path;
 use std::time::Duration;
 
 use graphmill_graph::{Batches, GraphWriter};
+use graphmill_storage::Scratch;
 
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::report::ImportReport;
-use staging::Directory;
 
 pub use options::{ImportOptions, Machine};
 pub(crate) use progress::Meter;
@@ -64,12 +63,12 @@ pub fn import(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let temporary = Directory::create(
-        disk,
+    let temporary = Scratch::create(
+        machine.disk,
         options.temporary.as_deref().unwrap_or(parent),
-        "graphmill-temporary",
+        "temporary",
     )?;
-    let staging = Directory::create(disk, parent, "graphmill-import")?;
+    let staging = Scratch::create(machine.disk, parent, "import")?;
     let mut import = Import {
         machine,
         options,
@@ -100,7 +99,7 @@ pub fn import(
         // Somebody else may have given the name to something meanwhile.
         return Err(match disk.exists(&options.output)? {
             true => exists_already(),
-            false => error,
+            false => error.into(),
         });
     }
     Ok(report)

@@ -83,6 +83,12 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn remove_file(&self, path: &Path) -> Result<(), StorageError>;
 
+    /// Removes a directory in which there is nothing; durable as [`Disk::remove_file`] is.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: no such directory, or there is something in it.
+    fn remove_dir(&self, path: &Path) -> Result<(), StorageError>;
+
     /// Removes a directory with all that is in it; durable as [`Disk::remove_file`] is.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | what is left of an operation after a short read or write |
+//! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
 //! | `clock.rs`, `random.rs`, `stop.rs` | [`Clock`], [`Random`], [`Stop`] |
 //! | `error.rs` | [`StorageError`] |
@@ -22,6 +23,7 @@ mod clock;
 mod disk;
 mod error;
 mod random;
+mod scratch;
 mod stop;
 mod workers;
 
@@ -35,5 +37,6 @@ pub use disk::{
 };
 pub use error::{JobError, StorageError};
 pub use random::Random;
+pub use scratch::Scratch;
 pub use stop::Stop;
 pub use workers::{Job, Step, Worker, Workers};

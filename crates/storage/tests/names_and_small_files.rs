@@ -11,7 +11,7 @@ mod disks;
 use std::path::PathBuf;
 
 use disks::{all, byte_at, file_of, read};
-use graphmill_storage::{Open, StorageError};
+use graphmill_storage::{Open, Scratch, StorageError};
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
     match error {
@@ -86,6 +86,44 @@ fn directories_are_made_listed_and_removed() {
         assert!(
             !disk.is_dir(&dir).unwrap() && !disk.exists(&dir.join("below/a/missing/one")).unwrap()
         );
+    }
+}
+
+#[test]
+fn only_an_empty_directory_is_removed_alone() {
+    use std::io::ErrorKind::{DirectoryNotEmpty, NotADirectory, NotFound};
+    for place in all() {
+        let (disk, dir) = (&place.disk, place.dir.join("a/b"));
+        disk.create_dir_all(&dir).unwrap();
+        disk.write_small(&dir.join("file"), b"1").unwrap();
+        assert_eq!(kind(disk.remove_dir(&dir).unwrap_err()), DirectoryNotEmpty);
+        assert_eq!(
+            kind(disk.remove_dir(&dir.join("file")).unwrap_err()),
+            NotADirectory
+        );
+        disk.remove_file(&dir.join("file")).unwrap();
+        disk.remove_dir(&dir).unwrap();
+        assert_eq!(kind(disk.remove_dir(&dir).unwrap_err()), NotFound);
+        assert!(disk.list(&place.dir.join("a")).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn a_folder_to_work_in_goes_with_what_was_made_for_it() {
+    for place in all() {
+        let (disk, dir) = (&place.disk, place.dir.join("a/b"));
+        let first = Scratch::create(disk, &dir, "first").unwrap();
+        let second = Scratch::create(disk, &dir, "second").unwrap();
+        assert_eq!(disk.list(&dir).unwrap(), [first.path(), second.path()]);
+        disk.create_dir_all(&first.path().join("c")).unwrap();
+        disk.write_small(&second.path().join("file"), b"1").unwrap();
+        second.rename(&dir.join("kept")).unwrap();
+        drop(first);
+        assert_eq!(disk.list(&dir).unwrap(), [dir.join("kept")]);
+        assert_eq!(disk.read_small(&dir.join("kept/file"), 1).unwrap(), b"1");
+        disk.remove_dir_all(&place.dir.join("a")).unwrap();
+        drop(Scratch::create(disk, &dir, "third").unwrap());
+        assert!(disk.list(&place.dir).unwrap().is_empty(), "{}", place.name);
     }
 }
 

@@ -16,6 +16,8 @@ fn a_malformed_line_is_named_and_can_be_skipped() {
         "{said}"
     );
     assert_eq!(names(at), ["edges.txt"]);
+    fail(at, 1, &["run", "wcc", "edges.txt", "--ids", "int"]);
+    assert_eq!(names(at), ["edges.txt"]);
     let account = succeed(
         at,
         &[

@@ -48,11 +48,8 @@ fn end(mut child: Child, mut said: impl Read) -> String {
     rest
 }
 
-#[test]
-fn of_an_import_nothing_is_left() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    // Arcs enough for seconds of work: a multiplicative generator, so that ids are sparse and a dictionary is needed.
+/// A file whose import takes seconds: a multiplicative generator, so that ids are sparse and a dictionary is needed.
+fn write_edges(file: &Path) {
     let mut id = 1_u64;
     let mut next = || {
         id = id
@@ -61,7 +58,14 @@ fn of_an_import_nothing_is_left() {
         id
     };
     let pairs: Vec<u8> = (0..6_000_000).flat_map(|_| next().to_le_bytes()).collect();
-    std::fs::write(at.join("edges.u64"), pairs).expect("a file");
+    std::fs::write(file, pairs).expect("a file");
+}
+
+#[test]
+fn of_an_import_nothing_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(&at.join("edges.u64"));
     let arguments = [
         "import",
         "edges.u64",
@@ -111,4 +115,31 @@ fn of_a_run_nothing_is_left_but_the_graph() {
     let rest = end(child, said);
     assert!(rest.contains("interrupted"), "{rest}");
     assert_eq!(names(at), ["graph"]);
+}
+
+#[test]
+fn of_an_import_into_the_cache_nothing_is_left() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(&at.join("edges.u64"));
+    let (child, mut said) = start(
+        at,
+        &[
+            "run",
+            "wcc",
+            "edges.u64",
+            "--format",
+            "raw-u64",
+            "--tmp",
+            "a/b",
+            "--threads",
+            "1",
+            "--memory",
+            "64M",
+        ],
+    );
+    wait_for("scan", &mut said);
+    let rest = end(child, said);
+    assert!(rest.contains("nothing was left behind"), "{rest}");
+    assert_eq!(names(at), ["edges.u64"]);
 }

@@ -318,6 +318,23 @@ impl Disk for SimDisk {
         }
     }
 
+    fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        let full = children(&names, path).next().is_some();
+        match names.get(path) {
+            Some(Entry::Dir) if full => {
+                at("remove", path, Err(io::ErrorKind::DirectoryNotEmpty.into()))
+            }
+            Some(Entry::Dir) => {
+                names.remove(path);
+                Ok(())
+            }
+            Some(Entry::File(_)) => at("remove", path, Err(io::ErrorKind::NotADirectory.into())),
+            None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
+        }
+    }
+
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);

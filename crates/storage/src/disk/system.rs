@@ -124,6 +124,10 @@ impl Disk for SystemDisk {
         at("remove", path, std::fs::remove_file(path))
     }
 
+    fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
+        at("remove", path, std::fs::remove_dir(path))
+    }
+
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, std::fs::remove_dir_all(path))
     }
