@@ -23,6 +23,10 @@ use graphmill::Stop;
 
 use args::{Cli, Command};
 
+/// Exit code of a command that did what it was asked for.
+const DONE: u8 = 0;
+/// Exit code of a command that failed.
+const FAILED: u8 = 1;
 /// Exit code of a command that was asked for wrongly.
 const USAGE: u8 = 2;
 
@@ -32,22 +36,38 @@ fn main() -> ExitCode {
     let done = signals::request_on_signals(&stop).map_err(anyhow::Error::from);
     match done.and_then(|()| run(cli.command, &stop)) {
         Ok(code) => code,
-        Err(_) if stop.requested() => {
-            complain("interrupted; nothing was left behind");
-            ExitCode::from(signals::INTERRUPTED)
-        }
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            // Each error names its cause itself.
-            complain(&format!("error: {error}"));
-            let is_usage = error.downcast_ref().is_some_and(graphmill::Error::is_usage);
-            if is_usage {
-                ExitCode::from(USAGE)
-            } else {
-                ExitCode::FAILURE
+            let (text, code) = ending(&error, &stop);
+            if let Some(text) = text {
+                complain(&text);
             }
+            ExitCode::from(code)
         }
     }
+}
+
+/// What is to be said about an error, and the exit code. Work that somebody asked to stop may still fail otherwise: then it is
+/// that failure that is told.
+fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
+    let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
+    let text = if is(graphmill::Error::is_stopped) {
+        Some("interrupted; nothing was left behind".to_string())
+    } else if is_broken_pipe(error) {
+        None
+    } else {
+        // Each error names its cause itself.
+        Some(format!("error: {error}"))
+    };
+    let code = if stop.requested() {
+        signals::INTERRUPTED
+    } else if is_broken_pipe(error) {
+        DONE
+    } else if is(graphmill::Error::is_usage) {
+        USAGE
+    } else {
+        FAILED
+    };
+    (text, code)
 }
 
 fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
@@ -72,4 +92,39 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<std::io::Error>()
         .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn no_input() -> anyhow::Error {
+        let path = "none".into();
+        graphmill::Error::NoInput { path }.into()
+    }
+
+    #[test]
+    fn only_work_that_was_stopped_is_said_to_leave_nothing() {
+        let stop = Stop::new();
+        stop.request();
+        let (text, code) = ending(&graphmill::Error::Stopped.into(), &stop);
+        assert_eq!(
+            text.as_deref(),
+            Some("interrupted; nothing was left behind")
+        );
+        assert_eq!(code, signals::INTERRUPTED);
+        let (text, code) = ending(&no_input(), &stop);
+        let text = text.expect("a text");
+        assert!(text.starts_with("error: none"), "{text}");
+        assert_eq!(code, signals::INTERRUPTED);
+    }
+
+    #[test]
+    fn exit_codes_tell_failures_from_wrong_usage() {
+        let stop = Stop::new();
+        assert_eq!(ending(&no_input(), &stop).1, USAGE);
+        assert_eq!(ending(&anyhow::anyhow!("odd"), &stop).1, FAILED);
+        let pipe = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
+        assert_eq!(ending(&pipe.into(), &stop), (None, DONE));
+    }
 }

@@ -122,6 +122,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether somebody asked to stop, and nothing else went wrong.
+    pub fn is_stopped(&self) -> bool {
+        matches!(
+            self,
+            Error::Stopped
+                | Error::Ingest(IngestError::Stopped)
+                | Error::Engine(EngineError::Stopped)
+                | Error::Algorithm(AlgorithmError::Engine(EngineError::Stopped))
+        )
+    }
+
     /// Whether it was asked for wrongly: another question may well be answered.
     pub fn is_usage(&self) -> bool {
         matches!(
@@ -147,5 +158,27 @@ fn list(before: &str, names: &[&str], after: &str) -> String {
         String::new()
     } else {
         format!("{before}{}{after}", names.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopped_is_told_from_failed_wherever_it_comes_from() {
+        let stopped: [Error; 4] = [
+            Error::Stopped,
+            IngestError::Stopped.into(),
+            EngineError::Stopped.into(),
+            AlgorithmError::from(EngineError::Stopped).into(),
+        ];
+        assert!(stopped.iter().all(Error::is_stopped));
+        let failed: [Error; 3] = [
+            IngestError::SumTooLarge.into(),
+            EngineError::Broken.into(),
+            AlgorithmError::from(EngineError::Broken).into(),
+        ];
+        assert!(!failed.iter().any(Error::is_stopped));
     }
 }
