@@ -1,11 +1,15 @@
 //! Where the graph imported from a file of edges is kept: in `FILE.graphmill/`, beside the file.
 //!
-//! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files (names, sizes, times of change) and of the
-//! import's options with the format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
+//! One folder an import, named by what went into it: `STAMP-OPTIONS`, hashes of the files and of the import's options with the
+//! format of stored graphs. So a file that changed, or other options, never meet an old graph; graphs of older stamps are removed.
+//!
+//! The stamp is made of each file's name and [`FileStamp`](graphmill_storage::FileStamp): its number in the file system, its size,
+//! and the times when it was modified and when anything about it changed, in nanoseconds. A file that was written in place, or
+//! replaced by another of the same size and time of modification, so has another stamp. The bytes are not read: that would take
+//! as long as the import saves. A copy of the file, or one that was renamed and back, is imported again.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use graphmill_storage::{Disk, StorageError};
 
@@ -22,19 +26,24 @@ impl Cache {
     /// Where the graph of `files` (all of `input`) imported with `options` belongs.
     ///
     /// # Errors
-    /// A file's size and time cannot be read.
-    pub(crate) fn of(input: &Path, files: &[PathBuf], options: &str) -> std::io::Result<Cache> {
+    /// A file is not there, or the system says nothing about it.
+    pub(crate) fn of(
+        disk: &dyn Disk,
+        input: &Path,
+        files: &[PathBuf],
+        options: &str,
+    ) -> Result<Cache, StorageError> {
         let mut stamp = Hash::new();
         for file in files {
-            // Names and times are all that is asked of the file system here: the bytes are the Disk's.
-            let facts = std::fs::metadata(file)?;
-            let changed = facts
-                .modified()?
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            stamp.add(file.as_os_str().as_encoded_bytes());
-            stamp.add(&facts.len().to_le_bytes());
-            stamp.add(&changed.as_nanos().to_le_bytes());
+            let facts = disk.stamp(file)?;
+            let name = file.file_name().unwrap_or_default();
+            stamp.add(name.as_encoded_bytes());
+            stamp.add(&facts.inode.to_le_bytes());
+            stamp.add(&facts.bytes.to_le_bytes());
+            for (seconds, nanoseconds) in [facts.modified, facts.changed] {
+                stamp.add(&seconds.to_le_bytes());
+                stamp.add(&nanoseconds.to_le_bytes());
+            }
         }
         let mut hash = Hash::new();
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());

@@ -84,14 +84,6 @@ pub enum Error {
         /// What it would replace.
         what: &'static str,
     },
-    /// A cached graph cannot be looked for.
-    #[error("cannot look at {}: {source}", path.display())]
-    Cache {
-        /// The input.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
     /// Somebody asked to stop.
     #[error("interrupted")]
     Stopped,

@@ -257,10 +257,6 @@ impl Plan {
             }
             return machine.graph(input);
         }
-        let unreadable = |source| Error::Cache {
-            path: input.clone(),
-            source,
-        };
         let files = if disk.is_dir(input)? {
             disk.list(input)?
         } else {
@@ -270,8 +266,8 @@ impl Plan {
             .into_iter()
             .chain(self.config.import.vertices.clone())
             .collect();
-        let cache =
-            Cache::of(input, &files, &format!("{:?}", self.config.import)).map_err(unreadable)?;
+        let options = format!("{:?}", self.config.import);
+        let cache = Cache::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
         if disk.exists(&path.join(DESCRIPTION))? {
             watcher(&Progress::Note(&format!(

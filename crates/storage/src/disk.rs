@@ -50,6 +50,23 @@ pub trait DiskFile: Any + Debug + Send + Sync {
 /// An open file, shared; closed when the last clone is dropped.
 pub type FileHandle = Arc<dyn DiskFile>;
 
+/// What of a file changes when it is written, replaced or renamed.
+///
+/// Size and time of modification alone can be kept while the bytes change (`cp -p`, `touch -r`, `rsync -t`); the number of the
+/// file and the time of its last change of any kind cannot. What the stamp misses is a change within the same tick of the file
+/// system's clock, a few milliseconds, that keeps the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    /// Number of the file in its file system.
+    pub inode: u64,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// When bytes were last written: seconds and nanoseconds since 1970. Programs can set it.
+    pub modified: (i64, i64),
+    /// When bytes, name or rights last changed. The system alone sets it.
+    pub changed: (i64, i64),
+}
+
 /// The files of a machine. All methods block; all paths in their errors are those given.
 pub trait Disk: Send + Sync + Debug {
     /// Opens a regular file; with direct I/O where the file system takes it.
@@ -118,6 +135,12 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// [`StorageError::Path`]: the system cannot say.
     fn exists(&self, path: &Path) -> Result<bool, StorageError>;
+
+    /// What tells the file or directory of that name from one that was written, replaced or renamed since; links are followed.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: there is nothing of that name, or the system cannot say.
+    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError>;
 
     /// All bytes of a file that has at most `max` of them.
     ///

@@ -128,6 +128,22 @@ fn a_folder_to_work_in_goes_with_what_was_made_for_it() {
 }
 
 #[test]
+fn a_stamp_tells_a_file_from_what_it_was() {
+    for place in all() {
+        let (disk, path) = (&place.disk, place.dir.join("file"));
+        assert_eq!(
+            kind(disk.stamp(&path).unwrap_err()),
+            std::io::ErrorKind::NotFound
+        );
+        disk.write_small(&path, b"1 2").unwrap();
+        let first = disk.stamp(&path).unwrap();
+        assert_eq!((first.bytes, disk.stamp(&path).unwrap()), (3, first));
+        disk.write_small(&path, b"1 3").unwrap();
+        assert_ne!(disk.stamp(&path).unwrap(), first, "{}", place.name);
+    }
+}
+
+#[test]
 fn a_file_cannot_be_a_directory_on_the_way() {
     for place in all() {
         place

@@ -5,6 +5,7 @@
     reason = "tests read results and write inputs beside the ports"
 )]
 
+mod cache;
 mod damage;
 mod example;
 mod generate;

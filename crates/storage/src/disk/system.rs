@@ -6,6 +6,7 @@
 use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use super::{Disk, DiskFile, FileHandle, GRAIN_BYTES, Open, Queue};
+use super::{Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Open, Queue};
 use crate::error::StorageError;
 
 /// The disk of this machine.
@@ -164,6 +165,16 @@ impl Disk for SystemDisk {
 
     fn exists(&self, path: &Path) -> Result<bool, StorageError> {
         found(path, std::fs::symlink_metadata(path).map(|_| true))
+    }
+
+    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
+        let facts = at("look at", path, std::fs::metadata(path))?;
+        Ok(FileStamp {
+            inode: facts.ino(),
+            bytes: facts.size(),
+            modified: (facts.mtime(), facts.mtime_nsec()),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        })
     }
 
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
