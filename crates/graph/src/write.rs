@@ -136,13 +136,11 @@ impl GraphWriter {
     }
     /// Bytes of the budget that one open column file takes, besides 64 for each cell.
     pub fn memory(&self) -> u64 {
-        let chunk = self.shared.chunk_bytes() as u64;
-        let weights = if self.shared.shape.edge == EdgeKind::None {
-            0
-        } else {
-            2 * chunk
-        };
-        2 * chunk + weights + 4 * small_chunk(chunk as usize) as u64 + FIXED_BYTES
+        memory(self.shared.shape.edge, self.shared.chunk_bytes())
+    }
+    /// The same where memory is short, of a graph with such edges.
+    pub fn memory_least(edge: EdgeKind) -> u64 {
+        memory(edge, FRAME_BYTES as usize)
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last. The caller gives the directory
     /// its name.
@@ -244,6 +242,12 @@ impl GraphWriter {
 /// Bytes of the chunks of index and spool.
 fn small_chunk(chunk_bytes: usize) -> usize {
     (chunk_bytes / 4).max(FRAME_BYTES as usize)
+}
+
+/// Bytes of the budget that one open column file takes whose chunks have `chunk_bytes`.
+fn memory(edge: EdgeKind, chunk_bytes: usize) -> u64 {
+    let large = if edge == EdgeKind::None { 2 } else { 4 };
+    (large * chunk_bytes + 4 * small_chunk(chunk_bytes)) as u64 + FIXED_BYTES
 }
 
 /// Pending keys, the encoder's scratch and one block, at most.

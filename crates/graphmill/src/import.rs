@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, OnError,
-    ReadOptions, SelfLoops,
+    ReadOptions, SelfLoops, check_memory,
 };
 
 use crate::progress::{ImportProgress, Progress, Watcher};
@@ -77,6 +77,13 @@ impl Machine {
             on_error: config.on_error,
             ..ReadOptions::default()
         };
+        check_memory(
+            self.budget(),
+            self.workers(),
+            FileSource::reader_bytes_by_name(inputs),
+            config.weights,
+            &self.import_options(graph, config),
+        )?;
         let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;
         for path in source.left_out() {
             watcher(&Progress::Note(&format!(
@@ -115,16 +122,7 @@ impl Machine {
         reads: &'static str,
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
-        let options = ImportOptions {
-            temporary: self.tmp_asked().map(Path::to_path_buf),
-            directed: config.directed,
-            duplicates: config.duplicates,
-            self_loops: config.self_loops,
-            reverse: config.reverse,
-            batch_size: config.batch_size,
-            csr_ratio: config.csr_ratio,
-            ..ImportOptions::new(graph)
-        };
+        let options = self.import_options(graph, config);
         let machine = graphmill_ingest::Machine {
             disk: self.disk(),
             workers: self.workers(),
@@ -136,5 +134,18 @@ impl Machine {
         Ok(graphmill_ingest::import(
             machine, source, vertices, &options,
         )?)
+    }
+
+    fn import_options(&self, graph: &Path, config: &ImportConfig) -> ImportOptions {
+        ImportOptions {
+            temporary: self.tmp_asked().map(Path::to_path_buf),
+            directed: config.directed,
+            duplicates: config.duplicates,
+            self_loops: config.self_loops,
+            reverse: config.reverse,
+            batch_size: config.batch_size,
+            csr_ratio: config.csr_ratio,
+            ..ImportOptions::new(graph)
+        }
     }
 }

@@ -14,6 +14,7 @@ mod cut;
 mod distribute;
 mod finish;
 mod ids;
+mod memory;
 mod options;
 mod progress;
 mod scan;
@@ -29,6 +30,7 @@ use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::report::ImportReport;
 
+pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
 pub(crate) use progress::Meter;
 pub use progress::{Progress, Silent};
@@ -58,6 +60,13 @@ pub fn import(
     if disk.exists(&options.output)? {
         return Err(exists_already());
     }
+    check_memory(
+        machine.budget,
+        machine.workers,
+        source.reader_bytes(),
+        source.weights(),
+        options,
+    )?;
     let parent = options
         .output
         .parent()

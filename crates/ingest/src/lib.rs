@@ -49,7 +49,7 @@ pub use edge::{
 };
 pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
-pub use import::{ImportOptions, Machine, Progress, Silent, import};
+pub use import::{ImportOptions, Machine, Progress, Silent, check_memory, import};
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions};
 pub use report::ImportReport;

@@ -57,9 +57,13 @@ pub(crate) struct Scanned {
 impl Scan<'_> {
     /// Bytes that each worker leases, less what the reader takes.
     pub(crate) fn lane_bytes(chunk_bytes: usize, reverse: bool) -> u64 {
+        Self::sum_bytes(reverse) + (SPOOL_BUFFERS * chunk_bytes) as u64
+    }
+
+    /// Bytes that the sum over all workers takes beside theirs.
+    pub(crate) fn sum_bytes(reverse: bool) -> u64 {
         let histograms = if reverse { 2 } else { 1 };
-        (histograms * crate::cut::GRANULES_MAX * size_of::<u64>() + SPOOL_BUFFERS * chunk_bytes)
-            as u64
+        (histograms * crate::cut::GRANULES_MAX * size_of::<u64>()) as u64
     }
 
     /// Reads everything once.

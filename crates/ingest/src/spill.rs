@@ -241,6 +241,9 @@ pub(crate) struct Spill {
 }
 
 impl Spill {
+    /// Bytes of the table that a worker leases at a time, for so many chunks.
+    pub(crate) const TABLE_BYTES: u64 = LEASED_CHUNKS * size_of::<u64>() as u64;
+
     /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
     pub(crate) fn create(
         disk: &dyn Disk,
@@ -412,9 +415,10 @@ impl<'a> SpillWriter<'a> {
         slab.at += bytes;
         self.slab = Some(slab);
         if self.chunks_left == 0 {
-            let bytes = LEASED_CHUNKS * size_of::<u64>() as u64;
-            lock(&self.spill.leases)
-                .push(self.budget.lease("the table of a temporary file", bytes)?);
+            lock(&self.spill.leases).push(
+                self.budget
+                    .lease("the table of a temporary file", Spill::TABLE_BYTES)?,
+            );
             self.chunks_left = LEASED_CHUNKS;
         }
         self.chunks_left -= 1;

@@ -4,11 +4,12 @@
 //! Whether memory is enough for step 5 too is known now, before anything large is written.
 
 use graphmill_graph::GraphWriter;
+use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
 use super::cut::Cut;
 use super::ids::Indexed;
-use super::{Import, Meter};
+use super::{Import, Meter, write};
 use crate::distribute::{self, Distributor};
 use crate::error::IngestError;
 use crate::parallel;
@@ -57,16 +58,24 @@ impl<'a> Import<'a> {
         let slab_bytes =
             power(share / 4 / SLABS as u64).clamp(SLAB_GRAINS_MIN * GRAIN, SLAB_BYTES_MAX);
         let chunks_share = share - (SLABS * slab_bytes) as u64;
-        let chunk_bytes = power(chunks_share / buckets.max(1) as u64)
+        let mut chunk_bytes = power(chunks_share / buckets.max(1) as u64)
             .clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
 
-        // What the next step needs is known now, before anything large is written.
-        let least = self.write_bytes(graph, plan, chunk_bytes).1;
+        // What the next step needs is known now, before anything large is written. Where memory is short, its workers read
+        // shorter chunks ahead.
+        let duplicates = self.options.duplicates;
+        let counts = AlignedBuffer::footprint(buckets * plan.parts * size_of::<u64>());
+        let kept = counts + buckets as u64 * write::NOTES_BYTES_MIN + lanes * Spill::TABLE_BYTES;
+        let least =
+            |bytes| kept + write::least_bytes(graph.memory(), bytes, plan.weights, duplicates);
         let total = machine.budget.total();
-        if least > total {
+        while least(chunk_bytes) > total && chunk_bytes > GRAIN {
+            chunk_bytes /= 2;
+        }
+        if least(chunk_bytes) > total {
             return Err(IngestError::too_little_memory(
                 "a column file",
-                least,
+                least(chunk_bytes),
                 total,
                 machine.budget,
             ));

@@ -3,7 +3,7 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur; where it does not do, step 2 makes a
 //! dictionary.
 
-use super::{Import, Meter};
+use super::{Import, ImportOptions, Meter};
 use crate::edge::{EdgeSource, Ids};
 use crate::error::IngestError;
 use crate::policy::SelfLoops;
@@ -11,6 +11,21 @@ use crate::presence::Presence;
 use crate::scan::{Scan, Scanned, needs_spool};
 use crate::source::Source;
 use crate::spool::Spool;
+
+/// Bytes of a chunk of the spool, at least and at most.
+const CHUNK_BYTES_MIN: usize = 16 << 10;
+const CHUNK_BYTES_MAX: usize = 256 << 10;
+
+/// Bytes that the first reading takes by chunks of `chunk_bytes`.
+fn bytes(lanes: u64, chunk_bytes: usize, reader_bytes: u64, options: &ImportOptions) -> u64 {
+    let reverse = options.turns_round();
+    lanes * (Scan::lane_bytes(chunk_bytes, reverse) + reader_bytes) + Scan::sum_bytes(reverse)
+}
+
+/// The same by the shortest chunks.
+pub(super) fn least_bytes(lanes: u64, reader_bytes: u64, options: &ImportOptions) -> u64 {
+    bytes(lanes, CHUNK_BYTES_MIN, reader_bytes, options)
+}
 
 /// What the scan left.
 pub(super) struct Found<'a> {
@@ -29,7 +44,17 @@ impl<'a> Import<'a> {
         if known && self.vertices.is_some() {
             return Err(IngestError::VerticesKnown);
         }
-        let chunk_bytes = self.buffer_bytes(64, 16 << 10, 256 << 10);
+        let reader_bytes = self
+            .source
+            .reader_bytes()
+            .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
+        let mut chunk_bytes = self.buffer_bytes(64, CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let bytes = |chunk_bytes| bytes(self.lanes(), chunk_bytes, reader_bytes, self.options);
+        // Shorter chunks rather than none.
+        while bytes(chunk_bytes) > machine.budget.available() && chunk_bytes > CHUNK_BYTES_MIN {
+            chunk_bytes /= 2;
+        }
+        let needed = bytes(chunk_bytes);
         let spool = |name: &str, source: &dyn EdgeSource| {
             Spool::create(
                 disk,
@@ -43,12 +68,6 @@ impl<'a> Import<'a> {
         } else {
             None
         };
-        let lane_bytes = Scan::lane_bytes(chunk_bytes, self.options.turns_round());
-        let reader_bytes = self
-            .source
-            .reader_bytes()
-            .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
-        let needed = self.lanes() * (lane_bytes + reader_bytes);
         self.check("the first reading of the edges", needed)?;
         let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
             Presence::new(

@@ -2,38 +2,43 @@
 //!
 //! As many workers as there is memory for, each with room to sort in; the largest buckets first, so that they end together.
 
-use graphmill_graph::GraphWriter;
+use graphmill_graph::{EdgeKind, GraphWriter};
 
 use super::cut::Cut;
 use super::distribute::Buckets;
 use super::{Import, Meter, read_ahead};
-use crate::distribute;
 use crate::error::IngestError;
 use crate::parallel;
+use crate::policy::Duplicates;
 use crate::spill::{GRAIN, Inbox};
 use crate::write::{self, Kept};
 
 /// Bytes that the graph's writer keeps of a cell, of so many at least in each file; and of checksums while a file is open.
 const CELL_BYTES: u64 = 64;
 const CELLS_MIN: u64 = 256;
+/// Bytes that the graph's writer keeps of each file at least.
+pub(super) const NOTES_BYTES_MIN: u64 = CELLS_MIN * CELL_BYTES;
 const TABLES_BYTES: u64 = 256 << 10;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 
-impl Import<'_> {
-    /// Bytes that a worker takes to write a column file, without the arcs in memory, and with as few as can be.
-    pub(super) fn write_bytes(
-        &self,
-        graph: &GraphWriter,
-        plan: &distribute::Plan,
-        chunk_bytes: usize,
-    ) -> (u64, u64) {
-        let read_bytes = (read_ahead(chunk_bytes) * chunk_bytes) as u64;
-        let fixed = graph.memory() + TABLES_BYTES + read_bytes;
-        let record_bytes = write::record_bytes(plan.weights, self.options.duplicates) as u64;
-        (fixed, fixed + RECORDS_MIN * record_bytes)
-    }
+/// Bytes that a worker takes to write a column file, where the graph's writer takes `writer_bytes`, without arcs in memory.
+fn fixed_bytes(writer_bytes: u64, chunk_bytes: usize) -> u64 {
+    writer_bytes + TABLES_BYTES + (read_ahead(chunk_bytes) * chunk_bytes) as u64
+}
 
+/// The same with as few arcs as can be.
+pub(super) fn least_bytes(
+    writer_bytes: u64,
+    chunk_bytes: usize,
+    weights: EdgeKind,
+    duplicates: Duplicates,
+) -> u64 {
+    let record_bytes = write::record_bytes(weights, duplicates) as u64;
+    fixed_bytes(writer_bytes, chunk_bytes) + RECORDS_MIN * record_bytes
+}
+
+impl Import<'_> {
     /// Step 5.
     pub(super) fn write(
         &mut self,
@@ -63,10 +68,12 @@ impl Import<'_> {
         };
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.spill.chunk_bytes();
-        let (fixed, least) = self.write_bytes(graph, plan, chunk_bytes);
+        let fixed = fixed_bytes(graph.memory(), chunk_bytes);
+        let least = least_bytes(graph.memory(), chunk_bytes, plan.weights, duplicates);
         // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
-        let notes =
-            |bucket: usize| (2 * arcs_of(bucket).min(cells_of(bucket))).max(CELLS_MIN) * CELL_BYTES;
+        let notes = |bucket: usize| {
+            (2 * arcs_of(bucket).min(cells_of(bucket)) * CELL_BYTES).max(NOTES_BYTES_MIN)
+        };
         let available = machine.budget.available();
         let available = available
             - (0..plan.buckets())

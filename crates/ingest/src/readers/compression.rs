@@ -53,6 +53,19 @@ impl Compression {
         ))
     }
 
+    /// What the name says, with the window that zstd mostly takes.
+    pub(crate) fn of_name(path: &Path) -> Self {
+        let (_, packed) = Self::strip(path);
+        let ending = path.extension().unwrap_or_default().as_encoded_bytes();
+        match ending.first() {
+            Some(b'z' | b'Z') if packed => Self::Zstd {
+                window_log: ZSTD_WINDOW_LOG,
+            },
+            Some(_) if packed => Self::Gzip,
+            _ => Self::None,
+        }
+    }
+
     /// The name without the ending that says it is compressed, and whether it had one.
     pub(crate) fn strip(path: &Path) -> (PathBuf, bool) {
         let packed = path.extension().is_some_and(|ending| {

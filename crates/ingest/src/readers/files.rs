@@ -75,6 +75,12 @@ pub struct FileSource {
 }
 
 impl FileSource {
+    /// Bytes of the budget that a reader of these files takes, as far as their names tell: those of folders are not looked at.
+    pub fn reader_bytes_by_name(paths: &[PathBuf]) -> u64 {
+        let unpacker = |path: &PathBuf| Compression::of_name(path).leased_bytes();
+        READER_BYTES + paths.iter().map(unpacker).max().unwrap_or(0)
+    }
+
     /// The edges of `paths`: files, or folders of them (see [`InputFile`] for which), in this order.
     ///
     /// Looks at the names, the first bytes and, where the ids may be anything, the first 64 MiB.
@@ -304,7 +310,7 @@ impl EdgeSource for FileSource {
     }
 
     fn reader_bytes(&self) -> u64 {
-        FileBytes::LEASED_BYTES + BATCH_BYTES + self.unpacker_bytes()
+        READER_BYTES + self.unpacker_bytes()
     }
 
     fn reader(
@@ -318,6 +324,8 @@ impl EdgeSource for FileSource {
 
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
+/// Bytes of a reader, besides what unpacking takes.
+const READER_BYTES: u64 = FileBytes::LEASED_BYTES + BATCH_BYTES;
 
 impl FileSource {
     fn unpacker_bytes(&self) -> u64 {

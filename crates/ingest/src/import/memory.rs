@@ -1,0 +1,45 @@
+//! The least memory that any import can do with, so that a budget too small for it is refused before work starts.
+//!
+//! It is what the steps take whatever the input: readers and histograms of the first reading, one worker that writes one column
+//! file. What an input takes beyond that, its steps refuse themselves, each before it begins.
+
+use graphmill_graph::{EdgeKind, GraphWriter};
+use graphmill_storage::{Budget, Workers};
+
+use super::{ImportOptions, scan, write};
+use crate::error::IngestError;
+use crate::spill::GRAIN;
+
+/// Tables of a small input that later steps hold: counts, ranges of ids, checksums.
+const TABLES_BYTES: u64 = 128 << 10;
+
+/// Refuses a budget that is too small for an import of any edges with such weights, each reader of which takes `reader_bytes`.
+///
+/// # Errors
+/// [`IngestError::TooLittleMemory`].
+pub fn check_memory(
+    budget: &Budget,
+    workers: &Workers,
+    reader_bytes: u64,
+    weights: EdgeKind,
+    options: &ImportOptions,
+) -> Result<(), IngestError> {
+    let first = scan::least_bytes(workers.count() as u64, reader_bytes, options);
+    let last = write::least_bytes(
+        GraphWriter::memory_least(weights),
+        GRAIN,
+        weights,
+        options.duplicates,
+    );
+    let needed = first.max(last) + TABLES_BYTES;
+    let available = budget.available();
+    if needed <= available {
+        return Ok(());
+    }
+    Err(IngestError::too_little_memory(
+        "an import",
+        needed,
+        available,
+        budget,
+    ))
+}
