@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use graphmill_graph::{Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, StoredGraph};
+use graphmill_graph::{
+    Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
+};
 use graphmill_raw::Element;
 use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
 
@@ -113,21 +115,26 @@ impl Engine {
     /// The page file cannot be made, or the budget is too small for one batch.
     pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
         let budget = settings.budget.clone();
-        let workers = settings.workers.count();
-        let own = RowIo::memory(page_bytes(graph.batches())) * workers as u64
+        let used = budget.total() - budget.available();
+        let enough = used + Self::least(&graph.measure(), settings.workers.count());
+        Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
+    }
+
+    /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for the usual program.
+    #[must_use]
+    pub fn least(graph: &Measure, workers: usize) -> u64 {
+        let vertices = graph.batches.vertices();
+        let own = RowIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
-            + Way::memory(&graph)
-            + turned(&graph).map_or(0, |graph| Way::memory(&graph))
+            + Way::memory(graph)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowIo::FRAMES_BYTES * workers as u64
-            + 2 * (graph.batches().vertices() / 8 + graph.batches().vertices() / 256);
+            + 2 * (vertices / 8 + vertices / 256);
         let sizes = Sizes {
-            weighted: graph.edge_kind() != EdgeKind::None,
+            weighted: graph.edge != EdgeKind::None,
             ..Sizes::USUAL
         };
-        let enough =
-            budget.total() - budget.available() + own + Shape::of(&graph, workers).least(sizes);
-        Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
+        own + Shape::of(graph, workers).least(sizes)
     }
 
     fn build(
@@ -135,7 +142,8 @@ impl Engine {
         settings: Settings,
         enough: u64,
     ) -> Result<Self, EngineError> {
-        let batches = Arc::new(graph.batches().clone());
+        let measure = graph.measure();
+        let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
         let path = settings.scratch.join("rows");
         let pages = PageFile::create(Arc::clone(&settings.disk), &path, page_bytes)?;
@@ -154,11 +162,12 @@ impl Engine {
             Arc::clone(&graph),
             settings.budget.clone(),
         );
-        let turned = turned(&graph)
+        let turned = graph
+            .turned()
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let common = Common {
-            shape: Shape::of(&graph, settings.workers.count()),
+            shape: Shape::of(&measure, settings.workers.count()),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
             workers: settings.workers,
@@ -388,15 +397,6 @@ impl Engine {
         if let (Some(tell), Some(superstep)) = (&self.on_pass, self.metrics.supersteps.last()) {
             tell(self.metrics.supersteps.len() as u64, superstep);
         }
-    }
-}
-
-/// The graph the other way round, where passes can make use of it: an undirected one is the same either way.
-fn turned(graph: &StoredGraph) -> Option<StoredGraph> {
-    if graph.symmetric() {
-        None
-    } else {
-        graph.turned()
     }
 }
 

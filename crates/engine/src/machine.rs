@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, Cell, FormatError, FrameReader, StoredGraph};
+use graphmill_graph::{Batches, Cell, FormatError, FrameReader, Measure, StoredGraph};
 use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
 
 use crate::engine::{KernelChoice, SeekChoice};
@@ -39,7 +39,10 @@ pub(crate) struct Way {
 
 impl Way {
     pub(crate) fn new(graph: Arc<StoredGraph>, budget: &Budget) -> Result<Self, EngineError> {
-        let _lease = budget.lease("the rows of cells", Way::memory(&graph))?;
+        let columns = graph.forward().columns().iter();
+        let cells = columns.map(|column| column.cells().len() as u64).sum();
+        let bytes = rows_bytes(cells, graph.batches().len() + 1);
+        let _lease = budget.lease("the rows of cells", bytes)?;
         Ok(Way {
             rows: rows_of(&graph),
             graph,
@@ -47,12 +50,15 @@ impl Way {
         })
     }
 
-    /// Bytes of the budget that it takes.
-    pub(crate) fn memory(graph: &StoredGraph) -> u64 {
-        let batches = graph.batches().len();
-        let cells: usize = (0..batches).map(|d| graph.column(d).cells().len()).sum();
-        (cells * size_of::<Place>() + (batches + 1) * size_of::<usize>()) as u64
+    /// Bytes of the budget that all ways round take that passes go over.
+    pub(crate) fn memory(graph: &Measure) -> u64 {
+        rows_bytes(graph.cells, graph.ways * (graph.batches.len() + 1))
     }
+}
+
+/// Bytes of so many cells in rows, with where each row begins and the last one ends.
+fn rows_bytes(cells: u64, begins: usize) -> u64 {
+    cells * size_of::<Place>() as u64 + (begins * size_of::<usize>()) as u64
 }
 
 /// What a phase works with.

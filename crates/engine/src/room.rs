@@ -3,7 +3,7 @@
 //! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
 //! else a window of them for each worker. What is left is for cells.
 
-use graphmill_graph::{FRAME_BYTES, StoredGraph};
+use graphmill_graph::{FRAME_BYTES, Measure};
 use graphmill_raw::AlignedBuffer;
 
 use crate::phase::readers::Stream;
@@ -70,34 +70,22 @@ pub(crate) struct Room {
     pub(crate) group: usize,
     /// Batches of messages that each worker holds; `None` when all messages are in memory.
     pub(crate) held: Option<usize>,
-    /// What one worker takes for rows from disk, and the small things that go with them.
-    pub(crate) rows: u64,
     /// What has to stay free when messages have their room: sets, streams, rows, small things.
     pub(crate) besides: u64,
 }
 
 impl Shape {
-    pub(crate) fn of(graph: &StoredGraph, workers: usize) -> Self {
-        let batches = graph.batches();
+    pub(crate) fn of(graph: &Measure, workers: usize) -> Self {
+        let batches = &graph.batches;
         let each = || 0..batches.len();
-        // Passes may go either way round the graph.
-        let sets = || {
-            [Some(graph.forward()), graph.reverse()]
-                .into_iter()
-                .flatten()
-        };
-        let strips = |b: usize| {
-            let of = sets().map(|set| set.column(b).strips().len());
-            of.max().unwrap_or(1).max(1)
-        };
         Shape {
             workers,
             batches: batches.len(),
             vertices: batches.vertices(),
             widest: each().map(|b| batches.span(b)).max().unwrap_or(0) as usize,
             entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
-            strips: each().map(strips).max().unwrap_or(1),
-            targets: each().map(strips).sum(),
+            strips: graph.strips_of_column,
+            targets: graph.strips,
             bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
         }
     }
@@ -107,6 +95,11 @@ impl Shape {
     pub(crate) fn reserve(&self) -> u64 {
         let streams = 2 * DEPTH * CHUNK_BYTES_MAX;
         (self.workers * (40 * self.entries + streams)) as u64 + self.vertices / 2
+    }
+
+    /// What the rows of a batch take that every worker borrows from disk, `row_bytes` each.
+    pub(crate) fn staged(&self, row_bytes: usize) -> u64 {
+        self.workers as u64 * AlignedBuffer::footprint(self.widest * row_bytes)
     }
 
     /// The least free bytes that a pass can do with.
@@ -133,7 +126,6 @@ impl Shape {
             sets: 2 * workers + self.waiting(),
             group: 1,
             held: None,
-            rows: self.rows(sizes) + SMALL,
             besides: 0,
         };
         if need.in_memory > free {
@@ -166,9 +158,10 @@ impl Shape {
             chunk_bytes,
             depth: DEPTH,
         };
+        let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * (self.vertices / 8 + self.vertices / 256);
-        let fixed = workers * (2 * stream.bytes() + self.rows(sizes) + SMALL) + active + SMALL;
+        let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = self.vertices * sizes.message as u64;
         Needed {
@@ -179,10 +172,6 @@ impl Shape {
         }
     }
 
-    /// Rows of the widest batch that a worker borrows, and bitmaps of those it reached.
-    fn rows(&self, sizes: Sizes) -> u64 {
-        (self.widest * sizes.rows + self.widest / 4) as u64
-    }
     /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged.
     fn waiting(&self) -> usize {
         if self.strips > 1 { self.strips } else { 0 }

@@ -118,6 +118,9 @@ pub(crate) fn edges<P: EdgeProgram>(
         workspace.prepare(stored, turned, &signal_needs, &apply_needs)?;
         workspace.pin(machine, seeks_turned)?;
     }
+    // A sparse pass leaves room for the rows that workers borrow from disk.
+    let staged = [&signal_needs, &apply_needs].map(|needs| machine.arrays.staged_bytes(needs));
+    let staged = machine.shape.staged(staged[0].max(staged[1]));
     let all = |kept: &Kept<P>| kept.pins.as_ref().map(Pins::all);
     let (all_stored, all_turned) = (all(&workspace.stored), all(&workspace.turned));
     let both_resident = all_stored.or(all_turned) == Some(true) && all_turned != Some(false);
@@ -160,7 +163,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     };
     workspace.pin(machine, choice.turned)?;
     if mode == Mode::Seek {
-        workspace.decode(machine, choice.turned)?;
+        workspace.decode(machine, choice.turned, staged)?;
     }
     let Workspace {
         messages: Some(messages),
@@ -168,7 +171,6 @@ pub(crate) fn edges<P: EdgeProgram>(
         seek,
         stored,
         turned,
-        room: Some(room),
         ..
     } = workspace
     else {
@@ -198,7 +200,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             active,
             edges,
             slot.readers.len(),
-            room.rows,
+            staged,
         );
         if _queues.is_none() {
             mode = Mode::Scatter;
@@ -290,7 +292,7 @@ impl<P: EdgeProgram> Workspace<P> {
 
     /// Counts a sparse pass, and decodes the lists of all vertices when there were many, all cells are in memory and there
     /// is room to spare.
-    fn decode(&mut self, machine: &Machine, turned: bool) -> Result<(), EngineError> {
+    fn decode(&mut self, machine: &Machine, turned: bool, staged: u64) -> Result<(), EngineError> {
         let kept = if turned {
             &mut self.turned
         } else {
@@ -303,7 +305,7 @@ impl<P: EdgeProgram> Workspace<P> {
         if kept.seeks != SEEKS_BEFORE_LISTS {
             return Ok(());
         }
-        let spare = machine.budget.available() / 2;
+        let spare = machine.budget.available().saturating_sub(staged) / 2;
         let besides = FollowRoom::<P>::memory(machine.batches.vertices());
         if let Some(left) = spare.checked_sub(besides)
             && let Some(lists) = Adjacency::decode(machine, pins, self.weighted, left)?

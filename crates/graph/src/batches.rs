@@ -16,6 +16,16 @@ pub struct Batches {
     uniform: u64,
 }
 
+impl Default for Batches {
+    /// Those of no vertices.
+    fn default() -> Self {
+        Batches {
+            cuts: Arc::new([0]),
+            uniform: 0,
+        }
+    }
+}
+
 impl Batches {
     /// Vertices of a batch at most: the index of a cell needs a bit of a count of sources for itself.
     pub const SPAN_MAX: u64 = 1 << 31;

@@ -174,6 +174,38 @@ impl<'b> Ledger<'b> {
     }
 }
 
+/// What a directory has at most, as far as its length and the graph's description say.
+pub(crate) struct Most {
+    pub(crate) cells: u64,
+    /// Of all columns together, and of one.
+    pub(crate) strips: u64,
+    pub(crate) strips_of_column: u64,
+    /// Of the budget, when it is parsed.
+    pub(crate) bytes: u64,
+}
+
+/// Bytes of a directory that a cell takes at least.
+const CELL_BYTES_MIN: u64 = 4;
+
+impl Most {
+    pub(crate) fn of(payload: u64, batches: u64, arcs: u64, strip_edges_max: u64) -> Self {
+        let cells = (payload / CELL_BYTES_MIN).min(batches.saturating_mul(batches));
+        // Of two strips in a row, the second begins where the first would have too many edges with one cell more.
+        let cuts = arcs.saturating_mul(2) / strip_edges_max.max(1);
+        let strips = cells.min(batches.saturating_add(cuts));
+        let bytes = batches * (size_of::<Column>() + size_of::<FileRoots>()) as u64
+            + cells.saturating_mul(size_of::<Cell>() as u64)
+            + strips.saturating_mul(size_of::<Range<usize>>() as u64)
+            + Ledger::STEP;
+        Most {
+            cells,
+            strips,
+            strips_of_column: batches.min(cuts.saturating_add(1)),
+            bytes,
+        }
+    }
+}
+
 /// A parsed directory.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -231,8 +263,7 @@ pub(crate) fn parse(
         }
         let (mut data_start, mut index_start, mut first_edge) = (0u64, 0u64, 0u64);
         for _ in 0..of_file {
-            // A cell takes at least four bytes of directory.
-            let cells_max = (bytes.len() - reader.at) as u64 / 4;
+            let cells_max = (bytes.len() - reader.at) as u64 / CELL_BYTES_MIN;
             let of_column =
                 reader.number_to("more cells than the directory holds", cells_max)? as usize;
             take(of_column * size_of::<Cell>())?;

@@ -207,6 +207,10 @@ pub(crate) struct Framed {
 }
 
 impl Framed {
+    /// Bytes of the budget that a file takes while it is open: its checksums.
+    pub(crate) fn memory(root: Root) -> u64 {
+        root.frames() * 4
+    }
     /// Checks a file's length against its root and reads its checksum table.
     pub(crate) fn open(
         disk: &dyn Disk,
@@ -235,7 +239,7 @@ impl Framed {
                 found,
             });
         }
-        let lease = budget.lease("checksums of the stored graph", root.frames() * 4)?;
+        let lease = budget.lease("checksums of the stored graph", Self::memory(root))?;
         let mut table = Vec::with_capacity(root.frames() as usize);
         let mut hasher = id.table_hasher(graph_id);
         let mut offset = root.padded();

@@ -16,7 +16,7 @@ use crate::meta::IdKind;
 use crate::stored::StoredGraph;
 
 pub use cursor::IdCursor;
-pub(crate) use index::Ids;
+pub(crate) use index::{Ids, index_bytes};
 pub use writer::{IdsSummary, IdsWriter};
 
 /// Bytes of a text id, at most.

@@ -56,7 +56,7 @@ pub use meta::{FORMAT, IdKind, Meta};
 pub use pages::PAGE_VERTICES;
 pub use shape::{EdgeKind, Shape};
 pub use source_index::{Place, SourceIndex, SourceIndexBuilder};
-pub use stored::{ColumnSet, StoredGraph};
+pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
 pub use verify::{Verified, verify};
 pub use weights::WeightRange;
 pub use write::{ColumnFileWriter, Facts, GraphWriter};

@@ -143,17 +143,26 @@ impl Meta {
                 path: graph.to_path_buf(),
             });
         }
-        // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
-        let bytes = disk
-            .open(&path, graphmill_storage::Open::Read)?
-            .len()?
-            .min(BYTES_MAX);
-        let transient = budget.lease("the description of the graph", bytes.saturating_mul(9))?;
+        let transient = budget.lease(
+            "the description of the graph",
+            Self::reading_bytes(disk, graph)?,
+        )?;
         let text = disk.read_small(&path, BYTES_MAX)?;
         let meta = Self::parse(&text, &path)?;
         drop((text, transient));
-        let lease = budget.lease("the cuts between batches", 16 * meta.batches.len() as u64)?;
+        let cuts = Self::cuts_bytes(meta.batches.len() as u64);
+        let lease = budget.lease("the cuts between batches", cuts)?;
         Ok((meta, lease))
+    }
+    /// Bytes of the budget that `cuts` cuts take as long as the graph is open.
+    pub(crate) fn cuts_bytes(cuts: u64) -> u64 {
+        16 * cuts
+    }
+    /// Bytes of the budget that reading the file takes for a moment.
+    pub(crate) fn reading_bytes(disk: &dyn Disk, graph: &Path) -> Result<u64, FormatError> {
+        // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
+        let file = disk.open(&graph.join(NAME), graphmill_storage::Open::Read)?;
+        Ok(file.len()?.min(BYTES_MAX).saturating_mul(9))
     }
     fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
         let broken = |what: String| FormatError::Description {

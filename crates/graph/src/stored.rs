@@ -4,6 +4,7 @@
 //! fan-out and ids; every file's length and table is checked then, every frame when it is read.
 
 mod columns;
+mod measure;
 mod opening;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::shape::EdgeKind;
 use opening::Opening;
 
 pub use columns::ColumnSet;
+pub use measure::{Forecast, Measure};
 
 /// Files that are kept open; more are opened again when they are needed.
 const HANDLES_MAX: usize = 256;
@@ -98,9 +100,12 @@ impl StoredGraph {
         })
     }
     /// The graph with every arc turned round, when it was imported with `--reverse`: what is forward here is reverse there.
-    /// It shares all that is in memory.
+    /// It shares all that is in memory. None of an undirected graph, which is the same either way.
     #[must_use]
     pub fn turned(&self) -> Option<StoredGraph> {
+        if self.symmetric() {
+            return None;
+        }
         Some(StoredGraph {
             disk: Arc::clone(&self.disk),
             path: self.path.clone(),

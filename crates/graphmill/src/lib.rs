@@ -80,6 +80,7 @@
 //! | --- | --- |
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
 //! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
+//! | `opening.rs` | a stored graph, opened where the budget has room for it and for what comes next |
 //! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
 //! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
@@ -100,6 +101,7 @@ mod generate;
 mod import;
 mod info;
 mod machine;
+mod opening;
 mod plan;
 mod progress;
 mod result;

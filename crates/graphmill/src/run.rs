@@ -1,7 +1,7 @@
 //! A plan carried out: open or import the graph, run the algorithm, write the result, account for it.
 //!
-//! Steps of [`Plan::run`]: 1. a stored graph, from a cache where the input is edges; 2. memory for the result's rows is set aside, so
-//! that a budget too small for them is refused before work starts; 3. the algorithm; 4. result file and highest values in one walk
+//! Steps of [`Plan::run`]: 1. a stored graph, from a cache where the input is edges; a budget too small for the run is refused here;
+//! 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
 //! over the rows; 5. metrics.
 
 use std::path::{Path, PathBuf};
@@ -17,9 +17,10 @@ use serde::Serialize;
 use crate::cache::Cache;
 use crate::import::ImportConfig;
 use crate::machine::folder_of;
+use crate::opening::{self, Purpose};
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, ResultError, Top, TopRow};
+use crate::result::{Block, ResultError, Top, TopRow};
 use crate::{Error, Machine, algorithm};
 
 /// The file that makes a folder a stored graph.
@@ -117,15 +118,11 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs()?;
-        let (graph, settings) = self.question(&machine, watcher)?;
+        let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
+        let (graph, settings) = self.question(&machine, wants_rows, watcher)?;
         let opened = clock.now();
 
-        let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
-        let row_bytes = if wants_rows {
-            result::bytes_needed(&graph)
-        } else {
-            0
-        };
+        let row_bytes = opening::rows(&graph.measure(), wants_rows);
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
@@ -226,9 +223,10 @@ impl Plan {
     pub(crate) fn question(
         &self,
         machine: &Machine,
+        wants_rows: bool,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Settings), Error> {
-        let graph = self.open(machine, watcher)?;
+        let graph = self.open(machine, wants_rows, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
@@ -241,7 +239,13 @@ impl Plan {
     }
 
     /// The stored graph that the input is, or that is made of it.
-    fn open(&self, machine: &Machine, watcher: &Watcher) -> Result<Arc<StoredGraph>, Error> {
+    fn open(
+        &self,
+        machine: &Machine,
+        wants_rows: bool,
+        watcher: &Watcher,
+    ) -> Result<Arc<StoredGraph>, Error> {
+        let purpose = Purpose::Run { wants_rows };
         let input = &self.config.input;
         let disk = machine.disk();
         if !disk.exists(input)? {
@@ -255,7 +259,7 @@ impl Plan {
                     path: input.clone(),
                 });
             }
-            return machine.graph(input);
+            return machine.graph_for(input, purpose);
         }
         let files = if disk.is_dir(input)? {
             disk.list(input)?
@@ -274,8 +278,9 @@ impl Plan {
                 "using {}, imported before",
                 path.display()
             )));
-            return machine.graph(&path);
+            return machine.graph_for(&path, purpose);
         }
+        machine.check_any_run(wants_rows)?;
         watcher(&Progress::Note(&format!(
             "importing {} into {}",
             input.display(),
@@ -291,7 +296,7 @@ impl Plan {
             }
         }
         cache.remove_stale(&**disk)?;
-        machine.graph(&path)
+        machine.graph_for(&path, purpose)
     }
 
     fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
@@ -328,17 +333,5 @@ impl Machine {
             path: output.to_path_buf(),
             folder,
         })
-    }
-
-    /// Opens a stored graph.
-    ///
-    /// # Errors
-    /// It is not one, or not as it was written; the budget has no room for its directories.
-    pub fn graph(&self, path: &Path) -> Result<Arc<StoredGraph>, Error> {
-        Ok(Arc::new(StoredGraph::open(
-            self.disk(),
-            self.budget(),
-            path,
-        )?))
     }
 }

@@ -12,6 +12,7 @@ mod generate;
 mod help;
 mod interrupt;
 mod judged;
+mod memory;
 mod results;
 mod usage;
 

@@ -90,7 +90,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
 }
 
 /// The lease for the queues of a sparse pass over vertices of at most so many edges, and for the indices that it reads
-/// on its way; `None` when the budget might not hold them and `besides` bytes that the pass takes later.
+/// on its way; `None` when the budget might not hold them and the `staged` bytes of rows from disk.
 pub(crate) fn room<P: EdgeProgram>(
     machine: &Machine,
     room: &SeekRoom<P>,
@@ -98,7 +98,7 @@ pub(crate) fn room<P: EdgeProgram>(
     active: &ActiveSet,
     edges: u64,
     streams: usize,
-    besides: u64,
+    staged: u64,
 ) -> Option<Lease> {
     let unfilled = if room.queues.is_empty() {
         SeekRoom::<P>::memory(machine)
@@ -120,7 +120,7 @@ pub(crate) fn room<P: EdgeProgram>(
     // Growing a queue copies it, so twice its entries can be held for a moment.
     let bytes = entries.checked_mul(2 * entry)?.checked_add(indices)?;
     let lease = machine.budget.lease("queued messages", bytes).ok()?;
-    (unfilled + besides <= machine.budget.available()).then_some(lease)
+    (unfilled + staged <= machine.budget.available()).then_some(lease)
 }
 
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.

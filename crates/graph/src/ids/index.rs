@@ -13,6 +13,11 @@ use crate::frames::{FRAME_BYTES, Framed};
 use crate::meta::IdKind;
 use crate::varint;
 
+/// Bytes of the budget for the first ids of so many pages, whose list has so many bytes.
+pub(crate) fn index_bytes(pages: u64, list_bytes: u64) -> u64 {
+    24 * pages + 8 + list_bytes
+}
+
 /// What of the dictionary is in memory.
 #[derive(Debug)]
 pub(crate) struct Ids {
@@ -62,7 +67,7 @@ impl Ids {
         {
             return Err(broken(0));
         }
-        let lease = budget.lease("first ids of pages", 24 * pages + 8 + bytes.len() as u64)?;
+        let lease = budget.lease("first ids of pages", index_bytes(pages, bytes.len() as u64))?;
         let count = pages as usize;
         let mut starts = Vec::with_capacity(count + 1);
         let (mut integers, mut texts, mut text_ends) = (Vec::new(), Vec::new(), Vec::new());

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, StoredGraph, VertexId};
+use graphmill_graph::{
+    FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, Measure, StoredGraph, VertexId,
+};
 use graphmill_storage::{Budget, Lease, Open};
 
 use super::block::{Block, Labels, ROWS_MAX, Texts, Values};
@@ -24,19 +26,19 @@ const TEXT_ROW_BYTES: usize = 128;
 const FRAMES_MAX: u64 = 1024;
 
 /// Bytes of memory that the result of a run on `graph` takes on its way out.
-pub(crate) fn bytes_needed(graph: &StoredGraph) -> u64 {
+pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
     row_bytes(graph) + 16 * FRAME_BYTES + WRITER_BYTES
 }
 
 /// Bytes of the widest batch of values and of a block.
-fn row_bytes(graph: &StoredGraph) -> u64 {
-    let batches = graph.batches();
+fn row_bytes(graph: &Measure) -> u64 {
+    let batches = &graph.batches;
     let widest = (0..batches.len())
         .map(|batch| batches.span(batch))
         .max()
         .unwrap_or(0);
-    let rows = graph.vertices().min(ROWS_MAX as u64);
-    let block = match graph.id_kind() {
+    let rows = batches.vertices().min(ROWS_MAX as u64);
+    let block = match graph.ids {
         IdKind::Dense | IdKind::Integer => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
@@ -71,7 +73,7 @@ impl<'a> RowCursor<'a> {
         graph: &Arc<StoredGraph>,
         budget: &Budget,
     ) -> Result<RowCursor<'a>, Error> {
-        let lease = budget.lease("rows of the result", row_bytes(graph))?;
+        let lease = budget.lease("rows of the result", row_bytes(&graph.measure()))?;
         let kind = graph.id_kind();
         let ids = IdCursor::new(graph, budget, 0)?;
         let lookup = match output.values {

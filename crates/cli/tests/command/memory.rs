@@ -1,0 +1,122 @@
+//! A budget that is too small is refused before anything is done, with one that is enough.
+
+use std::io::Write;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::{fail, names, succeed};
+
+/// The bytes of memory that a refusal asks for.
+fn asked_for(said: &str) -> u64 {
+    let (_, rest) = said
+        .split_once("at least ")
+        .or_else(|| said.split_once("--memory "))
+        .unwrap_or_else(|| panic!("no least budget is named: {said}"));
+    let digits = rest.split(' ').next().expect("a number");
+    digits.parse().unwrap_or_else(|_| panic!("{said}"))
+}
+
+/// Refused with `memory`, then done with exactly what the refusal asks for.
+fn does_with_what_it_asks_for(at: &Path, arguments: &[&str], memory: &str) {
+    let before = names(at);
+    let mut arguments = [arguments, &["-q", "--memory", memory]].concat();
+    let said = fail(at, 1, &arguments);
+    assert_eq!(names(at), before, "nothing is begun");
+    let least = asked_for(&said).to_string();
+    *arguments.last_mut().expect("the budget") = &least;
+    succeed(at, &arguments);
+}
+
+/// Integers with weights, text, and text that is compressed.
+fn write_edges(at: &Path) {
+    let edges = |name: &dyn Fn(u64) -> String| {
+        let edge = |i| format!("{} {} {}.5\n", name(i), name(i * 7 % 1000), i % 9);
+        (0..3000).map(edge).collect::<String>()
+    };
+    std::fs::write(at.join("numbers.txt"), edges(&|i| i.to_string())).expect("a file");
+    let words = edges(&|i| format!("vertex {i}").replace(' ', "-"));
+    std::fs::write(at.join("words.txt"), &words).expect("a file");
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(words.as_bytes()).expect("bytes");
+    std::fs::write(at.join("words.txt.gz"), packed.finish().expect("bytes")).expect("a file");
+}
+
+#[test]
+fn an_import_asks_for_memory_that_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(at);
+    for threads in ["1", "2", "3"] {
+        for input in ["numbers.txt", "words.txt", "words.txt.gz"] {
+            for more in [&[][..], &["--weights", "f64", "--reverse"]] {
+                for memory in ["1", "1M"] {
+                    let import = ["import", input, "-o", "graph", "--threads", threads];
+                    does_with_what_it_asks_for(at, &[&import, more].concat(), memory);
+                    std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_run_asks_for_memory_that_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(at);
+    for (input, source) in [("numbers.txt", "7"), ("words.txt", "vertex-7")] {
+        let import = ["import", input, "-o", "graph", "--weights", "f32"];
+        succeed(at, &import);
+        for threads in ["1", "2", "3"] {
+            for output in ["rows.csv", "rows.parquet"] {
+                let run = ["graph", "-o", output, "--threads", threads];
+                // Too little for the description, for the directories, for the rows, and for the engine.
+                for memory in ["1", "70000", "1M", "10M"] {
+                    for algorithm in ["pagerank", "wcc"] {
+                        let run = [&["run", algorithm], &run[..]].concat();
+                        does_with_what_it_asks_for(at, &run, memory);
+                        std::fs::remove_file(at.join(output)).expect("a result");
+                    }
+                }
+                for algorithm in ["bfs", "sssp"] {
+                    let run = [&["run", algorithm, "--source", source], &run[..]].concat();
+                    does_with_what_it_asks_for(at, &run, "2M");
+                    std::fs::remove_file(at.join(output)).expect("a result");
+                }
+            }
+        }
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+}
+
+#[test]
+fn a_sparse_pass_leaves_room_for_rows_on_disk() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let sizes = ["--vertices", "600000", "--edges", "300000"];
+    let output = ["-o", "graph", "-q"];
+    succeed(
+        at,
+        &[&["generate", "uniform"], &sizes[..], &output].concat(),
+    );
+    for source in ["0", "1", "2", "3", "4"] {
+        let run = ["run", "sssp", "graph", "--source", source, "--threads", "1"];
+        does_with_what_it_asks_for(at, &run, "1M");
+    }
+}
+
+#[test]
+fn edges_are_not_imported_for_a_run_that_no_graph_would_fit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(at);
+    let before = names(at);
+    let said = fail(at, 1, &["run", "wcc", "words.txt", "--memory", "3M"]);
+    assert!(
+        asked_for(&said) > 3 << 20 && !said.contains("importing"),
+        "{said}"
+    );
+    assert_eq!(names(at), before);
+}

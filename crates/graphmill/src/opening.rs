@@ -1,0 +1,116 @@
+//! Opening a stored graph, or refusing to with the least budget that would do.
+//!
+//! What a run takes at least follows from a few counts of the graph: its directories, one batch for the engine, one block of rows
+//! on their way out. A run that the budget has no room for is refused when the graph is opened, before any work; a graph whose
+//! directories do not fit is refused by what its description says.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_engine::{Engine, EngineError};
+use graphmill_graph::{FormatError, Measure, StoredGraph};
+use graphmill_storage::StorageError;
+
+use crate::result;
+use crate::{Error, Machine};
+
+/// What a stored graph is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To look at it.
+    Look,
+    /// For a run, whose rows somebody wants or not.
+    Run { wants_rows: bool },
+}
+
+impl Purpose {
+    fn name(self) -> &'static str {
+        match self {
+            Purpose::Look => "the stored graph",
+            Purpose::Run { .. } => "a run",
+        }
+    }
+
+    /// Bytes of the budget that it takes besides the open graph.
+    fn bytes(self, graph: &Measure, workers: usize) -> u64 {
+        match self {
+            Purpose::Look => 0,
+            Purpose::Run { wants_rows } => Engine::least(graph, workers) + rows(graph, wants_rows),
+        }
+    }
+}
+
+/// Bytes of the budget for the rows of a result on their way out.
+pub(crate) fn rows(graph: &Measure, wants_rows: bool) -> u64 {
+    if wants_rows {
+        result::bytes_needed(graph)
+    } else {
+        0
+    }
+}
+
+impl Machine {
+    /// Opens a stored graph.
+    ///
+    /// # Errors
+    /// It is not one, or not as it was written; the budget has no room for its directories.
+    pub fn graph(&self, path: &Path) -> Result<Arc<StoredGraph>, Error> {
+        self.graph_for(path, Purpose::Look)
+    }
+
+    /// Opens a stored graph where the budget has room for what comes next too.
+    pub(crate) fn graph_for(
+        &self,
+        path: &Path,
+        purpose: Purpose,
+    ) -> Result<Arc<StoredGraph>, Error> {
+        let workers = self.workers().count();
+        let used = self.used();
+        let graph = match StoredGraph::open(self.disk(), self.budget(), path) {
+            Err(error) if is_refusal(&error) => {
+                // Where even the description is too large, the refusal itself is all there is to say.
+                let Ok(forecast) = StoredGraph::forecast(&**self.disk(), path) else {
+                    return Err(error.into());
+                };
+                let more = purpose.bytes(&forecast.measure, workers);
+                self.check_total(purpose, used + forecast.opening_bytes + more)?;
+                return Err(error.into());
+            }
+            graph => graph?,
+        };
+        let more = purpose.bytes(&graph.measure(), workers);
+        self.check_total(purpose, self.used() + more)?;
+        Ok(Arc::new(graph))
+    }
+
+    /// Refuses a budget that is too small for any run, before edges are imported for one.
+    pub(crate) fn check_any_run(&self, wants_rows: bool) -> Result<(), Error> {
+        let purpose = Purpose::Run { wants_rows };
+        let least = purpose.bytes(&Measure::nothing(), self.workers().count());
+        self.check_total(purpose, self.used() + least)
+    }
+
+    fn used(&self) -> u64 {
+        self.budget().total() - self.budget().available()
+    }
+
+    fn check_total(&self, purpose: Purpose, least: u64) -> Result<(), Error> {
+        let budget = self.budget().total();
+        if least <= budget {
+            return Ok(());
+        }
+        Err(Error::Engine(EngineError::TooSmall {
+            what: purpose.name(),
+            least,
+            budget,
+        }))
+    }
+}
+
+/// Whether the budget refused a lease.
+fn is_refusal(error: &FormatError) -> bool {
+    matches!(
+        error,
+        FormatError::Budget(_) | FormatError::Storage(StorageError::Budget(_))
+    )
+}
