@@ -5,7 +5,7 @@
 //! | `args.rs`, `args/`, `size.rs` | what can be asked, and its help |
 //! | `command/` | one subcommand a file |
 //! | `progress.rs` | progress on stderr |
-//! | `signals.rs` | Ctrl-C |
+//! | `signals.rs` | Ctrl-C, and a terminal that closes |
 
 #![forbid(unsafe_code)]
 

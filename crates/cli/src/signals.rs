@@ -1,35 +1,67 @@
-//! Ctrl-C: the first asks the work to stop between two steps, so that temporary files are removed; the second kills.
+//! Ctrl-C and its like: the first asks the work to stop between two steps, so that temporary files are removed; the second kills.
+//!
+//! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
+//! shell and the system may both send it.
 
 use std::io::Write;
 use std::thread::Builder;
 
 use graphmill::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Exit code of an interrupted command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT and SIGTERM request `stop`.
+/// From now on SIGINT, SIGTERM and SIGHUP request `stop`.
 ///
 /// # Errors
 /// The system refuses the handlers or the thread that hears them.
 pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    // Where the system does not say what is ignored, a hangup stays what it was.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if ignores(&status, SIGHUP) == Some(false) {
+        signals.add_signal(SIGHUP)?;
+    }
     let stop = stop.clone();
     // A thread of its own, since every worker may be deep in a step.
     Builder::new().name("signals".to_string()).spawn(move || {
-        for _ in signals.forever() {
-            if stop.requested() {
+        for signal in signals.forever() {
+            if !stop.requested() {
+                stop.request();
+                // Nobody may be listening to stderr.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "graphmill: stopping; once more to kill, which leaves temporary files"
+                );
+            } else if signal != SIGHUP {
                 std::process::exit(i32::from(INTERRUPTED));
             }
-            stop.request();
-            // Nobody may be listening to stderr.
-            let _ = writeln!(
-                std::io::stderr(),
-                "graphmill: stopping; once more to kill, which leaves temporary files"
-            );
         }
     })?;
     Ok(())
+}
+
+/// Whether a process ignores a signal, by its /proc/PID/status; nothing where that does not say.
+fn ignores(status: &str, signal: i32) -> Option<bool> {
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))?;
+    let mask = u64::from_str_radix(mask.trim(), 16).ok()?;
+    // Signals count from 1.
+    Some(mask >> (signal - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mask_says_which_signals_are_ignored() {
+        let status = "Name:\tgraphmill\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000000\n";
+        assert_eq!(ignores(status, SIGHUP), Some(true));
+        assert_eq!(ignores(status, SIGINT), Some(false));
+        assert_eq!(ignores("Name:\tgraphmill\n", SIGHUP), None);
+    }
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C ends a command soon, with exit code 130 and no temporary file left.
+//! Ctrl-C, and a terminal that closes, ends a command soon, with exit code 130 and no temporary file left.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -18,6 +18,17 @@ fn start(folder: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
     (child, said)
 }
 
+/// A run of minutes.
+const LONG: [&str; 7] = [
+    "run",
+    "pagerank",
+    "graph",
+    "-o",
+    "ranks.parquet",
+    "--iterations",
+    "100000000",
+];
+
 /// Reads stderr up to a line that contains `text`.
 fn wait_for(text: &str, said: &mut impl BufRead) {
     let mut seen = String::new();
@@ -27,8 +38,8 @@ fn wait_for(text: &str, said: &mut impl BufRead) {
     }
 }
 
-fn interrupt(child: &Child) {
-    let kill = format!("kill -INT {}", child.id());
+fn send(signal: &str, child: &Child) {
+    let kill = format!("kill -{signal} {}", child.id());
     assert!(
         Command::new("sh")
             .args(["-c", &kill])
@@ -38,9 +49,11 @@ fn interrupt(child: &Child) {
     );
 }
 
-/// Sends one signal, expects the end, gives back what was still said.
-fn end(mut child: Child, mut said: impl Read) -> String {
-    interrupt(&child);
+/// Sends signals, expects the end, gives back what was still said.
+fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> String {
+    for signal in signals {
+        send(signal, &child);
+    }
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("text");
     let status = child.wait().expect("an end");
@@ -81,7 +94,7 @@ fn of_an_import_nothing_is_left() {
     ];
     let (child, mut said) = start(at, &arguments);
     wait_for("scan", &mut said);
-    let rest = end(child, said);
+    let rest = end(&["INT"], child, said);
     assert!(rest.contains("interrupted"), "{rest}");
     assert_eq!(names(at), ["edges.u64"]);
 }
@@ -99,22 +112,38 @@ fn of_a_run_nothing_is_left_but_the_graph() {
             "graph",
         ],
     );
-    let (child, mut said) = start(
-        at,
-        &[
-            "run",
-            "pagerank",
-            "graph",
-            "-o",
-            "ranks.parquet",
-            "--iterations",
-            "100000000",
-        ],
-    );
+    // The shell and the system may both tell that the terminal has closed.
+    for signals in [&["INT"][..], &["TERM"], &["HUP"], &["HUP", "HUP"]] {
+        let (child, mut said) = start(at, &LONG);
+        wait_for("pass", &mut said);
+        let rest = end(signals, child, said);
+        assert!(rest.contains("nothing was left behind"), "{rest}");
+        assert_eq!(names(at), ["graph"]);
+    }
+}
+
+#[test]
+fn a_closed_terminal_does_not_end_what_ignores_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::write(at.join("edges.txt"), "1 2\n2 1\n").expect("a file");
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    // As nohup does: what the shell ignores, its child ignores.
+    let script = format!("trap '' HUP; exec \"$0\" {}", LONG.join(" "));
+    let mut child = Command::new("sh")
+        .args(["-c", &script, env!("CARGO_BIN_EXE_graphmill")])
+        .current_dir(at)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
     wait_for("pass", &mut said);
-    let rest = end(child, said);
+    send("HUP", &child);
+    wait_for("pass", &mut said);
+    assert!(child.try_wait().expect("a state").is_none());
+    let rest = end(&["INT"], child, said);
     assert!(rest.contains("interrupted"), "{rest}");
-    assert_eq!(names(at), ["graph"]);
 }
 
 #[test]
@@ -139,7 +168,7 @@ fn of_an_import_into_the_cache_nothing_is_left() {
         ],
     );
     wait_for("scan", &mut said);
-    let rest = end(child, said);
+    let rest = end(&["INT"], child, said);
     assert!(rest.contains("nothing was left behind"), "{rest}");
     assert_eq!(names(at), ["edges.u64"]);
 }
