@@ -62,12 +62,13 @@ impl WeightRange {
 /// `0.5 to 7`; a number that 32 bits hold is shown with the digits that tell it from its neighbours among those.
 impl fmt::Display for WeightRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The shortest digits that read back, with an exponent where the number is large or small.
         let text = |weight: f64| {
             let single = weight as f32;
             if f64::from(single) == weight {
-                single.to_string()
+                format!("{single:?}")
             } else {
-                weight.to_string()
+                format!("{weight:?}")
             }
         };
         write!(f, "{} to {}", text(self.least), text(self.greatest))
@@ -90,7 +91,7 @@ mod tests {
         let range = of_f32(&[0.1, 7.0, -2.5]);
         assert_eq!(
             range.map(|range| range.to_string()).as_deref(),
-            Some("-2.5 to 7")
+            Some("-2.5 to 7.0")
         );
         assert_eq!(
             of_f32(&[0.1]).map(|range| range.to_string()).as_deref(),
@@ -107,6 +108,7 @@ mod tests {
             .collect();
         let range = WeightRange::of(&bytes, EdgeKind::F64).unwrap();
         assert_eq!((range.least, range.greatest), (-1e-300, 1e300));
+        assert_eq!(range.to_string(), "-1e-300 to 1e300");
     }
 
     #[test]

@@ -123,7 +123,7 @@ fn negative_weights_are_stored_but_lead_to_no_distances() {
             &["import", "edges.txt", "-o", weights, "--weights", weights],
         );
         let info = succeed(at, &["info", weights]);
-        assert!(info.contains("floats, -0.5 to 7\n"), "{info}");
+        assert!(info.contains("floats, -0.5 to 7.0\n"), "{info}");
         let info = succeed(at, &["info", weights, "--json"]);
         let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
         assert_eq!(info["weights"]["least"], -0.5);
@@ -162,4 +162,24 @@ fn distances_without_weights_count_arcs_and_say_so() {
     assert_eq!(said(&[]).matches("each arc counts 1").count(), 1);
     assert_eq!(said(&["--quiet"]), "");
     assert!(!said(&["--weights", "f32"]).contains("counts 1"));
+}
+
+#[test]
+fn large_and_small_numbers_have_exponents() {
+    let folder = folder_with_edges("0 1 1e300\n0 2 1e-300\n");
+    let at = folder.path();
+    succeed(
+        at,
+        &["import", "edges.txt", "-o", "graph", "--weights", "f64"],
+    );
+    let said = succeed(at, &["info", "graph"]);
+    assert!(said.contains("1e-300 to 1e300"), "{said}");
+    let run = ["run", "sssp", "graph", "--source", "0", "-o", "rows.csv"];
+    let said = succeed(at, &[&run[..], &["--top", "3"]].concat());
+    assert!(
+        said.starts_with("vertex  distance\n1       1e300\n2       1e-300\n0       0.0\n"),
+        "{said}"
+    );
+    let rows = std::fs::read_to_string(at.join("rows.csv")).expect("a result");
+    assert_eq!(rows, "vertex,distance\n0,0.0\n1,1e300\n2,1e-300\n");
 }

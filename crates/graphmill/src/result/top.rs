@@ -86,8 +86,9 @@ fn text(block: &Block, row: usize) -> TopRow {
     TopRow {
         vertex: label(&block.ids),
         value: match &block.values {
-            Values::F32(values) => values[row].to_string(),
-            Values::F64(values) => values[row].to_string(),
+            // As in a file: the shortest digits that read back, with an exponent where the number is large or small.
+            Values::F32(values) => format!("{:?}", values[row]),
+            Values::F64(values) => format!("{:?}", values[row]),
             Values::U32(values) => values[row].to_string(),
             Values::U64(values) => values[row].to_string(),
             Values::Vertex(labels) => label(labels),
