@@ -39,7 +39,7 @@ pub enum OptionKind {
     Flag,
     /// The id of a vertex.
     Vertex,
-    /// Ids of vertices, separated by commas.
+    /// Ids of vertices, separated by commas; a backslash takes the character after it as a part of the id.
     Vertices,
 }
 
@@ -154,7 +154,7 @@ pub fn registry() -> &'static [Entry] {
                     kind: OptionKind::Vertices,
                     required: false,
                     default: None,
-                    help: "Personalised: jumps lead to these vertices only",
+                    help: "Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or backslash",
                 },
                 PRECISION,
             ],

@@ -66,13 +66,9 @@ pub(crate) fn settings(
         let Some(value) = options.get(option.name) else {
             continue;
         };
-        let ids: Vec<&str> = match option.kind {
-            OptionKind::Vertex => vec![value],
-            OptionKind::Vertices => value
-                .split(',')
-                .map(str::trim)
-                .filter(|id| !id.is_empty())
-                .collect(),
+        let ids = match option.kind {
+            OptionKind::Vertex => vec![value.clone()],
+            OptionKind::Vertices => ids_of(value),
             OptionKind::Value | OptionKind::Flag => {
                 settings
                     .values
@@ -82,12 +78,47 @@ pub(crate) fn settings(
         };
         let indices = ids
             .into_iter()
-            .map(|id| index_of(graph, &mut reader, option, id));
+            .map(|id| index_of(graph, &mut reader, option, &id));
         settings
             .vertices
             .insert(option.name.to_string(), indices.collect::<Result<_, _>>()?);
     }
     Ok(settings)
+}
+
+/// The ids of a list: separated by commas, with white space around them left out. A backslash takes the character after it as it
+/// is, so that an id may hold any.
+fn ids_of(list: &str) -> Vec<String> {
+    let mut ids = Vec::new();
+    let mut id = String::new();
+    // Bytes of the id without the white space at its end.
+    let mut bytes = 0;
+    let mut characters = list.chars();
+    loop {
+        match characters.next() {
+            None | Some(',') => {
+                id.truncate(std::mem::take(&mut bytes));
+                ids.push(std::mem::take(&mut id));
+                if characters.as_str().is_empty() {
+                    break;
+                }
+            }
+            Some(space) if space.is_whitespace() => {
+                if bytes > 0 {
+                    id.push(space);
+                }
+            }
+            Some(mut character) => {
+                if character == '\\' {
+                    character = characters.next().unwrap_or(character);
+                }
+                id.push(character);
+                bytes = id.len();
+            }
+        }
+    }
+    ids.retain(|id| !id.is_empty());
+    ids
 }
 
 fn index_of(
@@ -111,4 +142,21 @@ fn index_of(
         id: id.to_string(),
         integers,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ids_of;
+
+    #[test]
+    fn a_list_is_split_at_commas_but_not_at_those_after_a_backslash() {
+        assert_eq!(ids_of("1,2, 30 ,"), ["1", "2", "30"]);
+        assert_eq!(
+            ids_of(r"a\,b,c\\,\ d\ , e f "),
+            ["a,b", r"c\", " d ", "e f"]
+        );
+        assert_eq!(ids_of(r"a\"), [r"a\"]);
+        assert_eq!(ids_of(r",, \,"), [","]);
+        assert!(ids_of("").is_empty() && ids_of(" , ").is_empty());
+    }
 }

@@ -18,7 +18,8 @@ use crate::{Error, algorithm};
 pub struct Config {
     /// Name of the algorithm, as [`algorithms`](crate::algorithms) lists it.
     pub algorithm: String,
-    /// The algorithm's options by name; a flag has the value "true".
+    /// The algorithm's options by name; a flag has the value "true", a list of vertices their ids with commas between, where a
+    /// backslash takes the character after it as a part of the id.
     pub options: BTreeMap<String, String>,
     /// A stored graph, or a file or folder of edges: these are imported into a cache beside them first.
     pub input: PathBuf,

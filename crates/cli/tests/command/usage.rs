@@ -37,12 +37,14 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         )
         .contains("first")
     );
-    let said = fail(
-        at,
-        2,
-        &["run", "wcc", "edges.txt", "-o", "no/such/result.csv"],
-    );
-    assert!(said.contains("no folder no/such"), "{said}");
+    for output in [
+        ["-o", "no/such/result.csv"],
+        ["--metrics", "no/such/m.json"],
+    ] {
+        let said = fail(at, 2, &[&["run", "wcc", "edges.txt"], &output[..]].concat());
+        assert!(said.contains("no folder no/such"), "{said}");
+        assert!(!said.contains("importing"), "before any work: {said}");
+    }
     assert!(fail(at, 2, &["run", "wcc", "no-such-file"]).contains("no such file"));
     assert_eq!(names(at), ["edges.txt"]);
 }
@@ -87,4 +89,27 @@ fn options_are_checked_against_the_graph() {
     assert!(said.contains("--damping 2"), "{said}");
     let said = fail(at, 2, &["run", "pagerank", "edges.txt", "--sources", "1,9"]);
     assert!(said.contains("--sources 9"), "{said}");
+}
+
+#[test]
+fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
+    let folder = folder_with_edges("from,to\na b,c\\d\nc\\d,e\ne,a b\n");
+    let at = folder.path();
+    let run = ["run", "pagerank", "edges.txt", "--format", "csv"];
+    let sources = |sources| {
+        [
+            &run[..],
+            &["--top", "2", "--damping", "0", "--sources", sources],
+        ]
+        .concat()
+    };
+    for (list, vertex) in [("a b", "a b"), (r"c\\d", r"c\d"), (" e, ", "e")] {
+        let said = crate::succeed(at, &sources(list));
+        let row = said.lines().nth(1).expect("a row");
+        assert!(row.starts_with(vertex) && row.ends_with(" 1.0"), "{said}");
+    }
+    let said = fail(at, 2, &sources(r"e,a\,b"));
+    assert!(said.contains("--sources a,b: "), "{said}");
+    let said = fail(at, 2, &sources("e,a,b"));
+    assert!(said.contains("--sources a: "), "{said}");
 }
