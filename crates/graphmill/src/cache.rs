@@ -10,8 +10,9 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use graphmill_storage::{Disk, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Scratch, StorageError};
 
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,12 +66,17 @@ impl Cache {
         self.folder.join(format!("{}-{}", self.stamp, self.options))
     }
 
-    /// Removes the graphs of older stamps.
+    /// Takes hold of the graph for a run, so that it stays; none when there is no such graph.
+    pub(crate) fn hold(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
+        disk.hold(&self.graph(), Holding::Shared)
+    }
+
+    /// Removes the graphs of other stamps, but for those that a run holds.
     ///
-    /// # Errors
-    /// The folder cannot be listed, or a graph not be removed.
-    pub(crate) fn remove_stale(&self, disk: &dyn Disk) -> Result<(), StorageError> {
-        for graph in disk.list(&self.folder)? {
+    /// Each goes at one stroke, into a folder that the next import empties should this one not come to it. What cannot be removed
+    /// stays: the next import tries again.
+    pub(crate) fn remove_stale(&self, disk: &Arc<dyn Disk>) {
+        for graph in disk.list(&self.folder).unwrap_or_default() {
             let name = graph
                 .file_name()
                 .and_then(|name| name.to_str())
@@ -79,11 +85,14 @@ impl Cache {
                 && name
                     .bytes()
                     .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
-            if is_ours && !name.starts_with(&self.stamp) {
-                disk.remove_dir_all(&graph)?;
+            if is_ours
+                && !name.starts_with(&self.stamp)
+                && let Ok(Some(_hold)) = disk.hold(&graph, Holding::Alone)
+                && let Ok(away) = Scratch::create(disk, &self.folder, "stale")
+            {
+                let _ = disk.rename(&graph, &away.path().join(name));
             }
         }
-        Ok(())
     }
 }
 
@@ -105,5 +114,36 @@ impl Hash {
 
     fn text(&self) -> String {
         format!("{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphmill_storage::SimDisk;
+
+    #[test]
+    fn an_old_graph_goes_when_no_run_holds_it() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let (folder, file) = (Path::new("/t"), PathBuf::from("/t/edges"));
+        disk.create_dir_all(folder).unwrap();
+        let of = |text: &[u8]| {
+            disk.write_small(&file, text).unwrap();
+            let cache = Cache::of(&*disk, &file, std::slice::from_ref(&file), "").unwrap();
+            disk.create_dir_all(&cache.graph()).unwrap();
+            cache
+        };
+        let (old, new) = (of(b"1 2"), of(b"1 3"));
+        assert_ne!(old, new);
+        let held = old.hold(&*disk).unwrap();
+        assert!(held.is_some());
+        new.remove_stale(&disk);
+        assert_eq!(disk.list(&new.folder).unwrap().len(), 2);
+        drop(held);
+        new.remove_stale(&disk);
+        assert_eq!(disk.list(&new.folder).unwrap(), [new.graph()]);
+        // Whoever comes second finds nothing to remove.
+        new.remove_stale(&disk);
+        assert!(old.hold(&*disk).unwrap().is_none());
     }
 }

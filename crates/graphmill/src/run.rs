@@ -11,7 +11,7 @@ use std::time::Duration;
 use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, StoredGraph};
-use graphmill_storage::{Disk, Stop};
+use graphmill_storage::{Disk, Hold, Stop};
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -119,7 +119,7 @@ impl Plan {
         }
         self.check_outputs()?;
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
-        let (graph, settings) = self.question(&machine, wants_rows, watcher)?;
+        let (graph, settings, _hold) = self.question(&machine, wants_rows, watcher)?;
         let opened = clock.now();
 
         let row_bytes = opening::rows(&graph.measure(), wants_rows);
@@ -219,14 +219,14 @@ impl Plan {
         }
     }
 
-    /// The stored graph, and the options as the algorithm takes them.
+    /// The stored graph, and the options as the algorithm takes them. A graph from the cache is held as long as the last part lives.
     pub(crate) fn question(
         &self,
         machine: &Machine,
         wants_rows: bool,
         watcher: &Watcher,
-    ) -> Result<(Arc<StoredGraph>, Settings), Error> {
-        let graph = self.open(machine, wants_rows, watcher)?;
+    ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
+        let (graph, hold) = self.open(machine, wants_rows, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
@@ -235,16 +235,16 @@ impl Plan {
                 self.entry.name
             )));
         }
-        Ok((graph, settings))
+        Ok((graph, settings, hold))
     }
 
-    /// The stored graph that the input is, or that is made of it.
+    /// The stored graph that the input is, or that is made of it; one from the cache is held for the run.
     fn open(
         &self,
         machine: &Machine,
         wants_rows: bool,
         watcher: &Watcher,
-    ) -> Result<Arc<StoredGraph>, Error> {
+    ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let purpose = Purpose::Run { wants_rows };
         let input = &self.config.input;
         let disk = machine.disk();
@@ -259,7 +259,7 @@ impl Plan {
                     path: input.clone(),
                 });
             }
-            return machine.graph_for(input, purpose);
+            return Ok((machine.graph_for(input, purpose)?, None));
         }
         let files = if disk.is_dir(input)? {
             disk.list(input)?
@@ -273,12 +273,14 @@ impl Plan {
         let options = format!("{:?}", self.config.import);
         let cache = Cache::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
+        // Held before it is looked for, so that it is not removed in between.
+        let hold = cache.hold(&**disk).ok().flatten();
         if disk.exists(&path.join(DESCRIPTION))? {
             watcher(&Progress::Note(&format!(
                 "using {}, imported before",
                 path.display()
             )));
-            return machine.graph_for(&path, purpose);
+            return Ok((machine.graph_for(&path, purpose)?, hold));
         }
         machine.check_any_run(wants_rows)?;
         watcher(&Progress::Note(&format!(
@@ -295,8 +297,9 @@ impl Plan {
                 return Err(error);
             }
         }
-        cache.remove_stale(&**disk)?;
-        machine.graph_for(&path, purpose)
+        let hold = cache.hold(&**disk).ok().flatten();
+        cache.remove_stale(disk);
+        Ok((machine.graph_for(&path, purpose)?, hold))
     }
 
     fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {

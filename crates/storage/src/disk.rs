@@ -50,6 +50,18 @@ pub trait DiskFile: Any + Debug + Send + Sync {
 /// An open file, shared; closed when the last clone is dropped.
 pub type FileHandle = Arc<dyn DiskFile>;
 
+/// How a directory is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// With others who share it.
+    Shared,
+    /// By nobody else.
+    Alone,
+}
+
+/// A directory that is held; let go of by dropping.
+pub type Hold = Box<dyn Any + Send + Sync>;
+
 /// What of a file changes when it is written, replaced or renamed.
 ///
 /// Size and time of modification alone can be kept while the bytes change (`cp -p`, `touch -r`, `rsync -t`); the number of the
@@ -111,6 +123,14 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// [`StorageError::Path`].
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError>;
+
+    /// Takes hold of a directory, until what it gives is dropped or the process ends in whatever way. A directory is held by any
+    /// number who share it, or by one who has it alone; nothing else is kept from using it. `None`: others hold it, or there is
+    /// no such directory any more.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: the file system knows nothing of the kind, or it may not be opened.
+    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError>;
 
     /// Makes the names in a directory durable.
     ///

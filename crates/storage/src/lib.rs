@@ -32,8 +32,8 @@ pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use disk::sim::{Fault, FaultKind, On, SimDisk};
 pub use disk::system::SystemDisk;
 pub use disk::{
-    Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, IoChoice, Open, Operation,
-    Queue, open_disk,
+    Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open,
+    Operation, Queue, open_disk,
 };
 pub use error::{JobError, StorageError};
 pub use random::Random;

@@ -2,28 +2,43 @@
 //!
 //! It goes with all that is in it when it is dropped, unless it was given another name; and so do the folders above it that were
 //! made for it, unless there is something in them by then.
+//!
+//! What a killed process left goes when the next folder is made beside it. A folder is held as long as its process lives, by a lock
+//! that the system lets go of when the process ends, so the dead are told from the living whatever their numbers are. Names say
+//! on which machine a folder was made, since the locks of some file systems do not reach others; those are left alone, and so
+//! is everything on a file system without such locks.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::Disk;
+use crate::disk::{Disk, Hold, Holding};
 use crate::error::StorageError;
 
 /// Names tried while somebody else removes the folder in which this one is to be.
 const ATTEMPTS_MAX: u32 = 16;
 
 /// A folder that goes when it is dropped.
-#[derive(Debug)]
 pub struct Scratch {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
+    /// Nothing where the file system has no locks.
+    _hold: Option<Hold>,
     /// The folders above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
 }
 
+impl fmt::Debug for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scratch")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Scratch {
-    /// A new folder in `folder`, which is made where it is missing; `what` is part of its name.
+    /// A new folder in `folder`, which is made where it is missing; `what` is part of its name. Those of dead processes go.
     ///
     /// # Errors
     /// [`StorageError::Path`]. Nothing is left behind then.
@@ -35,6 +50,7 @@ impl Scratch {
         let mut scratch = Scratch {
             disk: Arc::clone(disk),
             path: None,
+            _hold: None,
             made: Vec::new(),
         };
         for above in folder.ancestors() {
@@ -43,20 +59,27 @@ impl Scratch {
             }
             scratch.made.push(above.to_path_buf());
         }
+        let machine = machine();
+        remove_dead(&**disk, folder, &machine);
         let process = std::process::id();
         let mut attempts = 0;
         let mut number = 0_u64;
         loop {
-            let path = folder.join(format!(".graphmill-{what}-{process}-{number}"));
+            let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
             number += 1;
             if disk.exists(&path)? {
                 continue;
             }
             match disk.create_dir_all(&path) {
-                Ok(()) => {
-                    scratch.path = Some(path);
-                    return Ok(scratch);
-                }
+                Ok(()) => match disk.hold(&path, Holding::Alone) {
+                    // Somebody took it for that of a dead process before it was held.
+                    Ok(None) => {}
+                    held => {
+                        scratch._hold = held.ok().flatten();
+                        scratch.path = Some(path);
+                        return Ok(scratch);
+                    }
+                },
                 // Whoever made `folder` found it empty, and removed it.
                 Err(error) if attempts < ATTEMPTS_MAX && is_missing(&error) => attempts += 1,
                 Err(error) => return Err(error),
@@ -77,6 +100,34 @@ impl Scratch {
         self.disk.rename(self.path(), to)?;
         self.path = None;
         Ok(())
+    }
+}
+
+/// What the names of all such folders begin with.
+const PREFIX: &str = ".graphmill-";
+
+/// The name of this machine, as a part of a file name.
+fn machine() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    name.trim().chars().map(plain).collect()
+}
+
+/// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in
+/// nobody's way.
+fn remove_dead(disk: &dyn Disk, folder: &Path, machine: &str) {
+    let is_ours = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('@'));
+        let numbers = name.and_then(|(_, name)| name.strip_prefix(machine)?.strip_prefix('-'));
+        numbers.is_some_and(|rest| rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
+    };
+    for path in disk.list(folder).unwrap_or_default() {
+        if is_ours(&path)
+            && let Ok(Some(_hold)) = disk.hold(&path, Holding::Alone)
+        {
+            let _ = disk.remove_dir_all(&path);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ mod disks;
 use std::path::PathBuf;
 
 use disks::{all, byte_at, file_of, read};
-use graphmill_storage::{Open, Scratch, StorageError};
+use graphmill_storage::{Holding, Open, Scratch, StorageError};
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
     match error {
@@ -124,6 +124,44 @@ fn a_folder_to_work_in_goes_with_what_was_made_for_it() {
         disk.remove_dir_all(&place.dir.join("a")).unwrap();
         drop(Scratch::create(disk, &dir, "third").unwrap());
         assert!(disk.list(&place.dir).unwrap().is_empty(), "{}", place.name);
+    }
+}
+
+#[test]
+fn a_directory_is_held_by_many_or_by_one() {
+    use Holding::{Alone, Shared};
+    for place in all() {
+        let (disk, dir) = (&place.disk, place.dir.join("held"));
+        let hold = |how| disk.hold(&dir, how).unwrap();
+        assert!(hold(Alone).is_none() && hold(Shared).is_none(), "not there");
+        disk.create_dir_all(&dir).unwrap();
+        let alone = hold(Alone);
+        assert!(alone.is_some() && hold(Alone).is_none() && hold(Shared).is_none());
+        drop(alone);
+        let shared = [hold(Shared), hold(Shared)];
+        assert!(shared.iter().all(Option::is_some) && hold(Alone).is_none());
+        drop(shared);
+        assert!(hold(Alone).is_some(), "{}", place.name);
+    }
+}
+
+#[test]
+fn folders_of_the_dead_go_and_those_of_the_living_stay() {
+    for place in all() {
+        let (disk, dir) = (&place.disk, place.dir.join("a"));
+        let living = Scratch::create(disk, &dir, "run").unwrap();
+        let name = living.path().file_name().unwrap().to_str().unwrap();
+        // Not held: its process is gone. The other was made on another machine.
+        let dead = dir.join(format!("{name}7"));
+        let other = dir.join(".graphmill-run@elsewhere.example-1-0");
+        for left in [&dead, &other] {
+            disk.create_dir_all(&left.join("b")).unwrap();
+            disk.write_small(&left.join("b/file"), b"1").unwrap();
+        }
+        let next = Scratch::create(disk, &dir, "import").unwrap();
+        let mut left = [living.path(), next.path(), &other];
+        left.sort();
+        assert_eq!(disk.list(&dir).unwrap(), left, "{}", place.name);
     }
 }
 

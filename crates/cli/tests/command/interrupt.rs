@@ -172,3 +172,34 @@ fn of_an_import_into_the_cache_nothing_is_left() {
     assert!(rest.contains("nothing was left behind"), "{rest}");
     assert_eq!(names(at), ["edges.u64"]);
 }
+
+#[test]
+fn what_a_killed_import_left_goes_with_the_next() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(&at.join("edges.u64"));
+    std::fs::write(at.join("few.txt"), "1 2\n").expect("a file");
+    let import = ["import", "edges.u64", "-o", "graph", "--tmp", "tmp"];
+    let more = ["--threads", "1", "--memory", "64M"];
+    let left = |at: &Path| {
+        let hidden = |name: &String| name.starts_with(".graphmill-");
+        names(at).into_iter().filter(hidden).count()
+    };
+    let (mut killed, mut said) = start(at, &[&import[..], &more].concat());
+    wait_for("scan", &mut said);
+    send("KILL", &killed);
+    killed.wait().expect("an end");
+    assert_eq!((left(at), left(&at.join("tmp"))), (1, 1));
+    let (living, mut said) = start(at, &[&import[..], &more].concat());
+    wait_for("scan", &mut said);
+    assert_eq!(
+        (left(at), left(&at.join("tmp"))),
+        (1, 1),
+        "of the living one"
+    );
+    succeed(at, &["import", "few.txt", "-o", "few", "--tmp", "tmp"]);
+    assert_eq!((left(at), left(&at.join("tmp"))), (1, 1), "it stays");
+    end(&["INT"], living, said);
+    assert_eq!(left(at), 0);
+    assert_eq!(names(&at.join("tmp")), [""; 0]);
+}

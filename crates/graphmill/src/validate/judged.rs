@@ -40,7 +40,7 @@ impl Plan {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
         drop(open(&machine, result, Reading::Words)?);
-        let (graph, settings) = self.question(&machine, false, watcher)?;
+        let (graph, settings, _hold) = self.question(&machine, false, watcher)?;
         let mut judge = (self.entry.judge)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*judge)?;
         judge.open();

@@ -167,7 +167,7 @@ impl Display for Value {
         match self {
             Value::Unreached => to.write_str("unreached"),
             Value::Integer(number) => number.fmt(to),
-            Value::Float(bits) => f64::from_bits(*bits).fmt(to),
+            Value::Float(bits) => write!(to, "{:?}", f64::from_bits(*bits)),
             Value::Text(text) => String::from_utf8_lossy(text).fmt(to),
         }
     }

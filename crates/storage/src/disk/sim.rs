@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use graphmill_raw::uring::Action;
 
 use super::transfer::{Next, Transfer, own};
-use super::{Completion, Disk, DiskFile, FileHandle, FileStamp, Open, Operation, Queue};
+use super::{
+    Completion, Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue,
+};
 use crate::error::StorageError;
 use crate::random::Random;
 
@@ -70,8 +72,15 @@ struct World {
 
 #[derive(Clone, Debug)]
 enum Entry {
-    Dir,
+    Dir(Holders),
     File(Arc<Mutex<Vec<u8>>>),
+}
+
+/// Who holds a directory: as many as there are clones of either.
+#[derive(Clone, Debug, Default)]
+struct Holders {
+    shared: Arc<()>,
+    alone: Arc<()>,
 }
 
 #[derive(Debug)]
@@ -221,7 +230,7 @@ impl Disk for SimDisk {
         let bytes = match (names.get(path), how) {
             (Some(_), Open::Create) => Err(io::ErrorKind::AlreadyExists),
             (Some(Entry::File(bytes)), _) => Ok(Arc::clone(bytes)),
-            (Some(Entry::Dir), _) => Err(io::ErrorKind::IsADirectory),
+            (Some(Entry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
             (None, Open::Create) if is_dir(&names, parent(path)) => {
                 let bytes = Arc::default();
                 names.insert(path.to_path_buf(), Entry::File(Arc::clone(&bytes)));
@@ -256,7 +265,10 @@ impl Disk for SimDisk {
             .filter(|dir| !dir.as_os_str().is_empty())
             .collect();
         for dir in dirs.into_iter().rev() {
-            if let Entry::File(_) = names.entry(dir.to_path_buf()).or_insert(Entry::Dir) {
+            if let Entry::File(_) = names
+                .entry(dir.to_path_buf())
+                .or_insert_with(|| Entry::Dir(Holders::default()))
+            {
                 return at(
                     "make directory",
                     path,
@@ -274,10 +286,10 @@ impl Disk for SimDisk {
         let problem = match (names.get(from), names.get(to)) {
             (None, _) => Some(io::ErrorKind::NotFound),
             _ if !is_dir(&names, parent(to)) => Some(io::ErrorKind::NotFound),
-            (Some(Entry::File(_)), Some(Entry::Dir)) => Some(io::ErrorKind::IsADirectory),
-            (Some(Entry::Dir), Some(Entry::File(_))) => Some(io::ErrorKind::NotADirectory),
-            (Some(Entry::Dir), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
-            (Some(Entry::Dir), _) if to != from && to.starts_with(from) => {
+            (Some(Entry::File(_)), Some(Entry::Dir(_))) => Some(io::ErrorKind::IsADirectory),
+            (Some(Entry::Dir(_)), Some(Entry::File(_))) => Some(io::ErrorKind::NotADirectory),
+            (Some(Entry::Dir(_)), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
+            (Some(Entry::Dir(_)), _) if to != from && to.starts_with(from) => {
                 Some(io::ErrorKind::InvalidInput)
             }
             _ => None,
@@ -313,7 +325,7 @@ impl Disk for SimDisk {
                 names.remove(path);
                 Ok(())
             }
-            Some(Entry::Dir) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
+            Some(Entry::Dir(_)) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
             None => at("remove", path, Err(io::ErrorKind::NotFound.into())),
         }
     }
@@ -323,10 +335,10 @@ impl Disk for SimDisk {
         let mut names = lock(&self.world.names);
         let full = children(&names, path).next().is_some();
         match names.get(path) {
-            Some(Entry::Dir) if full => {
+            Some(Entry::Dir(_)) if full => {
                 at("remove", path, Err(io::ErrorKind::DirectoryNotEmpty.into()))
             }
-            Some(Entry::Dir) => {
+            Some(Entry::Dir(_)) => {
                 names.remove(path);
                 Ok(())
             }
@@ -343,6 +355,22 @@ impl Disk for SimDisk {
         }
         names.retain(|entry, _| !entry.starts_with(path));
         Ok(())
+    }
+
+    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
+        at("lock", dir, self.world.fail(On::Name))?;
+        let names = lock(&self.world.names);
+        let Some(Entry::Dir(holders)) = names.get(dir) else {
+            return Ok(None);
+        };
+        let is_free = |holders: &Arc<()>| Arc::strong_count(holders) == 1;
+        let held = match how {
+            Holding::Shared => is_free(&holders.alone).then_some(&holders.shared),
+            Holding::Alone => {
+                (is_free(&holders.alone) && is_free(&holders.shared)).then_some(&holders.alone)
+            }
+        };
+        Ok(held.map(|held| Box::new(Arc::clone(held)) as Hold))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
@@ -377,7 +405,7 @@ impl Disk for SimDisk {
         at("look at", path, self.world.fail(On::Name))?;
         let held = match lock(&self.world.names).get(path) {
             Some(Entry::File(bytes)) => lock(bytes).clone(),
-            Some(Entry::Dir) => Vec::new(),
+            Some(Entry::Dir(_)) => Vec::new(),
             None => return at("look at", path, Err(io::ErrorKind::NotFound.into())),
         };
         let sum = held.iter().fold(0_i64, |sum, &byte| {
@@ -397,7 +425,9 @@ impl Disk for SimDisk {
         at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
         let mut bytes = match lock(&self.world.names).get(path) {
             Some(Entry::File(bytes)) => lock(bytes).clone(),
-            Some(Entry::Dir) => return at("read", path, Err(io::ErrorKind::IsADirectory.into())),
+            Some(Entry::Dir(_)) => {
+                return at("read", path, Err(io::ErrorKind::IsADirectory.into()));
+            }
             None => return at("open", path, Err(io::ErrorKind::NotFound.into())),
         };
         if bytes.len() as u64 > max {
@@ -421,7 +451,7 @@ impl Disk for SimDisk {
         if !is_dir(&names, parent(path)) {
             return at("write", path, Err(io::ErrorKind::NotFound.into()));
         }
-        if matches!(names.get(path), Some(Entry::Dir)) {
+        if matches!(names.get(path), Some(Entry::Dir(_))) {
             return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
         }
         // A new file under the old name: who has the old one open keeps it.
@@ -461,7 +491,7 @@ fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
 }
 
 fn is_dir(names: &BTreeMap<PathBuf, Entry>, path: &Path) -> bool {
-    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir))
+    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir(_)))
 }
 
 /// The directory a path is in; the start of relative paths is a directory as the root is.

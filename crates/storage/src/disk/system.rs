@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use super::{Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Open, Queue};
+use super::{Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, Open, Queue};
 use crate::error::StorageError;
 
 /// The disk of this machine.
@@ -131,6 +131,32 @@ impl Disk for SystemDisk {
 
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, std::fs::remove_dir_all(path))
+    }
+
+    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = match rustix::fs::open(dir, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            opened => at("open", dir, opened)?,
+        };
+        let lock = match how {
+            Holding::Shared => FlockOperation::NonBlockingLockShared,
+            Holding::Alone => FlockOperation::NonBlockingLockExclusive,
+        };
+        match rustix::fs::flock(&descriptor, lock) {
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            locked => at("lock", dir, locked)?,
+        }
+        // Whoever held it before may have removed it, or given it another name.
+        let held = at("look at", dir, rustix::fs::fstat(&descriptor))?;
+        let is_it = match rustix::fs::stat(dir) {
+            Err(Errno::NOENT) => false,
+            named => {
+                let named = at("look at", dir, named)?;
+                (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
+            }
+        };
+        Ok(is_it.then(|| Box::new(descriptor) as Hold))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
