@@ -83,9 +83,8 @@ impl Machine {
         Ok(Arc::new(graph))
     }
 
-    /// Refuses a budget that is too small for any run, before edges are imported for one.
-    pub(crate) fn check_any_run(&self, wants_rows: bool) -> Result<(), Error> {
-        let purpose = Purpose::Run { wants_rows };
+    /// Refuses a budget that is too small for any graph, before edges are imported.
+    pub(crate) fn check_any(&self, purpose: Purpose) -> Result<(), Error> {
         let least = purpose.bytes(&Measure::nothing(), self.workers().count());
         self.check_total(purpose, self.used() + least)
     }

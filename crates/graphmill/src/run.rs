@@ -119,7 +119,8 @@ impl Plan {
         }
         self.check_outputs()?;
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
-        let (graph, settings, _hold) = self.question(&machine, wants_rows, watcher)?;
+        let (graph, settings, _hold) =
+            self.question(&machine, Purpose::Run { wants_rows }, watcher)?;
         let opened = clock.now();
 
         let row_bytes = opening::rows(&graph.measure(), wants_rows);
@@ -223,10 +224,10 @@ impl Plan {
     pub(crate) fn question(
         &self,
         machine: &Machine,
-        wants_rows: bool,
+        purpose: Purpose,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
-        let (graph, hold) = self.open(machine, wants_rows, watcher)?;
+        let (graph, hold) = self.open(machine, purpose, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
@@ -242,10 +243,9 @@ impl Plan {
     fn open(
         &self,
         machine: &Machine,
-        wants_rows: bool,
+        purpose: Purpose,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
-        let purpose = Purpose::Run { wants_rows };
         let input = &self.config.input;
         let disk = machine.disk();
         if !disk.exists(input)? {
@@ -282,7 +282,7 @@ impl Plan {
             )));
             return Ok((machine.graph_for(&path, purpose)?, hold));
         }
-        machine.check_any_run(wants_rows)?;
+        machine.check_any(purpose)?;
         watcher(&Progress::Note(&format!(
             "importing {} into {}",
             input.display(),

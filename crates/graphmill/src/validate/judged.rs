@@ -17,6 +17,7 @@ use super::arcs::ArcReader;
 use super::names::Names;
 use super::rows::{Id, Reading, Row, Value};
 use super::{ValidateError, Verdict, open};
+use crate::opening::Purpose;
 use crate::plan::Plan;
 use crate::progress::Watcher;
 use crate::{Error, Machine};
@@ -40,7 +41,7 @@ impl Plan {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         // Before edges are imported for nothing.
         drop(open(&machine, result, Reading::Words)?);
-        let (graph, settings, _hold) = self.question(&machine, false, watcher)?;
+        let (graph, settings, _hold) = self.question(&machine, Purpose::Look, watcher)?;
         let mut judge = (self.entry.judge)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*judge)?;
         judge.open();
