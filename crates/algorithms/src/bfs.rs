@@ -2,7 +2,9 @@
 
 use std::marker::PhantomData;
 
-use graphmill_engine::{Activate, Direction, EdgeProgram, Engine, EngineError, VertexArray, Write};
+use graphmill_engine::{
+    Activate, Direction, EdgeProgram, Engine, EngineError, Sizes, VertexArray, Write,
+};
 
 use crate::flood::Flood;
 use crate::index::Index;
@@ -62,6 +64,16 @@ pub fn run_parents<I: Index>(
         active = next;
     }
     Ok(parent)
+}
+
+/// What the passes hold for each vertex.
+pub(crate) fn sizes() -> Sizes {
+    Sizes::of::<Flood<u32>>()
+}
+
+/// What the passes of a search for parents hold for each vertex.
+pub(crate) fn sizes_parents<I: Index>() -> Sizes {
+    Sizes::of::<Adopt<I>>()
 }
 
 /// One level of the search for parents: whoever is reached for the first time takes the smallest of its callers.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use graphmill_engine::{
     Accumulator, Activate, Direction, EdgeProgram, Element, Engine, EngineError, OutDegree, Reach,
-    Read, VertexArray, Write,
+    Read, Sizes, VertexArray, Write,
 };
 
 /// Where the rank of vertices without outgoing arcs goes in each iteration.
@@ -141,6 +141,11 @@ impl Jump {
             0.0
         }
     }
+}
+
+/// What the passes hold for each vertex.
+pub(crate) fn sizes<R: Real>() -> Sizes {
+    Sizes::of::<Step<R>>()
 }
 
 /// One iteration: each vertex shares its rank out among its arcs.

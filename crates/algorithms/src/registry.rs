@@ -1,7 +1,7 @@
 //! All algorithms by name: what feeds the command, Python and the benchmarks. A new algorithm is one file and one entry.
 
-use graphmill_engine::{Engine, VertexArray};
-use graphmill_graph::StoredGraph;
+use graphmill_engine::{Engine, Sizes, VertexArray};
+use graphmill_graph::{Measure, StoredGraph};
 
 use crate::case::{Case, Judge, Takes};
 use crate::index::fits_u32;
@@ -23,6 +23,8 @@ pub struct Entry {
     pub options: &'static [OptionSpec],
     /// Runs it.
     pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
+    /// What its passes hold for each vertex of such a graph, by the values of the options alone.
+    pub sizes: fn(&Measure, &Settings) -> Sizes,
     /// Judges a result of a run on this graph with these options.
     pub judge: JudgeOf,
 }
@@ -108,6 +110,7 @@ pub fn registry() -> &'static [Entry] {
                 },
             ],
             run: run_bfs,
+            sizes: sizes_bfs,
             judge: judge_bfs,
         },
         Entry {
@@ -159,6 +162,7 @@ pub fn registry() -> &'static [Entry] {
                 PRECISION,
             ],
             run: run_pagerank,
+            sizes: sizes_pagerank,
             judge: judge_pagerank,
         },
         Entry {
@@ -168,6 +172,7 @@ pub fn registry() -> &'static [Entry] {
             weighted: true,
             options: &[SOURCE, PRECISION],
             run: run_sssp,
+            sizes: sizes_sssp,
             judge: judge_sssp,
         },
         Entry {
@@ -177,6 +182,7 @@ pub fn registry() -> &'static [Entry] {
             weighted: false,
             options: &[],
             run: run_wcc,
+            sizes: sizes_wcc,
             judge: judge_wcc,
         },
     ]
@@ -202,6 +208,14 @@ fn run_bfs(engine: &mut Engine, settings: &Settings) -> Result<Output, Algorithm
         values,
         nullable: true,
     })
+}
+
+fn sizes_bfs(graph: &Measure, settings: &Settings) -> Sizes {
+    match settings.flag("parents") {
+        false => bfs::sizes(),
+        true if fits_u32(graph.batches.vertices()) => bfs::sizes_parents::<u32>(),
+        true => bfs::sizes_parents::<u64>(),
+    }
 }
 
 fn judge_bfs(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
@@ -267,6 +281,14 @@ fn run_pagerank(engine: &mut Engine, settings: &Settings) -> Result<Output, Algo
     })
 }
 
+fn sizes_pagerank(_: &Measure, settings: &Settings) -> Sizes {
+    if settings.single().unwrap_or(false) {
+        pagerank::sizes::<f32>()
+    } else {
+        pagerank::sizes::<f64>()
+    }
+}
+
 fn judge_pagerank(
     graph: &StoredGraph,
     settings: &Settings,
@@ -307,6 +329,14 @@ fn run_sssp(engine: &mut Engine, settings: &Settings) -> Result<Output, Algorith
     })
 }
 
+fn sizes_sssp(_: &Measure, settings: &Settings) -> Sizes {
+    if settings.single().unwrap_or(false) {
+        sssp::sizes::<f32>()
+    } else {
+        sssp::sizes::<f64>()
+    }
+}
+
 fn judge_sssp(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
     use sssp::judge::{bytes, judge_distances};
     sssp::check_weights(graph)?;
@@ -344,6 +374,14 @@ fn run_wcc(engine: &mut Engine, _: &Settings) -> Result<Output, AlgorithmError> 
         values,
         nullable: false,
     })
+}
+
+fn sizes_wcc(graph: &Measure, _: &Settings) -> Sizes {
+    if fits_u32(graph.batches.vertices()) {
+        wcc::sizes::<u32>()
+    } else {
+        wcc::sizes::<u64>()
+    }
 }
 
 fn judge_wcc(graph: &StoredGraph, _: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {

@@ -3,8 +3,8 @@
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, Read, VertexArray,
-    Write,
+    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, Read, Sizes,
+    VertexArray, Write,
 };
 
 use graphmill_graph::StoredGraph;
@@ -82,6 +82,11 @@ macro_rules! length {
     )*};
 }
 length!(f32 f64);
+
+/// What the passes hold for each vertex.
+pub(crate) fn sizes<R: Length>() -> Sizes {
+    Sizes::of::<Relax<R>>()
+}
 
 /// One round: whoever hears of a shorter way takes it.
 struct Relax<R>(PhantomData<fn() -> R>);

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sum, VertexArray, Write,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sizes, Sum,
+    VertexArray, Write,
 };
 
 use crate::flood::{Flood, Smallest};
@@ -83,6 +84,11 @@ fn flood<I: Index>(
             I::of(smallest.0)
         }
     })
+}
+
+/// What the passes hold for each vertex.
+pub(crate) fn sizes<I: Index>() -> Sizes {
+    Sizes::of::<Spread<I>>().or(Sizes::of::<Flood<I>>())
 }
 
 /// One step: whoever hears of a smaller label takes it.

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, VertexArray,
+    Activate, Direction, EdgeProgram, Element, Engine, EngineError, KernelChoice, Read, SeekChoice,
+    Settings, Sizes, VertexArray, Write,
 };
 use graphmill_graph::{
     Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
@@ -225,6 +226,7 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             kernel: mode.kernel,
             seek: mode.seek,
             gamma: 1024,
+            sizes: Sizes::USUAL,
             on_pass: None,
         },
     )
@@ -419,6 +421,63 @@ fn judges_agree_and_bits_do_not_change() {
     }
 }
 
+/// Hops from vertex 7, by vertices that switch themselves off as they signal and are switched on again by whoever brings them
+/// nearer (DFOGraph, Fig. 2b): `signal` and `apply` change the same rows.
+struct Switch;
+
+impl EdgeProgram for Switch {
+    type SignalRows = (Read<u64>, Write<u64>);
+    type ApplyRows = (Write<u64>, Write<u64>);
+    type Edge = ();
+    type Message = u64;
+    type Carried = u64;
+    type Accumulator = u64;
+    type Sum = u64;
+    const IDENTITY: u64 = u64::MAX;
+    const EXACT: bool = true;
+
+    fn signal(&self, _: u64, (hops, on): (&u64, &mut u64)) -> Option<u64> {
+        (std::mem::take(on) == 1).then_some(*hops)
+    }
+    fn along(&self, hops: u64, (): ()) -> u64 {
+        hops + 1
+    }
+    fn fold(&self, least: &mut u64, hops: u64) {
+        *least = (*least).min(hops);
+    }
+    fn merge(&self, least: &mut u64, later: u64) {
+        *least = (*least).min(later);
+    }
+    fn apply(&self, _: u64, (hops, on): (&mut u64, &mut u64), least: u64) -> (u64, Activate) {
+        if least >= *hops {
+            return (0, Activate::No);
+        }
+        (*hops, *on) = (least, 1);
+        (1, Activate::Yes)
+    }
+}
+
+/// How many are on after each pass over all vertices, and all hops.
+fn switches(engine: &mut Engine) -> Result<(Vec<u64>, Vec<u64>), EngineError> {
+    let hops = engine.vertex_array::<u64>("hops")?;
+    let on = engine.vertex_array::<u64>("on")?;
+    engine.process_vertices((hops.write(), on.write()), None, |v, (hops, on)| {
+        (*hops, *on) = if v == 7 { (0, 1) } else { (u64::MAX - 1, 0) };
+    })?;
+    let (mut counts, everybody) = (Vec::new(), engine.all_vertices()?);
+    let few = {
+        let mut few = engine.no_vertices();
+        few.insert(7)?;
+        few
+    };
+    for active in [&few, &everybody, &everybody, &everybody] {
+        let (signal, apply) = ((hops.read(), on.write()), (hops.write(), on.write()));
+        engine.process_edges(&Switch, signal, apply, active, Direction::Forward)?;
+        counts.push(engine.process_vertices(on.read(), None, |_, on| *on)?);
+    }
+    Ok((counts, all(engine, hops)))
+}
+
 /// Graphs too large for the memory they get: rows, messages and cells are on disk, each message serves many strips, and
 /// the edges of one vertex fill several blocks.
 #[test]
@@ -480,8 +539,9 @@ fn bits_do_not_change_when_everything_is_on_disk() {
                 }
                 Ok(all(engine, ranks))
             });
+            let switched = run(&path, mode, switches);
             let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            let found = (depths, labels, bits(distances), bits(ranks));
+            let found = (depths, labels, bits(distances), bits(ranks), switched);
             match &first {
                 None => first = Some(found),
                 Some(first) => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use graphmill_graph::{
     Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
 };
-use graphmill_raw::Element;
+use graphmill_raw::{AlignedBuffer, Element};
 use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
@@ -25,6 +25,8 @@ use crate::vertex_array::{ArrayStore, VertexArray};
 
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
+/// Frames that are kept while all degrees are looked at, in order.
+const LOOKING_FRAMES: usize = 2;
 
 /// Which kernel a pass uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +76,8 @@ pub struct Settings {
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
     pub gamma: u64,
+    /// Of the programs that will run, to tell what memory would be enough.
+    pub sizes: Sizes,
     /// Told after each pass: its number from 1, and what it did.
     pub on_pass: Option<OnPass>,
 }
@@ -116,13 +120,15 @@ impl Engine {
     pub fn new(graph: Arc<StoredGraph>, settings: Settings) -> Result<Self, EngineError> {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
-        let enough = used + Self::least(&graph.measure(), settings.workers.count());
+        let workers = settings.workers.count();
+        let enough = used + Self::least(&graph.measure(), workers, settings.sizes);
         Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
     }
 
-    /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for the usual program.
+    /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for programs of such
+    /// sizes.
     #[must_use]
-    pub fn least(graph: &Measure, workers: usize) -> u64 {
+    pub fn least(graph: &Measure, workers: usize, sizes: Sizes) -> u64 {
         let vertices = graph.batches.vertices();
         let own = RowIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
@@ -131,10 +137,14 @@ impl Engine {
             + RowIo::FRAMES_BYTES * workers as u64
             + 2 * (vertices / 8 + vertices / 256);
         let sizes = Sizes {
-            weighted: graph.edge != EdgeKind::None,
-            ..Sizes::USUAL
+            weighted: sizes.weighted && graph.edge != EdgeKind::None,
+            ..sizes
         };
-        own + Shape::of(graph, workers).least(sizes)
+        let shape = Shape::of(graph, workers);
+        // Before the first pass a program may look for the vertex of most arcs.
+        let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
+        let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
+        own + shape.least(sizes).max(looking)
     }
 
     fn build(
@@ -218,11 +228,15 @@ impl Engine {
     /// # Errors
     /// Disk or budget failed.
     pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
+        self.most_arcs().map_err(|error| self.too_small(error))
+    }
+
+    fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
         let Common {
             batches, budget, ..
         } = &self.common;
         let graph = &self.stored.graph;
-        let mut frames = FrameReader::new(graph, budget, FRAMES)?;
+        let mut frames = FrameReader::new(graph, budget, LOOKING_FRAMES)?;
         let mut most = (0, None);
         for batch in 0..batches.len() {
             let range = batches.range(batch);
@@ -284,6 +298,7 @@ impl Engine {
         let began = self.clock.now();
         let mut needs = Vec::new();
         rows.needs(&mut needs);
+        self.common.arrays.check(&needs)?;
         self.load_degrees(&needs)?;
         let machine = Machine::new(&self.common, &self.stored);
         let job = Vertices::new(&machine, rows, active, work);
@@ -360,7 +375,8 @@ impl Engine {
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
         let messages = 8 * self.common.batches.vertices();
         let reserve = self.common.shape.reserve() + messages;
-        self.common.arrays.load_degrees(needs, reserve)
+        let done = self.common.arrays.load_degrees(needs, reserve);
+        done.map_err(|error| self.too_small(error))
     }
 
     /// The values of one batch of an array, in order of index.

@@ -47,5 +47,6 @@ pub use error::EngineError;
 pub use graphmill_raw::Element;
 pub use metrics::{Metrics, Mode, Superstep};
 pub use program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Reach, Sum};
+pub use room::Sizes;
 pub use rows::{Degrees, OutDegree, Read, Rows, Write};
 pub use vertex_array::{Guard, VertexArray};

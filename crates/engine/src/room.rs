@@ -7,6 +7,8 @@ use graphmill_graph::{FRAME_BYTES, Measure};
 use graphmill_raw::AlignedBuffer;
 
 use crate::phase::readers::Stream;
+use crate::program::{EdgeProgram, EdgeValue};
+use crate::rows::Rows;
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;
@@ -25,7 +27,7 @@ pub(crate) struct Shape {
     batches: usize,
     vertices: u64,
     /// Vertices of the widest batch, and what its destinations can be packed to.
-    widest: usize,
+    pub(crate) widest: usize,
     pub(crate) entries: usize,
     /// Strips of the column that has most, and of all.
     pub(crate) strips: usize,
@@ -34,9 +36,9 @@ pub(crate) struct Shape {
     bits: u64,
 }
 
-/// Bytes that a program holds for each vertex.
+/// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
+pub struct Sizes {
     pub(crate) message: usize,
     pub(crate) accumulator: usize,
     /// Of the rows that a worker borrows from disk.
@@ -49,13 +51,38 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     /// A program of 8-byte values with three columns on disk: as large as those of most algorithms.
-    pub(crate) const USUAL: Sizes = Sizes {
+    pub const USUAL: Sizes = Sizes {
         message: 8,
         accumulator: 8,
         rows: 24,
-        weighted: false,
+        weighted: true,
         pulls: true,
     };
+
+    /// Of a program whose rows are on disk.
+    #[must_use]
+    pub fn of<P: EdgeProgram>() -> Sizes {
+        let (signal, apply) = (P::SignalRows::BYTES, P::ApplyRows::BYTES);
+        Sizes {
+            message: size_of::<P::Message>(),
+            accumulator: size_of::<P::Accumulator>(),
+            rows: if signal > apply { signal } else { apply },
+            weighted: P::Edge::WEIGHTED,
+            pulls: P::PULLS,
+        }
+    }
+
+    /// What is enough for either of two programs.
+    #[must_use]
+    pub fn or(self, other: Sizes) -> Sizes {
+        Sizes {
+            message: self.message.max(other.message),
+            accumulator: self.accumulator.max(other.accumulator),
+            rows: self.rows.max(other.rows),
+            weighted: self.weighted || other.weighted,
+            pulls: self.pulls || other.pulls,
+        }
+    }
 }
 
 /// How the free part of a budget is shared out.

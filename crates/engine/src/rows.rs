@@ -24,6 +24,8 @@ pub trait Rows: Copy + Send + Sync {
     type Row<'r>;
     /// The arrays of one batch.
     type Slices<'b>;
+    /// Bytes of a row on disk.
+    const BYTES: usize;
     /// The arrays, in order.
     fn needs(&self, out: &mut Vec<Need>);
     /// The arrays of one batch out of as many guards, in the same order.
@@ -60,6 +62,7 @@ impl<T> Copy for Write<T> {}
 impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;
     type Slices<'b> = &'b [T];
+    const BYTES: usize = size_of::<T>();
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::Read(self.0.number()));
     }
@@ -75,6 +78,7 @@ impl<T: Element> Rows for Read<T> {
 impl<T: Element> Rows for Write<T> {
     type Row<'r> = &'r mut T;
     type Slices<'b> = &'b mut [T];
+    const BYTES: usize = size_of::<T>();
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::Write(self.0.number()));
     }
@@ -102,6 +106,7 @@ pub enum Degrees<'b> {
 impl Rows for OutDegree {
     type Row<'r> = u64;
     type Slices<'b> = Degrees<'b>;
+    const BYTES: usize = size_of::<u64>();
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::OutDegree);
     }
@@ -124,6 +129,7 @@ impl Rows for OutDegree {
 impl Rows for () {
     type Row<'r> = ();
     type Slices<'b> = ();
+    const BYTES: usize = 0;
     fn needs(&self, _: &mut Vec<Need>) {}
     fn slices(_: &mut [Guard<'_>]) {}
     #[inline(always)]
@@ -135,6 +141,7 @@ macro_rules! tuples {
         impl<$($t: Rows),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
+            const BYTES: usize = 0 $(+ $t::BYTES)+;
             fn needs(&self, out: &mut Vec<Need>) {
                 $(self.$i.needs(out);)+
             }

@@ -106,6 +106,8 @@ pub(crate) fn edges<P: EdgeProgram>(
     signal_rows.needs(&mut signal_needs);
     let mut apply_needs = Vec::new();
     apply_rows.needs(&mut apply_needs);
+    stored.arrays.check(&signal_needs)?;
+    stored.arrays.check(&apply_needs)?;
     let symmetric = stored.graph.symmetric();
     let seekable = P::EXACT || stored.shape.strips <= 1;
     let turned = turned.filter(|_| seekable);
@@ -120,7 +122,11 @@ pub(crate) fn edges<P: EdgeProgram>(
     }
     // A sparse pass leaves room for the rows that workers borrow from disk.
     let staged = [&signal_needs, &apply_needs].map(|needs| machine.arrays.staged_bytes(needs));
-    let staged = machine.shape.staged(staged[0].max(staged[1]));
+    let mut leave = machine.shape.staged(staged[0].max(staged[1]));
+    if turned.is_some() {
+        // The other way round may still need all that was set aside.
+        leave = leave.max(workspace.keep);
+    }
     let all = |kept: &Kept<P>| kept.pins.as_ref().map(Pins::all);
     let (all_stored, all_turned) = (all(&workspace.stored), all(&workspace.turned));
     let both_resident = all_stored.or(all_turned) == Some(true) && all_turned != Some(false);
@@ -163,7 +169,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     };
     workspace.pin(machine, choice.turned)?;
     if mode == Mode::Seek {
-        workspace.decode(machine, choice.turned, staged)?;
+        workspace.decode(machine, choice.turned, leave)?;
     }
     let Workspace {
         messages: Some(messages),
@@ -200,7 +206,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             active,
             edges,
             slot.readers.len(),
-            staged,
+            leave,
         );
         if _queues.is_none() {
             mode = Mode::Scatter;
@@ -248,6 +254,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         &Signal::new(machine, program, signal_needs, active, messages),
     )?;
     messages.seal()?;
+    machine.arrays.end_phase();
     let phase = Slot::new(
         machine,
         program,
@@ -292,7 +299,7 @@ impl<P: EdgeProgram> Workspace<P> {
 
     /// Counts a sparse pass, and decodes the lists of all vertices when there were many, all cells are in memory and there
     /// is room to spare.
-    fn decode(&mut self, machine: &Machine, turned: bool, staged: u64) -> Result<(), EngineError> {
+    fn decode(&mut self, machine: &Machine, turned: bool, leave: u64) -> Result<(), EngineError> {
         let kept = if turned {
             &mut self.turned
         } else {
@@ -305,7 +312,7 @@ impl<P: EdgeProgram> Workspace<P> {
         if kept.seeks != SEEKS_BEFORE_LISTS {
             return Ok(());
         }
-        let spare = machine.budget.available().saturating_sub(staged) / 2;
+        let spare = machine.budget.available().saturating_sub(leave) / 2;
         let besides = FollowRoom::<P>::memory(machine.batches.vertices());
         if let Some(left) = spare.checked_sub(besides)
             && let Some(lists) = Adjacency::decode(machine, pins, self.weighted, left)?
@@ -327,11 +334,6 @@ impl<P: EdgeProgram> Workspace<P> {
         let machine = stored;
         let shape = machine.shape;
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        if P::REACH == Reach::Reached {
-            self.stored.degrees = degrees(stored)?;
-            self.turned.degrees = turned.map_or(Ok(None), degrees)?;
-        }
-        let free = machine.budget.available();
         let sizes = Sizes {
             message: size_of::<P::Message>(),
             accumulator: size_of::<P::Accumulator>(),
@@ -342,6 +344,20 @@ impl<P: EdgeProgram> Workspace<P> {
             weighted: self.weighted,
             pulls: P::PULLS,
         };
+        // Degrees are looked at where they take little, and leave enough.
+        let ways = || [Some(stored), turned].into_iter().flatten();
+        let classes = DegreeClasses::memory(machine) * ways().count() as u64;
+        let free = machine.budget.available();
+        let without = free.checked_sub(classes);
+        if P::REACH == Reach::Reached
+            && classes <= free / CLASSES_SHARE
+            && without.is_some_and(|free| shape.share(sizes, free).is_some())
+        {
+            for (way, kept) in ways().zip([&mut self.stored, &mut self.turned]) {
+                kept.degrees = Some(DegreeClasses::load(way)?);
+            }
+        }
+        let free = machine.budget.available();
         let Some(room) = shape.share(sizes, free) else {
             let budget = machine.budget.total();
             return Err(EngineError::TooSmall {
@@ -389,12 +405,4 @@ impl<P: EdgeProgram> Workspace<P> {
         kept.pins = Some(pins);
         Ok(())
     }
-}
-
-/// The degrees of all vertices, where they take little of the budget.
-fn degrees(machine: &Machine) -> Result<Option<DegreeClasses>, EngineError> {
-    if DegreeClasses::memory(machine) > machine.budget.available() / CLASSES_SHARE {
-        return Ok(None);
-    }
-    DegreeClasses::load(machine).map(Some)
 }

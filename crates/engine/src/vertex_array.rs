@@ -9,7 +9,7 @@
 use std::any::TypeId;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
 use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
@@ -119,8 +119,11 @@ enum RowsAt {
     /// `first[b]` is the number of the first page of batch b: pages never span batches.
     Disk {
         first: Vec<usize>,
-        table: PageTable,
+        /// Changes between the phases of a pass only.
+        table: RwLock<PageTable>,
         written: Mutex<Vec<(usize, Slot)>>,
+        /// What this pass replaced.
+        replaced: Mutex<Vec<Slot>>,
     },
 }
 
@@ -214,8 +217,9 @@ impl ArrayStore {
             }
             RowsAt::Disk {
                 first,
-                table: vec![None; pages],
+                table: RwLock::new(vec![None; pages]),
                 written: Mutex::default(),
+                replaced: Mutex::default(),
             }
         };
         self.arrays.push(Array {
@@ -349,6 +353,7 @@ impl ArrayStore {
                 RowsAt::Disk { first, table, .. } => {
                     let bytes = span * array.element_bytes;
                     let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
+                    let table = table.read().unwrap_or_else(PoisonError::into_inner);
                     io.load(
                         &self.pages,
                         &table[first[batch]..first[batch + 1]],
@@ -404,18 +409,57 @@ impl ArrayStore {
         Ok(())
     }
 
-    /// Makes the pages that the pass wrote the current version and frees those they replace.
-    pub(crate) fn publish(&mut self) {
-        for array in &mut self.arrays {
-            if let RowsAt::Disk { table, written, .. } = &mut array.rows {
-                let written =
-                    std::mem::take(written.get_mut().unwrap_or_else(PoisonError::into_inner));
-                let replaced: Vec<Slot> = written
+    /// Ends a phase: the next one sees the pages that it wrote.
+    pub(crate) fn end_phase(&self) {
+        for array in &self.arrays {
+            if let RowsAt::Disk {
+                table,
+                written,
+                replaced,
+                ..
+            } = &array.rows
+            {
+                let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+                let written = std::mem::take(&mut *lock(written));
+                let old = written
                     .into_iter()
-                    .filter_map(|(page, slot)| table[page].replace(slot))
-                    .collect();
-                self.pages.give_back(replaced.into_iter());
+                    .filter_map(|(page, slot)| table[page].replace(slot));
+                lock(replaced).extend(old);
             }
         }
+    }
+
+    /// Ends a pass: what its phases wrote is the current version, and what they replaced is free.
+    pub(crate) fn publish(&self) {
+        self.end_phase();
+        for array in &self.arrays {
+            if let RowsAt::Disk { replaced, .. } = &array.rows {
+                self.pages.give_back(lock(replaced).drain(..));
+            }
+        }
+    }
+
+    /// Refuses rows that name an array twice when one of the two may change it.
+    pub(crate) fn check(&self, needs: &[Need]) -> Result<(), EngineError> {
+        for (at, need) in needs.iter().enumerate() {
+            let (Need::Read(number) | Need::Write(number)) = need else {
+                continue;
+            };
+            let clashes = |other: &Need| match (need, other) {
+                (Need::Read(_), Need::Read(_)) => false,
+                (_, Need::Read(other) | Need::Write(other)) => other == number,
+                _ => false,
+            };
+            if needs[..at].iter().any(clashes) {
+                return Err(EngineError::BusyArray {
+                    name: self
+                        .arrays
+                        .get(*number)
+                        .map(|array| array.name.clone())
+                        .unwrap_or_default(),
+                });
+            }
+        }
+        Ok(())
     }
 }

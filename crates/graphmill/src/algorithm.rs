@@ -53,6 +53,20 @@ pub(crate) fn check(
     }
 }
 
+/// Those options that name no vertices, as the algorithm takes them.
+pub(crate) fn values(entry: &'static Entry, options: &BTreeMap<String, String>) -> Settings {
+    let mut settings = Settings::default();
+    for option in entry.options {
+        if let (OptionKind::Value | OptionKind::Flag, Some(value)) =
+            (option.kind, options.get(option.name))
+        {
+            let (name, value) = (option.name.to_string(), value.clone());
+            settings.values.insert(name, value);
+        }
+    }
+    settings
+}
+
 /// Options as the algorithm takes them: the ids among them looked up in `graph`.
 pub(crate) fn settings(
     entry: &'static Entry,
@@ -60,7 +74,7 @@ pub(crate) fn settings(
     graph: &Arc<StoredGraph>,
     budget: &Budget,
 ) -> Result<Settings, Error> {
-    let mut settings = Settings::default();
+    let mut settings = values(entry, options);
     let mut reader = FrameReader::new(graph, budget, 1)?;
     for option in entry.options {
         let Some(value) = options.get(option.name) else {
@@ -69,12 +83,7 @@ pub(crate) fn settings(
         let ids = match option.kind {
             OptionKind::Vertex => vec![value.clone()],
             OptionKind::Vertices => ids_of(value),
-            OptionKind::Value | OptionKind::Flag => {
-                settings
-                    .values
-                    .insert(option.name.to_string(), value.clone());
-                continue;
-            }
+            OptionKind::Value | OptionKind::Flag => continue,
         };
         let indices = ids
             .into_iter()

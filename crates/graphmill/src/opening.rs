@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_engine::{Engine, EngineError};
+use graphmill_engine::{Engine, EngineError, Sizes};
 use graphmill_graph::{FormatError, Measure, StoredGraph};
 use graphmill_storage::StorageError;
 
@@ -15,15 +15,20 @@ use crate::result;
 use crate::{Error, Machine};
 
 /// What a stored graph is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'p> {
     /// To look at it.
     Look,
-    /// For a run, whose rows somebody wants or not.
-    Run { wants_rows: bool },
+    /// For a run.
+    Run {
+        /// What its passes hold for each vertex.
+        sizes: &'p dyn Fn(&Measure) -> Sizes,
+        /// Somebody wants the rows of its result.
+        wants_rows: bool,
+    },
 }
 
-impl Purpose {
+impl Purpose<'_> {
     fn name(self) -> &'static str {
         match self {
             Purpose::Look => "the stored graph",
@@ -35,7 +40,9 @@ impl Purpose {
     fn bytes(self, graph: &Measure, workers: usize) -> u64 {
         match self {
             Purpose::Look => 0,
-            Purpose::Run { wants_rows } => Engine::least(graph, workers) + rows(graph, wants_rows),
+            Purpose::Run { sizes, wants_rows } => {
+                Engine::least(graph, workers, sizes(graph)) + rows(graph, wants_rows)
+            }
         }
     }
 }
@@ -62,7 +69,7 @@ impl Machine {
     pub(crate) fn graph_for(
         &self,
         path: &Path,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
     ) -> Result<Arc<StoredGraph>, Error> {
         let workers = self.workers().count();
         let used = self.used();
@@ -84,7 +91,7 @@ impl Machine {
     }
 
     /// Refuses a budget that is too small for any graph, before edges are imported.
-    pub(crate) fn check_any(&self, purpose: Purpose) -> Result<(), Error> {
+    pub(crate) fn check_any(&self, purpose: Purpose<'_>) -> Result<(), Error> {
         let least = purpose.bytes(&Measure::nothing(), self.workers().count());
         self.check_total(purpose, self.used() + least)
     }
@@ -93,7 +100,7 @@ impl Machine {
         self.budget().total() - self.budget().available()
     }
 
-    fn check_total(&self, purpose: Purpose, least: u64) -> Result<(), Error> {
+    fn check_total(&self, purpose: Purpose<'_>, least: u64) -> Result<(), Error> {
         let budget = self.budget().total();
         if least <= budget {
             return Ok(());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
-use graphmill_graph::{EdgeKind, StoredGraph};
+use graphmill_graph::{EdgeKind, Measure, StoredGraph};
 use graphmill_storage::{Disk, Hold, Stop};
 use serde::Serialize;
 
@@ -119,16 +119,23 @@ impl Plan {
         }
         self.check_outputs()?;
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
-        let (graph, settings, _hold) =
-            self.question(&machine, Purpose::Run { wants_rows }, watcher)?;
+        let given = algorithm::values(self.entry, &self.config.options);
+        let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
+        let purpose = Purpose::Run {
+            sizes: &sizes,
+            wants_rows,
+        };
+        let (graph, settings, _hold) = self.question(&machine, purpose, watcher)?;
+        let measure = graph.measure();
         let opened = clock.now();
 
-        let row_bytes = opening::rows(&graph.measure(), wants_rows);
+        let row_bytes = opening::rows(&measure, wants_rows);
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
         let beside = self.config.output.as_deref().unwrap_or(graph.path());
-        let mut session = machine.session_beside(beside, &graph, self.config.tuning, watcher)?;
+        let (tuning, sizes) = (self.config.tuning, sizes(&measure));
+        let mut session = machine.session_beside(beside, &graph, tuning, sizes, watcher)?;
         let output = (self.entry.run)(&mut session, &settings)?;
         drop(set_aside);
         let finished = clock.now();
@@ -224,7 +231,7 @@ impl Plan {
     pub(crate) fn question(
         &self,
         machine: &Machine,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Settings, Option<Hold>), Error> {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
@@ -243,7 +250,7 @@ impl Plan {
     fn open(
         &self,
         machine: &Machine,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let input = &self.config.input;

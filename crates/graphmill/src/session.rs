@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::Output;
-use graphmill_engine::{Engine, KernelChoice, SeekChoice, Settings};
+use graphmill_engine::{Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
 use graphmill_storage::Scratch;
 
@@ -78,7 +78,7 @@ impl Machine {
         tuning: Tuning,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        self.session_beside(graph.path(), graph, tuning, watcher)
+        self.session_beside(graph.path(), graph, tuning, Sizes::USUAL, watcher)
     }
 
     pub(crate) fn session_beside(
@@ -86,6 +86,7 @@ impl Machine {
         output: &Path,
         graph: &Arc<StoredGraph>,
         tuning: Tuning,
+        sizes: Sizes,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
         let scratch = Scratch::create(self.disk(), &self.tmp(output), "run")?;
@@ -100,6 +101,7 @@ impl Machine {
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
+            sizes,
             on_pass: Some(Arc::new(move |number, pass| {
                 watcher(&Progress::Superstep { number, pass });
             })),

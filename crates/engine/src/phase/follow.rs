@@ -104,6 +104,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         }
         machine.arrays.close(open, signal_needs, Some(&set), io)?;
     }
+    machine.arrays.end_phase();
     let mut sum = P::Sum::ZERO;
     for batch in 0..machine.batches.len() {
         let places = adjacency.places_of(batch);

@@ -60,8 +60,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
     /// Bytes of the budget that the room takes once it is filled.
     fn memory(machine: &Machine) -> u64 {
         let batches = &machine.batches;
-        let entries = (0..batches.len()).map(|b| 1u64 << batches.bits(b)).max();
-        let entries = entries.unwrap_or(1);
+        let entries = machine.shape.entries as u64;
         let columns = batches.len() as u64;
         // Sets take a bit an entry and a little more, rounded up to words.
         Accumulators::<P::Accumulator>::bytes(entries as usize)
@@ -73,10 +72,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
     fn fill(&mut self, machine: &Machine) -> Result<(), EngineError> {
         if self.queues.is_empty() {
             let batches = &machine.batches;
-            let entries = (0..batches.len())
-                .map(|b| 1usize << batches.bits(b))
-                .max()
-                .unwrap_or(1);
+            let entries = machine.shape.entries;
             let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
             self._lease = Some(machine.budget.lease("queued messages", queues)?);
             let accumulators = Accumulators::new(&machine.budget, entries, P::IDENTITY)?;
@@ -142,6 +138,7 @@ pub(crate) fn edges<P: EdgeProgram>(
 ) -> Result<P::Sum, EngineError> {
     room.fill(machine)?;
     signal(machine, room, pins, program, signal_needs, active, report)?;
+    machine.arrays.end_phase();
     let SeekRoom {
         accumulators,
         reached,
@@ -313,6 +310,8 @@ impl<P: EdgeProgram> Fold<'_, P> {
         let width = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
         // The weights of the block at hand, copied, since both streams are looked into at once.
         let mut held = Vec::new();
+        // The last block and where it began: only an index that is not what was written leads back.
+        let mut last = (0, 0);
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
@@ -322,6 +321,10 @@ impl<P: EdgeProgram> Fold<'_, P> {
                 group,
             }) = place.take()
             {
+                if number < last.0 || at < last.1 {
+                    return Err(machine.graph.broken_cell(column, cell).into());
+                }
+                last = (number, at);
                 let (bytes, weights) = match (pinned, self.streams.as_mut()) {
                     (Some((bytes, weights)), _) => (
                         bytes.get(at as usize..).unwrap_or(&[]),

@@ -355,7 +355,11 @@ impl Streams {
                 .is_some_and(|extent| extent.file == file && range.end <= extent.bytes.end);
             let skip = match here {
                 true if range.start == position.byte => return Ok(()),
-                true => (range.start - position.byte).min(front.bytes.len() as u64),
+                true => {
+                    let skip = range.start.checked_sub(position.byte);
+                    skip.ok_or(EngineError::NoReaders)?
+                        .min(front.bytes.len() as u64)
+                }
                 false => front.bytes.len() as u64,
             };
             position.byte += skip;

@@ -98,6 +98,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 Kernel::Gather => {
                     let batch = run.targets[item.target].batch;
                     let rows = &mut run.rows[item.target];
+                    let span = self.machine.batches.span(batch) as usize;
+                    let accumulators = &mut accumulators[..span];
                     // Strips of one batch may be folded by several workers, who cannot share its rows.
                     if P::PULLS && rows.is_none() && strip_count(self.machine, batch) == 1 {
                         let mut io = lock(&self.machine.row_io[worker]);
