@@ -50,12 +50,17 @@ impl Cache {
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
         hash.add(&graphmill_graph::FORMAT.to_le_bytes());
         hash.add(options.as_bytes());
-        let mut name = input
+        // `.` and `..` have a name only in full.
+        let whole = match input.file_name() {
+            Some(_) => input.to_path_buf(),
+            None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
+        };
+        let mut name = whole
             .file_name()
             .map_or_else(|| OsString::from("input"), OsString::from);
         name.push(".graphmill");
         Ok(Cache {
-            folder: input.with_file_name(name),
+            folder: whole.with_file_name(name),
             stamp: stamp.text(),
             options: hash.text(),
         })

@@ -11,6 +11,7 @@ use std::time::Duration;
 use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
+use graphmill_ingest::says_something_else;
 use graphmill_storage::{Disk, Hold, Stop};
 use serde::Serialize;
 
@@ -269,7 +270,9 @@ impl Plan {
             return Ok((machine.graph_for(input, purpose)?, None));
         }
         let files = if disk.is_dir(input)? {
-            disk.list(input)?
+            let mut files = disk.list(input)?;
+            files.retain(|file| !says_something_else(file));
+            files
         } else {
             vec![input.clone()]
         };

@@ -51,5 +51,5 @@ pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
 pub use import::{ImportOptions, Machine, Progress, Silent, check_memory, import};
 pub use policy::{Duplicates, SelfLoops};
-pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions};
+pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions, says_something_else};
 pub use report::ImportReport;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{call, fail, folder_with_edges, succeed};
+use crate::{call, fail, folder_with_edges, names, succeed};
 
 /// Runs into both formats, compares them both ways, gives back the CSV.
 fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
@@ -182,4 +182,27 @@ fn large_and_small_numbers_have_exponents() {
     );
     let rows = std::fs::read_to_string(at.join("rows.csv")).expect("a result");
     assert_eq!(rows, "vertex,distance\n0,0.0\n1,1e300\n2,1e-300\n");
+}
+
+#[test]
+fn a_folder_is_an_input_again_and_again_by_any_name() {
+    let outer = tempfile::tempdir().expect("a folder");
+    let at = &outer.path().join("edges");
+    std::fs::create_dir(at).expect("a folder");
+    std::fs::write(at.join("one.el"), "1 2\n").expect("a file");
+    std::fs::write(at.join("two.el"), "2 3\n").expect("a file");
+    // A graph made of one of its files is no part of the folder's edges.
+    succeed(at, &["run", "wcc", "one.el", "-o", "../part.csv"]);
+    for (folder, input) in [(at.as_path(), "."), (at, "."), (outer.path(), "edges")] {
+        let result = outer.path().join("all.csv");
+        let result = result.to_str().expect("text");
+        succeed(folder, &["run", "wcc", input, "-o", result]);
+        let rows = std::fs::read_to_string(result).expect("a result");
+        assert_eq!(rows, "vertex,component\n1,1\n2,1\n3,1\n");
+    }
+    assert_eq!(names(at), ["one.el", "one.el.graphmill", "two.el"]);
+    assert_eq!(
+        names(outer.path()),
+        ["all.csv", "edges", "edges.graphmill", "part.csv"]
+    );
 }

@@ -208,13 +208,14 @@ fn has_ending(name: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// Whether a file of a folder holds no edges by convention.
-fn says_something_else(path: &Path) -> bool {
+/// Whether what is in an input folder holds no edges by convention: hidden files, descriptions, and `FILE.graphmill`, where a
+/// graph is kept that was made of a file.
+pub fn says_something_else(path: &Path) -> bool {
     let hidden = path
         .file_name()
         .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
     hidden
-        || ["properties", "md", "crc"]
+        || ["properties", "md", "crc", "graphmill"]
             .iter()
             .any(|ending| has_ending(path, ending))
 }

@@ -17,4 +17,4 @@ mod raw_pairs;
 mod text;
 
 pub use files::{FileSource, OnError, ReadOptions};
-pub use input::{Format, InputFile};
+pub use input::{Format, InputFile, says_something_else};
