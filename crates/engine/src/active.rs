@@ -204,6 +204,11 @@ impl ActivePool {
         })
     }
 
+    /// Gives the memory of sets that nobody uses back to the budget.
+    pub(crate) fn trim(&self) {
+        lock(&self.free).clear();
+    }
+
     pub(crate) fn empty(self: &Arc<Self>) -> ActiveSet {
         let reused = lock(&self.free).pop();
         let sets = reused.unwrap_or_else(|| {

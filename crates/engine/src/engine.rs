@@ -339,7 +339,10 @@ impl Engine {
         // A program of another kind starts with buffers of its own; those of the last kind make room first.
         let mut workspace = match self.workspaces.take() {
             Some((of, workspace)) if of == kind => workspace.downcast::<Workspace<P>>().ok(),
-            _ => None,
+            _ => {
+                self.active.trim();
+                None
+            }
         }
         .unwrap_or_default();
         let turned = self.turned.as_ref();

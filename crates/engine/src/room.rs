@@ -124,9 +124,18 @@ impl Shape {
         (self.workers * (40 * self.entries + streams)) as u64 + self.vertices / 2
     }
 
-    /// What the rows of a batch take that every worker borrows from disk, `row_bytes` each.
-    pub(crate) fn staged(&self, row_bytes: usize) -> u64 {
-        self.workers as u64 * AlignedBuffer::footprint(self.widest * row_bytes)
+    /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,
+    /// and the set of those it activates.
+    pub(crate) fn sparse(&self, row_bytes: usize) -> u64 {
+        AlignedBuffer::footprint(self.widest * row_bytes)
+            + (self.widest / 4) as u64
+            + Self::active(self.vertices)
+            + SMALL / 4
+    }
+
+    /// The bitmap of a set of vertices, with its summaries.
+    fn active(vertices: u64) -> u64 {
+        vertices / 8 + vertices / 256
     }
 
     /// The least free bytes that a pass can do with.
@@ -187,7 +196,7 @@ impl Shape {
         };
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
-        let active = 4 * (self.vertices / 8 + self.vertices / 256);
+        let active = 4 * Self::active(self.vertices);
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = self.vertices * sizes.message as u64;

@@ -120,12 +120,12 @@ pub(crate) fn edges<P: EdgeProgram>(
         workspace.prepare(stored, turned, &signal_needs, &apply_needs)?;
         workspace.pin(machine, seeks_turned)?;
     }
-    // A sparse pass leaves room for the rows that workers borrow from disk.
-    let staged = [&signal_needs, &apply_needs].map(|needs| machine.arrays.staged_bytes(needs));
-    let mut leave = machine.shape.staged(staged[0].max(staged[1]));
-    if turned.is_some() {
-        // The other way round may still need all that was set aside.
-        leave = leave.max(workspace.keep);
+    let row_bytes = [&signal_needs, &apply_needs].map(|needs| stored.arrays.staged_bytes(needs));
+    let mut leave = stored.shape.sparse(row_bytes[0].max(row_bytes[1]));
+    if turned.is_some() && workspace.slot.readers.is_empty() {
+        // The other way round may still need streams.
+        let streams = |room: Room| room.readers as u64 * room.stream.bytes();
+        leave += workspace.room.map_or(0, streams);
     }
     let all = |kept: &Kept<P>| kept.pins.as_ref().map(Pins::all);
     let (all_stored, all_turned) = (all(&workspace.stored), all(&workspace.turned));

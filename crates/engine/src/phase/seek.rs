@@ -86,7 +86,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
 }
 
 /// The lease for the queues of a sparse pass over vertices of at most so many edges, and for the indices that it reads
-/// on its way; `None` when the budget might not hold them and the `staged` bytes of rows from disk.
+/// on its way; `None` when the budget might not hold them and `leave` bytes for what the pass takes later.
 pub(crate) fn room<P: EdgeProgram>(
     machine: &Machine,
     room: &SeekRoom<P>,
@@ -94,7 +94,7 @@ pub(crate) fn room<P: EdgeProgram>(
     active: &ActiveSet,
     edges: u64,
     streams: usize,
-    staged: u64,
+    leave: u64,
 ) -> Option<Lease> {
     let unfilled = if room.queues.is_empty() {
         SeekRoom::<P>::memory(machine)
@@ -116,7 +116,7 @@ pub(crate) fn room<P: EdgeProgram>(
     // Growing a queue copies it, so twice its entries can be held for a moment.
     let bytes = entries.checked_mul(2 * entry)?.checked_add(indices)?;
     let lease = machine.budget.lease("queued messages", bytes).ok()?;
-    (unfilled + staged <= machine.budget.available()).then_some(lease)
+    (unfilled + leave <= machine.budget.available()).then_some(lease)
 }
 
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.

@@ -22,27 +22,35 @@ const TEXT_BYTES: usize = 2 << 20;
 const ROW_BYTES: usize = 48;
 /// The same where ids are text, besides their bytes.
 const TEXT_ROW_BYTES: usize = 128;
+/// What memory is rounded up to.
+const PAGE_BYTES: u64 = 1 << 13;
 /// Frames of ids that looking up vertices keeps, at most.
 const FRAMES_MAX: u64 = 1024;
 
 /// Bytes of memory that the result of a run on `graph` takes on its way out.
 pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
-    row_bytes(graph) + 16 * FRAME_BYTES + WRITER_BYTES
+    row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES + WRITER_BYTES
+}
+
+/// Bytes of the widest batch of values while it is read from disk.
+fn paged_bytes(graph: &Measure) -> u64 {
+    (widest(graph) * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
+}
+
+fn widest(graph: &Measure) -> u64 {
+    let batches = &graph.batches;
+    let spans = (0..batches.len()).map(|batch| batches.span(batch));
+    spans.max().unwrap_or(0)
 }
 
 /// Bytes of the widest batch of values and of a block.
 fn row_bytes(graph: &Measure) -> u64 {
-    let batches = &graph.batches;
-    let widest = (0..batches.len())
-        .map(|batch| batches.span(batch))
-        .max()
-        .unwrap_or(0);
-    let rows = batches.vertices().min(ROWS_MAX as u64);
+    let rows = graph.batches.vertices().min(ROWS_MAX as u64);
     let block = match graph.ids {
         IdKind::Dense | IdKind::Integer => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
-    widest * size_of::<u64>() as u64 + block
+    widest(graph) * size_of::<u64>() as u64 + block
 }
 
 /// Walks over the rows of a result once.
@@ -199,9 +207,9 @@ impl Lookup {
     fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Lookup, Error> {
         let ids = graph.disk().open(&graph.path().join("ids"), Open::Read)?;
         let pages = ids.len()?.div_ceil(FRAME_BYTES);
-        let frames = (budget.available() / 2 / FRAME_BYTES)
-            .min(pages)
-            .clamp(1, FRAMES_MAX);
+        let free = budget.available();
+        let free = free.saturating_sub(paged_bytes(&graph.measure()));
+        let frames = (free / 2 / FRAME_BYTES).min(pages).clamp(1, FRAMES_MAX);
         Ok(Lookup {
             reader: FrameReader::new(graph, budget, frames as usize)?,
             budget: budget.clone(),
