@@ -27,7 +27,11 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     let stop = stop.clone();
     // A thread of its own, since every worker may be deep in a step.
     Builder::new().name("signals".to_string()).spawn(move || {
+        let mut asked = false;
         for signal in signals.forever() {
+            // A closing session may send a hangup first and then end what is left.
+            let again = asked;
+            asked |= signal != SIGHUP;
             if !stop.requested() {
                 stop.request();
                 // Nobody may be listening to stderr.
@@ -35,7 +39,7 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
                     std::io::stderr(),
                     "graphmill: stopping; once more to kill, which leaves temporary files"
                 );
-            } else if signal != SIGHUP {
+            } else if again && signal != SIGHUP {
                 std::process::exit(i32::from(INTERRUPTED));
             }
         }

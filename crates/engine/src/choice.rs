@@ -65,7 +65,8 @@ impl Facts {
     }
     /// So few edges that a sparse pass is right whatever the rest says.
     pub(crate) fn edges_enough(&self) -> u64 {
-        self.scan() / (self.workers * (self.gamma + EDGE_SOUGHT)).max(1)
+        let edge = self.gamma.saturating_add(EDGE_SOUGHT);
+        self.scan() / self.workers.saturating_mul(edge).max(1)
     }
 }
 

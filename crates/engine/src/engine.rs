@@ -333,7 +333,10 @@ impl Engine {
         let began = self.clock.now();
         let mut needs = Vec::new();
         signal_rows.needs(&mut needs);
+        self.common.arrays.check(&needs)?;
+        let signal = needs.len();
         apply_rows.needs(&mut needs);
+        self.common.arrays.check(&needs[signal..])?;
         self.load_degrees(&needs)?;
         let kind = TypeId::of::<P>();
         // A program of another kind starts with buffers of its own; those of the last kind make room first.

@@ -106,8 +106,6 @@ pub(crate) fn edges<P: EdgeProgram>(
     signal_rows.needs(&mut signal_needs);
     let mut apply_needs = Vec::new();
     apply_rows.needs(&mut apply_needs);
-    stored.arrays.check(&signal_needs)?;
-    stored.arrays.check(&apply_needs)?;
     let symmetric = stored.graph.symmetric();
     let seekable = P::EXACT || stored.shape.strips <= 1;
     let turned = turned.filter(|_| seekable);

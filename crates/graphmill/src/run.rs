@@ -12,7 +12,7 @@ use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
 use graphmill_ingest::says_something_else;
-use graphmill_storage::{Disk, Hold, Stop};
+use graphmill_storage::{Disk, Hold, Holding, Stop};
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -267,7 +267,9 @@ impl Plan {
                     path: input.clone(),
                 });
             }
-            return Ok((machine.graph_for(input, purpose)?, None));
+            // It may be one of the cache.
+            let hold = disk.hold(input, Holding::Shared).ok().flatten();
+            return Ok((machine.graph_for(input, purpose)?, hold));
         }
         let files = if disk.is_dir(input)? {
             let mut files = disk.list(input)?;

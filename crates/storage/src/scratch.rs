@@ -75,8 +75,12 @@ impl Scratch {
                     // Somebody took it for that of a dead process before it was held.
                     Ok(None) => {}
                     held => {
-                        scratch._hold = held.ok().flatten();
+                        // From here on the folder goes with `scratch`.
                         scratch.path = Some(path);
+                        scratch._hold = match held {
+                            Err(error) if !has_no_locks(&error) => return Err(error),
+                            held => held.ok().flatten(),
+                        };
                         return Ok(scratch);
                     }
                 },
@@ -106,11 +110,20 @@ impl Scratch {
 /// What the names of all such folders begin with.
 const PREFIX: &str = ".graphmill-";
 
-/// The name of this machine, as a part of a file name.
+/// What tells this machine from others that may share a folder, as a part of a file name: the number that its kernel drew when it
+/// started. Locks may not reach machines of the same name, but they reach all containers of one kernel, whatever their names.
 fn machine() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    name.trim().chars().map(plain).collect()
+    let number = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    number.chars().filter(char::is_ascii_alphanumeric).collect()
+}
+
+/// Whether an error says that the file system has no locks.
+fn has_no_locks(error: &StorageError) -> bool {
+    matches!(
+        error,
+        StorageError::Path { source, .. }
+            if matches!(source.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
+    )
 }
 
 /// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in

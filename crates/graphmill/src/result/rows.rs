@@ -208,7 +208,7 @@ impl Lookup {
         let ids = graph.disk().open(&graph.path().join("ids"), Open::Read)?;
         let pages = ids.len()?.div_ceil(FRAME_BYTES);
         let free = budget.available();
-        let free = free.saturating_sub(paged_bytes(&graph.measure()));
+        let free = free.saturating_sub(paged_bytes(&graph.measure()) + WRITER_BYTES);
         let frames = (free / 2 / FRAME_BYTES).min(pages).clamp(1, FRAMES_MAX);
         Ok(Lookup {
             reader: FrameReader::new(graph, budget, frames as usize)?,

@@ -46,7 +46,8 @@ impl Plan {
         let _lease = lease(machine.budget(), &graph, &*judge)?;
         judge.open();
 
-        let mut names = Names::new(&graph, machine.budget())?;
+        let leave = ArcReader::BYTES + FILE_BYTES;
+        let mut names = Names::new(&graph, machine.budget(), leave)?;
         let mut verdict = rows(&machine, result, &graph, &mut *judge, &mut names)?;
         if !verdict.is_same() {
             return Ok(verdict);

@@ -25,11 +25,17 @@ impl Names {
     /// The least bytes of the budget that will do.
     pub(super) const BYTES: u64 = FRAMES_MIN * FRAME_BYTES;
 
-    pub(super) fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Names, Error> {
+    /// `leave` bytes of the budget are for others.
+    pub(super) fn new(
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+        leave: u64,
+    ) -> Result<Names, Error> {
+        let free = budget.available().saturating_sub(leave);
         let frames = match graph.id_kind() {
             IdKind::Dense => 1,
             // Half of what is free, for what the rows of the file take.
-            _ => (budget.available() / 2 / FRAME_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
+            _ => (free / 2 / FRAME_BYTES).clamp(FRAMES_MIN, FRAMES_MAX),
         };
         Ok(Names {
             graph: Arc::clone(graph),
