@@ -232,19 +232,32 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
+// Whole words are stored and loaded, whatever the width of a record: the bytes beyond one are overwritten by the next
+// record, or masked off. Copies of a few bytes would be calls unless the whole program is optimised at once.
+
 #[inline(always)]
-fn pack_keys<const BYTES: usize>(keys: &[u64], out: &mut [u8]) {
-    for (out, key) in out.as_chunks_mut::<BYTES>().0.iter_mut().zip(keys) {
-        out.copy_from_slice(&key.to_le_bytes()[..BYTES]);
+fn pack_keys<const BYTES: usize>(keys: &[u64], mut out: &mut [u8]) {
+    for key in keys {
+        let bytes = key.to_le_bytes();
+        match out.first_chunk_mut() {
+            Some(word) => *word = bytes,
+            None => out
+                .iter_mut()
+                .zip(bytes)
+                .for_each(|(out, byte)| *out = byte),
+        }
+        out = out.get_mut(BYTES..).unwrap_or_default();
     }
 }
 
 #[inline(always)]
-fn unpack_keys<const BYTES: usize>(records: &[u8], mut each: impl FnMut(u64)) {
+fn unpack_keys<const BYTES: usize>(mut records: &[u8], mut each: impl FnMut(u64)) {
+    while let Some(word) = records.first_chunk() {
+        each(u64::from_le_bytes(*word) & low_bits(8 * BYTES as u32));
+        records = &records[BYTES..];
+    }
     for record in records.as_chunks::<BYTES>().0 {
-        let mut word = [0; 8];
-        word[..BYTES].copy_from_slice(record);
-        each(u64::from_le_bytes(word));
+        each(word(record));
     }
 }
 
