@@ -66,8 +66,7 @@ impl Adjacency {
         {
             return Ok(None);
         }
-        let widest = (0..batches.len()).map(|b| batches.span(b)).max();
-        let cursors = machine.workers.count() as u64 * 4 * widest.unwrap_or(0);
+        let cursors = machine.workers.count() as u64 * 4 * batches.widest();
         let whole = arcs
             .saturating_mul(4 + edge_bytes)
             .saturating_add(4 * (vertices + 1) + cursors);

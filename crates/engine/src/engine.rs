@@ -17,11 +17,12 @@ use crate::machine::{Common, Machine, Way, run};
 use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
+use crate::phase::{Done, Pass};
 use crate::program::{Direction, EdgeProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::Rows;
-use crate::superstep::Workspace;
 use crate::vertex_array::{ArrayStore, VertexArray};
+use crate::workspace::{Ways, Workspace};
 
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
@@ -348,26 +349,33 @@ impl Engine {
             }
         }
         .unwrap_or_default();
+        let stored = Machine::new(&self.common, &self.stored);
         let turned = self.turned.as_ref();
-        let turned = turned.map(|way| Machine::new(&self.common, way));
-        let done = crate::superstep::edges(
-            &Machine::new(&self.common, &self.stored),
-            turned.as_ref(),
-            &self.active,
-            &mut workspace,
+        let ways = Ways {
+            stored,
+            turned: turned.map(|way| Machine::new(&self.common, way)),
+        };
+        let (signal, apply) = needs.split_at(signal);
+        let pass = Pass {
+            machine: &stored,
             program,
-            signal_rows,
-            apply_rows,
+            signal,
+            apply,
             active,
-            direction,
-        );
+        };
+        let mut done = Done {
+            sum: P::Sum::ZERO,
+            activated: self.active.empty(),
+            report: superstep(Mode::Scatter),
+        };
+        let outcome = crate::superstep::edges(pass, ways, direction, &mut workspace, &mut done);
         self.metrics.pinned_bytes = workspace.pinned_bytes();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
-        self.broken = done.is_err();
-        let (sum, activated, superstep) = done.map_err(|error| self.too_small(error))?;
-        self.end_pass(began, superstep);
-        Ok((sum, activated))
+        self.broken = outcome.is_err();
+        outcome.map_err(|error| self.too_small(error))?;
+        self.end_pass(began, done.report);
+        Ok((done.sum, done.activated))
     }
 
     fn too_small(&self, error: EngineError) -> EngineError {
@@ -424,8 +432,7 @@ impl Engine {
 
 /// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
 fn page_bytes(batches: &Batches) -> usize {
-    let widest = (0..batches.len()).map(|b| batches.span(b)).max();
-    let widest = widest.unwrap_or(1) as usize;
+    let widest = batches.widest().max(1) as usize;
     (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
 }
 

@@ -40,6 +40,7 @@ mod room;
 mod rows;
 mod superstep;
 mod vertex_array;
+mod workspace;
 
 pub use active::ActiveSet;
 pub use engine::{Engine, KernelChoice, OnPass, SeekChoice, Settings};

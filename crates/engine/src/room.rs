@@ -109,7 +109,7 @@ impl Shape {
             workers,
             batches: batches.len(),
             vertices: batches.vertices(),
-            widest: each().map(|b| batches.span(b)).max().unwrap_or(0) as usize,
+            widest: batches.widest() as usize,
             entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
             strips: graph.strips_of_column,
             targets: graph.strips,

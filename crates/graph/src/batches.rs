@@ -95,6 +95,10 @@ impl Batches {
     pub fn span(&self, b: usize) -> u64 {
         self.cuts[b + 1] - self.cuts[b]
     }
+    /// Number of vertices of the widest batch; 0 when there is none.
+    pub fn widest(&self) -> u64 {
+        self.cuts.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+    }
     /// Bits that a batch-local number of batch `b` takes: every one is less than `1 << bits`. 0 for a single vertex.
     pub fn bits(&self, b: usize) -> u32 {
         64 - (self.span(b) - 1).leading_zeros()
@@ -128,6 +132,8 @@ mod tests {
                 assert_eq!(batches.batch_of(batches.cut(b + 1) - 1), b, "{cuts:?}");
                 assert!(batches.span(b) <= 1 << batches.bits(b));
             }
+            let spans = cuts.windows(2).map(|cut| cut[1] - cut[0]);
+            assert_eq!(Some(batches.widest()), spans.max());
         }
     }
 

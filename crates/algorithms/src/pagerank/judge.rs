@@ -17,6 +17,17 @@ pub struct Equation<'a> {
     pub sources: &'a [u64],
 }
 
+/// The common one: jumps to any vertex with a chance of 0.15, and when there is no arc to follow.
+impl Default for Equation<'_> {
+    fn default() -> Self {
+        Equation {
+            damping: 0.85,
+            dangling: Dangling::Redistribute,
+            sources: &[],
+        }
+    }
+}
+
 /// Accepts `ranks` only if each differs by at most `tolerance` of its value from that of `iterations` serial iterations,
 /// which start from the chances of a jump (1/|V| everywhere without sources). Parallel arcs count each.
 ///
@@ -211,12 +222,6 @@ mod tests {
     use super::*;
     use crate::judge::odd;
 
-    const PLAIN: Equation<'static> = Equation {
-        damping: 0.85,
-        dangling: Dangling::Redistribute,
-        sources: &[],
-    };
-
     /// Ranks by a full matrix, column by column: another method.
     fn by_matrix(
         vertices: u64,
@@ -258,7 +263,7 @@ mod tests {
                     let equation = Equation {
                         dangling,
                         sources,
-                        ..PLAIN
+                        ..Equation::default()
                     };
                     let right = by_matrix(vertices, &arcs, equation, 7);
                     let judge = |ranks: &[f64]| {
@@ -289,18 +294,21 @@ mod tests {
     #[test]
     fn the_two_kinds_of_dangling_differ_and_so_do_iteration_counts() {
         let arcs = [(0, 1), (1, 2), (0, 2)];
-        let right = by_matrix(3, &arcs, PLAIN, 5);
+        let right = by_matrix(3, &arcs, Equation::default(), 5);
         let drop = Equation {
             dangling: Dangling::Drop,
-            ..PLAIN
+            ..Equation::default()
         };
-        assert_eq!(judge_iterations(3, &arcs, PLAIN, 5, &right, 1e-12), Ok(()));
+        assert_eq!(
+            judge_iterations(3, &arcs, Equation::default(), 5, &right, 1e-12),
+            Ok(())
+        );
         assert!(judge_iterations(3, &arcs, drop, 5, &right, 1e-12).is_err());
-        assert!(judge_iterations(3, &arcs, PLAIN, 4, &right, 1e-12).is_err());
-        assert!(judge_fixed_point(3, &arcs, PLAIN, &right, 1e-6).is_err());
+        assert!(judge_iterations(3, &arcs, Equation::default(), 4, &right, 1e-12).is_err());
+        assert!(judge_fixed_point(3, &arcs, Equation::default(), &right, 1e-6).is_err());
         let halves = Equation {
             sources: &[0, 1],
-            ..PLAIN
+            ..Equation::default()
         };
         assert!(judge_iterations(3, &arcs, halves, 5, &right, 1e-12).is_err());
     }
@@ -308,7 +316,8 @@ mod tests {
     #[test]
     fn ranks_sum_to_one_when_nothing_is_dropped() {
         for (name, vertices, arcs) in odd::graphs() {
-            let walk = Walk::new(vertices, &arcs, PLAIN, vertices as usize).expect("a valid graph");
+            let walk = Walk::new(vertices, &arcs, Equation::default(), vertices as usize)
+                .expect("a valid graph");
             let sum: f64 = (0..20)
                 .fold(walk.jump.clone(), |ranks, _| walk.step(&ranks))
                 .iter()
@@ -319,11 +328,17 @@ mod tests {
 
     #[test]
     fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
-        assert_eq!(judge_iterations(0, &[], PLAIN, 10, &[], 0.0), Ok(()));
-        assert_eq!(judge_fixed_point(0, &[], PLAIN, &[], 0.0), Ok(()));
+        assert_eq!(
+            judge_iterations(0, &[], Equation::default(), 10, &[], 0.0),
+            Ok(())
+        );
+        assert_eq!(
+            judge_fixed_point(0, &[], Equation::default(), &[], 0.0),
+            Ok(())
+        );
         let far = Equation {
             sources: &[3],
-            ..PLAIN
+            ..Equation::default()
         };
         assert!(matches!(
             judge_fixed_point(3, &[], far, &[0.0; 3], 1.0),
@@ -331,7 +346,7 @@ mod tests {
         ));
         let damping = Equation {
             damping: 1.5,
-            ..PLAIN
+            ..Equation::default()
         };
         assert!(matches!(
             judge_fixed_point(1, &[], damping, &[1.0], 1.0),

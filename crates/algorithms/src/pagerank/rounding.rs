@@ -146,12 +146,6 @@ mod tests {
     use super::*;
     use crate::judge::odd;
 
-    const PLAIN: Equation<'static> = Equation {
-        damping: 0.85,
-        dangling: Dangling::Redistribute,
-        sources: &[],
-    };
-
     /// Ranks in 32 bits, arcs added up from the last to the first: the formula of the run in another order than the judge's. It ends
     /// as a run does; the second number is how many iterations that took.
     fn narrow(
@@ -197,7 +191,10 @@ mod tests {
         graphs.push(("a hub", 20_000, sum(20_000)));
         for (name, vertices, arcs) in graphs {
             for (sources, iterations) in [(&[][..], 20), (&[0][..], 7), (&[][..], 0)] {
-                let equation = Equation { sources, ..PLAIN };
+                let equation = Equation {
+                    sources,
+                    ..Equation::default()
+                };
                 let ending = Ending {
                     iterations,
                     tolerance: None,
@@ -230,8 +227,8 @@ mod tests {
             iterations: 20,
             tolerance: None,
         };
-        let (ranks, _) = narrow(99, &arcs, PLAIN, ending);
-        let judge = |rounding| judge_run(99, &arcs, PLAIN, ending, &ranks, rounding);
+        let (ranks, _) = narrow(99, &arcs, Equation::default(), ending);
+        let judge = |rounding| judge_run(99, &arcs, Equation::default(), ending, &ranks, rounding);
         assert_eq!(judge(Rounding::F32), Ok(()));
         assert!(judge(Rounding::F64).is_err());
     }
@@ -244,8 +241,10 @@ mod tests {
                 iterations: 300,
                 tolerance: Some(tolerance),
             };
-            let (ranks, done) = narrow(99, &arcs, PLAIN, ending);
-            let judge = |ranks: &[f64]| judge_run(99, &arcs, PLAIN, ending, ranks, Rounding::F32);
+            let (ranks, done) = narrow(99, &arcs, Equation::default(), ending);
+            let judge = |ranks: &[f64]| {
+                judge_run(99, &arcs, Equation::default(), ending, ranks, Rounding::F32)
+            };
             assert_eq!(judge(&ranks), Ok(()), "{tolerance}, {done}");
             let mut wrong = ranks.clone();
             wrong[3] *= 1.001;
@@ -256,7 +255,7 @@ mod tests {
                         iterations,
                         tolerance: None,
                     };
-                    let (other, _) = narrow(99, &arcs, PLAIN, other);
+                    let (other, _) = narrow(99, &arcs, Equation::default(), other);
                     assert!(
                         judge(&other).is_err(),
                         "{tolerance}: {iterations} for {done}"
@@ -272,6 +271,9 @@ mod tests {
             iterations: 5,
             tolerance: Some(1e-3),
         };
-        assert_eq!(judge_run(0, &[], PLAIN, ending, &[], Rounding::F64), Ok(()));
+        assert_eq!(
+            judge_run(0, &[], Equation::default(), ending, &[], Rounding::F64),
+            Ok(())
+        );
     }
 }

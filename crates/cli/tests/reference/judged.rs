@@ -59,11 +59,7 @@ pub(crate) fn check(name: &str, graph: &Graph, answers: &Answers) {
             );
         }
     }
-    let plain = pagerank::judge::Equation {
-        damping: 0.85,
-        dangling: pagerank::Dangling::Redistribute,
-        sources: &[],
-    };
+    let plain = pagerank::judge::Equation::default();
     if let Some(ranks) = &answers.ranks.after_20 {
         let judge = |ranks: &[f64]| {
             pagerank::judge::judge_iterations(vertices, &arcs, plain, 20, ranks, 1e-10)

@@ -222,11 +222,7 @@ impl Case<'_> {
             assert_close(&format!("{what} after 20"), &ranks, expected, 1e-9);
         }
         if thorough {
-            let plain = pagerank::judge::Equation {
-                damping: 0.85,
-                dangling: pagerank::Dangling::Redistribute,
-                sources: &[],
-            };
+            let plain = pagerank::judge::Equation::default();
             let verdict = pagerank::judge::judge_iterations(
                 self.answers.vertices,
                 self.arcs,

@@ -7,14 +7,13 @@
 use graphmill_raw::prefetch;
 
 use crate::accumulators::Accumulators;
-use crate::active::{ActiveSet, BatchSet, lock};
+use crate::active::{BatchSet, lock};
 use crate::adjacency::Adjacency;
 use crate::error::EngineError;
 use crate::machine::Machine;
-use crate::metrics::Superstep;
-use crate::phase::apply_reached;
-use crate::program::{EdgeProgram, EdgeValue, Sum, edge_value};
-use crate::rows::{Need, Rows};
+use crate::phase::{Done, Pass, apply_reached};
+use crate::program::{EdgeProgram, EdgeValue, edge_value};
+use crate::rows::Rows;
 
 /// What sparse passes over decoded lists keep from one to the next.
 pub(crate) struct FollowRoom<P: EdgeProgram> {
@@ -44,36 +43,30 @@ impl<P: EdgeProgram> FollowRoom<P> {
 }
 
 /// Both phases of a sparse pass over decoded lists.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a pass names all that it reads and writes"
-)]
 pub(crate) fn edges<P: EdgeProgram>(
-    machine: &Machine,
+    pass: Pass<'_, P>,
     room: &mut FollowRoom<P>,
-    program: &P,
-    signal_needs: &[Need],
-    apply_needs: &[Need],
-    active: &ActiveSet,
-    activated: &mut ActiveSet,
-    report: &mut Superstep,
-) -> Result<P::Sum, EngineError> {
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine, program, ..
+    } = pass;
     let Some(io) = machine.row_io.first() else {
-        return Ok(P::Sum::ZERO);
+        return Ok(());
     };
     let io = &mut *lock(io);
     let FollowRoom {
         adjacency,
         accumulators,
         reached,
-        ..
     } = room;
+    let report = &mut done.report;
     let kind = machine.graph.edge_kind();
     let edge_bytes = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
-    for batch in active.batches() {
-        let set = active.batch(batch)?;
+    for batch in pass.active.batches() {
+        let set = pass.active.batch(batch)?;
         let start = machine.batches.start(batch);
-        let mut open = machine.arrays.open(batch, signal_needs, io)?;
+        let mut open = machine.arrays.open(batch, pass.signal, io)?;
         {
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let mut several = Several::new();
@@ -102,28 +95,17 @@ pub(crate) fn edges<P: EdgeProgram>(
             });
             follow(&mut several);
         }
-        machine.arrays.close(open, signal_needs, Some(&set), io)?;
+        machine.arrays.close(open, pass.signal, Some(&set), io)?;
     }
     machine.arrays.end_phase();
-    let mut sum = P::Sum::ZERO;
     for batch in 0..machine.batches.len() {
         let places = adjacency.places_of(batch);
         if reached.has_in(places.clone()) {
             let accumulators = &mut accumulators[places.clone()];
-            sum.add(apply_reached(
-                machine,
-                program,
-                apply_needs,
-                batch,
-                accumulators,
-                reached,
-                places,
-                activated,
-                io,
-            )?);
+            apply_reached(pass, batch, accumulators, reached, places, io, done)?;
         }
     }
-    Ok(sum)
+    Ok(())
 }
 
 /// Sources whose lists are looked at together.

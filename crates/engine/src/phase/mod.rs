@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::active::{ActiveSet, BatchSet};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::metrics::Superstep;
 use crate::page_file::RowIo;
 use crate::program::{Accumulator, Activate, EdgeProgram, Sum};
 use crate::rows::{Need, Rows};
@@ -17,23 +18,56 @@ pub(crate) mod slot;
 pub(crate) mod sought;
 pub(crate) mod vertices;
 
+/// What an edge pass is asked to do: no phase changes it.
+pub(crate) struct Pass<'p, P: EdgeProgram> {
+    pub(crate) machine: &'p Machine<'p>,
+    pub(crate) program: &'p P,
+    /// The rows that `signal` sees.
+    pub(crate) signal: &'p [Need],
+    /// The rows that `apply` sees.
+    pub(crate) apply: &'p [Need],
+    pub(crate) active: &'p ActiveSet,
+}
+
+impl<P: EdgeProgram> Clone for Pass<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: EdgeProgram> Copy for Pass<'_, P> {}
+
+impl<P: EdgeProgram> Pass<'_, P> {
+    /// Bytes that the rows of one vertex take while a phase works with them, at most.
+    pub(crate) fn staged_bytes(&self) -> usize {
+        let staged = [self.signal, self.apply].map(|needs| self.machine.arrays.staged_bytes(needs));
+        staged[0].max(staged[1])
+    }
+}
+
+/// What an edge pass has done.
+pub(crate) struct Done<S> {
+    pub(crate) sum: S,
+    pub(crate) activated: ActiveSet,
+    pub(crate) report: Superstep,
+}
+
 /// Ends a sparse pass for one batch: applies its reached destinations in order, and leaves their accumulators at
 /// `IDENTITY`. The batch's part of `reached` is `places`, its first vertex at the start.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a pass names all that it reads and writes"
-)]
 fn apply_reached<P: EdgeProgram>(
-    machine: &Machine,
-    program: &P,
-    needs: &[Need],
+    pass: Pass<'_, P>,
     batch: usize,
     accumulators: &mut [P::Accumulator],
     reached: &mut BatchSet,
     places: Range<usize>,
-    activated: &mut ActiveSet,
     io: &mut RowIo,
-) -> Result<P::Sum, EngineError> {
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine,
+        program,
+        apply: needs,
+        ..
+    } = pass;
     let mut open = machine.arrays.open(batch, needs, io)?;
     let start = machine.batches.start(batch);
     let mut sum = P::Sum::ZERO;
@@ -45,7 +79,7 @@ fn apply_reached<P: EdgeProgram>(
         dirty.reserve(span, &machine.budget)?;
     }
     {
-        let mut next = activated.batch(batch)?;
+        let mut next = done.activated.batch(batch)?;
         let mut rows = P::ApplyRows::slices(&mut open.guards);
         reached.drain_part(places.clone(), |place| {
             let i = place - places.start;
@@ -72,9 +106,9 @@ fn apply_reached<P: EdgeProgram>(
     if let Some(local) = outside {
         return Err(machine.graph.outside_batch(batch, local).into());
     }
-    activated.recount(batch);
+    done.activated.recount(batch);
+    done.sum.add(sum);
     machine
         .arrays
-        .close(open, needs, track.then_some(&dirty), io)?;
-    Ok(sum)
+        .close(open, needs, track.then_some(&dirty), io)
 }

@@ -15,16 +15,16 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
 use graphmill_storage::{Lease, Queue};
 
 use crate::accumulators::Accumulators;
-use crate::active::{ActiveSet, BatchSet, SET_ALIGN, lock};
+use crate::active::{BatchSet, SET_ALIGN, lock};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;
-use crate::phase::apply_reached;
 use crate::phase::readers::Readers;
 use crate::phase::sought::{self, Plan, PlannedCell};
+use crate::phase::{Done, Pass, apply_reached};
 use crate::pins::Pins;
-use crate::program::{EdgeProgram, EdgeValue, Sum, edge_value};
-use crate::rows::{Need, Rows};
+use crate::program::{EdgeProgram, EdgeValue, edge_value};
+use crate::rows::Rows;
 
 /// Reads in flight for a sparse pass, at most.
 const READS: usize = 32;
@@ -41,6 +41,8 @@ pub(crate) struct SeekRoom<P: EdgeProgram> {
     /// Where blocks are read from; made with the first pass that reads any.
     disk: Option<Box<dyn Queue>>,
     _lease: Option<Lease>,
+    /// For the queues, and the indices on the way, of the pass to come.
+    reserved: Option<Lease>,
 }
 
 impl<P: EdgeProgram> Default for SeekRoom<P> {
@@ -52,6 +54,7 @@ impl<P: EdgeProgram> Default for SeekRoom<P> {
             columns: BatchSet::default(),
             disk: None,
             _lease: None,
+            reserved: None,
         }
     }
 }
@@ -83,61 +86,57 @@ impl<P: EdgeProgram> SeekRoom<P> {
         }
         Ok(())
     }
-}
 
-/// The lease for the queues of a sparse pass over vertices of at most so many edges, and for the indices that it reads
-/// on its way; `None` when the budget might not hold them and `leave` bytes for what the pass takes later.
-pub(crate) fn room<P: EdgeProgram>(
-    machine: &Machine,
-    room: &SeekRoom<P>,
-    pins: &Pins,
-    active: &ActiveSet,
-    edges: u64,
-    streams: usize,
-    leave: u64,
-) -> Option<Lease> {
-    let unfilled = if room.queues.is_empty() {
-        SeekRoom::<P>::memory(machine)
-    } else {
-        0
-    };
-    let columns = machine.batches.len() as u64;
-    let entries = active.len().checked_mul(columns)?.min(edges);
-    let entry = size_of::<(u64, P::Message)>() as u64;
-    let indices = if pins.indices() {
-        0
-    } else {
-        let of = |column: usize| {
-            let cells = machine.graph.column(column).cells();
-            cells.iter().map(|cell| cell.index_bytes()).sum::<u64>()
+    /// Leases the queues of a sparse pass over vertices of at most so many edges, and the indices that it reads by so many
+    /// streams on its way; `false` when the budget might not hold them and `leave` bytes for what the pass takes later.
+    pub(crate) fn reserve(
+        &mut self,
+        pass: &Pass<'_, P>,
+        pins: &Pins,
+        edges: u64,
+        streams: usize,
+        leave: u64,
+    ) -> bool {
+        let machine = pass.machine;
+        let unfilled = if self.queues.is_empty() {
+            Self::memory(machine)
+        } else {
+            0
         };
-        (0..machine.batches.len()).map(of).max().unwrap_or(0) * streams as u64
-    };
-    // Growing a queue copies it, so twice its entries can be held for a moment.
-    let bytes = entries.checked_mul(2 * entry)?.checked_add(indices)?;
-    let lease = machine.budget.lease("queued messages", bytes).ok()?;
-    (unfilled + leave <= machine.budget.available()).then_some(lease)
+        let columns = machine.batches.len() as u64;
+        let entries = pass.active.len().saturating_mul(columns).min(edges);
+        let entry = size_of::<(u64, P::Message)>() as u64;
+        let indices = if pins.indices() {
+            0
+        } else {
+            let of = |column: usize| {
+                let cells = machine.graph.column(column).cells();
+                cells.iter().map(|cell| cell.index_bytes()).sum::<u64>()
+            };
+            (0..machine.batches.len()).map(of).max().unwrap_or(0) * streams as u64
+        };
+        // Growing a queue copies it, so twice its entries can be held for a moment.
+        let bytes = entries.saturating_mul(2 * entry).saturating_add(indices);
+        let lease = machine.budget.lease("queued messages", bytes).ok();
+        self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
+        self.reserved.is_some()
+    }
 }
 
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a pass names all that it reads and writes"
-)]
 pub(crate) fn edges<P: EdgeProgram>(
-    machine: &Machine,
+    pass: Pass<'_, P>,
     room: &mut SeekRoom<P>,
     pins: &Pins,
     idle: &mut Vec<Readers>,
-    program: &P,
-    signal_needs: &[Need],
-    apply_needs: &[Need],
-    active: &ActiveSet,
-    activated: &mut ActiveSet,
-    report: &mut Superstep,
-) -> Result<P::Sum, EngineError> {
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine, program, ..
+    } = pass;
+    let _reserved = room.reserved.take();
     room.fill(machine)?;
-    signal(machine, room, pins, program, signal_needs, active, report)?;
+    signal(pass, room, pins, &mut done.report)?;
     machine.arrays.end_phase();
     let SeekRoom {
         accumulators,
@@ -155,7 +154,6 @@ pub(crate) fn edges<P: EdgeProgram>(
     let mut todo = VecDeque::new();
     columns.drain(|column| todo.push_back(column));
     let mut ahead: VecDeque<Plan> = VecDeque::new();
-    let mut sum = P::Sum::ZERO;
     loop {
         machine.check_stop()?;
         // Columns are planned as far ahead as there are streams; one without reads needs none.
@@ -176,7 +174,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             ahead.push_back(plan);
         }
         let Some(mut plan) = ahead.pop_front() else {
-            return Ok(sum);
+            return Ok(());
         };
         let mut streams = plan.streams.take();
         let column = plan.column;
@@ -195,42 +193,37 @@ pub(crate) fn edges<P: EdgeProgram>(
         for cell in &plan.cells {
             fold.cell(cell, &queues[column][cell.queue.clone()])?;
         }
-        report.edges += fold.edges;
+        done.report.edges += fold.edges;
         if let Some(streams) = streams {
             let (readers, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
-            report.bytes_read += read;
+            done.report.bytes_read += read;
             idle.push(readers);
         }
         // The lease for the queues ends with the pass, so what they took has to be given back.
         queues[column] = Vec::new();
         let Some(io) = machine.row_io.first() else {
-            return Ok(sum);
+            return Ok(());
         };
+        let io = &mut lock(io);
         let places = 0..accumulators.len().next_multiple_of(SET_ALIGN);
-        sum.add(apply_reached(
-            machine,
-            program,
-            apply_needs,
-            column,
-            accumulators,
-            reached,
-            places,
-            activated,
-            &mut lock(io),
-        )?);
+        apply_reached(pass, column, accumulators, reached, places, io, done)?;
     }
 }
 
 /// Queues the message of each active vertex at the columns that hold its edges.
 fn signal<P: EdgeProgram>(
-    machine: &Machine,
+    pass: Pass<'_, P>,
     room: &mut SeekRoom<P>,
     pins: &Pins,
-    program: &P,
-    needs: &[Need],
-    active: &ActiveSet,
     report: &mut Superstep,
 ) -> Result<(), EngineError> {
+    let Pass {
+        machine,
+        program,
+        signal: needs,
+        active,
+        ..
+    } = pass;
     let Some(io) = machine.row_io.first() else {
         return Ok(());
     };

@@ -4,59 +4,50 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::active::{ActiveSet, lock};
+use crate::active::lock;
 use crate::error::EngineError;
-use crate::machine::Machine;
 use crate::message::Messages;
+use crate::phase::Pass;
 use crate::program::EdgeProgram;
-use crate::rows::{Need, Rows};
+use crate::rows::Rows;
 
 /// One signal phase as a job: each step is one batch with active vertices.
 pub(crate) struct Signal<'p, P: EdgeProgram> {
-    machine: &'p Machine<'p>,
-    program: &'p P,
-    needs: Vec<Need>,
-    active: &'p ActiveSet,
+    pass: Pass<'p, P>,
     batches: Vec<usize>,
     next: AtomicUsize,
     messages: &'p Messages<P::Message>,
 }
 
 impl<'p, P: EdgeProgram> Signal<'p, P> {
-    pub(crate) fn new(
-        machine: &'p Machine<'p>,
-        program: &'p P,
-        needs: Vec<Need>,
-        active: &'p ActiveSet,
-        messages: &'p Messages<P::Message>,
-    ) -> Self {
-        let batches = active.batches().collect();
+    pub(crate) fn new(pass: Pass<'p, P>, messages: &'p Messages<P::Message>) -> Self {
         Signal {
-            machine,
-            program,
-            needs,
-            active,
-            batches,
+            pass,
+            batches: pass.active.batches().collect(),
             next: AtomicUsize::new(0),
             messages,
         }
     }
 
     fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
-        let mut io = lock(&self.machine.row_io[worker]);
-        let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
+        let Pass {
+            machine,
+            program,
+            signal: needs,
+            active,
+            ..
+        } = self.pass;
+        let mut io = lock(&machine.row_io[worker]);
+        let mut open = machine.arrays.open(batch, needs, &mut io)?;
         let mut writer = self.messages.begin(batch, worker)?;
-        let start = self.machine.batches.start(batch);
-        let set = self.active.batch(batch)?;
+        let start = machine.batches.start(batch);
+        let set = active.batch(batch)?;
         let mut count = 0;
         {
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let (values, present) = writer.parts();
             let mut one = |i: usize| -> u64 {
-                match self
-                    .program
-                    .signal(start + i as u64, P::SignalRows::row(&mut rows, i))
-                {
+                match program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
                     Some(message) => {
                         values[i] = message;
                         1
@@ -83,15 +74,13 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
             }
         }
         self.messages.end(batch, writer, count, worker)?;
-        self.machine
-            .arrays
-            .close(open, &self.needs, Some(&set), &mut io)
+        machine.arrays.close(open, needs, Some(&set), &mut io)
     }
 }
 
 impl<P: EdgeProgram> Job for Signal<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        self.machine.check_stop()?;
+        self.pass.machine.check_stop()?;
         match self.batches.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             Some(&batch) => {
                 self.batch(batch, worker.index)?;

@@ -26,6 +26,7 @@ use crate::error::EngineError;
 use crate::kernel::Scratch;
 use crate::machine::Machine;
 use crate::message::Messages;
+use crate::phase::Pass;
 use crate::phase::readers::{Readers, Stream};
 use crate::pins::Pins;
 use crate::program::{Accumulator, EdgeProgram, Sum};
@@ -94,7 +95,7 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     machine: &'p Machine<'p>,
     program: &'p P,
     kernel: Kernel,
-    needs: Vec<Need>,
+    needs: &'p [Need],
     messages: &'p Messages<P::Message>,
     pins: &'p Pins,
     runs: Vec<Vec<Target>>,
@@ -118,20 +119,20 @@ struct WorkerState<'p, P: EdgeProgram> {
 
 impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// The phase with all that it needs; `finish` gives the kept buffers back.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a phase names all that it reads and writes"
-    )]
     pub(crate) fn new(
-        machine: &'p Machine<'p>,
-        program: &'p P,
+        pass: Pass<'p, P>,
         kernel: Kernel,
-        needs: Vec<Need>,
         messages: &'p Messages<P::Message>,
         pins: &'p Pins,
         room: &mut SlotRoom<P::Accumulator, P::Message>,
         activated: &'p ActiveSet,
     ) -> Self {
+        let Pass {
+            machine,
+            program,
+            apply: needs,
+            ..
+        } = pass;
         let batches = machine.batches.len();
         let mut strips = Vec::with_capacity(batches);
         let mut targets = Vec::new();

@@ -34,13 +34,7 @@ pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
 
 /// Bytes of the widest batch of values while it is read from disk.
 fn paged_bytes(graph: &Measure) -> u64 {
-    (widest(graph) * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
-}
-
-fn widest(graph: &Measure) -> u64 {
-    let batches = &graph.batches;
-    let spans = (0..batches.len()).map(|batch| batches.span(batch));
-    spans.max().unwrap_or(0)
+    (graph.batches.widest() * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
 }
 
 /// Bytes of the widest batch of values and of a block.
@@ -50,7 +44,7 @@ fn row_bytes(graph: &Measure) -> u64 {
         IdKind::Dense | IdKind::Integer => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
-    widest(graph) * size_of::<u64>() as u64 + block
+    graph.batches.widest() * size_of::<u64>() as u64 + block
 }
 
 /// Walks over the rows of a result once.

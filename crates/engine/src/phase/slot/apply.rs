@@ -85,13 +85,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut io = lock(&self.machine.row_io[worker]);
         let mut open = match rows {
             Some(open) => open,
-            None => self.machine.arrays.open(batch, &self.needs, &mut io)?,
+            None => self.machine.arrays.open(batch, self.needs, &mut io)?,
         };
         let start = self.machine.batches.start(batch);
         let span = self.machine.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
         let mut reached = BatchSet::default();
-        let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(&self.needs);
+        let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(self.needs);
         if track {
             reached.reserve(span, &self.machine.budget)?;
         }
@@ -130,6 +130,6 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         lock(&self.free).push(total);
         self.machine
             .arrays
-            .close(open, &self.needs, track.then_some(&reached), &mut io)
+            .close(open, self.needs, track.then_some(&reached), &mut io)
     }
 }

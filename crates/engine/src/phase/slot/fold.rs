@@ -103,7 +103,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     // Strips of one batch may be folded by several workers, who cannot share its rows.
                     if P::PULLS && rows.is_none() && strip_count(self.machine, batch) == 1 {
                         let mut io = lock(&self.machine.row_io[worker]);
-                        *rows = Some(self.machine.arrays.open(batch, &self.needs, &mut io)?);
+                        *rows = Some(self.machine.arrays.open(batch, self.needs, &mut io)?);
                     }
                     match rows {
                         Some(open) => {
