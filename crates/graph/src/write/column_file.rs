@@ -1,0 +1,385 @@
+//! Writes one column file: data, index, weights and the spool of its sources.
+
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+use graphmill_storage::Lease;
+
+use super::{CellNote, FileDone, Shared};
+use crate::block::{BLOCK_EDGES_MAX, BlockEncoder};
+use crate::directory::CellSizes;
+use crate::error::FormatError;
+use crate::frame_writer::{FrameWriter, Temporary};
+use crate::frames::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::shape::EdgeKind;
+use crate::source_index::SourceIndexBuilder;
+use crate::varint;
+use crate::weights::WeightRange;
+
+/// Bytes of spool that are gathered before they are handed on.
+const SPOOL_BYTES: usize = 32 << 10;
+
+/// Bytes of the chunks of index and spool.
+fn small_chunk(chunk_bytes: usize) -> usize {
+    (chunk_bytes / 4).max(FRAME_BYTES as usize)
+}
+
+/// Bytes of the budget that one open column file takes whose chunks have `chunk_bytes`.
+pub(super) fn memory(edge: EdgeKind, chunk_bytes: usize) -> u64 {
+    let large = if edge == EdgeKind::None { 2 } else { 4 };
+    (large * chunk_bytes + 4 * small_chunk(chunk_bytes)) as u64 + FIXED_BYTES
+}
+
+/// Pending keys, the encoder's scratch and one block, at most.
+const FIXED_BYTES: u64 = 512 << 10;
+
+/// Writes one column file: data, index, weights and the spool.
+pub struct ColumnFileWriter {
+    shared: Arc<Shared>,
+    side: Side,
+    number: usize,
+    batches: Range<usize>,
+    writer: FrameWriter,
+    data: usize,
+    index: usize,
+    weights: Option<usize>,
+    spool: usize,
+    spool_file: Temporary,
+    encoder: BlockEncoder,
+    source_index: SourceIndexBuilder,
+    /// Edges of the cell that do not make a whole block yet.
+    pending: Vec<u64>,
+    block: Vec<u8>,
+    cell: Option<OpenCell>,
+    spooled: Spooled,
+    cells: Vec<CellNote>,
+    range: Option<WeightRange>,
+    leases: Vec<Lease>,
+    leased_cells: usize,
+    _fixed: Lease,
+}
+
+/// The cell that edges go into.
+#[derive(Clone, Copy)]
+struct OpenCell {
+    destination_batch: usize,
+    source_batch: usize,
+    sources: u64,
+    destinations: u64,
+    destination_bits: u32,
+    /// First vertex of the destination batch minus that of the source batch.
+    global_offset: i64,
+    last_key: u64,
+    edges: u64,
+    blocks: u64,
+    data_bytes: u64,
+}
+
+/// The sources of a cell on their way to the spool: for each, how many were passed over and its edges minus 1, as varints.
+#[derive(Default)]
+struct Spooled {
+    bytes: Vec<u8>,
+    handed_on: u64,
+    hasher: crc32fast::Hasher,
+    next: u64,
+    source: u64,
+    edges: u64,
+}
+
+impl Spooled {
+    #[inline]
+    fn add(&mut self, keys: &[u64]) {
+        let (mut source, mut edges) = (self.source, self.edges);
+        for &key in keys {
+            if key >> 32 == source {
+                edges += 1;
+            } else {
+                (self.source, self.edges) = (source, edges);
+                self.end_source();
+                (source, edges) = (key >> 32, 1);
+            }
+        }
+        (self.source, self.edges) = (source, edges);
+    }
+    #[inline]
+    fn end_source(&mut self) {
+        if self.edges > 0 {
+            varint::put(&mut self.bytes, self.source - self.next);
+            varint::put(&mut self.bytes, self.edges - 1);
+            self.next = self.source + 1;
+        }
+    }
+}
+
+impl ColumnFileWriter {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        side: Side,
+        number: usize,
+    ) -> Result<Self, FormatError> {
+        let batches = shared.files(side).get(number).cloned();
+        let batches = batches
+            .ok_or_else(|| FormatError::misuse(format!("the shape has no column file {number}")))?;
+        let fixed = shared
+            .budget
+            .lease("writing the stored graph", FIXED_BYTES)?;
+        let disk = &*shared.disk;
+        let mut writer = FrameWriter::new(disk, &shared.budget, shared.graph_id)?;
+        let id = |kind| FileId::new(side, kind, number as u32);
+        let large = shared.chunk_bytes();
+        let data = writer.add(disk, &shared.staging, id(FileKind::Data), large)?;
+        let index = writer.add(
+            disk,
+            &shared.staging,
+            id(FileKind::Index),
+            small_chunk(large),
+        )?;
+        let weights = match shared.shape.edge {
+            EdgeKind::None => None,
+            _ => Some(writer.add(disk, &shared.staging, id(FileKind::Weights), large)?),
+        };
+        let path = id(FileKind::Data)
+            .path(&shared.staging)
+            .with_extension("spool");
+        let spool = writer.add_temporary(disk, &path, small_chunk(large))?;
+        Ok(ColumnFileWriter {
+            shared: Arc::clone(shared),
+            side,
+            number,
+            batches,
+            writer,
+            data,
+            index,
+            weights,
+            spool,
+            spool_file: Temporary {
+                disk: Arc::clone(&shared.disk),
+                path,
+            },
+            encoder: BlockEncoder::default(),
+            source_index: SourceIndexBuilder::default(),
+            pending: Vec::with_capacity(BLOCK_EDGES_MAX),
+            block: Vec::new(),
+            cell: None,
+            spooled: Spooled::default(),
+            cells: Vec::new(),
+            range: None,
+            leases: Vec::new(),
+            leased_cells: 0,
+            _fixed: fixed,
+        })
+    }
+    /// Appends edges from `source_batch` to `destination_batch`. A key is the batch-local source in the high 32 bits and the
+    /// batch-local destination in the low ones; `weights` are the edges' weights, little-endian, as many as keys. Calls
+    /// are in ascending order of destination batch, source batch and key; a cell may come in several calls.
+    ///
+    /// # Errors
+    /// The order is another, a vertex is outside its batch, the disk fails, or the budget has no room.
+    pub fn edges(
+        &mut self,
+        destination_batch: usize,
+        source_batch: usize,
+        keys: &[u64],
+        weights: &[u8],
+    ) -> Result<(), FormatError> {
+        if weights.len() != keys.len() * self.shared.shape.edge.bytes() {
+            let what = format!(
+                "{} bytes of weights for {} edges",
+                weights.len(),
+                keys.len()
+            );
+            return Err(FormatError::misuse(what));
+        }
+        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
+            return Ok(());
+        };
+        let mut cell = match self.cell {
+            Some(cell)
+                if (cell.destination_batch, cell.source_batch)
+                    == (destination_batch, source_batch) =>
+            {
+                cell
+            }
+            before => {
+                let before = before.map(|cell| (cell.destination_batch, cell.source_batch));
+                self.end_cell()?;
+                self.open_cell(before, destination_batch, source_batch)?
+            }
+        };
+        let ascending = keys
+            .windows(2)
+            .fold(true, |all, pair| all & (pair[0] <= pair[1]));
+        let destination_max = keys.iter().fold(0, |max, &key| max.max(key as u32));
+        if !ascending
+            || first < cell.last_key
+            || last >> 32 >= cell.sources
+            || u64::from(destination_max) >= cell.destinations
+        {
+            return Err(FormatError::misuse(format!(
+                "edges from batch {source_batch} to batch {destination_batch} are out of order or outside their batches"
+            )));
+        }
+        cell.last_key = last;
+        if let Some(stream) = self.weights {
+            let range = WeightRange::of(weights, self.shared.shape.edge);
+            self.range = WeightRange::join(self.range, range);
+            self.writer.append(stream, weights)?;
+        }
+        let mut rest = keys;
+        if !self.pending.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(BLOCK_EDGES_MAX - self.pending.len()));
+            self.pending.extend_from_slice(now);
+            rest = later;
+            if self.pending.len() == BLOCK_EDGES_MAX {
+                let pending = std::mem::take(&mut self.pending);
+                self.put_block(&mut cell, &pending)?;
+                self.pending = pending;
+                self.pending.clear();
+            }
+        }
+        let (blocks, rest) = rest.as_chunks::<BLOCK_EDGES_MAX>();
+        for block in blocks {
+            self.put_block(&mut cell, block)?;
+        }
+        self.pending.extend_from_slice(rest);
+        self.cell = Some(cell);
+        Ok(())
+    }
+    fn open_cell(
+        &mut self,
+        before: Option<(usize, usize)>,
+        destination_batch: usize,
+        source_batch: usize,
+    ) -> Result<OpenCell, FormatError> {
+        let batches = &self.shared.shape.batches;
+        if before.is_some_and(|before| before >= (destination_batch, source_batch))
+            || !self.batches.contains(&destination_batch)
+            || source_batch >= batches.len()
+        {
+            return Err(FormatError::misuse(format!(
+                "the cell from batch {source_batch} to batch {destination_batch} does not belong behind {before:?} in column file {}",
+                self.number
+            )));
+        }
+        Ok(OpenCell {
+            destination_batch,
+            source_batch,
+            sources: batches.span(source_batch),
+            destinations: batches.span(destination_batch),
+            destination_bits: batches.bits(destination_batch),
+            global_offset: batches
+                .start(destination_batch)
+                .wrapping_sub(batches.start(source_batch)) as i64,
+            last_key: 0,
+            edges: 0,
+            blocks: 0,
+            data_bytes: 0,
+        })
+    }
+    fn put_block(&mut self, cell: &mut OpenCell, keys: &[u64]) -> Result<(), FormatError> {
+        self.source_index.block(keys, cell.data_bytes);
+        self.block.clear();
+        self.encoder.encode(
+            keys,
+            cell.destination_bits,
+            cell.global_offset,
+            &mut self.block,
+        );
+        self.writer.append(self.data, &self.block)?;
+        cell.edges += keys.len() as u64;
+        cell.blocks += 1;
+        cell.data_bytes += self.block.len() as u64;
+        self.spooled.add(keys);
+        if self.spooled.bytes.len() >= SPOOL_BYTES {
+            self.hand_on()?;
+        }
+        Ok(())
+    }
+    fn hand_on(&mut self) -> Result<(), FormatError> {
+        self.spooled.hasher.update(&self.spooled.bytes);
+        self.spooled.handed_on += self.spooled.bytes.len() as u64;
+        self.writer.append(self.spool, &self.spooled.bytes)?;
+        self.spooled.bytes.clear();
+        Ok(())
+    }
+    fn end_cell(&mut self) -> Result<(), FormatError> {
+        let Some(mut cell) = self.cell.take() else {
+            return Ok(());
+        };
+        if !self.pending.is_empty() {
+            let pending = std::mem::take(&mut self.pending);
+            self.put_block(&mut cell, &pending)?;
+            self.pending = pending;
+            self.pending.clear();
+        }
+        self.block.clear();
+        self.source_index
+            .finish(cell.sources, self.shared.shape.csr_ratio, &mut self.block);
+        if cell.blocks == 1 && self.block.len() as u64 > cell.data_bytes {
+            self.block.clear();
+        }
+        self.writer.append(self.index, &self.block)?;
+        self.spooled.end_source();
+        self.hand_on()?;
+        let Spooled {
+            bytes,
+            handed_on,
+            hasher,
+            ..
+        } = std::mem::take(&mut self.spooled);
+        // The allocation stays.
+        self.spooled.bytes = bytes;
+        if self.cells.len() == self.leased_cells {
+            let more = self.leased_cells.max(256);
+            let bytes = (more * size_of::<CellNote>()) as u64;
+            self.leases
+                .push(self.shared.budget.lease("the directory of cells", bytes)?);
+            self.cells.reserve_exact(more);
+            self.leased_cells += more;
+        }
+        self.cells.push(CellNote {
+            sizes: CellSizes {
+                destination_batch: cell.destination_batch as u32,
+                source_batch: cell.source_batch as u32,
+                edges: cell.edges,
+                data_bytes: cell.data_bytes,
+                index_bytes: self.block.len() as u64,
+            },
+            spool_bytes: handed_on,
+            spool_checksum: hasher.finalize(),
+        });
+        Ok(())
+    }
+    /// Ends the file and makes it durable.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn finish(mut self) -> Result<(), FormatError> {
+        self.end_cell()?;
+        let roots = self.writer.finish()?;
+        let root = |stream: usize| roots.get(stream).copied().unwrap_or_default();
+        let done = FileDone {
+            roots: [
+                root(self.data),
+                root(self.index),
+                self.weights.map(root).unwrap_or_default(),
+            ],
+            cells: self.cells,
+            spool: self.spool_file,
+            weights: self.range,
+            _leases: self.leases,
+        };
+        let mut all = self
+            .shared
+            .done
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match all.insert((self.side, self.number), done) {
+            None => Ok(()),
+            Some(_) => Err(FormatError::misuse(format!(
+                "column file {} was written twice",
+                self.number
+            ))),
+        }
+    }
+}
