@@ -49,6 +49,13 @@ impl<M: Element> Scratch<M> {
     }
 }
 
+/// A block and what goes along its edges.
+pub(crate) struct Input<'b, M> {
+    pub(crate) block: &'b BlockView<'b>,
+    pub(crate) messages: Slots<'b, M>,
+    pub(crate) weights: Weights<'b>,
+}
+
 /// Gives the loop its way to an edge's value, one copy of the loop for each kind of weight.
 macro_rules! with_edges {
     ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
@@ -73,27 +80,28 @@ macro_rules! with_edges {
 /// that carried one.
 pub(crate) fn scatter<P: EdgeProgram>(
     program: &P,
-    block: &BlockView<'_>,
-    messages: Slots<'_, P::Message>,
-    weights: Weights<'_>,
+    input: Input<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut Scratch<P::Message>,
 ) -> Result<u64, Fault> {
     simd::dispatch(
         #[inline(always)]
-        || scatter_inlined(program, block, messages, weights, accumulators, scratch),
+        || scatter_inlined(program, input, accumulators, scratch),
     )
 }
 
 #[inline(always)]
 fn scatter_inlined<P: EdgeProgram>(
     program: &P,
-    block: &BlockView<'_>,
-    messages: Slots<'_, P::Message>,
-    weights: Weights<'_>,
+    input: Input<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut Scratch<P::Message>,
 ) -> Result<u64, Fault> {
+    let Input {
+        block,
+        messages,
+        weights,
+    } = input;
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     // Sources ascend, so the last one bounds them all.
@@ -154,39 +162,30 @@ fn scatter_inlined<P: EdgeProgram>(
 /// Returns the number of messages folded.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
-    block: &BlockView<'_>,
-    messages: Slots<'_, P::Message>,
-    weights: Weights<'_>,
+    input: Input<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut Scratch<P::Message>,
     wants: impl FnMut(usize) -> bool,
 ) -> Result<u64, Fault> {
     simd::dispatch(
         #[inline(always)]
-        || {
-            gather_inlined(
-                program,
-                block,
-                messages,
-                weights,
-                accumulators,
-                scratch,
-                wants,
-            )
-        },
+        || gather_inlined(program, input, accumulators, scratch, wants),
     )
 }
 
 #[inline(always)]
 fn gather_inlined<P: EdgeProgram>(
     program: &P,
-    block: &BlockView<'_>,
-    messages: Slots<'_, P::Message>,
-    weights: Weights<'_>,
+    input: Input<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
     scratch: &mut Scratch<P::Message>,
     mut wants: impl FnMut(usize) -> bool,
 ) -> Result<u64, Fault> {
+    let Input {
+        block,
+        messages,
+        weights,
+    } = input;
     let groups = block.sources(&mut scratch.sources);
     let sources = &scratch.sources[..groups];
     if sources

@@ -4,14 +4,16 @@ use std::sync::atomic::Ordering;
 
 use graphmill_graph::{BlockView, EdgeKind};
 
-use super::run::{Run, strip_count};
+use super::run::{Run, Target, strip_count};
 use super::{Kernel, STEP_BYTES, Slot};
 use crate::active::lock;
 use crate::error::EngineError;
-use crate::kernel::{self, Scratch, Weights};
+use crate::kernel::{self, Fault, Input, Scratch, Weights};
 use crate::machine::Machine;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
+use crate::vertex_array::OpenRows;
+
 pub(super) enum Advance {
     Worked,
     Starved,
@@ -80,63 +82,18 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let Some(weights) = weights_of::<P>(self.machine, weights, from, block.edges()) else {
                 break Advance::Starved;
             };
-            let accumulators = &mut run.accumulators[item.target];
-            let slots = messages.slots();
-            let folded = match self.kernel {
-                Kernel::Scatter if slots.sparse && !slots.any_of(&block) => Ok(0),
-                Kernel::Scatter => {
-                    let mask = 1usize << self.machine.batches.bits(run.targets[item.target].batch);
-                    kernel::scatter(
-                        self.program,
-                        &block,
-                        slots,
-                        weights,
-                        &mut accumulators[..mask],
-                        scratch,
-                    )
-                }
-                Kernel::Gather => {
-                    let batch = run.targets[item.target].batch;
-                    let rows = &mut run.rows[item.target];
-                    let span = self.machine.batches.span(batch) as usize;
-                    let accumulators = &mut accumulators[..span];
-                    // Strips of one batch may be folded by several workers, who cannot share its rows.
-                    if P::PULLS && rows.is_none() && strip_count(self.machine, batch) == 1 {
-                        let mut io = lock(&self.machine.row_io[worker]);
-                        *rows = Some(self.machine.arrays.open(batch, self.needs, &mut io)?);
-                    }
-                    match rows {
-                        Some(open) => {
-                            let mut slices = P::ApplyRows::slices(&mut open.guards);
-                            let start = self.machine.batches.start(batch);
-                            let wants = |i: usize| {
-                                self.program
-                                    .wants(start + i as u64, P::ApplyRows::row(&mut slices, i))
-                            };
-                            kernel::gather(
-                                self.program,
-                                &block,
-                                slots,
-                                weights,
-                                accumulators,
-                                scratch,
-                                wants,
-                            )
-                        }
-                        None => kernel::gather(
-                            self.program,
-                            &block,
-                            slots,
-                            weights,
-                            accumulators,
-                            scratch,
-                            |_| true,
-                        ),
-                    }
-                }
+            let input = Input {
+                block: &block,
+                messages: messages.slots(),
+                weights,
             };
+            let target = run.targets[item.target];
+            let accumulators = &mut run.accumulators[item.target];
+            let rows = &mut run.rows[item.target];
+            let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
             let block_edges = block.edges();
-            edges += folded.map_err(|_| self.machine.graph.broken_cell(item.column, item.cell))?;
+            let broken = |_| self.machine.graph.broken_cell(item.column, item.cell);
+            edges += folded.map_err(broken)?;
             worked += used;
             run.bytes += used;
             run.edges += block_edges;
@@ -164,6 +121,47 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             Advance::Starved if worked > 0 => Advance::Worked,
             outcome => outcome,
         })
+    }
+
+    /// Folds one block into its target; the number of edges that carried a message.
+    #[inline]
+    fn block(
+        &self,
+        target: Target,
+        input: Input<'_, P::Message>,
+        accumulators: &mut [P::Accumulator],
+        rows: &mut Option<OpenRows<'p>>,
+        scratch: &mut Scratch<P::Message>,
+        worker: usize,
+    ) -> Result<Result<u64, Fault>, EngineError> {
+        let (machine, program) = (self.machine, self.program);
+        let batch = target.batch;
+        if self.kernel == Kernel::Scatter {
+            if input.messages.sparse && !input.messages.any_of(input.block) {
+                return Ok(Ok(0));
+            }
+            let accumulators = &mut accumulators[..1 << machine.batches.bits(batch)];
+            return Ok(kernel::scatter(program, input, accumulators, scratch));
+        }
+        let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
+        // Strips of one batch may be folded by several workers, who cannot share its rows.
+        if P::PULLS && rows.is_none() && strip_count(machine, batch) == 1 {
+            let mut io = lock(&machine.row_io[worker]);
+            *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
+        }
+        let Some(open) = rows else {
+            return Ok(kernel::gather(
+                program,
+                input,
+                accumulators,
+                scratch,
+                |_| true,
+            ));
+        };
+        let mut slices = P::ApplyRows::slices(&mut open.guards);
+        let start = machine.batches.start(batch);
+        let wants = |i: usize| program.wants(start + i as u64, P::ApplyRows::row(&mut slices, i));
+        Ok(kernel::gather(program, input, accumulators, scratch, wants))
     }
 }
 
