@@ -1,51 +1,121 @@
 //! Cells held in memory for a whole run.
 //!
 //! Passes go round the cells in a cycle, which defeats a least-recently-used cache; so what the budget leaves is
-//! filled once with a fixed set: the indices of all cells when they fit, then the same share of each column, from
-//! its first cell on, so that every column streams the rest while its pinned part is worked on.
+//! filled once with a fixed set: the indices of all cells when they fit, then the same share of each column. That share
+//! is spread over the column: each of its stretches, a few cells one after the other, is pinned from its first cell on.
+//! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_graph::{Cell, Column, Extent, ExtentReader, FanoutTable};
+use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments};
 use graphmill_storage::{Job, JobError, Lease, Step, Worker};
 
 use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
+use crate::phase::readers::join;
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
 
+/// Stretches of a column at most.
+const STRETCHES: usize = 16;
+
 /// The pinned cells of a graph.
 pub(crate) struct Pins {
-    /// Cells of each column that are pinned: the first so many.
-    cells: Vec<usize>,
-    data: Held,
-    weights: Held,
-    indices: Held,
+    stretches: Stretches,
+    data: AlignedBuffer,
+    weights: AlignedBuffer,
+    indices: AlignedBuffer,
+    /// Where the indices of each column begin.
+    index_starts: Vec<usize>,
+    _leases: [Lease; 3],
     /// The fan-out lists of all vertices, when they fit.
     fanout: Option<FanoutTable>,
     all: bool,
     all_indices: bool,
 }
 
-/// Bytes of one kind, column after column.
-struct Held {
-    bytes: AlignedBuffer,
-    /// Where the bytes of each column begin.
-    starts: Vec<usize>,
+/// The stretches of all columns, one column after the other: as many as it has cells, [`STRETCHES`] at most.
+struct Stretches {
+    all: Vec<Stretch>,
+    /// The first of each column, and the end.
+    firsts: Vec<usize>,
     _lease: Lease,
 }
 
-impl Held {
-    #[inline]
-    fn get(&self, column: usize, from: u64, bytes: u64) -> Option<&[u8]> {
-        let from = self.starts.get(column)? + from as usize;
-        self.bytes.get(from..from + bytes as usize)
+/// What is pinned of a stretch.
+#[derive(Clone, Copy, Default)]
+struct Stretch {
+    /// Its first so many cells.
+    cells: usize,
+    /// Where the bytes of these begin, among all that are pinned.
+    data: usize,
+    weights: usize,
+}
+
+impl Stretches {
+    /// Bytes of the budget that they take.
+    fn memory(machine: &Machine) -> u64 {
+        let columns = machine.graph.forward().columns();
+        let stretches: usize = columns
+            .iter()
+            .map(|column| column.cells().len().min(STRETCHES))
+            .sum();
+        (stretches * size_of::<Stretch>() + (columns.len() + 1) * size_of::<usize>()) as u64
     }
+
+    /// With nothing pinned.
+    fn new(machine: &Machine) -> Result<Self, EngineError> {
+        let _lease = machine
+            .budget
+            .lease("pinned cells", Self::memory(machine))?;
+        let mut firsts = vec![0];
+        let mut end = 0;
+        for column in machine.graph.forward().columns() {
+            end += column.cells().len().min(STRETCHES);
+            firsts.push(end);
+        }
+        Ok(Stretches {
+            all: vec![Stretch::default(); end],
+            firsts,
+            _lease,
+        })
+    }
+
+    /// Those of a column, each with the positions of its cells.
+    fn of(
+        &self,
+        column: usize,
+        cells: usize,
+    ) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
+        let first = self.firsts[column];
+        let count = self.firsts[column + 1] - first;
+        (0..count).map(move |i| {
+            (
+                first + i,
+                begin(i, cells, count)..begin(i + 1, cells, count),
+            )
+        })
+    }
+
+    /// That of the cell at a position, and the position of its first cell.
+    #[inline]
+    fn at(&self, column: usize, cells: usize, position: usize) -> Option<(&Stretch, usize)> {
+        let first = *self.firsts.get(column)?;
+        let count = self.firsts.get(column + 1)? - first;
+        let i = position * count / cells;
+        Some((self.all.get(first + i)?, begin(i, cells, count)))
+    }
+}
+
+/// Where stretch number `i` of `count` begins among so many cells.
+#[inline]
+fn begin(i: usize, cells: usize, count: usize) -> usize {
+    (i * cells).div_ceil(count)
 }
 
 impl Pins {
@@ -68,7 +138,7 @@ impl Pins {
         // Each kind is rounded up to whole pages, and each worker reads through a stream of its own.
         let pages = 3 * 4096;
         let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
-        let room = bytes.saturating_sub(pages + streams);
+        let room = bytes.saturating_sub(pages + streams + Stretches::memory(machine));
         let lists = 0..machine.batches.vertices();
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
         let (fanout, room) = if fanout_bytes <= room / 4 {
@@ -79,80 +149,103 @@ impl Pins {
         } else {
             (None, room)
         };
-        let indices = index_bytes <= room / 2;
-        let room = if indices { room - index_bytes } else { room };
-        let whole_of = |column: &Column, cells: usize| {
-            column.cells()[..cells].iter().map(cell_bytes).sum::<u64>()
+        let all_indices = index_bytes <= room / 2;
+        let room = if all_indices {
+            room - index_bytes
+        } else {
+            room
         };
-        let mut cells = Vec::with_capacity(count);
+        let whole = data_bytes <= room;
+        let share = |of: u64| match whole {
+            true => of,
+            false => (u128::from(of) * u128::from(room) / u128::from(data_bytes.max(1))) as u64,
+        };
+        let mut stretches = Stretches::new(machine)?;
+        let bytes_of = |column: usize, cells: Range<usize>| {
+            let cells = &graph.column(column).cells()[cells];
+            cells.iter().map(cell_bytes).sum::<u64>()
+        };
         let mut taken = 0;
-        let all_indices = indices;
-        let mut all = indices;
-        for column in (0..count).map(|d| graph.column(d)) {
-            let whole = whole_of(column, column.cells().len());
-            let mut left = if data_bytes <= room {
-                whole
-            } else {
-                (u128::from(whole) * u128::from(room) / u128::from(data_bytes.max(1))) as u64
-            };
-            let mut pinned = 0;
-            for cell in column.cells() {
-                if cell_bytes(cell) > left {
-                    break;
+        for d in 0..count {
+            let cells = graph.column(d).cells();
+            // What a stretch leaves of its share, as its next cell is too large for it, goes to the next.
+            let mut left = 0;
+            for (i, stretch) in stretches.of(d, cells.len()) {
+                left += share(bytes_of(d, stretch.clone()));
+                for cell in &cells[stretch] {
+                    if cell_bytes(cell) > left {
+                        break;
+                    }
+                    left -= cell_bytes(cell);
+                    taken += cell_bytes(cell);
+                    stretches.all[i].cells += 1;
                 }
-                left -= cell_bytes(cell);
-                pinned += 1;
             }
-            taken += whole_of(column, pinned);
-            cells.push(pinned);
         }
-        // What is left of the shares of columns whose next cell is too large for them goes to the first that it fits.
-        for (d, pinned) in cells.iter_mut().enumerate() {
-            let column = graph.column(d);
-            for cell in &column.cells()[*pinned..] {
-                if taken + cell_bytes(cell) > room {
-                    break;
+        // What columns leave goes to the first cells that it fits.
+        let mut all = all_indices;
+        for d in 0..count {
+            let cells = graph.column(d).cells();
+            for (i, stretch) in stretches.of(d, cells.len()) {
+                let pinned = &mut stretches.all[i].cells;
+                for cell in &cells[stretch.start + *pinned..stretch.end] {
+                    if taken + cell_bytes(cell) > room {
+                        break;
+                    }
+                    taken += cell_bytes(cell);
+                    *pinned += 1;
                 }
-                taken += cell_bytes(cell);
-                *pinned += 1;
+                all &= *pinned == stretch.len();
             }
-            all &= *pinned == column.cells().len();
         }
-        let sizes = |of: &dyn Fn(&Cell) -> u64| -> Vec<u64> {
-            (0..count)
-                .map(|d| graph.column(d).cells().iter().take(cells[d]).map(of).sum())
-                .collect()
-        };
-        let index_sizes: Vec<u64> = (0..count)
-            .map(|d| {
-                if indices {
-                    graph.column(d).cells().iter().map(Cell::index_bytes).sum()
-                } else {
-                    0
+        // Where the bytes of each stretch, and of the indices of each column, will lie.
+        let (mut data, mut weights, mut indices) = (0, 0, 0);
+        let mut index_starts = Vec::with_capacity(count);
+        let mut column_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
+        for d in 0..count {
+            let cells = graph.column(d).cells();
+            index_starts.push(indices);
+            column_starts[0].push(data);
+            column_starts[1].push(weights);
+            for (i, stretch) in stretches.of(d, cells.len()) {
+                let held = &mut stretches.all[i];
+                (held.data, held.weights) = (data, weights);
+                for cell in &cells[stretch][..held.cells] {
+                    data += cell.data_bytes() as usize;
+                    weights += (cell.edges() * edge_bytes) as usize;
                 }
-            })
-            .collect();
-        let groups = groups(machine, &cells);
-        let data = Filling::new(machine, sizes(&Cell::data_bytes), &groups)?;
-        let weights = Filling::new(machine, sizes(&|cell| cell.edges() * edge_bytes), &groups)?;
-        let indices = Filling::new(machine, index_sizes, &groups)?;
+            }
+            if all_indices {
+                indices += cells.iter().map(Cell::index_bytes).sum::<u64>() as usize;
+            }
+        }
+        let groups = groups(machine, &stretches);
+        let filling = |starts: &[usize], end| Filling::new(machine, starts, end, &groups);
         let job = Fill {
             machine,
-            cells: &cells,
+            stretches: &stretches,
             groups: &groups,
-            data: &data,
-            weights: &weights,
-            indices: &indices,
+            data: filling(&column_starts[0], data)?,
+            weights: filling(&column_starts[1], weights)?,
+            indices: filling(&index_starts, indices)?,
             next: AtomicUsize::new(0),
         };
-        if bytes > pages + streams {
+        if bytes > pages + streams + Stretches::memory(machine) {
             run(machine, &job)?;
         }
+        let Fill {
+            data,
+            weights,
+            indices,
+            ..
+        } = job;
         Ok(Pins {
-            data: data.held(),
-            weights: weights.held(),
-            indices: indices.held(),
-            cells,
+            data: data.bytes.into_buffer(),
+            weights: weights.bytes.into_buffer(),
+            indices: indices.bytes.into_buffer(),
+            _leases: [data.lease, weights.lease, indices.lease],
+            index_starts,
+            stretches,
             all,
             all_indices,
             fanout,
@@ -173,10 +266,8 @@ impl Pins {
     }
     /// Bytes held.
     pub(crate) fn bytes(&self) -> u64 {
-        [&self.data, &self.weights, &self.indices]
-            .iter()
-            .map(|held| held.bytes.len() as u64)
-            .sum()
+        let held = [&self.data, &self.weights, &self.indices];
+        held.iter().map(|bytes| bytes.len() as u64).sum()
     }
 
     /// The bytes and the weights of a cell, by its position in its column, if it is pinned.
@@ -187,23 +278,20 @@ impl Pins {
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
-        if position >= *self.cells.get(column)? {
+        let cells = machine.graph.column(column).cells();
+        let cell = cells.get(position)?;
+        let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
+        if position - first >= stretch.cells {
             return None;
         }
-        let cells = machine.graph.column(column).cells();
-        let (first, cell) = (cells.first()?, cells.get(position)?);
-        let data = self.data.get(
-            column,
-            cell.data().start - first.data().start,
-            cell.data_bytes(),
-        )?;
+        let first = cells.get(first)?;
+        let from = stretch.data + (cell.data().start - first.data().start) as usize;
+        let data = self.data.get(from..from + cell.data_bytes() as usize)?;
         let edge_bytes = machine.graph.edge_kind().bytes() as u64;
-        let before = cell.first_edge() - first.first_edge();
-        let weights = self
-            .weights
-            .get(column, before * edge_bytes, cell.edges() * edge_bytes)
-            .unwrap_or(&[]);
-        Some((data, weights))
+        let before = (cell.first_edge() - first.first_edge()) * edge_bytes;
+        let from = stretch.weights + before as usize;
+        let weights = from..from + (cell.edges() * edge_bytes) as usize;
+        Some((data, self.weights.get(weights).unwrap_or(&[])))
     }
 
     /// The index of a cell, if indices are pinned.
@@ -211,72 +299,51 @@ impl Pins {
     pub(crate) fn index(&self, machine: &Machine, column: usize, position: usize) -> Option<&[u8]> {
         let cells = machine.graph.column(column).cells();
         let (first, cell) = (cells.first()?, cells.get(position)?);
-        self.indices.get(
-            column,
-            cell.index().start - first.index().start,
-            cell.index_bytes(),
-        )
+        let from =
+            self.index_starts.get(column)? + (cell.index().start - first.index().start) as usize;
+        self.indices.get(from..from + cell.index_bytes() as usize)
     }
 }
 
 /// Bytes of one kind while they are filled in.
 struct Filling {
     bytes: Segments<u8>,
-    starts: Vec<usize>,
     lease: Lease,
 }
 
 impl Filling {
-    /// Room for so many bytes of each column, to be filled group by group.
+    /// Room for bytes of all columns up to `end`, which begin at `starts`, to be filled group by group.
     fn new(
         machine: &Machine,
-        sizes: Vec<u64>,
+        starts: &[usize],
+        end: usize,
         groups: &[Range<usize>],
     ) -> Result<Self, EngineError> {
-        let mut starts = vec![0];
-        let mut end = 0;
-        for size in sizes {
-            end += size as usize;
-            starts.push(end);
-        }
         let (memory, lease) = machine.budget.buffer("pinned cells", end)?.into_parts();
-        let begin = |column: usize| starts.get(column).copied().unwrap_or(0);
-        let cuts = groups
-            .iter()
-            .map(|group| begin(group.start))
-            .chain([end])
-            .collect();
+        let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
+        let cuts = groups.iter().map(begin).chain([end]).collect();
         Ok(Filling {
             bytes: Segments::new(memory, cuts),
-            starts,
             lease,
         })
-    }
-    fn held(self) -> Held {
-        Held {
-            bytes: self.bytes.into_buffer(),
-            starts: self.starts,
-            _lease: self.lease,
-        }
     }
 }
 
 /// Neighbouring columns that are filled in one go: tiny ones share their frames, and lie as close in memory as on disk
 /// when they are pinned whole.
-fn groups(machine: &Machine, pinned: &[usize]) -> Vec<Range<usize>> {
+fn groups(machine: &Machine, stretches: &Stretches) -> Vec<Range<usize>> {
     let graph = &machine.graph;
-    let whole = |d: usize| pinned[d] == graph.column(d).cells().len();
+    let whole = |d: usize| {
+        let mut of = stretches.of(d, graph.column(d).cells().len());
+        of.all(|(i, stretch)| stretches.all[i].cells == stretch.len())
+    };
     let bytes = |d: usize| {
-        graph
-            .column(d)
-            .cells()
-            .iter()
-            .map(Cell::data_bytes)
-            .sum::<u64>()
+        let cells = graph.column(d).cells().iter();
+        cells.map(Cell::data_bytes).sum::<u64>()
     };
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut held = 0;
-    for column in 0..pinned.len() {
+    for column in 0..machine.batches.len() {
         let joins = groups.last().is_some_and(|group| {
             let same_file = graph.column(group.start).file() == graph.column(column).file();
             same_file && held < CHUNK_BYTES as u64 && whole(column - 1) && whole(column)
@@ -296,28 +363,44 @@ fn groups(machine: &Machine, pinned: &[usize]) -> Vec<Range<usize>> {
 /// Filling as a job: each step is one group of columns.
 struct Fill<'p> {
     machine: &'p Machine<'p>,
-    cells: &'p [usize],
+    stretches: &'p Stretches,
     groups: &'p [Range<usize>],
-    data: &'p Filling,
-    weights: &'p Filling,
-    indices: &'p Filling,
+    data: Filling,
+    weights: Filling,
+    indices: Filling,
     next: AtomicUsize,
 }
 
 impl Fill<'_> {
     fn group(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let graph = &self.machine.graph;
-        let columns = self.groups[number].clone();
+        let (mut indices, mut data, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        for d in self.groups[number].clone() {
+            let cells = graph.column(d).cells();
+            for cell in cells {
+                join(&mut indices, graph.index_extent(d, cell));
+            }
+            for (i, stretch) in self.stretches.of(d, cells.len()) {
+                for cell in &cells[stretch][..self.stretches.all[i].cells] {
+                    join(&mut data, graph.data_extent(d, cell));
+                    join(&mut weights, graph.weights_extent(d, cell));
+                }
+            }
+        }
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
-        let mut load = |into: &Filling, extent: Option<Extent>| -> Result<(), EngineError> {
+        for (into, extents) in [
+            (&self.indices, indices),
+            (&self.data, data),
+            (&self.weights, weights),
+        ] {
             let Some(mut into) = into.bytes.write(number) else {
-                return Ok(());
+                continue;
             };
-            let (Some(extent), false) = (extent, into.is_empty()) else {
-                return Ok(());
-            };
+            if into.is_empty() {
+                continue;
+            }
+            reader.start(extents)?;
             let mut filled = 0;
-            reader.start(vec![extent])?;
             while filled < into.len() {
                 reader.pump(worker.queue.as_mut())?;
                 match reader.front()? {
@@ -334,37 +417,8 @@ impl Fill<'_> {
                     }
                 }
             }
-            Ok(())
-        };
-        // From the first cell of the group to the last that is held, all in one file.
-        let span = |held: &dyn Fn(usize) -> usize, of: &dyn Fn(usize, &Cell) -> Extent| {
-            let cells = |d: usize| &graph.column(d).cells()[..held(d)];
-            let first = columns
-                .clone()
-                .find_map(|d| Some(of(d, cells(d).first()?)))?;
-            let last = columns
-                .clone()
-                .rev()
-                .find_map(|d| Some(of(d, cells(d).last()?)))?;
-            Some(Extent {
-                file: first.file,
-                bytes: first.bytes.start..last.bytes.end,
-            })
-        };
-        let all = |d: usize| graph.column(d).cells().len();
-        let pinned = |d: usize| self.cells[d];
-        load(
-            self.indices,
-            span(&all, &|d, cell| graph.index_extent(d, cell)),
-        )?;
-        load(
-            self.data,
-            span(&pinned, &|d, cell| graph.data_extent(d, cell)),
-        )?;
-        load(
-            self.weights,
-            span(&pinned, &|d, cell| graph.weights_extent(d, cell)),
-        )
+        }
+        Ok(())
     }
 }
 
