@@ -1,5 +1,7 @@
 //! Breadth-first search: the depth of every vertex that a source reaches and, when asked, a parent one level up.
 
+pub(crate) mod entry;
+
 use std::marker::PhantomData;
 
 use graphmill_engine::{

@@ -1,5 +1,6 @@
 //! PageRank: the share of time a walker spends at each vertex who follows an arc, or else jumps.
 
+pub(crate) mod entry;
 pub mod judge;
 mod rounding;
 

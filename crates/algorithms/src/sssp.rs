@@ -1,12 +1,13 @@
 //! Single-source shortest paths over non-negative weights: the least sum of weights from a source to every vertex it reaches.
 
+pub(crate) mod entry;
+
 use std::marker::PhantomData;
 
 use graphmill_engine::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, Read, Sizes,
     VertexArray, Write,
 };
-
 use graphmill_graph::StoredGraph;
 
 use crate::AlgorithmError;

@@ -1,5 +1,7 @@
 //! Weakly connected components: every vertex gets the smallest vertex of its component, arcs taken without their direction.
 
+pub(crate) mod entry;
+
 use std::marker::PhantomData;
 
 use graphmill_engine::{

@@ -236,6 +236,10 @@ pub struct ActiveSet {
 }
 
 impl ActiveSet {
+    /// Whether it was made by that pool.
+    pub(crate) fn is_of(&self, pool: &Arc<ActivePool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
+    }
     /// Number of vertices in the set.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -66,7 +66,8 @@ impl DegreeClasses {
         machine.batches.vertices() + (FRAMES as u64) * (64 << 10)
     }
 
-    pub(crate) fn load(machine: &Machine) -> Result<Self, EngineError> {
+    /// The classes, and the bytes read for them.
+    pub(crate) fn load(machine: &Machine) -> Result<(Self, u64), EngineError> {
         let graph = &machine.graph;
         let vertices = machine.batches.vertices();
         let lease = machine.budget.lease("classes of degrees", vertices)?;
@@ -79,11 +80,12 @@ impl DegreeClasses {
             rest = later;
         }
         let largest = classes.iter().map(|class| class.0).max().unwrap_or(0);
-        Ok(DegreeClasses {
+        let classes = DegreeClasses {
             classes,
             largest: Class(largest).at_most(),
             _lease: lease,
-        })
+        };
+        Ok((classes, frames.take_bytes_read()))
     }
 
     /// A bound on the edges of the active vertices, at most a quarter too high where it is not `enough`: once it is

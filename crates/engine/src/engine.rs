@@ -13,16 +13,17 @@ use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
-use crate::machine::{Common, Machine, Way, run};
+use crate::held::Held;
+use crate::machine::{Common, Machine, Way, Ways, run};
 use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass};
 use crate::program::{Direction, EdgeProgram, Sum};
 use crate::room::{Shape, Sizes};
-use crate::rows::Rows;
+use crate::rows::{Need, Rows};
 use crate::vertex_array::{ArrayStore, VertexArray};
-use crate::workspace::{Ways, Workspace};
+use crate::workspace::Workspace;
 
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
@@ -109,6 +110,8 @@ pub struct Engine {
     broken: bool,
     /// A budget that is enough for the usual program.
     enough: u64,
+    /// What passes of any kind use of the graph.
+    held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
 }
@@ -204,6 +207,7 @@ impl Engine {
             },
             broken: false,
             enough,
+            held: Held::default(),
             workspaces: None,
         })
     }
@@ -263,12 +267,23 @@ impl Engine {
     /// An array of that name has another element type, or the budget is too small.
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
         let reserve = self.common.shape.reserve();
+        let bytes = self.vertices() * size_of::<T>() as u64;
+        let is_new = !self.common.arrays.has(name);
+        if is_new && self.common.budget.available() < bytes.saturating_add(reserve) {
+            // Rows come before cells.
+            self.release();
+        }
         let array = self.common.arrays.array(name, reserve)?;
-        self.metrics.rows_resident &= self
-            .common
-            .arrays
-            .resident(&[crate::rows::Need::Read(array.number())]);
+        self.metrics.rows_resident &= self.common.arrays.resident(&[Need::Read(array.id())]);
         Ok(array)
+    }
+
+    /// Gives back the memory that passes keep from one to the next: messages, accumulators, cells of the graph. Arrays and
+    /// sets stay; the next pass makes, and reads, what it needs anew.
+    pub fn release(&mut self) {
+        self.workspaces = None;
+        self.held.release();
+        self.active.trim();
     }
 
     /// A set without vertices.
@@ -297,6 +312,9 @@ impl Engine {
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
         let began = self.clock.now();
+        if active.is_some_and(|active| !active.is_of(&self.active)) {
+            return Err(EngineError::ForeignSet);
+        }
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.common.arrays.check(&needs)?;
@@ -332,6 +350,9 @@ impl Engine {
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
         let began = self.clock.now();
+        if !active.is_of(&self.active) {
+            return Err(EngineError::ForeignSet);
+        }
         let mut needs = Vec::new();
         signal_rows.needs(&mut needs);
         self.common.arrays.check(&needs)?;
@@ -368,8 +389,15 @@ impl Engine {
             activated: self.active.empty(),
             report: superstep(Mode::Scatter),
         };
-        let outcome = crate::superstep::edges(pass, ways, direction, &mut workspace, &mut done);
-        self.metrics.pinned_bytes = workspace.pinned_bytes();
+        let outcome = crate::superstep::edges(
+            pass,
+            ways,
+            direction,
+            &mut workspace,
+            &mut self.held,
+            &mut done,
+        );
+        self.metrics.pinned_bytes = self.held.pinned_bytes();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
@@ -382,7 +410,7 @@ impl Engine {
         too_small(error, &self.common.budget, self.enough)
     }
 
-    fn load_degrees(&mut self, needs: &[crate::rows::Need]) -> Result<(), EngineError> {
+    fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
         if self.broken {
             return Err(EngineError::Broken);
         }
@@ -403,7 +431,11 @@ impl Engine {
         batch: usize,
         out: &mut Vec<T>,
     ) -> Result<(), EngineError> {
-        let needs = [crate::rows::Need::Read(array.number())];
+        if self.broken {
+            return Err(EngineError::Broken);
+        }
+        let needs = [Need::Read(array.id())];
+        self.common.arrays.check(&needs)?;
         let mut io = match self.common.row_io.first() {
             Some(io) => lock(io),
             None => return Err(EngineError::ForeignArray),
@@ -423,10 +455,10 @@ impl Engine {
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
-        self.metrics.supersteps.push(superstep);
-        if let (Some(tell), Some(superstep)) = (&self.on_pass, self.metrics.supersteps.last()) {
-            tell(self.metrics.supersteps.len() as u64, superstep);
+        if let Some(tell) = &self.on_pass {
+            tell(self.metrics.passes() + 1, &superstep);
         }
+        self.metrics.push(superstep);
     }
 }
 

@@ -62,6 +62,9 @@ pub enum EngineError {
     /// A pass names an array of another engine.
     #[error("a pass names a vertex array that this engine did not make")]
     ForeignArray,
+    /// A pass is over a set of vertices of another engine.
+    #[error("a pass is over a set of vertices that this engine did not make")]
+    ForeignSet,
     /// A pass names an array twice, once for writing.
     #[error("vertex array {name:?} is named twice in one pass, once for writing: name it once")]
     BusyArray {

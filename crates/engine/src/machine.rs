@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, Cell, FormatError, FrameReader, Measure, StoredGraph};
+use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
 use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
 
 use crate::engine::{KernelChoice, SeekChoice};
@@ -34,6 +34,8 @@ pub(crate) struct Way {
     pub(crate) graph: Arc<StoredGraph>,
     /// The cells of each source batch, one row after the other, and where each row begins.
     rows: (Vec<Place>, Vec<usize>),
+    /// Bytes of the indices of the column that has most of them.
+    longest_indices: u64,
     _lease: Lease,
 }
 
@@ -43,7 +45,10 @@ impl Way {
         let cells = columns.map(|column| column.cells().len() as u64).sum();
         let bytes = rows_bytes(cells, graph.batches().len() + 1);
         let _lease = budget.lease("the rows of cells", bytes)?;
+        let indices = |column: &Column| column.cells().iter().map(Cell::index_bytes).sum();
+        let columns = graph.forward().columns().iter();
         Ok(Way {
+            longest_indices: columns.map(indices).max().unwrap_or(0),
             rows: rows_of(&graph),
             graph,
             _lease,
@@ -127,6 +132,10 @@ impl<'e> Machine<'e> {
         let (places, begins) = &self.way.rows;
         &places[begins[batch]..begins[batch + 1]]
     }
+    /// Bytes of the indices of the column that has most of them.
+    pub(crate) fn longest_indices(&self) -> u64 {
+        self.way.longest_indices
+    }
     /// First vertex of the destination batch minus that of the source batch.
     pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
         self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
@@ -144,6 +153,24 @@ impl<'e> Machine<'e> {
         } else {
             Ok(())
         }
+    }
+}
+
+/// The graph as it is stored, and with every arc turned round where it is there so and both ways fold alike.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'e> {
+    pub(crate) stored: Machine<'e>,
+    pub(crate) turned: Option<Machine<'e>>,
+}
+
+impl<'e> Ways<'e> {
+    /// One of the two.
+    pub(crate) fn way(self, turned: bool) -> Machine<'e> {
+        self.turned.filter(|_| turned).unwrap_or(self.stored)
+    }
+    /// Both, or the one.
+    pub(crate) fn each(self) -> impl Iterator<Item = Machine<'e>> {
+        [Some(self.stored), self.turned].into_iter().flatten()
     }
 }
 

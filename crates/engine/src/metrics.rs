@@ -39,15 +39,82 @@ pub struct Superstep {
     pub mode: Mode,
 }
 
+/// Passes that are listed: what comes after them is only added up, so that a walk along a path of millions of vertices does not
+/// end for want of memory.
+pub const LISTED_MAX: usize = 1 << 16;
+
+/// Passes that are not listed, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Unlisted {
+    /// How many.
+    pub passes: u64,
+    /// Their wall-clock seconds.
+    pub seconds: f64,
+    /// Messages emitted.
+    pub messages: u64,
+    /// Edges that carried a message.
+    pub edges: u64,
+    /// Bytes read from disk.
+    pub bytes_read: u64,
+    /// Bytes written to disk.
+    pub bytes_written: u64,
+}
+
 /// All passes of an engine, in order.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Metrics {
-    /// One entry a pass.
+    /// One entry a pass, of the first [`LISTED_MAX`].
     pub supersteps: Vec<Superstep>,
+    /// The passes after them, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<Unlisted>,
     /// Cells held in memory, in bytes of the stored graph.
     pub pinned_bytes: u64,
     /// Whether all vertex rows that passes named were in memory.
     pub rows_resident: bool,
     /// Whether messages were kept in memory.
     pub messages_resident: bool,
+}
+
+impl Metrics {
+    /// Number of passes.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
+    }
+
+    /// Takes in one more pass.
+    pub(crate) fn push(&mut self, pass: Superstep) {
+        if self.supersteps.len() < LISTED_MAX {
+            self.supersteps.push(pass);
+            return;
+        }
+        let all = self.unlisted.get_or_insert_default();
+        all.passes += 1;
+        all.seconds += pass.seconds;
+        all.messages += pass.messages;
+        all.edges += pass.edges;
+        all.bytes_read += pass.bytes_read;
+        all.bytes_written += pass.bytes_written;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_beyond_the_list_are_added_up() {
+        let mut metrics = Metrics::default();
+        for pass in 0..LISTED_MAX as u64 + 3 {
+            metrics.push(Superstep {
+                edges: pass,
+                ..crate::engine::superstep(Mode::Seek)
+            });
+        }
+        let unlisted = metrics.unlisted.unwrap();
+        assert_eq!((metrics.supersteps.len(), unlisted.passes), (LISTED_MAX, 3));
+        assert_eq!(unlisted.edges, 3 * LISTED_MAX as u64 + 3);
+        assert_eq!(metrics.passes(), LISTED_MAX as u64 + 3);
+    }
 }

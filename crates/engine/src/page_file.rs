@@ -154,6 +154,22 @@ impl RowIo {
         pages: &[Option<Slot>],
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
+        self.read(file, pages, rows).inspect_err(|_| self.settle())
+    }
+
+    /// Waits for what is in flight after a failure: nothing that comes later may take it for its own.
+    fn settle(&mut self) {
+        while let Some(done) = self.queue.wait() {
+            self.free.extend(done.buffer);
+        }
+    }
+
+    fn read(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+        rows: &mut [u8],
+    ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
         let (mut next, mut arrived) = (0, 0);
         while arrived < pages.len() {
@@ -206,6 +222,17 @@ impl RowIo {
 
     /// Writes the pages of `rows` that `dirty` names and says where they went.
     pub(crate) fn store(
+        &mut self,
+        file: &PageFile,
+        rows: &[u8],
+        dirty: impl Iterator<Item = usize>,
+        stored: impl FnMut(usize, Slot),
+    ) -> Result<(), EngineError> {
+        self.write(file, rows, dirty, stored)
+            .inspect_err(|_| self.settle())
+    }
+
+    fn write(
         &mut self,
         file: &PageFile,
         rows: &[u8],

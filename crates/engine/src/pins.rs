@@ -6,7 +6,7 @@
 //! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments};
@@ -25,26 +25,28 @@ const DEPTH: usize = 4;
 const STRETCHES: usize = 16;
 
 /// The pinned cells of a graph.
+#[derive(Default)]
 pub(crate) struct Pins {
+    /// Cells, their weights, indices.
+    bytes: Option<[(AlignedBuffer, Lease); 3]>,
     stretches: Stretches,
-    data: AlignedBuffer,
-    weights: AlignedBuffer,
-    indices: AlignedBuffer,
     /// Where the indices of each column begin.
     index_starts: Vec<usize>,
-    _leases: [Lease; 3],
     /// The fan-out lists of all vertices, when they fit.
     fanout: Option<FanoutTable>,
     all: bool,
     all_indices: bool,
+    /// Bytes that filling read.
+    read: u64,
 }
 
 /// The stretches of all columns, one column after the other: as many as it has cells, [`STRETCHES`] at most.
+#[derive(Default)]
 struct Stretches {
     all: Vec<Stretch>,
     /// The first of each column, and the end.
     firsts: Vec<usize>,
-    _lease: Lease,
+    _lease: Option<Lease>,
 }
 
 /// What is pinned of a stretch.
@@ -70,7 +72,7 @@ impl Stretches {
 
     /// With nothing pinned.
     fn new(machine: &Machine) -> Result<Self, EngineError> {
-        let _lease = machine
+        let lease = machine
             .budget
             .lease("pinned cells", Self::memory(machine))?;
         let mut firsts = vec![0];
@@ -82,7 +84,7 @@ impl Stretches {
         Ok(Stretches {
             all: vec![Stretch::default(); end],
             firsts,
-            _lease,
+            _lease: Some(lease),
         })
     }
 
@@ -141,10 +143,12 @@ impl Pins {
         let room = bytes.saturating_sub(pages + streams + Stretches::memory(machine));
         let lists = 0..machine.batches.vertices();
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
+        let mut lists_read = 0;
         let (fanout, room) = if fanout_bytes <= room / 4 {
             let mut frames = lock(&machine.frames);
             let side = graph.forward().side();
             let table = FanoutTable::load(graph, side, &mut frames, &machine.budget, lists)?;
+            lists_read = frames.take_bytes_read();
             (Some(table), room - fanout_bytes)
         } else {
             (None, room)
@@ -229,6 +233,7 @@ impl Pins {
             weights: filling(&column_starts[1], weights)?,
             indices: filling(&index_starts, indices)?,
             next: AtomicUsize::new(0),
+            read: AtomicU64::new(0),
         };
         if bytes > pages + streams + Stretches::memory(machine) {
             run(machine, &job)?;
@@ -237,18 +242,18 @@ impl Pins {
             data,
             weights,
             indices,
+            read,
             ..
         } = job;
+        let held = |filling: Filling| (filling.bytes.into_buffer(), filling.lease);
         Ok(Pins {
-            data: data.bytes.into_buffer(),
-            weights: weights.bytes.into_buffer(),
-            indices: indices.bytes.into_buffer(),
-            _leases: [data.lease, weights.lease, indices.lease],
+            bytes: Some([data, weights, indices].map(held)),
             index_starts,
             stretches,
             all,
             all_indices,
             fanout,
+            read: read.into_inner() + lists_read,
         })
     }
 
@@ -264,10 +269,14 @@ impl Pins {
     pub(crate) fn indices(&self) -> bool {
         self.all_indices
     }
-    /// Bytes held.
+    /// Bytes of cells, weights and indices.
     pub(crate) fn bytes(&self) -> u64 {
-        let held = [&self.data, &self.weights, &self.indices];
-        held.iter().map(|bytes| bytes.len() as u64).sum()
+        let held = self.bytes.iter().flatten();
+        held.map(|(bytes, _)| bytes.len() as u64).sum()
+    }
+    /// Bytes that filling read.
+    pub(crate) fn read(&self) -> u64 {
+        self.read
     }
 
     /// The bytes and the weights of a cell, by its position in its column, if it is pinned.
@@ -278,6 +287,7 @@ impl Pins {
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
+        let [(data, _), (weights, _), _] = self.bytes.as_ref()?;
         let cells = machine.graph.column(column).cells();
         let cell = cells.get(position)?;
         let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
@@ -286,22 +296,23 @@ impl Pins {
         }
         let first = cells.get(first)?;
         let from = stretch.data + (cell.data().start - first.data().start) as usize;
-        let data = self.data.get(from..from + cell.data_bytes() as usize)?;
+        let data = data.get(from..from + cell.data_bytes() as usize)?;
         let edge_bytes = machine.graph.edge_kind().bytes() as u64;
         let before = (cell.first_edge() - first.first_edge()) * edge_bytes;
         let from = stretch.weights + before as usize;
-        let weights = from..from + (cell.edges() * edge_bytes) as usize;
-        Some((data, self.weights.get(weights).unwrap_or(&[])))
+        let weights = weights.get(from..from + (cell.edges() * edge_bytes) as usize);
+        Some((data, weights.unwrap_or(&[])))
     }
 
     /// The index of a cell, if indices are pinned.
     #[inline]
     pub(crate) fn index(&self, machine: &Machine, column: usize, position: usize) -> Option<&[u8]> {
+        let [.., (indices, _)] = self.bytes.as_ref()?;
         let cells = machine.graph.column(column).cells();
         let (first, cell) = (cells.first()?, cells.get(position)?);
         let from =
             self.index_starts.get(column)? + (cell.index().start - first.index().start) as usize;
-        self.indices.get(from..from + cell.index_bytes() as usize)
+        indices.get(from..from + cell.index_bytes() as usize)
     }
 }
 
@@ -369,6 +380,7 @@ struct Fill<'p> {
     weights: Filling,
     indices: Filling,
     next: AtomicUsize,
+    read: AtomicU64,
 }
 
 impl Fill<'_> {
@@ -418,6 +430,8 @@ impl Fill<'_> {
                 }
             }
         }
+        self.read
+            .fetch_add(reader.take_bytes_read(), Ordering::Relaxed);
         Ok(())
     }
 }

@@ -5,15 +5,15 @@
 
 use graphmill_raw::Element;
 
-use crate::vertex_array::{Guard, VertexArray};
+use crate::vertex_array::{ArrayId, Guard, VertexArray};
 
 /// One array that a pass names, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// The elements of the array with this number, to read.
-    Read(usize),
+    /// The elements of an array, to read.
+    Read(ArrayId),
     /// The same, to change.
-    Write(usize),
+    Write(ArrayId),
     /// The out-degrees, which the graph keeps.
     OutDegree,
 }
@@ -33,6 +33,12 @@ pub trait Rows: Copy + Send + Sync {
     /// The row of the `i`-th vertex of the batch.
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
+
+/// One array, or the out-degrees: what tuples of rows are made of.
+pub trait OneArray: Rows {}
+impl<T: Element> OneArray for Read<T> {}
+impl<T: Element> OneArray for Write<T> {}
+impl OneArray for OutDegree {}
 
 /// An array that a pass reads.
 #[derive(Debug)]
@@ -64,7 +70,7 @@ impl<T: Element> Rows for Read<T> {
     type Slices<'b> = &'b [T];
     const BYTES: usize = size_of::<T>();
     fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::Read(self.0.number()));
+        out.push(Need::Read(self.0.id()));
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [T] {
         guards.first().map_or(&[], |guard| guard.read())
@@ -80,7 +86,7 @@ impl<T: Element> Rows for Write<T> {
     type Slices<'b> = &'b mut [T];
     const BYTES: usize = size_of::<T>();
     fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::Write(self.0.number()));
+        out.push(Need::Write(self.0.id()));
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b mut [T] {
         match guards.first_mut() {
@@ -138,7 +144,7 @@ impl Rows for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
-        impl<$($t: Rows),+> Rows for ($($t,)+) {
+        impl<$($t: OneArray),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
@@ -147,7 +153,7 @@ macro_rules! tuples {
             }
             fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b> {
                 let mut rest = guards.iter_mut();
-                // Each element of a tuple is one array: tuples do not nest.
+                // Each element of a tuple is one array.
                 ($($t::slices(rest.next().map_or(&mut [], std::slice::from_mut)),)+)
             }
             #[inline(always)]

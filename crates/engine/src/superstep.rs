@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! choose    seek | scatter | gather, by cost                        choice.rs
-//! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs
+//! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs, held.rs
 //! signal    active sources -> messages                              phase/signal.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
 //! ```
@@ -10,16 +10,17 @@
 //! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
 //! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are decoded.
 
-use crate::choice::{Choice, choose};
+use crate::choice::Choice;
 use crate::engine::superstep;
 use crate::error::EngineError;
-use crate::machine::run;
+use crate::held::Held;
+use crate::machine::{Ways, run};
 use crate::metrics::Mode;
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
 use crate::phase::{Done, Pass, follow, seek};
 use crate::program::{Direction, EdgeProgram, Sum};
-use crate::workspace::{Kept, Ways, Workspace};
+use crate::workspace::Workspace;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
 pub(crate) fn edges<P: EdgeProgram>(
@@ -27,42 +28,55 @@ pub(crate) fn edges<P: EdgeProgram>(
     mut ways: Ways<'_>,
     direction: Direction,
     workspace: &mut Workspace<P>,
+    held: &mut Held,
     done: &mut Done<P::Sum>,
 ) -> Result<(), EngineError> {
+    pass.machine.check_stop()?;
     ways.turned = ways
         .turned
         .filter(|_| Workspace::<P>::seekable(&ways.stored));
-    let facts = workspace.facts(&pass, ways, direction)?;
-    let Choice { mut mode, turned } = choose(&facts);
+    let (choice, edges) = workspace.choose(&pass, ways, direction, held)?;
+    let Choice { mut mode, turned } = choice;
     let machine = &ways.way(turned);
     let pass = Pass { machine, ..pass };
-    workspace.pin(ways, turned)?;
     // A sparse pass whose queues might not fit is a dense one.
-    if mode == Mode::Seek && !workspace.sparse(&pass, ways, turned, facts.edges)? {
+    if mode == Mode::Seek && !workspace.sparse(&pass, turned, edges, held)? {
         mode = Mode::Scatter;
     }
     done.report = superstep(mode);
     done.report.active = pass.active.len();
-    let kept = &mut workspace.kept[usize::from(turned)];
-    let (
-        Some(messages),
-        Kept {
-            pins: Some(pins),
-            follow,
-            ..
-        },
-    ) = (&mut workspace.messages, kept)
-    else {
-        return Err(EngineError::ForeignArray);
-    };
-    let slot = &mut workspace.slot;
-    let kernel = match (mode, follow) {
-        (Mode::Gather, _) => Kernel::Gather,
-        (Mode::Scatter, _) => Kernel::Scatter,
-        (Mode::Seek | Mode::Vertices, Some(follow)) => return follow::edges(pass, follow, done),
-        (Mode::Seek | Mode::Vertices, None) => {
-            return seek::edges(pass, &mut workspace.seek, pins, &mut slot.readers, done);
+    match mode {
+        Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
+        Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,
+        Mode::Seek | Mode::Vertices => {
+            let pins = &held.way(turned).pins;
+            let readers = &mut workspace.slot.readers;
+            match &mut workspace.lists[usize::from(turned)].follow {
+                Some(follow) => follow::edges(pass, follow, done)?,
+                None => seek::edges(pass, &mut workspace.seek, pins, readers, done)?,
+            }
+            held.sought(turned, done.report.bytes_read);
         }
+    }
+    done.report.bytes_read += held.take_bytes_read();
+    Ok(())
+}
+
+/// A pass over all cells that carry messages.
+fn dense<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    kernel: Kernel,
+    turned: bool,
+    workspace: &mut Workspace<P>,
+    held: &Held,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let machine = pass.machine;
+    workspace.dense(machine, turned, held)?;
+    let pins = &held.way(turned).pins;
+    let slot = &mut workspace.slot;
+    let Some(messages) = &mut workspace.messages else {
+        return Err(EngineError::ForeignArray);
     };
     messages.clear();
     run(machine, &Signal::new(pass, messages))?;

@@ -8,7 +8,7 @@
 
 use std::any::TypeId;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
@@ -24,10 +24,20 @@ use crate::rows::Need;
 /// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
 const DEGREE_FRAMES: usize = 8;
 
+/// Which array, of which engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayId {
+    store: u32,
+    number: u32,
+}
+
+/// Stores of arrays made so far.
+static STORES: AtomicU32 = AtomicU32::new(0);
+
 /// A handle to a vertex array of an engine; copies are cheap and name the same array.
 #[derive(Debug)]
 pub struct VertexArray<T> {
-    number: usize,
+    id: ArrayId,
     element: PhantomData<fn() -> T>,
 }
 
@@ -39,16 +49,17 @@ impl<T> Clone for VertexArray<T> {
 impl<T> Copy for VertexArray<T> {}
 
 impl<T> VertexArray<T> {
-    pub(crate) fn new(number: usize) -> Self {
+    fn new(store: u32, number: usize) -> Self {
         VertexArray {
-            number,
+            id: ArrayId {
+                store,
+                number: number as u32,
+            },
             element: PhantomData,
         }
     }
-    /// The number of the array within its engine, in order of creation.
-    #[must_use]
-    pub fn number(&self) -> usize {
-        self.number
+    pub(crate) fn id(&self) -> ArrayId {
+        self.id
     }
     /// This array, to be read by a pass.
     #[must_use]
@@ -129,6 +140,7 @@ enum RowsAt {
 
 /// All vertex arrays of an engine.
 pub(crate) struct ArrayStore {
+    number: u32,
     batches: Arc<Batches>,
     arrays: Vec<Array>,
     pages: PageFile,
@@ -166,6 +178,7 @@ impl ArrayStore {
         budget: Budget,
     ) -> Self {
         ArrayStore {
+            number: STORES.fetch_add(1, Ordering::Relaxed),
             batches,
             arrays: Vec::new(),
             pages,
@@ -176,8 +189,19 @@ impl ArrayStore {
         }
     }
 
+    /// The array, if it is one of this store.
+    fn get(&self, id: ArrayId) -> Option<&Array> {
+        let array = self.arrays.get(id.number as usize);
+        array.filter(|_| id.store == self.number)
+    }
+
     pub(crate) fn pages(&self) -> &PageFile {
         &self.pages
+    }
+
+    /// Whether there is an array of that name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.arrays.iter().any(|array| array.name == name)
     }
 
     /// The array of that name, made of zeros when it is new: in memory when that leaves `reserve` bytes of the
@@ -193,7 +217,7 @@ impl ArrayStore {
                     name: name.to_owned(),
                 });
             }
-            return Ok(VertexArray::new(number));
+            return Ok(VertexArray::new(self.number, number));
         }
         let element_bytes = size_of::<T>();
         let bytes = self.batches.vertices() * element_bytes as u64;
@@ -228,7 +252,7 @@ impl ArrayStore {
             element_bytes,
             rows,
         });
-        Ok(VertexArray::new(self.arrays.len() - 1))
+        Ok(VertexArray::new(self.number, self.arrays.len() - 1))
     }
 
     /// Unpacks the out-degrees into memory when a pass names them, they fit in 32 bits each, and that leaves
@@ -277,11 +301,9 @@ impl ArrayStore {
     /// Whether all these arrays are in memory.
     pub(crate) fn resident(&self, needs: &[Need]) -> bool {
         needs.iter().all(|need| match need {
-            Need::Read(number) | Need::Write(number) => {
-                matches!(
-                    self.arrays.get(*number).map(|array| &array.rows),
-                    Some(RowsAt::Memory { .. })
-                )
+            Need::Read(id) | Need::Write(id) => {
+                let rows = self.get(*id).map(|array| &array.rows);
+                matches!(rows, Some(RowsAt::Memory { .. }))
             }
             Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
         })
@@ -289,10 +311,7 @@ impl ArrayStore {
 
     fn row_bytes(&self, need: Need) -> usize {
         match need {
-            Need::Read(number) | Need::Write(number) => {
-                let array = self.arrays.get(number);
-                array.map_or(0, |array| array.element_bytes)
-            }
+            Need::Read(id) | Need::Write(id) => self.get(id).map_or(0, |array| array.element_bytes),
             Need::OutDegree => size_of::<u64>(),
         }
     }
@@ -316,9 +335,9 @@ impl ArrayStore {
         let mut guards = Vec::with_capacity(needs.len());
         let span = self.batches.span(batch) as usize;
         for need in needs {
-            let (number, exclusive) = match need {
-                Need::Read(number) => (*number, false),
-                Need::Write(number) => (*number, true),
+            let (id, exclusive) = match need {
+                Need::Read(id) => (*id, false),
+                Need::Write(id) => (*id, true),
                 Need::OutDegree => {
                     if let DegreesAt::Memory { degrees, .. } = &self.degrees {
                         let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
@@ -341,7 +360,7 @@ impl ArrayStore {
                     continue;
                 }
             };
-            let array = self.arrays.get(number).ok_or(EngineError::ForeignArray)?;
+            let array = self.get(id).ok_or(EngineError::ForeignArray)?;
             let busy = || EngineError::BusyArray {
                 name: array.name.clone(),
             };
@@ -378,10 +397,10 @@ impl ArrayStore {
         let batch = open.batch;
         let span = self.batches.span(batch) as usize;
         for (need, guard) in needs.iter().zip(&open.guards) {
-            let (Need::Write(number), Guard::Paged(rows)) = (need, guard) else {
+            let (Need::Write(id), Guard::Paged(rows)) = (need, guard) else {
                 continue;
             };
-            let Some(array) = self.arrays.get(*number) else {
+            let Some(array) = self.get(*id) else {
                 continue;
             };
             let RowsAt::Disk { first, written, .. } = &array.rows else {
@@ -439,24 +458,21 @@ impl ArrayStore {
         }
     }
 
-    /// Refuses rows that name an array twice when one of the two may change it.
+    /// Refuses rows that name an array of another engine, or one twice when one of the two may change it.
     pub(crate) fn check(&self, needs: &[Need]) -> Result<(), EngineError> {
         for (at, need) in needs.iter().enumerate() {
-            let (Need::Read(number) | Need::Write(number)) = need else {
+            let (Need::Read(id) | Need::Write(id)) = need else {
                 continue;
             };
+            let array = self.get(*id).ok_or(EngineError::ForeignArray)?;
             let clashes = |other: &Need| match (need, other) {
                 (Need::Read(_), Need::Read(_)) => false,
-                (_, Need::Read(other) | Need::Write(other)) => other == number,
+                (_, Need::Read(other) | Need::Write(other)) => other == id,
                 _ => false,
             };
             if needs[..at].iter().any(clashes) {
                 return Err(EngineError::BusyArray {
-                    name: self
-                        .arrays
-                        .get(*number)
-                        .map(|array| array.name.clone())
-                        .unwrap_or_default(),
+                    name: array.name.clone(),
                 });
             }
         }

@@ -5,16 +5,17 @@ use std::sync::Arc;
 use graphmill_graph::EdgeKind;
 
 use crate::adjacency::Adjacency;
-use crate::choice::Facts;
+use crate::choice::{Choice, Facts, choose};
 use crate::degree_classes::DegreeClasses;
 use crate::error::EngineError;
-use crate::machine::Machine;
+use crate::held::Held;
+use crate::machine::{Machine, Ways};
 use crate::message::{Messages, OnDisk};
+use crate::metrics::Mode;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
 use crate::phase::slot::SlotRoom;
-use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::room::{Room, Sizes};
 
@@ -29,12 +30,27 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     pub(crate) messages: Option<Messages<P::Message>>,
     pub(crate) slot: SlotRoom<P::Accumulator, P::Message>,
     pub(crate) seek: SeekRoom<P>,
-    /// Of the graph as stored, then with its arcs turned.
-    pub(crate) kept: [Kept<P>; 2],
+    /// The decoded lists of the graph as stored, then with its arcs turned.
+    pub(crate) lists: [Lists<P>; 2],
     room: Option<Room>,
     /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
     keep: u64,
     weighted: bool,
+}
+
+/// The lists of all vertices, and how many sparse passes might have used them.
+pub(crate) struct Lists<P: EdgeProgram> {
+    pub(crate) follow: Option<FollowRoom<P>>,
+    seeks: u32,
+}
+
+impl<P: EdgeProgram> Default for Lists<P> {
+    fn default() -> Self {
+        Lists {
+            follow: None,
+            seeks: 0,
+        }
+    }
 }
 
 impl<P: EdgeProgram> Default for Workspace<P> {
@@ -43,7 +59,7 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             messages: None,
             slot: SlotRoom::default(),
             seek: SeekRoom::default(),
-            kept: Default::default(),
+            lists: Default::default(),
             room: None,
             keep: 0,
             weighted: false,
@@ -51,73 +67,51 @@ impl<P: EdgeProgram> Default for Workspace<P> {
     }
 }
 
-/// What passes keep of a graph one way round.
-pub(crate) struct Kept<P: EdgeProgram> {
-    pub(crate) pins: Option<Pins>,
-    degrees: Option<DegreeClasses>,
-    /// Sparse passes so far.
-    seeks: u32,
-    pub(crate) follow: Option<FollowRoom<P>>,
-}
-
-impl<P: EdgeProgram> Default for Kept<P> {
-    fn default() -> Self {
-        Kept {
-            pins: None,
-            degrees: None,
-            seeks: 0,
-            follow: None,
-        }
-    }
-}
-
-/// The graph as it is stored, and with every arc turned round where it is there so and both ways fold alike.
-#[derive(Clone, Copy)]
-pub(crate) struct Ways<'e> {
-    pub(crate) stored: Machine<'e>,
-    pub(crate) turned: Option<Machine<'e>>,
-}
-
-impl<'e> Ways<'e> {
-    /// One of the two.
-    pub(crate) fn way(self, turned: bool) -> Machine<'e> {
-        self.turned.filter(|_| turned).unwrap_or(self.stored)
-    }
-    /// Both, or the one.
-    fn each(self) -> impl Iterator<Item = Machine<'e>> {
-        [Some(self.stored), self.turned].into_iter().flatten()
-    }
-}
-
 impl<P: EdgeProgram> Workspace<P> {
-    pub(crate) fn pinned_bytes(&self) -> u64 {
-        let pins = self.kept.iter().filter_map(|kept| kept.pins.as_ref());
-        pins.map(Pins::bytes).sum()
-    }
     pub(crate) fn messages_resident(&self) -> bool {
         self.messages.as_ref().is_none_or(Messages::in_memory)
     }
 
-    /// What the choice of a pass's mode depends on; before the first pass, room is made for all.
-    pub(crate) fn facts(
+    /// Chooses how a pass is done, and pins the cells that are worth it; before the first pass, room is made for all.
+    pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
         ways: Ways<'_>,
         direction: Direction,
+        held: &mut Held,
+    ) -> Result<(Choice, u64), EngineError> {
+        if self.messages.is_none() {
+            self.prepare(pass, ways, held)?;
+        }
+        loop {
+            let facts = self.facts(pass, ways, direction, held)?;
+            let choice = choose(&facts);
+            let machine = &ways.way(choice.turned);
+            let is_pinned = held.way(choice.turned).all().is_some();
+            if is_pinned || choice.mode == Mode::Seek && !self.earned(machine, choice.turned, held)
+            {
+                return Ok((choice, facts.edges));
+            }
+            // What is in memory then may make another choice the better one.
+            self.pin(ways, choice.turned, held)?;
+        }
+    }
+
+    /// What the choice of a pass's mode depends on.
+    fn facts(
+        &self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &Held,
     ) -> Result<Facts, EngineError> {
         let symmetric = ways.stored.graph.symmetric();
         // A seek goes along arcs, from those who call.
         let seeks_turned = direction == Direction::Backward && !symmetric && ways.turned.is_some();
-        if self.messages.is_none() {
-            self.prepare(pass, ways)?;
-            self.pin(ways, seeks_turned)?;
-        }
-        let [all_stored, all_turned] =
-            [0, 1].map(|way: usize| self.kept[way].pins.as_ref().map(Pins::all));
+        let [all_stored, all_turned] = [false, true].map(|turned| held.way(turned).all());
         let both_resident = all_stored.or(all_turned) == Some(true) && all_turned != Some(false);
-        let kept = &self.kept[usize::from(seeks_turned)];
-        let machine = &ways.way(seeks_turned);
         let all = if seeks_turned { all_turned } else { all_stored };
+        let machine = &ways.way(seeks_turned);
         let mut facts = Facts {
             direction,
             symmetric,
@@ -133,12 +127,12 @@ impl<P: EdgeProgram> Workspace<P> {
             seekable: Self::seekable(&ways.stored),
             resident: all.unwrap_or(both_resident),
             both_resident,
-            decoded: kept.follow.is_some(),
+            decoded: self.lists[usize::from(seeks_turned)].follow.is_some(),
             gamma: machine.gamma,
             kernel: machine.kernel,
             seek: machine.seek,
         };
-        facts.edges = match &kept.degrees {
+        facts.edges = match &held.way(seeks_turned).degrees {
             Some(degrees) if facts.active < facts.vertices => {
                 degrees.edges(machine, pass.active, facts.edges_enough())?
             }
@@ -156,57 +150,75 @@ impl<P: EdgeProgram> Workspace<P> {
         P::EXACT || stored.shape.strips <= 1
     }
 
+    /// Whether sparse passes have read enough to make pinning worth it.
+    fn earned(&self, machine: &Machine, turned: bool, held: &mut Held) -> bool {
+        let room = machine.budget.available().saturating_sub(self.keep);
+        held.earned(machine, turned, self.weighted, room)
+    }
+
     /// Makes room for a sparse pass over that way round, of vertices with so many edges as far as is known; `false` when its
     /// queues might not fit.
     pub(crate) fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
         turned: bool,
         edges: u64,
+        held: &Held,
     ) -> Result<bool, EngineError> {
-        let mut leave = pass.machine.shape.sparse(pass.staged_bytes());
-        if ways.turned.is_some() && self.slot.readers.is_empty() {
-            // The other way round may still need streams.
-            let streams = |room: Room| room.readers as u64 * room.stream.bytes();
-            leave += self.room.map_or(0, streams);
-        }
-        self.decode(pass.machine, turned, leave)?;
-        let kept = &self.kept[usize::from(turned)];
-        let Some(pins) = kept.pins.as_ref().filter(|_| kept.follow.is_none()) else {
+        let leave = pass.machine.shape.sparse(pass.staged_bytes());
+        let of_way = held.way(turned);
+        self.decode(pass.machine, turned, leave, held)?;
+        if self.lists[usize::from(turned)].follow.is_some() {
             return Ok(true);
-        };
-        let edges = kept.degrees.as_ref().map_or(u64::MAX, |_| edges);
+        }
+        if of_way.all() != Some(true) {
+            self.streams(pass.machine)?;
+        }
+        let edges = of_way.degrees.as_ref().map_or(u64::MAX, |_| edges);
         let streams = self.slot.readers.len();
-        Ok(self.seek.reserve(pass, pins, edges, streams, leave))
+        Ok(self.seek.reserve(pass, &of_way.pins, edges, streams, leave))
     }
 
     /// Counts a sparse pass, and decodes the lists of all vertices when there were many, all cells are in memory and there
     /// is room to spare.
-    fn decode(&mut self, machine: &Machine, turned: bool, leave: u64) -> Result<(), EngineError> {
-        let kept = &mut self.kept[usize::from(turned)];
-        kept.seeks += 1;
-        let Some(pins) = kept.pins.as_ref().filter(|pins| pins.all()) else {
+    fn decode(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        leave: u64,
+        held: &Held,
+    ) -> Result<(), EngineError> {
+        let lists = &mut self.lists[usize::from(turned)];
+        let of_way = held.way(turned);
+        if lists.seeks >= SEEKS_BEFORE_LISTS || of_way.all() == Some(false) {
             return Ok(());
-        };
-        if kept.seeks != SEEKS_BEFORE_LISTS {
+        }
+        lists.seeks += 1;
+        if lists.seeks < SEEKS_BEFORE_LISTS || of_way.all().is_none() {
+            lists.seeks = lists.seeks.min(SEEKS_BEFORE_LISTS - 1);
             return Ok(());
         }
         let spare = machine.budget.available().saturating_sub(leave) / 2;
         let besides = FollowRoom::<P>::memory(machine.batches.vertices());
         if let Some(left) = spare.checked_sub(besides)
-            && let Some(lists) = Adjacency::decode(machine, pins, self.weighted, left)?
+            && let Some(decoded) = Adjacency::decode(machine, &of_way.pins, self.weighted, left)?
         {
-            kept.follow = Some(FollowRoom::new(machine, lists)?);
+            lists.follow = Some(FollowRoom::new(machine, decoded)?);
         }
         Ok(())
     }
 
     /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
-    /// messages; what is left after these is for cells.
-    fn prepare(&mut self, pass: &Pass<'_, P>, ways: Ways<'_>) -> Result<(), EngineError> {
+    /// messages; what is left after these is for cells. Cells that another program left pinned stay where they leave room
+    /// for that.
+    fn prepare(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        held: &mut Held,
+    ) -> Result<(), EngineError> {
         let machine = &ways.stored;
-        let shape = machine.shape;
+        let (shape, budget) = (machine.shape, &machine.budget);
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
         let sizes = Sizes {
             message: size_of::<P::Message>(),
@@ -215,21 +227,27 @@ impl<P: EdgeProgram> Workspace<P> {
             weighted: self.weighted,
             pulls: P::PULLS,
         };
+        let wanted = shape.share(sizes, budget.available() + held.pinned_bytes());
+        let fits = |room: Room| room.held.is_none() && room.takes <= budget.available();
+        if !held.suits(self.weighted) || !wanted.is_some_and(fits) {
+            held.release();
+        }
         // Degrees are looked at where they take little, and leave enough.
         let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
-        let free = machine.budget.available();
+        let free = budget.available();
         let without = free.checked_sub(classes);
         if P::REACH == Reach::Reached
             && classes <= free / CLASSES_SHARE
             && without.is_some_and(|free| shape.share(sizes, free).is_some())
         {
-            for (way, kept) in ways.each().zip(&mut self.kept) {
-                kept.degrees = Some(DegreeClasses::load(&way)?);
-            }
+            held.load_degrees(ways)?;
         }
-        let free = machine.budget.available();
-        let Some(room) = shape.share(sizes, free) else {
-            let budget = machine.budget.total();
+        let free = budget.available();
+        let Some(room) = wanted
+            .filter(|room| fits(*room))
+            .or_else(|| shape.share(sizes, free))
+        else {
+            let budget = budget.total();
             return Err(EngineError::TooSmall {
                 what: "an edge pass",
                 least: budget - free + shape.least(sizes),
@@ -242,34 +260,55 @@ impl<P: EdgeProgram> Workspace<P> {
             workers: machine.workers.count(),
             held,
         });
-        self.messages = Some(Messages::new(&machine.batches, &machine.budget, to_disk)?);
+        self.messages = Some(Messages::new(&machine.batches, budget, to_disk)?);
         self.keep = room.besides;
         self.room = Some(room);
+        self.slot.group = room.group;
         Ok(())
     }
 
-    /// Fills what is left of the budget with cells of the graph that way round, and makes the streams by which the others
-    /// are read, unless both was done before.
-    pub(crate) fn pin(&mut self, ways: Ways<'_>, turned: bool) -> Result<(), EngineError> {
+    /// Fills what is left of the budget with cells of the graph that way round.
+    fn pin(&mut self, ways: Ways<'_>, turned: bool, held: &mut Held) -> Result<(), EngineError> {
         let machine = &ways.way(turned);
-        let kept = &mut self.kept[usize::from(turned)];
-        let (None, Some(room)) = (&kept.pins, self.room) else {
+        let before = machine.budget.available();
+        self.slot.readers.clear();
+        self.keep += machine.budget.available() - before;
+        let room = machine.budget.available().saturating_sub(self.keep);
+        held.pin(machine, turned, self.weighted, room)
+    }
+
+    /// Makes the streams that cells are read by.
+    fn streams(&mut self, machine: &Machine) -> Result<(), EngineError> {
+        let Some(room) = self.room else {
             return Ok(());
         };
-        let left = machine.budget.available().saturating_sub(self.keep);
-        let pins = Pins::fill(machine, self.weighted, left)?;
-        let free = machine.budget.available();
-        self.slot.group = room.group;
-        self.slot.fill(
-            machine,
-            P::IDENTITY,
-            room.sets,
-            machine.shape.entries,
-            if pins.all() { 0 } else { room.readers },
-            room.stream,
-        )?;
-        self.keep = self.keep.saturating_sub(free - machine.budget.available());
-        kept.pins = Some(pins);
+        let before = machine.budget.available();
+        self.slot.streams(machine, room.readers, room.stream)?;
+        self.keep = self
+            .keep
+            .saturating_sub(before - machine.budget.available());
+        Ok(())
+    }
+
+    /// Makes what a dense pass works with.
+    pub(crate) fn dense(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        held: &Held,
+    ) -> Result<(), EngineError> {
+        if held.way(turned).all() != Some(true) {
+            self.streams(machine)?;
+        }
+        let Some(room) = self.room else {
+            return Ok(());
+        };
+        let before = machine.budget.available();
+        let entries = machine.shape.entries;
+        self.slot.sets(machine, P::IDENTITY, room.sets, entries)?;
+        self.keep = self
+            .keep
+            .saturating_sub(before - machine.budget.available());
         Ok(())
     }
 }

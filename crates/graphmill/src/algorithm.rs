@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Settings, registry};
+use graphmill_algorithms::{AlgorithmError, Entry, OptionKind, OptionSpec, Settings, registry};
 use graphmill_graph::{FrameReader, IdKind, StoredGraph, VertexId};
 use graphmill_storage::Budget;
 
@@ -25,7 +25,7 @@ pub(crate) fn find(name: &str) -> Result<&'static Entry, Error> {
         })
 }
 
-/// Whether `options` are options of `entry`, and all that it needs.
+/// Whether `options` are options of `entry`, with values that make sense, and all that it needs.
 pub(crate) fn check(
     entry: &'static Entry,
     options: &BTreeMap<String, String>,
@@ -39,18 +39,27 @@ pub(crate) fn check(
             });
         }
     }
-    match entry
-        .options
-        .iter()
-        .find(|option| option.required && !options.contains_key(option.name))
-    {
-        None => Ok(()),
-        Some(option) => Err(Error::MissingOption {
-            algorithm: entry.name,
-            name: option.name,
-            help: option.help,
-        }),
+    for option in entry.options {
+        let given = options.get(option.name);
+        if option.required && given.is_none() {
+            return Err(Error::MissingOption {
+                algorithm: entry.name,
+                name: option.name,
+                help: option.help,
+            });
+        }
+        // A list that was meant to say something and says nothing is not the same as none.
+        if let Some(list) = given.filter(|_| option.kind == OptionKind::Vertices)
+            && ids_of(list).is_empty()
+        {
+            return Err(Error::Algorithm(AlgorithmError::Value {
+                name: option.name,
+                value: format!("{list:?}"),
+                wanted: "at least one id",
+            }));
+        }
     }
+    Ok((entry.check)(&values(entry, options))?)
 }
 
 /// Those options that name no vertices, as the algorithm takes them.

@@ -86,6 +86,12 @@ impl Machine {
             }
             .into());
         }
+        if self.disk().exists(output)? {
+            return Err(Error::OutputIs {
+                path: output.to_path_buf(),
+                what: "there already",
+            });
+        }
         let mut file = FileAside::create(self.disk(), self.budget(), output)?;
         let mut reader = graph.reader(self.disk(), self.budget())?;
         let mut writing = Writing {

@@ -75,7 +75,7 @@ impl Plan {
     /// Resolves and checks a configuration.
     ///
     /// # Errors
-    /// There is no such algorithm, option or result format, or an option is missing.
+    /// There is no such algorithm, option or result format; an option is missing, or has a value that it cannot have.
     pub fn new(config: Config) -> Result<Plan, Error> {
         let entry = algorithm::find(&config.algorithm)?;
         algorithm::check(entry, &config.options)?;

@@ -218,6 +218,11 @@ impl Plan {
             if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
                 return refuse("inside a stored graph");
             }
+            // The next run would take it for edges.
+            let folder = at.as_deref().and_then(Path::parent);
+            if folder.is_some() && folder == place(&config.input).as_deref() {
+                return refuse("in the folder of the input");
+            }
         }
         match outputs {
             [Some(rows), Some(metrics)] if place(rows) == place(metrics) => Err(Error::OutputIs {

@@ -120,7 +120,12 @@ impl Session {
     ///
     /// # Errors
     /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
-    pub fn each_block(&self, output: &Output, mut each: impl FnMut(&Block)) -> Result<(), Error> {
+    pub fn each_block(
+        &mut self,
+        output: &Output,
+        mut each: impl FnMut(&Block),
+    ) -> Result<(), Error> {
+        self.make_room();
         let mut rows = self.rows(output)?;
         while let Some(block) = self.next(&mut rows)? {
             each(&block);
@@ -133,12 +138,13 @@ impl Session {
     /// # Errors
     /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
     pub fn write(
-        &self,
+        &mut self,
         output: &Output,
         path: &Path,
         mut each: impl FnMut(&Block),
     ) -> Result<u64, Error> {
         let format = Format::of(path)?;
+        self.make_room();
         let mut rows = self.rows(output)?;
         let shape = rows.shape();
         result::write(
@@ -153,6 +159,14 @@ impl Session {
                 Ok(block)
             },
         )
+    }
+
+    /// Makes room for the rows of a result, where passes have taken it for cells.
+    fn make_room(&mut self) {
+        let needed = result::bytes_needed(&self.graph.measure());
+        if self.machine.budget().available() < needed {
+            self.engine.release();
+        }
     }
 
     fn rows<'a>(&'a self, output: &'a Output) -> Result<RowCursor<'a>, Error> {

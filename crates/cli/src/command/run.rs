@@ -46,7 +46,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     if let (Some(path), Some(bytes)) = (&common.output, run.result_bytes) {
         writeln!(out, "{}: {}", path.display(), size::text(bytes))?;
     }
-    let passes = run.metrics.supersteps.len() as u64;
+    let passes = run.metrics.passes();
     writeln!(
         out,
         "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to write), {} of memory at most",

@@ -57,6 +57,19 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
 }
 
 #[test]
+fn a_file_that_is_there_stays() {
+    let folder = crate::folder_with_edges("1 2\n");
+    let at = folder.path();
+    let grid = ["generate", "grid", "--rows", "2", "--columns", "2", "-o"];
+    for output in ["edges.txt.el", "raw.u32"] {
+        std::fs::write(at.join(output), "precious").expect("a file");
+        let said = crate::fail(at, 2, &[&grid[..], &[output]].concat());
+        assert!(said.contains("is there already"), "{said}");
+        assert_eq!(bytes(at, output), b"precious");
+    }
+}
+
+#[test]
 fn a_grid_is_as_far_as_its_rows_and_columns() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -135,6 +135,21 @@ fn of_a_run_nothing_is_left_but_the_graph() {
 }
 
 #[test]
+fn a_search_from_vertex_to_vertex_ends_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let chain = ["generate", "grid", "--rows", "1", "--columns", "5000000"];
+    succeed(at, &[&chain[..], &["-o", "chain"]].concat());
+    // So many passes that the lists of all vertices are decoded, and none of them takes workers.
+    let search = ["run", "bfs", "chain", "--source", "0", "-o", "depths.csv"];
+    let (child, mut said) = start(at, &search);
+    wait_for("pass", &mut said);
+    let rest = end(&["INT"], child, said);
+    assert!(rest.contains("nothing was left behind"), "{rest}");
+    assert_eq!(names(at), ["chain"]);
+}
+
+#[test]
 fn a_closed_terminal_does_not_end_what_ignores_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -200,6 +200,15 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
         let rows = std::fs::read_to_string(result).expect("a result");
         assert_eq!(rows, "vertex,component\n1,1\n2,1\n3,1\n");
     }
+    // Nor may a result become one.
+    for output in ["-o", "--metrics"] {
+        for (folder, input) in [(at.as_path(), "."), (outer.path(), "edges")] {
+            let path = at.join("all.csv");
+            let path = path.to_str().expect("text");
+            let said = fail(folder, 2, &["run", "wcc", input, output, path]);
+            assert!(said.contains("in the folder of the input"), "{said}");
+        }
+    }
     assert_eq!(names(at), ["one.el", "one.el.graphmill", "two.el"]);
     assert_eq!(
         names(outer.path()),

@@ -74,6 +74,25 @@ fn a_stored_graph_is_not_read_another_way() {
 }
 
 #[test]
+fn values_of_options_are_checked_before_edges_are_imported() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    for (option, value, wanted) in [
+        ("--damping", "2", "a number from 0 to 1"),
+        ("--iterations", "-3", "a whole number"),
+        ("--precision", "f16", "f64 or f32"),
+        ("--dangling", "keep", "redistribute or drop"),
+        ("--sources", "", "at least one id"),
+        ("--sources", " , ", "at least one id"),
+    ] {
+        let given = format!("{option}={value}");
+        let said = fail(at, 2, &["run", "pagerank", "edges.txt", &given]);
+        assert!(said.contains(option) && said.contains(wanted), "{said}");
+        assert_eq!(names(at), ["edges.txt"], "nothing was imported");
+    }
+}
+
+#[test]
 fn options_are_checked_against_the_graph() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
@@ -85,8 +104,6 @@ fn options_are_checked_against_the_graph() {
             "{said}"
         );
     }
-    let said = fail(at, 2, &["run", "pagerank", "edges.txt", "--damping", "2"]);
-    assert!(said.contains("--damping 2"), "{said}");
     let said = fail(at, 2, &["run", "pagerank", "edges.txt", "--sources", "1,9"]);
     assert!(said.contains("--sources 9"), "{said}");
 }

@@ -64,6 +64,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let kind = machine.graph.edge_kind();
     let edge_bytes = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
     for batch in pass.active.batches() {
+        machine.check_stop()?;
         let set = pass.active.batch(batch)?;
         let start = machine.batches.start(batch);
         let mut open = machine.arrays.open(batch, pass.signal, io)?;

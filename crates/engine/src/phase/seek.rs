@@ -109,11 +109,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         let indices = if pins.indices() {
             0
         } else {
-            let of = |column: usize| {
-                let cells = machine.graph.column(column).cells();
-                cells.iter().map(|cell| cell.index_bytes()).sum::<u64>()
-            };
-            (0..machine.batches.len()).map(of).max().unwrap_or(0) * streams as u64
+            machine.longest_indices() * streams as u64
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
         let bytes = entries.saturating_mul(2 * entry).saturating_add(indices);

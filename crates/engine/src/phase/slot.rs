@@ -69,21 +69,28 @@ impl<A, M> Default for SlotRoom<A, M> {
 }
 
 impl<A: Accumulator, M> SlotRoom<A, M> {
-    /// Makes room for `accumulators` sets of `entries` accumulators each, and `readers` pairs of streams.
-    pub(crate) fn fill(
+    /// Makes `count` sets of `entries` accumulators each.
+    pub(crate) fn sets(
         &mut self,
         machine: &Machine,
         identity: A,
-        accumulators: usize,
+        count: usize,
         entries: usize,
-        readers: usize,
-        stream: Stream,
     ) -> Result<(), EngineError> {
-        while self.free.len() < accumulators {
+        while self.free.len() < count {
             self.free
                 .push(Accumulators::new(&machine.budget, entries, identity)?);
         }
-        while self.readers.len() < readers {
+        Ok(())
+    }
+    /// Makes `count` pairs of streams.
+    pub(crate) fn streams(
+        &mut self,
+        machine: &Machine,
+        count: usize,
+        stream: Stream,
+    ) -> Result<(), EngineError> {
+        while self.readers.len() < count {
             self.readers.push(Readers::new(machine, stream)?);
         }
         Ok(())
@@ -173,6 +180,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     Mutex::new(Merge {
                         strips,
                         next: 0,
+                        folded: false,
                         total: None,
                         waiting: BTreeMap::new(),
                     })

@@ -12,10 +12,13 @@ use crate::phase::readers::Readers;
 use crate::program::{Accumulator, Activate, EdgeProgram, Reach, Sum};
 use crate::rows::Rows;
 use crate::vertex_array::OpenRows;
+
 /// The strips of a batch that are folded but not yet merged.
 pub(super) struct Merge<A> {
     pub(super) strips: usize,
     pub(super) next: usize,
+    /// An edge was folded into one of them.
+    pub(super) folded: bool,
     pub(super) total: Option<Accumulators<A>>,
     pub(super) waiting: BTreeMap<usize, Accumulators<A>>,
 }
@@ -28,9 +31,10 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         worker: usize,
     ) -> Result<Option<Readers>, EngineError> {
         let rows = std::mem::take(&mut run.rows);
-        let folded = std::mem::take(&mut run.accumulators);
-        for ((target, accumulators), rows) in run.targets.iter().zip(folded).zip(rows) {
-            if let Some(total) = self.merge(*target, accumulators) {
+        let sets = std::mem::take(&mut run.accumulators);
+        let folds = run.targets.iter().zip(sets).zip(&run.folded);
+        for (((target, accumulators), folded), rows) in folds.zip(rows) {
+            if let Some(total) = self.merge(*target, accumulators, *folded) {
                 self.apply(target.batch, total, rows, worker)?;
             }
         }
@@ -41,15 +45,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         Ok(run.readers)
     }
 
-    /// Takes in the fold of one strip; the whole fold of its batch once it was the last.
+    /// Takes in the fold of one strip; the whole fold of its batch once it was the last, if there is anything to apply.
     fn merge(
         &self,
         target: Target,
         accumulators: Accumulators<P::Accumulator>,
+        folded: bool,
     ) -> Option<Accumulators<P::Accumulator>> {
         let merge = &mut *lock(&self.merges[target.batch]);
+        merge.folded |= folded;
         if merge.strips == 1 {
-            return Some(accumulators);
+            return self.wanted(merge.folded, accumulators);
         }
         merge.waiting.insert(target.strip, accumulators);
         while let Some(mut later) = merge.waiting.remove(&merge.next) {
@@ -67,11 +73,24 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 }
             }
         }
-        if merge.next == merge.strips {
-            merge.total.take()
-        } else {
-            None
+        if merge.next < merge.strips {
+            return None;
         }
+        let total = merge.total.take()?;
+        self.wanted(merge.folded, total)
+    }
+
+    /// The fold of a batch, unless no message reached it and only those that were reached change.
+    fn wanted(
+        &self,
+        folded: bool,
+        total: Accumulators<P::Accumulator>,
+    ) -> Option<Accumulators<P::Accumulator>> {
+        if folded || P::REACH == Reach::Every {
+            return Some(total);
+        }
+        lock(&self.free).push(total);
+        None
     }
 
     /// Calls the program's `apply` for a batch and leaves the accumulators as they were before the pass.

@@ -10,6 +10,7 @@ use crate::active::lock;
 use crate::error::EngineError;
 use crate::kernel::{self, Fault, Input, Scratch, Weights};
 use crate::machine::Machine;
+use crate::phase::sought::BLOCK_BYTES_MAX;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
 use crate::vertex_array::OpenRows;
@@ -66,20 +67,26 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let offset = self
                 .machine
                 .global_offset(item.cell.source_batch(), item.column);
+            let broken = || self.machine.graph.broken_cell(item.column, item.cell);
             let parsed = BlockView::parse(bytes, offset)
                 .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
             let Some((block, used)) = parsed else {
-                if bytes.len() == left {
-                    return Err(self
-                        .machine
-                        .graph
-                        .broken_cell(item.column, item.cell)
-                        .into());
+                if bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX {
+                    return Err(broken().into());
                 }
                 break Advance::Starved;
             };
+            let block_edges = block.edges();
+            let edges_left = item
+                .cell
+                .edges()
+                .checked_sub((run.edges + block_edges) as u64);
+            let is_last = run.bytes + used == item.cell.data_bytes() as usize;
+            if edges_left.is_none() || is_last && edges_left != Some(0) {
+                return Err(broken().into());
+            }
             let from = if item.pinned.is_some() { run.edges } else { 0 };
-            let Some(weights) = weights_of::<P>(self.machine, weights, from, block.edges()) else {
+            let Some(weights) = weights_of::<P>(self.machine, weights, from, block_edges) else {
                 break Advance::Starved;
             };
             let input = Input {
@@ -91,9 +98,9 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let accumulators = &mut run.accumulators[item.target];
             let rows = &mut run.rows[item.target];
             let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
-            let block_edges = block.edges();
-            let broken = |_| self.machine.graph.broken_cell(item.column, item.cell);
-            edges += folded.map_err(broken)?;
+            let folded = folded.map_err(|_| broken())?;
+            edges += folded;
+            run.folded[item.target] |= folded > 0;
             worked += used;
             run.bytes += used;
             run.edges += block_edges;

@@ -42,6 +42,8 @@ pub(super) struct Run<'p, P: EdgeProgram> {
     pub(super) accumulators: Vec<Accumulators<P::Accumulator>>,
     pub(super) items: Vec<Item<'p>>,
     pub(super) at: usize,
+    /// By target: whether an edge was folded into it.
+    pub(super) folded: Vec<bool>,
     /// Bytes and edges of the cell at hand that are done.
     pub(super) bytes: usize,
     pub(super) edges: usize,
@@ -77,6 +79,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         self.messages.expect(froms.into_iter(), worker)?;
         let mut run = Run {
             targets,
+            folded: vec![false; accumulators.len()],
             accumulators,
             items,
             at: 0,

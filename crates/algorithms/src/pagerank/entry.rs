@@ -1,0 +1,144 @@
+//! How the registry names it, and what it asks of its options.
+
+use graphmill_engine::{Engine, Sizes};
+use graphmill_graph::{Measure, StoredGraph};
+
+use super::judge::{Ending, Equation, Rounding, bytes, judge_run};
+use super::{Dangling, Options};
+use crate::case::{Case, Judge, Takes};
+use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
+use crate::settings::{AlgorithmError, PRECISION, Settings};
+
+/// Its entry.
+pub(crate) const ENTRY: Entry = Entry {
+    name: "pagerank",
+    summary: "How important each vertex is: the share of time that a random walk spends there",
+    value: "pagerank",
+    weighted: false,
+    options: &[
+        OptionSpec {
+            name: "iterations",
+            value_name: "N",
+            kind: OptionKind::Value,
+            required: false,
+            default: Some("20"),
+            help: "Iterations, or how many at the most with --tolerance",
+        },
+        OptionSpec {
+            name: "damping",
+            value_name: "D",
+            kind: OptionKind::Value,
+            required: false,
+            default: Some("0.85"),
+            help: "The chance to follow an arc rather than to jump",
+        },
+        OptionSpec {
+            name: "tolerance",
+            value_name: "X",
+            kind: OptionKind::Value,
+            required: false,
+            default: None,
+            help: "Stop when all ranks together change by less than this in an iteration",
+        },
+        OptionSpec {
+            name: "dangling",
+            value_name: "redistribute|drop",
+            kind: OptionKind::Value,
+            required: false,
+            default: Some("redistribute"),
+            help: "What becomes of the rank of vertices without outgoing arcs",
+        },
+        OptionSpec {
+            name: "sources",
+            value_name: "ID,...",
+            kind: OptionKind::Vertices,
+            required: false,
+            default: None,
+            help: "Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or backslash",
+        },
+        PRECISION,
+    ],
+    check: |settings| options(settings).and(settings.single()).map(drop),
+    run,
+    sizes,
+    judge,
+};
+
+fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
+    let tolerance = match settings.values.get("tolerance") {
+        Some(_) => Some(settings.number("tolerance", "", "a number above 0", |x: &f64| *x > 0.0)?),
+        None => None,
+    };
+    let dangling = match settings.value("dangling", "redistribute") {
+        "redistribute" => Dangling::Redistribute,
+        "drop" => Dangling::Drop,
+        other => {
+            let (name, value) = ("dangling", other.to_owned());
+            return Err(AlgorithmError::Value {
+                name,
+                value,
+                wanted: "redistribute or drop",
+            });
+        }
+    };
+    let mut sources = settings
+        .vertices
+        .get("sources")
+        .cloned()
+        .unwrap_or_default();
+    sources.sort_unstable();
+    sources.dedup();
+    Ok(Options {
+        damping: settings.number("damping", "0.85", "a number from 0 to 1", |d: &f64| {
+            (0.0..=1.0).contains(d)
+        })?,
+        iterations: settings.number("iterations", "20", "a whole number", |_: &u32| true)?,
+        tolerance,
+        dangling,
+        sources,
+    })
+}
+
+fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+    let options = options(settings)?;
+    let values = if settings.single()? {
+        Values::F32(super::run(engine, &options)?)
+    } else {
+        Values::F64(super::run(engine, &options)?)
+    };
+    Ok(Output {
+        column: "pagerank",
+        values,
+        nullable: false,
+    })
+}
+
+fn sizes(_: &Measure, settings: &Settings) -> Sizes {
+    if settings.single().unwrap_or(false) {
+        super::sizes::<f32>()
+    } else {
+        super::sizes::<f64>()
+    }
+}
+
+fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, AlgorithmError> {
+    let options = options(settings)?;
+    let (takes, rounding) = if settings.single()? {
+        (Takes::Singles, Rounding::F32)
+    } else {
+        (Takes::Doubles, Rounding::F64)
+    };
+    let judge = move |vertices, arcs: &[_], ranks: &[_]| {
+        let equation = Equation {
+            damping: options.damping,
+            dangling: options.dangling,
+            sources: &options.sources,
+        };
+        let ending = Ending {
+            iterations: options.iterations,
+            tolerance: options.tolerance,
+        };
+        judge_run(vertices, arcs, equation, ending, ranks, rounding)
+    };
+    Ok(Box::new(Case::new(graph, takes, bytes, judge)))
+}

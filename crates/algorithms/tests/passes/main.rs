@@ -1,0 +1,188 @@
+//! Passes over odd graphs: what they answer, and what they keep.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod same_answer_in_every_mode;
+mod what_is_kept;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_engine::{
+    Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes, VertexArray,
+};
+use graphmill_graph::{
+    Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
+};
+use graphmill_storage::{Budget, Disk, IoChoice, Random, Stop, SystemClock, Workers, open_disk};
+
+type Edge = (u64, u64, f64);
+
+/// A graph to be stored.
+struct Plain {
+    name: &'static str,
+    vertices: u64,
+    symmetric: bool,
+    arcs: Vec<Edge>,
+}
+
+impl Plain {
+    fn directed(name: &'static str, vertices: u64, edges: impl IntoIterator<Item = Edge>) -> Self {
+        Plain {
+            name,
+            vertices,
+            symmetric: false,
+            arcs: edges.into_iter().collect(),
+        }
+    }
+    fn undirected(
+        name: &'static str,
+        vertices: u64,
+        edges: impl IntoIterator<Item = Edge>,
+    ) -> Self {
+        let arcs = edges.into_iter().flat_map(|(u, v, w)| {
+            let back = (u != v).then_some((v, u, w));
+            [Some((u, v, w)), back].into_iter().flatten()
+        });
+        Plain {
+            name,
+            vertices,
+            symmetric: true,
+            arcs: arcs.collect(),
+        }
+    }
+
+    fn store(
+        &self,
+        disk: &Arc<dyn Disk>,
+        path: &Path,
+        span: u64,
+        strip_edges_max: u64,
+        reverse: bool,
+    ) {
+        let budget = Budget::new(1 << 30);
+        let cuts: Vec<u64> = (0..self.vertices)
+            .step_by(span as usize)
+            .chain([self.vertices])
+            .collect();
+        let batches = Batches::new(cuts).unwrap();
+        let files: Vec<_> = (0..batches.len()).map(|b| b..b + 1).collect();
+        let shape = Shape {
+            batches: batches.clone(),
+            edge: EdgeKind::F32,
+            directed: !self.symmetric,
+            strip_edges_max,
+            csr_ratio: 32,
+            files: files.clone(),
+            reverse_files: reverse.then_some(files),
+        };
+        let writer = GraphWriter::create(disk.clone(), budget.clone(), path, shape).unwrap();
+        columns(&batches, self.arcs.clone(), |batch| {
+            writer.column_file(batch).unwrap()
+        });
+        if reverse {
+            let turned = self.arcs.iter().map(|&(s, d, w)| (d, s, w));
+            columns(&batches, turned.collect(), |batch| {
+                writer.reverse_column_file(batch).unwrap()
+            });
+        }
+        let facts = Facts {
+            ids: IdsSummary::dense(self.vertices),
+            input_edges: self.arcs.len() as u64,
+            dropped: Default::default(),
+            options: Default::default(),
+            program: "a test".into(),
+        };
+        writer.finish(facts).unwrap();
+    }
+    fn pairs(&self) -> Vec<(u64, u64)> {
+        self.arcs.iter().map(|&(s, d, _)| (s, d)).collect()
+    }
+}
+
+/// Writes the arcs of one side of a graph, a column in each file.
+fn columns(batches: &Batches, mut arcs: Vec<Edge>, open: impl Fn(usize) -> ColumnFileWriter) {
+    let key = |&(s, d, _): &Edge| (batches.batch_of(d), batches.batch_of(s), s, d);
+    arcs.sort_by(|a, b| key(a).cmp(&key(b)).then(a.2.total_cmp(&b.2)));
+    let mut rest = &arcs[..];
+    for batch in 0..batches.len() {
+        let mut file = open(batch);
+        let (column, later) = rest.split_at(rest.partition_point(|arc| key(arc).0 == batch));
+        rest = later;
+        for cell in column.chunk_by(|a, b| key(a).1 == key(b).1) {
+            let source = key(&cell[0]).1;
+            let keys: Vec<u64> = cell
+                .iter()
+                .map(|(s, d, _)| (s - batches.start(source)) << 32 | (d - batches.start(batch)))
+                .collect();
+            let weights: Vec<u8> = cell
+                .iter()
+                .flat_map(|(_, _, w)| (*w as f32).to_le_bytes())
+                .collect();
+            file.edges(batch, source, &keys, &weights).unwrap();
+        }
+        file.finish().unwrap();
+    }
+}
+
+/// How much memory a run has.
+#[derive(Clone, Copy, Debug)]
+enum Memory {
+    Bytes(u64),
+    /// The least that is not refused, and so much more.
+    LeastAnd(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mode {
+    kernel: KernelChoice,
+    seek: SeekChoice,
+    threads: usize,
+    memory: Memory,
+    io: IoChoice,
+}
+
+fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engine, EngineError> {
+    let disk = open_disk(mode.io).unwrap();
+    let budget = Budget::new(memory);
+    let graph = Arc::new(StoredGraph::open(&disk, &Budget::new(1 << 30), graph).unwrap());
+    let workers = Arc::new(Workers::threads(mode.threads, disk.clone()).unwrap());
+    Engine::new(
+        graph,
+        Settings {
+            budget,
+            disk,
+            workers,
+            clock: Arc::new(SystemClock::new()),
+            stop: Stop::new(),
+            scratch: scratch.to_path_buf(),
+            kernel: mode.kernel,
+            seek: mode.seek,
+            gamma: 1024,
+            sizes: Sizes::USUAL,
+            on_pass: None,
+        },
+    )
+}
+
+fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
+    let (mut values, mut part) = (Vec::new(), Vec::new());
+    for batch in 0..engine.graph().batches().len() {
+        engine.read_batch(&array, batch, &mut part).unwrap();
+        values.extend_from_slice(&part);
+    }
+    values
+}
+
+fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
+    let mut random = Random::new(seed);
+    (0..edges)
+        .map(|_| {
+            (
+                random.below(vertices),
+                random.below(vertices),
+                random.below(50) as f64,
+            )
+        })
+        .collect()
+}

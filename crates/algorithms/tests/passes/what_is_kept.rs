@@ -1,0 +1,87 @@
+//! What passes read, and what they leave in memory for those that come after them.
+
+use graphmill_algorithms::{bfs, sssp, wcc};
+use graphmill_engine::{Engine, EngineError, KernelChoice, Mode as How, SeekChoice};
+use graphmill_storage::{IoChoice, open_disk};
+use tempfile::TempDir;
+
+use crate::{Memory, Mode, Plain, all, engine, random};
+
+const VERTICES: u64 = 20_000;
+
+/// A graph whose last vertex has no arcs, and an engine over it.
+fn graph_and_engine() -> (TempDir, Engine) {
+    let folder = tempfile::tempdir().unwrap();
+    let edges = random(5, VERTICES - 1, 300_000);
+    let graph = Plain::undirected("random", VERTICES, edges);
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 2000, u64::MAX, false);
+    let engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
+    (folder, engine)
+}
+
+const MODE: Mode = Mode {
+    kernel: KernelChoice::Auto,
+    seek: SeekChoice::Auto,
+    threads: 2,
+    memory: Memory::Bytes(1 << 28),
+    io: IoChoice::Auto,
+};
+
+/// Bytes that edge passes read, from pass number `first` on.
+fn bytes_read(engine: &Engine, first: usize) -> u64 {
+    let passes = engine.metrics().supersteps.iter().skip(first);
+    let edges = passes.filter(|pass| pass.mode != How::Vertices);
+    edges.map(|pass| pass.bytes_read).sum()
+}
+
+#[test]
+fn a_search_that_meets_nobody_reads_little() {
+    let (_folder, mut engine) = graph_and_engine();
+    bfs::run(&mut engine, VERTICES - 1).unwrap();
+    // A frame of lists says that the vertex has no arcs; a few say so of its degree.
+    let read = bytes_read(&engine, 0);
+    assert!(read <= 3 << 16, "{read} bytes");
+    assert_eq!(engine.metrics().pinned_bytes, 0);
+    // One that meets everybody has the graph in memory.
+    let depth = bfs::run(&mut engine, 0).unwrap();
+    assert!(engine.metrics().pinned_bytes > 1 << 19);
+    assert_eq!(all(&engine, depth)[VERTICES as usize - 1], bfs::UNREACHED);
+}
+
+#[test]
+fn another_program_finds_the_graph_in_memory() {
+    let (_folder, mut engine) = graph_and_engine();
+    bfs::run(&mut engine, 0).unwrap();
+    assert!(bytes_read(&engine, 0) > engine.metrics().pinned_bytes);
+    let passes = engine.metrics().supersteps.len();
+    wcc::run::<u32>(&mut engine).unwrap();
+    assert_eq!(bytes_read(&engine, passes), 0);
+    // Weights were not read for those.
+    let passes = engine.metrics().supersteps.len();
+    sssp::run::<f64>(&mut engine, 0).unwrap();
+    assert!(bytes_read(&engine, passes) > engine.metrics().pinned_bytes);
+    let passes = engine.metrics().supersteps.len();
+    let depth = bfs::run(&mut engine, 0).unwrap();
+    assert_eq!(bytes_read(&engine, passes), 0);
+    let before = all(&engine, depth);
+    engine.release();
+    let depth = bfs::run(&mut engine, 0).unwrap();
+    assert_eq!(all(&engine, depth), before);
+}
+
+#[test]
+fn what_another_engine_made_is_refused() {
+    let (_folder, mut one) = graph_and_engine();
+    let (_other_folder, mut other) = graph_and_engine();
+    let array = one.vertex_array::<u32>("mine").unwrap();
+    other.vertex_array::<f64>("yours").unwrap();
+    let foreign = other.process_vertices(array.write(), None, |_, value| *value = 1);
+    assert!(matches!(foreign, Err(EngineError::ForeignArray)));
+    let foreign = other.read_batch(&array, 0, &mut Vec::new());
+    assert!(matches!(foreign, Err(EngineError::ForeignArray)));
+    let active = one.all_vertices().unwrap();
+    let foreign = other.process_vertices((), Some(&active), |_, ()| ());
+    assert!(matches!(foreign, Err(EngineError::ForeignSet)));
+}
