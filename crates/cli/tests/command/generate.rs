@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{fail, succeed};
+use crate::{fail, folder_with_edges, succeed};
 
 fn bytes(folder: &Path, name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).expect("a generated file")
@@ -58,12 +58,12 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
 
 #[test]
 fn a_file_that_is_there_stays() {
-    let folder = crate::folder_with_edges("1 2\n");
+    let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let grid = ["generate", "grid", "--rows", "2", "--columns", "2", "-o"];
     for output in ["edges.txt.el", "raw.u32"] {
         std::fs::write(at.join(output), "precious").expect("a file");
-        let said = crate::fail(at, 2, &[&grid[..], &[output]].concat());
+        let said = fail(at, 2, &[&grid[..], &[output]].concat());
         assert!(said.contains("is there already"), "{said}");
         assert_eq!(bytes(at, output), b"precious");
     }
