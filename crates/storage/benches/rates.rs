@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_storage::{
-    Budget, Clock, Disk, Job, JobError, Open, Operation, Step, SystemClock, SystemDisk, Worker,
-    Workers,
+    Budget, Clock, Disk, IoChoice, Job, JobError, Open, Operation, Step, SystemClock, Worker,
+    Workers, open_disk,
 };
 
 const CHUNK_BYTES: usize = 1 << 20;
@@ -22,8 +22,8 @@ fn main() {
         .unwrap_or_else(|| "target/rates.tmp".into());
     let mib = arguments.next().map_or(2048, |mib| mib.parse().unwrap());
     let disks: Vec<(&str, Arc<dyn Disk>)> = vec![
-        ("uring", Arc::new(SystemDisk::uring().unwrap())),
-        ("threads", Arc::new(SystemDisk::threads().unwrap())),
+        ("uring", open_disk(IoChoice::Uring).unwrap()),
+        ("threads", open_disk(IoChoice::Threads).unwrap()),
     ];
     let clock = SystemClock::new();
     if !disks[0].1.exists(Path::new(&file)).unwrap() {

@@ -281,9 +281,5 @@ pub enum IoChoice {
 /// # Errors
 /// [`StorageError::NoUring`] when it was asked for; [`StorageError::Thread`].
 pub fn open_disk(choice: IoChoice) -> Result<Arc<dyn Disk>, StorageError> {
-    Ok(Arc::new(match choice {
-        IoChoice::Uring => SystemDisk::uring()?,
-        IoChoice::Threads => SystemDisk::threads()?,
-        IoChoice::Auto => SystemDisk::uring().or_else(|_| SystemDisk::threads())?,
-    }))
+    Ok(Arc::new(SystemDisk::new(choice)?))
 }

@@ -30,7 +30,6 @@ mod workers;
 pub use budget::{Budget, BudgetError, Buffer, Lease};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use disk::sim::{Fault, FaultKind, On, SimDisk};
-pub use disk::system::SystemDisk;
 pub use disk::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open,
     Operation, Queue, open_disk,

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
 use disks::{all, byte_at, file_of};
 use graphmill_storage::{
-    Budget, FileHandle, Job, JobError, Open, Operation, SimDisk, Step, StorageError, SystemDisk,
-    Worker, Workers,
+    Budget, FileHandle, IoChoice, Job, JobError, Open, Operation, SimDisk, Step, StorageError,
+    Worker, Workers, open_disk,
 };
 
 /// A job made of a function.
@@ -30,7 +30,7 @@ impl<F: Fn(&mut Worker) -> Result<Step, JobError> + Sync> Job for Steps<F> {
 /// One, two and five workers on threads, and three in simulation with several seeds.
 fn all_workers() -> Vec<Workers> {
     let threads = [1, 2, 5]
-        .map(|count| Workers::threads(count, Arc::new(SystemDisk::threads().unwrap())).unwrap());
+        .map(|count| Workers::threads(count, open_disk(IoChoice::Threads).unwrap()).unwrap());
     let simulated =
         (0..5).map(|seed| Workers::simulated(seed, 3, Arc::new(SimDisk::new(seed))).unwrap());
     threads.into_iter().chain(simulated).collect()

@@ -1,5 +1,7 @@
 //! What was asked for wrongly ends with exit code 2, before any work, and says what would have been right.
 
+use std::process::Command;
+
 use crate::{fail, folder_with_edges, names};
 
 #[test]
@@ -47,6 +49,31 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
     }
     assert!(fail(at, 2, &["run", "wcc", "no-such-file"]).contains("no such file"));
     assert_eq!(names(at), ["edges.txt"]);
+}
+
+#[test]
+fn rings_that_are_refused_end_no_run() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    crate::succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    // Rings are files. Where few may be open the first rings are granted and later ones are not: threads read then.
+    for files in 8..40 {
+        let command = env!("CARGO_BIN_EXE_graphmill");
+        let line = format!("ulimit -n {files}; {command} run wcc graph --threads 4");
+        let mut shell = Command::new("sh");
+        let run = shell.args(["-c", &line]).current_dir(at);
+        let ended = run.output().expect("a shell");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        let files_are_few = said.contains("ulimit -n");
+        assert!(
+            ended.status.success() || files_are_few,
+            "{files} files: {said}"
+        );
+        assert!(
+            files < 30 || ended.status.success(),
+            "{files} files: {said}"
+        );
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
@@ -17,43 +17,43 @@ use rustix::io::Errno;
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
-use super::{Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, Open, Queue};
+use super::{
+    Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Queue,
+};
 use crate::error::StorageError;
 
 /// The disk of this machine.
 #[derive(Debug)]
-pub struct SystemDisk {
-    transfers: Transfers,
-}
-
-/// Who moves the bytes.
-#[derive(Debug)]
-enum Transfers {
-    Uring,
-    Threads(Arc<Pool>),
+pub(crate) struct SystemDisk {
+    choice: IoChoice,
+    /// The threads that move bytes where no ring does, once there is such a queue.
+    pool: Mutex<Option<Arc<Pool>>>,
 }
 
 impl SystemDisk {
-    /// With io_uring.
+    /// With io_uring, with threads that call pread and pwrite, or with threads where a ring is refused: the kernel has none,
+    /// does not allow it, or allows no more of them.
     ///
     /// # Errors
-    /// [`StorageError::NoUring`]: the kernel has none, or does not allow it.
-    pub fn uring() -> Result<Self, StorageError> {
-        // A small ring shows whether others will do.
-        UringQueue::new(1)?;
-        Ok(SystemDisk {
-            transfers: Transfers::Uring,
-        })
+    /// [`StorageError::NoUring`] where rings are asked for and refused, [`StorageError::Thread`] where not even one thread can be
+    /// started.
+    pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
+        let disk = SystemDisk {
+            choice,
+            pool: Mutex::default(),
+        };
+        // A small queue shows whether others will do.
+        disk.queue(1)?;
+        Ok(disk)
     }
 
-    /// With threads that call pread and pwrite.
-    ///
-    /// # Errors
-    /// [`StorageError::Thread`]: not even one can be started.
-    pub fn threads() -> Result<Self, StorageError> {
-        Ok(SystemDisk {
-            transfers: Transfers::Threads(Arc::new(Pool::new()?)),
-        })
+    fn threads(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
+        let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let pool = match &*pool {
+            Some(pool) => pool,
+            None => pool.insert(Arc::new(Pool::new()?)),
+        };
+        Ok(Box::new(ThreadsQueue::new(Arc::clone(pool), depth)))
     }
 }
 
@@ -91,10 +91,14 @@ impl Disk for SystemDisk {
     }
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
-        Ok(match &self.transfers {
-            Transfers::Uring => Box::new(UringQueue::new(depth)?),
-            Transfers::Threads(pool) => Box::new(ThreadsQueue::new(Arc::clone(pool), depth)),
-        })
+        if self.choice == IoChoice::Threads {
+            return self.threads(depth);
+        }
+        match UringQueue::new(depth) {
+            Ok(queue) => Ok(Box::new(queue)),
+            Err(_) if self.choice == IoChoice::Auto => self.threads(depth),
+            Err(refused) => Err(refused),
+        }
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {

@@ -8,7 +8,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, FileHandle, Open, Operation, Queue, SimDisk, SystemDisk};
+use graphmill_storage::{
+    Budget, Disk, FileHandle, IoChoice, Open, Operation, Queue, SimDisk, open_disk,
+};
 
 /// A disk under test.
 pub(crate) struct Place {
@@ -36,11 +38,11 @@ pub(crate) fn all() -> Vec<Place> {
                 _keep: Some(keep),
             });
         };
-        match SystemDisk::uring() {
-            Ok(disk) => add("uring", Arc::new(disk)),
+        match open_disk(IoChoice::Uring) {
+            Ok(disk) => add("uring", disk),
             Err(error) => eprintln!("skipped: {error}"),
         }
-        add("threads", Arc::new(SystemDisk::threads().unwrap()));
+        add("threads", open_disk(IoChoice::Threads).unwrap());
     }
     for seed in [1, 2] {
         let disk = SimDisk::new(seed);
