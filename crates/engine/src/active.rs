@@ -317,6 +317,10 @@ impl ActiveSet {
             .filter(|(_, count)| **count > 0)
             .map(|(batch, _)| batch)
     }
+    /// Number of vertices of one batch in the set.
+    pub(crate) fn count_in(&self, batch: usize) -> u64 {
+        self.counts[batch]
+    }
     /// The set of one batch with its bitmap; the caller ends with [`ActiveSet::recount`].
     pub(crate) fn batch(&self, batch: usize) -> Result<MutexGuard<'_, BatchSet>, EngineError> {
         let mut set = lock(&self.sets[batch]);

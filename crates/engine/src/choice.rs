@@ -10,6 +10,7 @@ const MEMORY_SEEK: u64 = 32;
 const EDGE_SOUGHT: u64 = 8;
 /// What following the decoded list of a vertex costs, in elements scanned.
 const LIST: u64 = 16;
+
 /// What the choice of a pass's mode depends on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
@@ -52,13 +53,8 @@ impl Facts {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
         } else {
-            let gamma = if self.resident {
-                self.gamma.div_ceil(MEMORY_SEEK)
-            } else {
-                self.gamma
-            };
             let cells = self.active.saturating_mul(self.columns).min(self.edges);
-            cells.saturating_mul(gamma.max(1))
+            cells.saturating_mul(seek_cost(self.gamma, self.resident))
         };
         let edges = self.edges.saturating_mul(EDGE_SOUGHT);
         lookups.saturating_add(edges).saturating_mul(self.workers)
@@ -67,6 +63,31 @@ impl Facts {
     pub(crate) fn edges_enough(&self) -> u64 {
         let edge = self.gamma.saturating_add(EDGE_SOUGHT);
         self.scan() / self.workers.saturating_mul(edge).max(1)
+    }
+}
+
+/// Whether the edges of so many active sources are sought in a cell of a dense pass, rather than all of it read: where that costs
+/// less (DFOGraph, section 4.1).
+pub(crate) fn seeks_in_cell(
+    choice: SeekChoice,
+    gamma: u64,
+    active: u64,
+    edges: u64,
+    is_pinned: bool,
+) -> bool {
+    match choice {
+        SeekChoice::Never => false,
+        SeekChoice::Always => true,
+        SeekChoice::Auto => active.saturating_mul(seek_cost(gamma, is_pinned)) < edges,
+    }
+}
+
+/// The cost of one seek in elements scanned.
+fn seek_cost(gamma: u64, in_memory: bool) -> u64 {
+    if in_memory {
+        gamma.div_ceil(MEMORY_SEEK).max(1)
+    } else {
+        gamma.max(1)
     }
 }
 

@@ -142,6 +142,10 @@ impl<M: Element> Messages<M> {
     pub(crate) fn count(&self, batch: usize) -> u64 {
         self.counts[batch].load(Ordering::Relaxed)
     }
+    /// The bits of the sources of a batch that emitted a message.
+    pub(crate) fn present(&self, batch: usize) -> Result<SegmentRef<'_, u64>, EngineError> {
+        self.present.read(batch).ok_or(EngineError::ForeignArray)
+    }
     /// Number of messages.
     pub(crate) fn total(&self) -> u64 {
         self.counts
@@ -220,7 +224,7 @@ impl<M: Element> Messages<M> {
                 ValuesRef::Disk(lock(&windows[worker]).take(file, batch)?)
             }
         };
-        let present = self.present.read(batch).ok_or(EngineError::ForeignArray)?;
+        let present = self.present(batch)?;
         Ok(BatchMessages {
             values,
             present,

@@ -35,6 +35,10 @@ pub struct Superstep {
     pub bytes_written: u64,
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
+    /// Cells that edges were read of.
+    pub cells: u64,
+    /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
+    pub cells_sought: u64,
     /// How the edges were gone through.
     pub mode: Mode,
 }

@@ -19,7 +19,7 @@ use crate::metrics::Mode;
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
 use crate::phase::{Done, Pass, follow, seek};
-use crate::program::{Direction, EdgeProgram, Sum};
+use crate::program::{Direction, EdgeProgram};
 use crate::workspace::Workspace;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
@@ -84,14 +84,12 @@ fn dense<P: EdgeProgram>(
     machine.arrays.end_phase();
     let phase = Slot::new(pass, kernel, messages, pins, slot, &done.activated);
     let outcome = run(machine, &phase);
-    let (sum, edges, bytes_read) = phase.finish(slot);
+    phase.finish(slot, &mut done.sum, &mut done.report);
     outcome?;
-    done.sum.add(sum);
     done.activated.recount_all();
     let (read, written) = messages.take_traffic();
     done.report.messages = messages.total();
-    done.report.edges = edges;
-    done.report.bytes_read = bytes_read + read;
-    done.report.bytes_written = written;
+    done.report.bytes_read += read;
+    done.report.bytes_written += written;
     Ok(())
 }

@@ -69,6 +69,13 @@ const MODES: &[Mode] = {
             io: Threads,
         },
         Mode {
+            kernel: Scatter,
+            seek: BY_COST,
+            threads: 2,
+            memory: Bytes(16 << 20),
+            io: Auto,
+        },
+        Mode {
             kernel: AUTO,
             seek: BY_COST,
             threads: 2,

@@ -9,15 +9,19 @@ use crate::{Memory, Mode, Plain, all, engine, random};
 
 const VERTICES: u64 = 20_000;
 
-/// A graph whose last vertex has no arcs, and an engine over it.
-fn graph_and_engine() -> (TempDir, Engine) {
+/// A vertex that is joined with all vertices of the first five batches, and few of the others.
+const STAR: u64 = 15_000;
+
+/// A graph of ten batches whose last vertex has no arcs, and an engine over it.
+fn graph_and_engine(mode: Mode) -> (TempDir, Engine) {
     let folder = tempfile::tempdir().unwrap();
     let edges = random(5, VERTICES - 1, 300_000);
-    let graph = Plain::undirected("random", VERTICES, edges);
+    let star = (0..10_000).map(|v| (STAR, v, 1.0));
+    let graph = Plain::undirected("random", VERTICES, edges.into_iter().chain(star));
     let disk = open_disk(IoChoice::Auto).unwrap();
     let path = folder.path().join("graph");
     graph.store(&disk, &path, 2000, u64::MAX, false);
-    let engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
+    let engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
     (folder, engine)
 }
 
@@ -38,7 +42,7 @@ fn bytes_read(engine: &Engine, first: usize) -> u64 {
 
 #[test]
 fn a_search_that_meets_nobody_reads_little() {
-    let (_folder, mut engine) = graph_and_engine();
+    let (_folder, mut engine) = graph_and_engine(MODE);
     bfs::run(&mut engine, VERTICES - 1).unwrap();
     // A frame of lists says that the vertex has no arcs; a few say so of its degree.
     let read = bytes_read(&engine, 0);
@@ -52,7 +56,7 @@ fn a_search_that_meets_nobody_reads_little() {
 
 #[test]
 fn another_program_finds_the_graph_in_memory() {
-    let (_folder, mut engine) = graph_and_engine();
+    let (_folder, mut engine) = graph_and_engine(MODE);
     bfs::run(&mut engine, 0).unwrap();
     assert!(bytes_read(&engine, 0) > engine.metrics().pinned_bytes);
     let passes = engine.metrics().supersteps.len();
@@ -72,9 +76,33 @@ fn another_program_finds_the_graph_in_memory() {
 }
 
 #[test]
+fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
+    for seek in [SeekChoice::Auto, SeekChoice::Never] {
+        let (_folder, mut engine) = graph_and_engine(Mode {
+            kernel: KernelChoice::Scatter,
+            seek,
+            ..MODE
+        });
+        let depth = bfs::run(&mut engine, STAR).unwrap();
+        let reached = all(&engine, depth).into_iter();
+        assert_eq!(reached.filter(|depth| *depth == bfs::UNREACHED).count(), 1);
+        let passes = engine.metrics().supersteps.iter();
+        let mut dense = passes.filter(|pass| pass.mode == How::Scatter && pass.active > 10_000);
+        // Of the 50 cells from the other five batches a few hold no arc of an active source.
+        let pass = dense.next().unwrap();
+        let sought = (15..=50).contains(&pass.cells_sought);
+        assert_eq!(sought, seek == SeekChoice::Auto, "{pass:?}");
+        assert!(
+            sought || (pass.cells, pass.cells_sought) == (100, 0),
+            "{pass:?}"
+        );
+    }
+}
+
+#[test]
 fn what_another_engine_made_is_refused() {
-    let (_folder, mut one) = graph_and_engine();
-    let (_other_folder, mut other) = graph_and_engine();
+    let (_folder, mut one) = graph_and_engine(MODE);
+    let (_other_folder, mut other) = graph_and_engine(MODE);
     let array = one.vertex_array::<u32>("mine").unwrap();
     other.vertex_array::<f64>("yours").unwrap();
     let foreign = other.process_vertices(array.write(), None, |_, value| *value = 1);

@@ -190,6 +190,8 @@ pub(crate) fn edges<P: EdgeProgram>(
             fold.cell(cell, &queues[column][cell.queue.clone()])?;
         }
         done.report.edges += fold.edges;
+        done.report.cells += plan.cells.len() as u64;
+        done.report.cells_sought += plan.cells.len() as u64;
         if let Some(streams) = streams {
             let (readers, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
             done.report.bytes_read += read;

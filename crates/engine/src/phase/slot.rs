@@ -12,6 +12,7 @@
 
 mod apply;
 mod fold;
+mod parts;
 mod run;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,7 @@ use crate::error::EngineError;
 use crate::kernel::Scratch;
 use crate::machine::Machine;
 use crate::message::Messages;
+use crate::metrics::Superstep;
 use crate::phase::Pass;
 use crate::phase::readers::{Readers, Stream};
 use crate::pins::Pins;
@@ -103,6 +105,7 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     program: &'p P,
     kernel: Kernel,
     needs: &'p [Need],
+    active: &'p ActiveSet,
     messages: &'p Messages<P::Message>,
     pins: &'p Pins,
     runs: Vec<Vec<Target>>,
@@ -114,6 +117,8 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     workers: Vec<Mutex<WorkerState<'p, P>>>,
     edges: AtomicU64,
     bytes_read: AtomicU64,
+    cells: AtomicU64,
+    cells_sought: AtomicU64,
 }
 
 /// What one worker holds through a pass.
@@ -138,6 +143,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             machine,
             program,
             apply: needs,
+            active,
             ..
         } = pass;
         let batches = machine.batches.len();
@@ -170,6 +176,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             program,
             kernel,
             needs,
+            active,
             messages,
             pins,
             runs,
@@ -203,14 +210,18 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .collect(),
             edges: AtomicU64::new(0),
             bytes_read: AtomicU64::new(0),
+            cells: AtomicU64::new(0),
+            cells_sought: AtomicU64::new(0),
         }
     }
 
-    /// Gives the buffers back; the sum over all batches in order, the edges folded and the bytes read.
+    /// Gives the buffers back, adds the sum over all batches in order and reports what was read.
     pub(crate) fn finish(
         self,
         room: &mut SlotRoom<P::Accumulator, P::Message>,
-    ) -> (P::Sum, u64, u64) {
+        sum: &mut P::Sum,
+        report: &mut Superstep,
+    ) {
         room.free = self
             .free
             .into_inner()
@@ -220,11 +231,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
         }
-        let mut sum = P::Sum::ZERO;
         for part in &self.sums {
             sum.add(*lock(part));
         }
-        (sum, self.edges.into_inner(), self.bytes_read.into_inner())
+        report.edges += self.edges.into_inner();
+        report.bytes_read += self.bytes_read.into_inner();
+        report.cells += self.cells.into_inner();
+        report.cells_sought += self.cells_sought.into_inner();
     }
 }
 

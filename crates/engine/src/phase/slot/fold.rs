@@ -32,7 +32,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut worked = 0;
         let mut edges = 0;
         let outcome = loop {
-            let Some(item) = run.items.get(run.at).copied() else {
+            let Some(item) = run.items.get(run.at).cloned() else {
                 break Advance::Done;
             };
             if worked >= STEP_BYTES {
@@ -49,9 +49,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let Some((_, messages)) = &run.messages else {
                 break Advance::Starved;
             };
-            let left = item.cell.data_bytes() as usize - run.bytes;
+            let at = item.part.bytes.start as usize + run.bytes;
+            let left = item.part.bytes.end as usize - at;
+            let first_edge = item.part.edges.start as usize + run.edges;
             let (bytes, weights) = match (item.pinned, &mut run.readers) {
-                (Some((bytes, weights)), _) => (&bytes[run.bytes..], weights),
+                (Some((bytes, weights)), _) => (&bytes[at..at + left], weights),
                 (None, Some(readers)) => {
                     let Some(bytes) = readers.cells.front()? else {
                         break Advance::Starved;
@@ -77,15 +79,12 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 break Advance::Starved;
             };
             let block_edges = block.edges();
-            let edges_left = item
-                .cell
-                .edges()
-                .checked_sub((run.edges + block_edges) as u64);
-            let is_last = run.bytes + used == item.cell.data_bytes() as usize;
-            if edges_left.is_none() || is_last && edges_left != Some(0) {
+            let edges_end = (first_edge + block_edges) as u64;
+            let is_last = used == left;
+            if edges_end > item.part.edges.end || is_last && edges_end < item.part.edges.end {
                 return Err(broken().into());
             }
-            let from = if item.pinned.is_some() { run.edges } else { 0 };
+            let from = item.pinned.map_or(0, |_| first_edge);
             let Some(weights) = weights_of::<P>(self.machine, weights, from, block_edges) else {
                 break Advance::Starved;
             };
@@ -110,7 +109,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     weights.consume(block_edges * self.machine.graph.edge_kind().bytes());
                 }
             }
-            if run.bytes as u64 >= item.cell.data_bytes() {
+            if is_last {
                 run.at += 1;
                 run.bytes = 0;
                 run.edges = 0;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use graphmill_graph::Cell;
 
+use super::parts::Part;
 use super::{Kernel, Slot};
 use crate::accumulators::Accumulators;
 use crate::active::lock;
@@ -21,8 +22,8 @@ pub(super) struct Target {
     pub(super) strip: usize,
 }
 
-/// One cell of a run.
-#[derive(Clone, Copy, Debug)]
+/// One cell of a run, or a part of one.
+#[derive(Clone, Debug)]
 pub(super) struct Item<'p> {
     /// Which target of the run it folds into.
     pub(super) target: usize,
@@ -30,6 +31,8 @@ pub(super) struct Item<'p> {
     pub(super) cell: &'p Cell,
     /// The batch whose messages it carries.
     pub(super) from: usize,
+    /// Where its bytes and its edges begin and end, from the first of the cell.
+    pub(super) part: Part,
     /// A later cell of the run carries them too.
     pub(super) again: bool,
     /// The cell's bytes and weights, when they are pinned.
@@ -44,7 +47,7 @@ pub(super) struct Run<'p, P: EdgeProgram> {
     pub(super) at: usize,
     /// By target: whether an edge was folded into it.
     pub(super) folded: Vec<bool>,
-    /// Bytes and edges of the cell at hand that are done.
+    /// Bytes and edges of the item at hand that are done.
     pub(super) bytes: usize,
     pub(super) edges: usize,
     pub(super) readers: Option<Readers>,
@@ -75,7 +78,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             (targets.clone(), free.split_off(from))
         };
         let (targets, accumulators) = accumulators;
-        let (items, froms) = self.items(&targets);
+        let (items, froms) = self.items(&targets)?;
         self.messages.expect(froms.into_iter(), worker)?;
         let mut run = Run {
             targets,
@@ -92,10 +95,15 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         run.rows.resize_with(run.targets.len(), || None);
         if let Some(readers) = &mut run.readers {
             let graph = &self.machine.graph;
+            let width = graph.edge_kind().bytes() as u64;
             let (mut cells, mut weights) = (Vec::new(), Vec::new());
             for item in run.items.iter().filter(|item| item.pinned.is_none()) {
-                join(&mut cells, graph.data_extent(item.column, item.cell));
-                join(&mut weights, graph.weights_extent(item.column, item.cell));
+                let (blocks, all) = (
+                    graph.data_extent(item.column, item.cell),
+                    graph.weights_extent(item.column, item.cell),
+                );
+                join(&mut cells, item.part.of_blocks(blocks));
+                join(&mut weights, item.part.of_weights(all, width));
             }
             readers.cells.start(cells)?;
             if let Some(reader) = &mut readers.weights {
@@ -108,22 +116,34 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
     /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
     /// whose sources emitted nothing is passed by.
-    fn items(&self, targets: &[Target]) -> (Vec<Item<'p>>, Vec<usize>) {
+    fn items(&self, targets: &[Target]) -> Result<(Vec<Item<'p>>, Vec<usize>), EngineError> {
         let graph = &self.machine.graph;
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.count(from) > 0 {
-                    let pinned = self.pins.cell(self.machine, column, position);
-                    items.push(Item {
-                        target: number,
-                        column,
-                        cell,
-                        from,
-                        again: false,
-                        pinned,
-                    });
+                if self.messages.count(from) == 0 {
+                    return Ok(());
                 }
+                let parts = match self.kernel {
+                    Kernel::Scatter => self.parts(column, position, cell)?,
+                    Kernel::Gather => vec![Part::whole(cell)],
+                };
+                if let Some(first) = parts.first() {
+                    self.cells.fetch_add(1, Ordering::Relaxed);
+                    let sought = u64::from(*first != Part::whole(cell));
+                    self.cells_sought.fetch_add(sought, Ordering::Relaxed);
+                }
+                let pinned = self.pins.cell(self.machine, column, position);
+                items.extend(parts.into_iter().map(|part| Item {
+                    target: number,
+                    column,
+                    cell,
+                    from,
+                    part,
+                    again: false,
+                    pinned,
+                }));
+                Ok::<_, EngineError>(())
             };
             match self.kernel {
                 Kernel::Scatter => {
@@ -136,7 +156,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         .take(strip.end)
                         .skip(strip.start)
                     {
-                        add(target.batch, position, cell, cell.source_batch());
+                        add(target.batch, position, cell, cell.source_batch())?;
                     }
                 }
                 Kernel::Gather => {
@@ -150,7 +170,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                             break;
                         }
                         if let Some(cell) = graph.column(column).cells().get(position) {
-                            add(column, position, cell, column);
+                            add(column, position, cell, column)?;
                         }
                     }
                 }
@@ -167,7 +187,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         for item in items.iter_mut().rev() {
             item.again = !later.insert(item.from);
         }
-        (items, froms)
+        Ok((items, froms))
     }
 }
 

@@ -1,0 +1,104 @@
+//! What a scatter reads of a cell: all of it, or the blocks that its index says hold edges of the sources that emitted a
+//! message (DFOGraph, section 4.1, chooses between CSR and DCSR for each chunk in the same way).
+
+use std::ops::Range;
+
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
+
+use super::Slot;
+use crate::choice::seeks_in_cell;
+use crate::error::EngineError;
+use crate::phase::sought::block_range;
+use crate::program::EdgeProgram;
+
+/// Blocks of a cell, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// Their bytes, from the first of the cell.
+    pub(super) bytes: Range<u64>,
+    /// Their edges, from the first of the cell.
+    pub(super) edges: Range<u64>,
+}
+
+impl Part {
+    pub(super) fn whole(cell: &Cell) -> Self {
+        Part {
+            bytes: 0..cell.data_bytes(),
+            edges: 0..cell.edges(),
+        }
+    }
+
+    /// The part of an extent of all blocks, or of all weights of `width` bytes each.
+    pub(super) fn of_blocks(&self, mut whole: Extent) -> Extent {
+        whole.bytes = whole.bytes.start + self.bytes.start..whole.bytes.start + self.bytes.end;
+        whole
+    }
+    pub(super) fn of_weights(&self, mut whole: Extent, width: u64) -> Extent {
+        let start = whole.bytes.start;
+        whole.bytes = start + self.edges.start * width..start + self.edges.end * width;
+        whole
+    }
+}
+
+impl<P: EdgeProgram> Slot<'_, P> {
+    /// What to read of a cell whose sources emitted messages; nothing when none of them has edges there.
+    pub(super) fn parts(
+        &self,
+        column: usize,
+        position: usize,
+        cell: &Cell,
+    ) -> Result<Vec<Part>, EngineError> {
+        let (machine, from) = (self.machine, cell.source_batch());
+        let whole = || Ok(vec![Part::whole(cell)]);
+        let is_pinned = self.pins.cell(machine, column, position).is_some();
+        let active = self.active.count_in(from);
+        if !seeks_in_cell(machine.seek, machine.gamma, active, cell.edges(), is_pinned) {
+            return whole();
+        }
+        let Some(index) = self.pins.index(machine, column, position) else {
+            return whole();
+        };
+        let index =
+            SourceIndex::parse(index).map_err(|error| machine.broken(column, cell, &error))?;
+        // What is read is read in whole frames.
+        let gap = if is_pinned { 0 } else { FRAME_BYTES };
+        let present = self.messages.present(from)?;
+        let mut parts = Vec::new();
+        let mut outcome = Ok(());
+        self.active.batch(from)?.for_each(|source| {
+            let emitted = present[source / 64] >> (source % 64) & 1 != 0;
+            let Some(place) = index.seek(source as u32).filter(|_| emitted) else {
+                return;
+            };
+            let mut block = place.block;
+            loop {
+                match block_range(machine, column, cell, &index, block) {
+                    Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
+                    Err(error) => {
+                        outcome = Err(error);
+                        return;
+                    }
+                }
+                block += 1;
+                // The edges of a source may go on in the next block.
+                if !index.goes_on(block, source as u32) {
+                    return;
+                }
+            }
+        });
+        outcome.map(|()| parts)
+    }
+}
+
+/// Adds a block to ascending ones; it is one part with the last if no more than `gap` bytes lie between them.
+fn cover(parts: &mut Vec<Part>, cell: &Cell, block: usize, bytes: Range<u64>, gap: u64) {
+    let first = (block * BLOCK_EDGES_MAX) as u64;
+    let edges = first..(first + BLOCK_EDGES_MAX as u64).min(cell.edges());
+    match parts.last_mut() {
+        Some(last) if bytes.start <= last.bytes.end + gap => {
+            last.bytes.end = last.bytes.end.max(bytes.end);
+            last.edges.end = last.edges.end.max(edges.end);
+        }
+        _ => parts.push(Part { bytes, edges }),
+    }
+}
