@@ -96,7 +96,7 @@ pub(crate) enum Io {
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {
     /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs);
-    /// auto goes by their names
+    /// auto goes by their names. Of a folder with .e files, only those and .v files are read
     #[arg(
         long,
         value_name = "FORMAT",

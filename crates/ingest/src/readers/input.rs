@@ -4,6 +4,9 @@
 //! about the edges instead of holding them (names that start with `.` or `_`, `.properties`, `.md`, `.crc`) are left out
 //! and listed. A folder inside a folder is an error: it is not clear that its files are meant.
 //!
+//! Beside the edges (`.e`) and vertices (`.v`) of LDBC Graphalytics often lie the answers of its algorithms, which look like
+//! edges. So of a folder with a `.e` file, and of any folder that is said to be LDBC, only those two kinds are taken.
+//!
 //! The format of a file follows from its name, without an ending that says it is compressed; so `x.csv.gz` is CSV.
 //! Whether a text file is compressed follows from its first bytes. Raw pairs may begin with any bytes: for them it follows
 //! from the name.
@@ -29,7 +32,7 @@ pub enum Format {
     Text,
     /// Text separated by commas.
     Csv,
-    /// LDBC Graphalytics: `.e` files of edges, `.v` files of vertices.
+    /// LDBC Graphalytics: `.e` files of edges, `.v` files of vertices; other files of a folder are left out.
     Ldbc,
     /// The arcs (`a u v w`) of a file in DIMACS format.
     Dimacs,
@@ -104,24 +107,48 @@ impl Input {
                 continue;
             }
             let before = input.edges.len() + input.vertices.len();
-            for path in disk.list(path)? {
-                if says_something_else(&path) {
-                    input.left_out.push(path);
-                } else if disk.is_dir(&path)? {
-                    let problem = "a folder inside an input folder; give it as an input of its own if its files are meant";
-                    return Err(IngestError::input(&path, problem));
-                } else {
-                    input.add(disk, &path, format, bytes)?;
-                }
+            for path in input.files_of(disk, path, format)? {
+                input.add(disk, &path, format, bytes)?;
             }
             if input.edges.len() + input.vertices.len() == before {
-                return Err(IngestError::input(
-                    path,
-                    "the folder holds no files of edges",
-                ));
+                return Err(IngestError::input(path, no_edges(format)));
             }
         }
         Ok(input)
+    }
+
+    /// The files of a folder that are meant; the others are noted.
+    fn files_of(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        folder: &Path,
+        format: Format,
+    ) -> Result<Vec<PathBuf>, IngestError> {
+        let mut files = Vec::new();
+        for path in disk.list(folder)? {
+            if says_something_else(&path) {
+                self.left_out.push(path);
+            } else if disk.is_dir(&path)? {
+                let problem = "a folder inside an input folder; give it as an input of its own if its files are meant";
+                return Err(IngestError::input(&path, problem));
+            } else {
+                files.push(path);
+            }
+        }
+        let is = |path: &Path, ending| has_ending(&Compression::strip(path).0, ending);
+        let ldbc = match format {
+            Format::Ldbc => true,
+            Format::Auto => files.iter().any(|path| is(path, "e")),
+            _ => false,
+        };
+        if ldbc {
+            let (meant, others): (Vec<_>, Vec<_>) = files
+                .into_iter()
+                .partition(|path| is(path, "e") || is(path, "v"));
+            self.left_out.extend(others);
+            files = meant;
+        }
+        Ok(files)
     }
 
     fn add(
@@ -200,6 +227,14 @@ fn look_at(
             Err(file.no_whole_pairs(length, width))
         }
         _ => Ok(file),
+    }
+}
+
+/// What is wrong with a folder of which no file is taken.
+fn no_edges(format: Format) -> &'static str {
+    match format {
+        Format::Ldbc => "the folder holds no LDBC files of edges (.e)",
+        _ => "the folder holds no files of edges",
     }
 }
 

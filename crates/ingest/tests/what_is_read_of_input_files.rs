@@ -1,0 +1,80 @@
+//! Which files of an input are read, and which of their lines are edges.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_ingest::{FileSource, Format, IngestError, ReadOptions};
+use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+
+/// A folder with files of these names and contents, on a disk of its own.
+fn folder(files: &[(&str, &str)]) -> Arc<dyn Disk> {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+    disk.create_dir_all(Path::new("/in")).unwrap();
+    for (name, text) in files {
+        let path = Path::new("/in").join(name);
+        disk.write_small(&path, text.as_bytes()).unwrap();
+    }
+    disk
+}
+
+fn open(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<FileSource, IngestError> {
+    let budget = Budget::new(64 << 20);
+    FileSource::open(disk, &budget, &["/in".into()], options, &Stop::new())
+}
+
+/// The names of some paths, on one line.
+fn names<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    let names: Vec<String> = paths.into_iter().map(name).collect();
+    names.join(" ")
+}
+
+/// The files of edges, the files of vertices, and those that are left out.
+fn files(source: &FileSource) -> [String; 3] {
+    [
+        names(source.files().iter().map(|file| file.path())),
+        names(source.vertex_files().iter().map(PathBuf::as_path)),
+        names(source.left_out().iter().map(PathBuf::as_path)),
+    ]
+}
+
+const LDBC: &[(&str, &str)] = &[
+    ("x-BFS", "1 0\n2 1\n"),
+    ("x-WCC", "1 1\n2 1\n"),
+    ("x.e", "1 2\n"),
+    ("x.properties", "a = b\n"),
+    ("x.v", "1\n2\n"),
+    ("y.e.gz", "3 4\n"),
+    ("z.json", "{}\n"),
+];
+
+#[test]
+fn answers_beside_ldbc_files_are_no_edges() {
+    let disk = folder(LDBC);
+    for format in [Format::Auto, Format::Ldbc] {
+        let options = ReadOptions {
+            format,
+            ..ReadOptions::default()
+        };
+        let expected = ["x.e y.e.gz", "x.v", "x.properties x-BFS x-WCC z.json"];
+        assert_eq!(files(&open(&disk, &options).unwrap()), expected);
+    }
+    let packed = folder(&[LDBC[0], LDBC[5]]);
+    let source = open(&packed, &ReadOptions::default()).unwrap();
+    assert_eq!(files(&source), ["y.e.gz", "", "x-BFS"]);
+}
+
+#[test]
+fn a_folder_without_ldbc_files_is_read_by_other_names() {
+    let disk = folder(&LDBC[..2]);
+    let source = open(&disk, &ReadOptions::default()).unwrap();
+    assert_eq!(files(&source), ["x-BFS x-WCC", "", ""]);
+    let ldbc = ReadOptions {
+        format: Format::Ldbc,
+        ..ReadOptions::default()
+    };
+    let error = open(&disk, &ldbc).unwrap_err().to_string();
+    assert!(error.contains("no LDBC files"), "{error}");
+}
