@@ -15,6 +15,10 @@ pub struct ImportReport {
     pub blank: u64,
     /// Malformed lines that were skipped because that was asked for.
     pub skipped: u64,
+    /// Lines read of lists of vertices; they are no part of `lines`.
+    pub vertex_lines: u64,
+    /// Malformed ones among them that were skipped because that was asked for.
+    pub vertex_lines_skipped: u64,
     /// Edges read.
     pub edges: u64,
     /// Edges in the graph. An undirected one counts once.

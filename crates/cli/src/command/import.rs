@@ -44,6 +44,10 @@ pub(super) fn print(
     line("- duplicates dropped", report.dropped_duplicates, false)?;
     line("= edges", report.edges_kept, true)?;
     line("stored arcs", report.arcs, !directed)?;
+    if report.vertex_lines_skipped > 0 {
+        line("lines of vertices", report.vertex_lines, true)?;
+        line("- malformed, skipped", report.vertex_lines_skipped, true)?;
+    }
     line("vertices", report.vertices, true)?;
     let seconds = report.total().as_secs_f64();
     let rate = report.arcs as f64 / seconds.max(1e-9) / 1e6;

@@ -39,6 +39,28 @@ fn a_malformed_line_is_named_and_can_be_skipped() {
 }
 
 #[test]
+fn malformed_lines_of_lists_of_vertices_are_counted_apart() {
+    let folder = folder_with_edges("1 2\n2 x\n");
+    let at = folder.path();
+    std::fs::write(at.join("list.v"), "3\ny\n4\nz\nw\n").expect("a file");
+    let import = ["import", "edges.txt", "-o", "graph", "--ids", "int"];
+    let lists = ["--vertices", "list.v"];
+    let skip = ["--on-error", "skip"];
+    let account = succeed(at, &[&import[..], &lists, &skip].concat());
+    let skipped: Vec<&str> = account
+        .lines()
+        .filter(|line| line.contains("skipped"))
+        .filter_map(|line| line.split_whitespace().last())
+        .collect();
+    assert_eq!(skipped, ["1", "3"], "{account}");
+    assert!(account.contains("lines of vertices"), "{account}");
+    let info = succeed(at, &["info", "graph", "--json"]);
+    let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
+    assert_eq!(info["dropped"]["malformed_lines"], 1);
+    assert_eq!(info["dropped"]["malformed_vertex_lines"], 3);
+}
+
+#[test]
 fn verify_names_the_file_with_a_flipped_bit() {
     let folder = folder_with_edges("1 2\n2 3\n3 1\n");
     let at = folder.path();

@@ -21,11 +21,14 @@ impl Import<'_> {
         let ways = if options.directed { 1 } else { 2 };
         report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / ways;
         report.edges_kept = report.edges - report.dropped_self_loops - report.dropped_duplicates;
-        let dropped = [
+        let mut dropped = vec![
             ("duplicates", report.dropped_duplicates),
             ("malformed_lines", report.skipped),
             ("self_loops", report.dropped_self_loops),
         ];
+        if self.vertices.is_some() {
+            dropped.push(("malformed_vertex_lines", report.vertex_lines_skipped));
+        }
         let notes = [
             (
                 "batch_size",
@@ -47,7 +50,7 @@ impl Import<'_> {
             input_edges: report.edges,
             dropped: dropped
                 .into_iter()
-                .map(|(reason, edges)| (reason.to_string(), edges))
+                .map(|(reason, count)| (reason.to_string(), count))
                 .collect(),
             options: notes
                 .into_iter()

@@ -100,6 +100,8 @@ impl<'a> Import<'a> {
                 let found = scan(vertices, Some(&spool), "vertices")?;
                 scanned.id_max = scanned.id_max.max(found.id_max);
                 scanned.sample.merge(found.sample);
+                self.report.vertex_lines = found.report.lines;
+                self.report.vertex_lines_skipped = found.report.skipped;
                 self.report.temporary_bytes += found.temporary_bytes;
                 Some(Source::Spool(
                     spool.arrange(|piece| found.starts[piece as usize]),
