@@ -150,7 +150,7 @@ pub(crate) struct Ledger<'b> {
 }
 
 impl<'b> Ledger<'b> {
-    const STEP: u64 = 32 << 10;
+    pub(crate) const STEP: u64 = 32 << 10;
 
     pub(crate) fn new(budget: &'b Budget, what: &'static str) -> Self {
         Ledger {

@@ -7,6 +7,7 @@
 
 use graphmill_storage::{Disk, FileHandle, Open};
 
+use crate::batches::Batches;
 use crate::directory::Ledger;
 use crate::error::FormatError;
 use crate::frame_writer::FrameWriter;
@@ -22,6 +23,33 @@ const WINDOW_MIN: usize = 512;
 const GROUP_BYTES: usize = 20;
 /// Bytes of spools that are held whole, at most.
 const HELD_MAX: u64 = 64 << 20;
+/// Bytes of a chunk of degrees and of fan-out on its way to the disk.
+const CHUNK_BYTES: usize = FRAME_BYTES as usize * 4;
+/// Bytes of a pair of a page: the pair, its sorted copy and what it is packed to.
+const PAIR_BYTES: u64 = 3 * 8;
+
+/// Bytes that the pages take at most: a place for each batch in the union of a chunk; number and length of each page, of
+/// degrees and of fan-out; the pairs of one page.
+fn pages_bytes(batches: &Batches, arcs: u64) -> u64 {
+    let pages = arcs.min(batches.vertices().div_ceil(PAGE_VERTICES));
+    let pairs = arcs.min(PAGE_VERTICES.saturating_mul(batches.len() as u64));
+    let pairs = pairs.next_multiple_of(PAGE_VERTICES);
+    8 * batches.len() as u64 + 2 * 16 * pages + PAIR_BYTES * pairs + Ledger::STEP
+}
+
+/// Bytes of the budget that [`write`] takes at most for `arcs` edges in `cells` cells, where memory is short.
+pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
+    let files = 2 * FrameWriter::memory(CHUNK_BYTES) + FRAME_BYTES;
+    let streams = cells.min(batches.len() as u64) * stream_bytes(WINDOW_MIN as u64);
+    // Of what the pages leave, a quarter at most holds spools.
+    let row = (streams + Ledger::STEP) * 4 / 3;
+    files + cells * size_of::<Piece>() as u64 + pages_bytes(batches, arcs) + row
+}
+
+/// Bytes of a cell of a row whose window has `window` bytes.
+fn stream_bytes(window: u64) -> u64 {
+    size_of::<Stream>() as u64 + window + GROUP_BYTES as u64
+}
 
 /// The spool of one cell.
 #[derive(Clone, Copy)]
@@ -43,11 +71,17 @@ struct Spools<'a> {
 }
 
 impl<'a> Spools<'a> {
-    fn open(shared: &'a Shared, files: &[FileDone], bytes: u64) -> Result<Self, FormatError> {
+    /// `bytes` of spools; `spare` are free and not meant for something else.
+    fn open(
+        shared: &'a Shared,
+        files: &[FileDone],
+        bytes: u64,
+        spare: u64,
+    ) -> Result<Self, FormatError> {
         let disk = &*shared.disk;
         let mut ledger = Ledger::new(&shared.budget, "the sources of all cells");
         let mut fetch = Fetch::new(disk, &shared.budget)?;
-        let hold = bytes <= HELD_MAX.min(shared.budget.available() / 4);
+        let hold = bytes <= HELD_MAX.min(spare / 4);
         let mut handles = Vec::new();
         let mut held = Vec::new();
         for file in files {
@@ -260,16 +294,19 @@ pub(crate) fn write(
             disk,
             &shared.staging,
             FileId::new(side, kind, 0),
-            FRAME_BYTES as usize * 4,
+            CHUNK_BYTES,
         )?;
     }
-    let mut spools = Spools::open(shared, files, pieces.iter().map(|piece| piece.bytes).sum())?;
+    let pages = pages_bytes(batches, arcs);
+    let spare = || budget.available().saturating_sub(pages);
+    let bytes = pieces.iter().map(|piece| piece.bytes).sum();
+    let mut spools = Spools::open(shared, files, bytes, spare())?;
     let row_max = pieces
         .chunk_by(|a, b| a.source_batch == b.source_batch)
         .map(<[Piece]>::len)
         .max()
         .unwrap_or(0);
-    let room = (budget.available() / 4) as usize / row_max.max(1);
+    let room = (spare() / 4) as usize / row_max.max(1);
     let window_bytes = room.clamp(WINDOW_MIN, WINDOW_MAX);
     let widest = pieces
         .iter()
@@ -277,8 +314,10 @@ pub(crate) fn write(
         .max()
         .unwrap_or(0)
         .min(window_bytes as u64);
-    let stream_bytes = size_of::<Stream>() as u64 + widest + GROUP_BYTES as u64;
-    let _streams = budget.lease("the sources of a row", row_max as u64 * stream_bytes)?;
+    let _streams = budget.lease(
+        "the sources of a row",
+        row_max as u64 * stream_bytes(widest),
+    )?;
     let mut streams: Vec<Stream> = Vec::with_capacity(row_max);
     let mut tables = Tables {
         writer,
@@ -328,8 +367,7 @@ pub(crate) fn write(
                     tables.degrees[v] += stream.edges;
                     sum = sum.saturating_add(stream.edges);
                     if tables.fanout.pairs.len() == tables.pairs_leased {
-                        // Pairs, their sorted copy and what they are packed to.
-                        tables.ledger.take(3 * 8 * PAGE_VERTICES)?;
+                        tables.ledger.take(PAIR_BYTES * PAGE_VERTICES)?;
                         tables.pairs_leased += PAGE_VERTICES as usize;
                         tables.fanout.pairs.reserve_exact(PAGE_VERTICES as usize);
                     }

@@ -28,7 +28,7 @@ use crate::varint;
 use crate::weights::WeightRange;
 
 pub use column_file::ColumnFileWriter;
-use column_file::memory;
+use column_file::{memory, memory_of_cells};
 
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,10 +81,18 @@ impl Shared {
     }
     /// Bytes of a chunk on its way to the disk: less where memory is short. The graph's bytes do not depend on it.
     pub(crate) fn chunk_bytes(&self) -> usize {
-        let share = (self.budget.total() / 128).next_power_of_two();
-        share.clamp(FRAME_BYTES, CHUNK_BYTES as u64) as usize
+        chunk_bytes(self.budget.total())
     }
 }
+
+/// The same of a budget of `total` bytes.
+fn chunk_bytes(total: u64) -> usize {
+    let share = (total / 128).next_power_of_two();
+    share.clamp(FRAME_BYTES, CHUNK_BYTES as u64) as usize
+}
+
+/// Bytes of a cell while its file is put into the directory: four numbers in memory and on their way.
+const DIRECTORY_CELL_BYTES: u64 = 80;
 
 /// Writes one graph into a directory.
 pub struct GraphWriter {
@@ -123,7 +131,7 @@ impl GraphWriter {
     /// A writer for column file number `i` of the shape.
     ///
     /// # Errors
-    /// The files cannot be made, or the budget has no room: at most [`memory`](Self::memory).
+    /// The files cannot be made, or the budget has no room: see [`memory`](Self::memory).
     pub fn column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
         ColumnFileWriter::new(&self.shared, Side::Forward, i)
     }
@@ -134,13 +142,21 @@ impl GraphWriter {
     pub fn reverse_column_file(&self, i: usize) -> Result<ColumnFileWriter, FormatError> {
         ColumnFileWriter::new(&self.shared, Side::Reverse, i)
     }
-    /// Bytes of the budget that one open column file takes, besides 64 for each cell.
-    pub fn memory(&self) -> u64 {
-        memory(self.shared.shape.edge, self.shared.chunk_bytes())
+    /// Bytes that one open column file takes of a budget of `total` bytes, besides [`memory_of_cells`](Self::memory_of_cells),
+    /// of a graph with such edges.
+    pub fn memory(edge: EdgeKind, total: u64) -> u64 {
+        memory(edge, chunk_bytes(total))
     }
-    /// The same where memory is short, of a graph with such edges.
-    pub fn memory_least(edge: EdgeKind) -> u64 {
-        memory(edge, FRAME_BYTES as usize)
+    /// Bytes of the budget that the notes of `cells` cells in `files` column files take at most, until the graph is finished.
+    pub fn memory_of_cells(files: u64, cells: u64) -> u64 {
+        memory_of_cells(files, cells)
+    }
+    /// Bytes of the budget that [`finish`](Self::finish) takes at most besides those notes, of a graph of such a shape: for
+    /// `arcs` edges in `cells` cells, of which one column file has `cells_of_file`.
+    pub fn memory_to_finish(shape: &Shape, arcs: u64, cells: u64, cells_of_file: u64) -> u64 {
+        let directory =
+            DIRECTORY_CELL_BYTES * cells_of_file + FrameWriter::memory(FRAME_BYTES as usize);
+        directory.max(sources::memory(&shape.batches, arcs, cells))
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last. The caller gives the directory
     /// its name.
@@ -213,10 +229,10 @@ impl GraphWriter {
         let (mut arcs, mut weights) = (0, None);
         varint::put(&mut bytes, files.len() as u64);
         for (file, batches) in files.iter().zip(shared.files(side)) {
-            // Forty bytes a cell cover four numbers in memory and on their way.
-            let _lease = shared
-                .budget
-                .lease("the directory of cells", 80 * file.cells.len() as u64)?;
+            let _lease = shared.budget.lease(
+                "the directory of cells",
+                DIRECTORY_CELL_BYTES * file.cells.len() as u64,
+            )?;
             let cells: Vec<CellSizes> = file.cells.iter().map(|cell| cell.sizes).collect();
             arcs += cells.iter().map(|cell| cell.edges).sum::<u64>();
             weights = WeightRange::join(weights, file.weights);

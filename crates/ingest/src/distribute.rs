@@ -6,6 +6,7 @@
 //! the bucket.
 
 use graphmill_graph::EdgeKind;
+use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Disk};
 
 use crate::error::IngestError;
@@ -92,6 +93,18 @@ impl Plan {
     pub(crate) fn buckets(&self) -> usize {
         self.part_shifts.len()
     }
+
+    /// The sets of columns.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = &Columns> {
+        [Some(&self.forward), self.reverse.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// The arcs of one set of columns at most, where the input has `edges` edges.
+    pub(crate) fn arcs_max(&self, edges: u64) -> u64 {
+        if self.directed { edges } else { 2 * edges }
+    }
 }
 
 /// One worker's share of the distribution.
@@ -115,7 +128,18 @@ pub(crate) struct Distributor<'a> {
 /// Bytes that a worker leases besides its chunks.
 pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: Packing) -> u64 {
     let lines = if packing.has_payload() { 3 } else { 1 };
-    (buckets * (lines * LINE + parts) * size_of::<u64>()) as u64
+    lines * AlignedBuffer::footprint(buckets * LINE * size_of::<u64>())
+        + counts_bytes(buckets, parts)
+}
+
+/// Bytes of the counts of all parts.
+pub(crate) fn counts_bytes(buckets: usize, parts: usize) -> u64 {
+    AlignedBuffer::footprint(buckets * parts * size_of::<u64>())
+}
+
+/// Bytes of a full line, which lies in one chunk.
+pub(crate) fn line_bytes(packing: Packing) -> usize {
+    LINE * packing.bytes()
 }
 
 impl<'a> Distributor<'a> {

@@ -18,6 +18,7 @@ mod memory;
 mod options;
 mod progress;
 mod scan;
+mod sizes;
 mod write;
 
 use std::path::Path;
@@ -99,7 +100,7 @@ pub fn import(
         staging.path(),
         cut.shape.clone(),
     )?;
-    let buckets = import.distribute(indexed, &cut, &graph)?;
+    let buckets = import.distribute(indexed, &cut)?;
     let kept = import.write(&cut, buckets, &graph)?;
     import.finish(graph, ids, kept)?;
     let mut report = import.report;

@@ -7,7 +7,7 @@ use graphmill_storage::{Budget, Disk, Stop};
 use crate::edge::{EdgeSink, EdgeSource, PieceReader};
 use crate::error::IngestError;
 use crate::spill::Inbox;
-use crate::spool::{Arranged, Edges};
+use crate::spool::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
 
 /// Edges in units that workers read independently; every edge has its number in the input.
 #[derive(Debug)]
@@ -49,6 +49,14 @@ impl Source<'_> {
         match self {
             Self::Input(source, _) => source.reader_bytes(),
             Self::Spool(spool) => (AHEAD * spool.chunk_bytes()) as u64,
+        }
+    }
+
+    /// The same however much memory there is.
+    pub(crate) fn reader_bytes_max(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.reader_bytes(),
+            Self::Spool(_) => (AHEAD * SPOOL_CHUNK_BYTES_MAX) as u64,
         }
     }
 

@@ -242,7 +242,12 @@ pub(crate) struct Spill {
 
 impl Spill {
     /// Bytes of the table that a worker leases at a time, for so many chunks.
-    pub(crate) const TABLE_BYTES: u64 = LEASED_CHUNKS * size_of::<u64>() as u64;
+    const TABLE_BYTES: u64 = LEASED_CHUNKS * size_of::<u64>() as u64;
+
+    /// Bytes that the table of `chunks` chunks takes at most, when so many workers write them.
+    pub(crate) fn table_bytes(chunks: u64, lanes: u64) -> u64 {
+        (chunks / LEASED_CHUNKS + lanes) * Self::TABLE_BYTES
+    }
 
     /// A new file `path` of `buckets` buckets, in chunks of `chunk_bytes` (a multiple of the grain).
     pub(crate) fn create(

@@ -14,6 +14,8 @@ use crate::error::IngestError;
 use crate::policy::{bits, value};
 use crate::spill::{HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
 
+/// Bytes of a chunk at most.
+pub(crate) const SPOOL_CHUNK_BYTES_MAX: usize = 256 << 10;
 /// Chunks that are read as one task.
 const UNIT_CHUNKS: usize = 16;
 /// Edges decoded at once.

@@ -62,6 +62,21 @@ fn an_import_asks_for_memory_that_is_enough() {
 }
 
 #[test]
+fn a_graph_of_many_cells_asks_for_memory_that_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let sizes = ["--vertices", "34359738368", "--edges", "60000"];
+    for more in [&["--threads", "1"][..], &["--threads", "2", "--reverse"]] {
+        for memory in ["8M", "10800000", "11354112", "11800000"] {
+            let output = ["-o", "graph", "--io", "threads"];
+            let generate = [&["generate", "uniform"], &sizes[..], more, &output].concat();
+            does_with_what_it_asks_for(at, &generate, memory);
+            std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+        }
+    }
+}
+
+#[test]
 fn a_run_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

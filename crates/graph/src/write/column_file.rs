@@ -30,6 +30,19 @@ pub(super) fn memory(edge: EdgeKind, chunk_bytes: usize) -> u64 {
     (large * chunk_bytes + 4 * small_chunk(chunk_bytes)) as u64 + FIXED_BYTES
 }
 
+/// Cells that there is room for from the first on, and more of a file that has more.
+const CELLS_MIN: usize = 256;
+
+/// Room for how many more cells is leased at a time, where there is room for `leased`.
+fn more_cells(leased: usize) -> usize {
+    (leased / 4).max(CELLS_MIN)
+}
+
+/// Bytes of the budget that the notes of `cells` cells in `files` files take, at most.
+pub(super) fn memory_of_cells(files: u64, cells: u64) -> u64 {
+    (files * CELLS_MIN as u64 + cells + cells / 4) * size_of::<CellNote>() as u64
+}
+
 /// Pending keys, the encoder's scratch and one block, at most.
 const FIXED_BYTES: u64 = 512 << 10;
 
@@ -330,7 +343,7 @@ impl ColumnFileWriter {
         // The allocation stays.
         self.spooled.bytes = bytes;
         if self.cells.len() == self.leased_cells {
-            let more = self.leased_cells.max(256);
+            let more = more_cells(self.leased_cells);
             let bytes = (more * size_of::<CellNote>()) as u64;
             self.leases
                 .push(self.shared.budget.lease("the directory of cells", bytes)?);
@@ -380,6 +393,23 @@ impl ColumnFileWriter {
                 "column file {} was written twice",
                 self.number
             ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_has_room_for_more_cells_than_its_memory_says() {
+        let mut leased = 0;
+        while leased < 1 << 24 {
+            // The room becomes larger when one cell more than before is noted.
+            let cells = leased as u64 + 1;
+            leased += more_cells(leased);
+            let bytes = (leased * size_of::<CellNote>()) as u64;
+            assert!(bytes <= memory_of_cells(1, cells), "{cells} cells");
         }
     }
 }

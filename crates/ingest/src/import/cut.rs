@@ -24,7 +24,14 @@ pub(super) struct Cut {
     pub(super) shape: Shape,
     pub(super) plan: distribute::Plan,
     /// What the tables of batches take.
-    _tables: Lease,
+    tables: Lease,
+}
+
+impl Cut {
+    /// Bytes of the budget that it holds.
+    pub(super) fn bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
 }
 
 impl Import<'_> {
@@ -92,7 +99,7 @@ impl Import<'_> {
         Ok(Cut {
             shape,
             plan,
-            _tables: tables,
+            tables,
         })
     }
 }

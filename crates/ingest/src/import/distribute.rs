@@ -3,23 +3,17 @@
 //! As many workers as there is memory for, each with an open chunk for every bucket and slabs for those that are full.
 //! Whether memory is enough for step 5 too is known now, before anything large is written.
 
-use graphmill_graph::GraphWriter;
-use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
 use super::cut::Cut;
 use super::ids::Indexed;
+use super::sizes::{Demand, Memory, Sizes};
 use super::{Import, Meter, write};
-use crate::distribute::{self, Distributor};
+use crate::distribute::Distributor;
 use crate::error::IngestError;
 use crate::parallel;
 use crate::source::SourceReader;
-use crate::spill::{GRAIN, SLABS, Spill};
-
-/// Bytes of a chunk of a bucket at most, and of a slab of chunks.
-const CHUNK_BYTES_MAX: usize = 256 << 10;
-const SLAB_BYTES_MAX: usize = 1 << 20;
-const SLAB_GRAINS_MIN: usize = 4;
+use crate::spill::Spill;
 
 /// The buckets of all column files.
 pub(super) struct Buckets {
@@ -34,52 +28,34 @@ impl<'a> Import<'a> {
         &mut self,
         indexed: Indexed<'a>,
         cut: &Cut,
-        graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
         let buckets = plan.buckets();
-        let fixed = indexed.source.reader_bytes()
-            + distribute::fixed_bytes(buckets, plan.parts, plan.packing);
-        let available = machine.budget.available();
-        let least = fixed + ((buckets + SLABS * SLAB_GRAINS_MIN) * GRAIN) as u64;
-        let lanes = self.lanes().min(available / least);
-        if lanes == 0 {
+        let demand = Demand::new(
+            plan,
+            self.report.edges,
+            indexed.source.reader_bytes(),
+            write::Need::new(cut, self.report.edges, self.options.duplicates),
+        );
+        let memory = Memory {
+            total: machine.budget.total(),
+            available: machine.budget.available(),
+        };
+        let Some(Sizes {
+            lanes,
+            slab_bytes,
+            chunk_bytes,
+        }) = demand.sizes(self.lanes(), memory)
+        else {
+            let more = demand.wanting(memory, indexed.source.reader_bytes_max());
             return Err(IngestError::too_little_memory(
-                "buckets of column files",
-                least,
-                available,
+                "column files",
+                memory.available + more,
+                memory.available,
                 machine.budget,
             ));
-        }
-        // A quarter of what is left for slabs, the rest for open chunks.
-        let power = |bytes: u64| 1usize << bytes.max(1).ilog2().min(30);
-        let share = available / lanes - fixed;
-        let slab_bytes =
-            power(share / 4 / SLABS as u64).clamp(SLAB_GRAINS_MIN * GRAIN, SLAB_BYTES_MAX);
-        let chunks_share = share - (SLABS * slab_bytes) as u64;
-        let mut chunk_bytes = power(chunks_share / buckets.max(1) as u64)
-            .clamp(GRAIN, CHUNK_BYTES_MAX.min(slab_bytes));
-
-        // What the next step needs is known now, before anything large is written. Where memory is short, its workers read
-        // shorter chunks ahead.
-        let duplicates = self.options.duplicates;
-        let counts = AlignedBuffer::footprint(buckets * plan.parts * size_of::<u64>());
-        let kept = counts + buckets as u64 * write::NOTES_BYTES_MIN + lanes * Spill::TABLE_BYTES;
-        let least =
-            |bytes| kept + write::least_bytes(graph.memory(), bytes, plan.weights, duplicates);
-        let total = machine.budget.total();
-        while least(chunk_bytes) > total && chunk_bytes > GRAIN {
-            chunk_bytes /= 2;
-        }
-        if least(chunk_bytes) > total {
-            return Err(IngestError::too_little_memory(
-                "a column file",
-                least(chunk_bytes),
-                total,
-                machine.budget,
-            ));
-        }
+        };
 
         let spill = Spill::create(
             &**machine.disk,
@@ -112,18 +88,18 @@ impl<'a> Import<'a> {
             make,
             work,
         )?;
-        let mut counts = machine
-            .budget
-            .buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?;
+        let mut counts: Option<Buffer> = None;
         let mut edges = 0;
         for (_, distributor) in states {
             let (part_counts, distributed, written) = distributor.finish()?;
-            for (sum, count) in counts
-                .typed_mut::<u64>()
-                .iter_mut()
-                .zip(part_counts.typed::<u64>())
-            {
-                *sum += count;
+            match &mut counts {
+                None => counts = Some(part_counts),
+                Some(sums) => {
+                    let parts = part_counts.typed::<u64>().iter();
+                    for (sum, count) in sums.typed_mut::<u64>().iter_mut().zip(parts) {
+                        *sum += count;
+                    }
+                }
             }
             edges += distributed;
             self.report.temporary_bytes += written;
@@ -131,6 +107,13 @@ impl<'a> Import<'a> {
         if edges != self.report.edges {
             return Err(IngestError::input_changed());
         }
+        let counts = match counts {
+            Some(counts) => counts,
+            // There was nothing to read.
+            None => machine
+                .budget
+                .buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?,
+        };
         self.done("distribute");
         Ok(Buckets { spill, counts })
     }

@@ -26,7 +26,7 @@ pub fn check_memory(
 ) -> Result<(), IngestError> {
     let first = scan::least_bytes(workers.count() as u64, reader_bytes, options);
     let last = write::least_bytes(
-        GraphWriter::memory_least(weights),
+        GraphWriter::memory(weights, 0),
         GRAIN,
         weights,
         options.duplicates,

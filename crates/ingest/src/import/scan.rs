@@ -10,11 +10,10 @@ use crate::policy::SelfLoops;
 use crate::presence::Presence;
 use crate::scan::{Scan, Scanned, needs_spool};
 use crate::source::Source;
-use crate::spool::Spool;
+use crate::spool::{SPOOL_CHUNK_BYTES_MAX, Spool};
 
-/// Bytes of a chunk of the spool, at least and at most.
+/// Bytes of a chunk of the spool, at least.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
-const CHUNK_BYTES_MAX: usize = 256 << 10;
 
 /// Bytes that the first reading takes by chunks of `chunk_bytes`.
 fn bytes(lanes: u64, chunk_bytes: usize, reader_bytes: u64, options: &ImportOptions) -> u64 {
@@ -48,7 +47,7 @@ impl<'a> Import<'a> {
             .source
             .reader_bytes()
             .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
-        let mut chunk_bytes = self.buffer_bytes(64, CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let mut chunk_bytes = self.buffer_bytes(64, CHUNK_BYTES_MIN, SPOOL_CHUNK_BYTES_MAX);
         let bytes = |chunk_bytes| bytes(self.lanes(), chunk_bytes, reader_bytes, self.options);
         // Shorter chunks rather than none.
         while bytes(chunk_bytes) > machine.budget.available() && chunk_bytes > CHUNK_BYTES_MIN {

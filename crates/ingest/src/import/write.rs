@@ -2,22 +2,21 @@
 //!
 //! As many workers as there is memory for, each with room to sort in; the largest buckets first, so that they end together.
 
+use std::ops::Range;
+
 use graphmill_graph::{EdgeKind, GraphWriter};
 
 use super::cut::Cut;
 use super::distribute::Buckets;
 use super::{Import, Meter, read_ahead};
+use crate::distribute;
 use crate::error::IngestError;
 use crate::parallel;
 use crate::policy::Duplicates;
 use crate::spill::{GRAIN, Inbox};
 use crate::write::{self, Kept};
 
-/// Bytes that the graph's writer keeps of a cell, of so many at least in each file; and of checksums while a file is open.
-const CELL_BYTES: u64 = 64;
-const CELLS_MIN: u64 = 256;
-/// Bytes that the graph's writer keeps of each file at least.
-pub(super) const NOTES_BYTES_MIN: u64 = CELLS_MIN * CELL_BYTES;
+/// Bytes of checksums while a file is open.
 const TABLES_BYTES: u64 = 256 << 10;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
@@ -36,6 +35,63 @@ pub(super) fn least_bytes(
 ) -> u64 {
     let record_bytes = write::record_bytes(weights, duplicates) as u64;
     fixed_bytes(writer_bytes, chunk_bytes) + RECORDS_MIN * record_bytes
+}
+
+/// What decides how much memory the step takes, and the one after it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    weights: EdgeKind,
+    duplicates: Duplicates,
+    /// Bytes that are held already: the tables of batches, the counts of parts.
+    held: u64,
+    /// Bytes that the graph's writer notes of cells until the end, and those that the end takes besides.
+    notes: u64,
+    finish: u64,
+}
+
+impl Need {
+    /// Of an input of `edges` edges.
+    pub(super) fn new(cut: &Cut, edges: u64, duplicates: Duplicates) -> Self {
+        let plan = &cut.plan;
+        let batches = cut.shape.batches.len() as u64;
+        let arcs = plan.arcs_max(edges);
+        let (mut all_cells, mut finish) = (0, 0);
+        for side in plan.sides() {
+            // A cell is noted when it has arcs.
+            let cells_of = |file: &Range<usize>| arcs.min(file.len() as u64 * batches);
+            let cells = arcs.min(side.files.iter().map(cells_of).sum());
+            let most = side.files.iter().map(cells_of).max().unwrap_or(0);
+            let bytes = GraphWriter::memory_to_finish(&cut.shape, arcs, cells, most);
+            (all_cells, finish) = (all_cells + cells, bytes.max(finish));
+        }
+        Self {
+            weights: plan.weights,
+            duplicates,
+            held: cut.bytes() + distribute::counts_bytes(plan.buckets(), plan.parts),
+            notes: GraphWriter::memory_of_cells(plan.buckets() as u64, all_cells),
+            finish,
+        }
+    }
+
+    /// Bytes that one worker takes of a budget of `total` bytes, with what is held, where buckets are in chunks of
+    /// `chunk_bytes`.
+    pub(super) fn bytes(&self, total: u64, chunk_bytes: usize) -> u64 {
+        let writer_bytes = GraphWriter::memory(self.weights, total);
+        let write = least_bytes(writer_bytes, chunk_bytes, self.weights, self.duplicates);
+        self.held + self.notes + write.max(self.finish)
+    }
+
+    /// Of so many cells in column files, and nothing else.
+    #[cfg(test)]
+    pub(super) fn of_cells(files: u64, cells: u64) -> Self {
+        Self {
+            weights: EdgeKind::None,
+            duplicates: Duplicates::Keep,
+            held: 0,
+            notes: GraphWriter::memory_of_cells(files, cells),
+            finish: 0,
+        }
+    }
 }
 
 impl Import<'_> {
@@ -59,40 +115,20 @@ impl Import<'_> {
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
-        let batches = cut.shape.batches.len() as u64;
-        let cells_of = |bucket: usize| match &plan.reverse {
-            Some(reverse) if bucket >= reverse.bucket_first => {
-                reverse.files[bucket - reverse.bucket_first].len() as u64 * batches
-            }
-            _ => plan.forward.files[bucket].len() as u64 * batches,
-        };
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.spill.chunk_bytes();
-        let fixed = fixed_bytes(graph.memory(), chunk_bytes);
-        let least = least_bytes(graph.memory(), chunk_bytes, plan.weights, duplicates);
-        // What the graph's writer notes of each cell until the end; in a large graph many cells are empty.
-        let notes = |bucket: usize| {
-            (2 * arcs_of(bucket).min(cells_of(bucket)) * CELL_BYTES).max(NOTES_BYTES_MIN)
-        };
-        let available = machine.budget.available();
-        let available = available
-            - (0..plan.buckets())
-                .map(notes)
-                .sum::<u64>()
-                .min(available / 4);
+        let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
+        let fixed = fixed_bytes(writer_bytes, chunk_bytes);
+        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
+        // That the notes leave enough was known when arcs were distributed.
+        let notes = Need::new(cut, self.report.edges, duplicates).notes;
+        self.check("column files", notes + least)?;
+        let available = machine.budget.available() - notes;
         let lanes = self
             .lanes()
             .min(available / least)
             .min(plan.buckets() as u64)
             .max(1);
-        if available < least {
-            return Err(IngestError::too_little_memory(
-                "a column file",
-                least,
-                available,
-                machine.budget,
-            ));
-        }
         // Enough for every bucket at once, with scratch for its largest part.
         let with_scratch = |bucket: usize| {
             let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
