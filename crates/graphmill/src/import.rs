@@ -80,8 +80,9 @@ impl Machine {
         check_memory(
             self.budget(),
             self.workers(),
-            FileSource::reader_bytes_by_name(inputs),
+            FileSource::reader_bytes_by_name(inputs.iter().chain(&config.vertices)),
             config.weights,
+            !config.vertices.is_empty(),
             &self.import_options(graph, config),
         )?;
         let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;

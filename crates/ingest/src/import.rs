@@ -64,8 +64,9 @@ pub fn import(
     check_memory(
         machine.budget,
         machine.workers,
-        source.reader_bytes(),
+        scan::reader_bytes(source, vertices),
         source.weights(),
+        vertices.is_some(),
         options,
     )?;
     let parent = options

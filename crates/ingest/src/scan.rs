@@ -55,13 +55,17 @@ pub(crate) struct Scanned {
 }
 
 impl Scan<'_> {
-    /// Bytes that each worker leases, less what the reader takes.
+    /// Bytes that each worker leases until it is done, less what the reader takes.
     pub(crate) fn lane_bytes(chunk_bytes: usize, reverse: bool) -> u64 {
         Self::sum_bytes(reverse) + (SPOOL_BUFFERS * chunk_bytes) as u64
     }
 
-    /// Bytes that the sum over all workers takes beside theirs.
-    pub(crate) fn sum_bytes(reverse: bool) -> u64 {
+    /// Bytes of what so many workers leave: the sum of their counts, and the tables of their spools where these are short.
+    pub(crate) fn found_bytes(lanes: u64, reverse: bool) -> u64 {
+        Self::sum_bytes(reverse) + lanes * SpoolWriter::TABLE_BYTES
+    }
+
+    fn sum_bytes(reverse: bool) -> u64 {
         let histograms = if reverse { 2 } else { 1 };
         (histograms * crate::cut::GRANULES_MAX * size_of::<u64>()) as u64
     }

@@ -264,6 +264,9 @@ const LEASED_CHUNKS: usize = 1024;
 const ENCODE: usize = 128;
 
 impl<'a> SpoolWriter<'a> {
+    /// Bytes of the table that a worker leases at a time.
+    pub(crate) const TABLE_BYTES: u64 = (LEASED_CHUNKS * size_of::<Chunk>()) as u64;
+
     /// `buffers` chunks of memory at most.
     pub(crate) fn new(
         spool: &'a Spool,
@@ -422,10 +425,9 @@ impl<'a> SpoolWriter<'a> {
 
     /// Moves the descriptions of chunks to the spool and leases room for more.
     fn hand_over(&mut self) -> Result<(), IngestError> {
-        let lease = self.budget.lease(
-            "the table of a temporary file",
-            (LEASED_CHUNKS * size_of::<Chunk>()) as u64,
-        )?;
+        let lease = self
+            .budget
+            .lease("the table of a temporary file", Self::TABLE_BYTES)?;
         let mut table = lock(&self.spool.table);
         table.chunks.append(&mut self.chunks);
         table.leases.push(lease);

@@ -41,6 +41,8 @@ fn write_edges(at: &Path) {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(words.as_bytes()).expect("bytes");
     std::fs::write(at.join("words.txt.gz"), packed.finish().expect("bytes")).expect("a file");
+    let list: String = (0..5000).map(|i| format!("{i}\n")).collect();
+    std::fs::write(at.join("list.txt"), list).expect("a file");
 }
 
 #[test]
@@ -50,7 +52,12 @@ fn an_import_asks_for_memory_that_is_enough() {
     write_edges(at);
     for threads in ["1", "2", "3"] {
         for input in ["numbers.txt", "words.txt", "words.txt.gz"] {
-            for more in [&[][..], &["--weights", "f64", "--reverse"]] {
+            for more in [
+                &[][..],
+                &["--weights", "f64", "--reverse"],
+                &["--vertices", "list.txt"],
+                &["--vertices", "list.txt", "--reverse"],
+            ] {
                 for memory in ["1", "1M"] {
                     let import = ["import", input, "-o", "graph", "--threads", threads];
                     does_with_what_it_asks_for(at, &[&import, more].concat(), memory);

@@ -13,7 +13,8 @@ use crate::spill::GRAIN;
 /// Tables of a small input that later steps hold: counts, ranges of ids, checksums.
 const TABLES_BYTES: u64 = 128 << 10;
 
-/// Refuses a budget that is too small for an import of any edges with such weights, each reader of which takes `reader_bytes`.
+/// Refuses a budget that is too small for an import of any edges with such weights, and of a list of `vertices` if there is one,
+/// each reader of which takes `reader_bytes`.
 ///
 /// # Errors
 /// [`IngestError::TooLittleMemory`].
@@ -22,16 +23,22 @@ pub fn check_memory(
     workers: &Workers,
     reader_bytes: u64,
     weights: EdgeKind,
+    vertices: bool,
     options: &ImportOptions,
 ) -> Result<(), IngestError> {
-    let first = scan::least_bytes(workers.count() as u64, reader_bytes, options);
+    let first = scan::Need {
+        lanes: workers.count() as u64,
+        reader_bytes,
+        reverse: options.turns_round(),
+        vertices,
+    };
     let last = write::least_bytes(
         GraphWriter::memory(weights, 0),
         GRAIN,
         weights,
         options.duplicates,
     );
-    let needed = first.max(last) + TABLES_BYTES;
+    let needed = first.least_bytes().max(last) + TABLES_BYTES;
     let available = budget.available();
     if needed <= available {
         return Ok(());

@@ -3,7 +3,7 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur; where it does not do, step 2 makes a
 //! dictionary.
 
-use super::{Import, ImportOptions, Meter};
+use super::{Import, Meter};
 use crate::edge::{EdgeSource, Ids};
 use crate::error::IngestError;
 use crate::policy::SelfLoops;
@@ -15,15 +15,36 @@ use crate::spool::{SPOOL_CHUNK_BYTES_MAX, Spool};
 /// Bytes of a chunk of the spool, at least.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
 
-/// Bytes that the first reading takes by chunks of `chunk_bytes`.
-fn bytes(lanes: u64, chunk_bytes: usize, reader_bytes: u64, options: &ImportOptions) -> u64 {
-    let reverse = options.turns_round();
-    lanes * (Scan::lane_bytes(chunk_bytes, reverse) + reader_bytes) + Scan::sum_bytes(reverse)
+/// What decides how much memory the first reading takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub(super) lanes: u64,
+    /// Bytes of a reader, of edges or of vertices.
+    pub(super) reader_bytes: u64,
+    pub(super) reverse: bool,
+    /// Whether a list of vertices is read after the edges, when what was found of them is held.
+    pub(super) vertices: bool,
 }
 
-/// The same by the shortest chunks.
-pub(super) fn least_bytes(lanes: u64, reader_bytes: u64, options: &ImportOptions) -> u64 {
-    bytes(lanes, CHUNK_BYTES_MIN, reader_bytes, options)
+impl Need {
+    /// Bytes by chunks of `chunk_bytes`.
+    fn bytes(&self, chunk_bytes: usize) -> u64 {
+        let lane = Scan::lane_bytes(chunk_bytes, self.reverse) + self.reader_bytes;
+        let found = Scan::found_bytes(self.lanes, self.reverse);
+        let held = if self.vertices { found } else { 0 };
+        self.lanes * lane + found + held
+    }
+
+    /// The same by the shortest chunks.
+    pub(super) fn least_bytes(&self) -> u64 {
+        self.bytes(CHUNK_BYTES_MIN)
+    }
+}
+
+/// Bytes of a reader of the edges, or of the vertices if that takes more.
+pub(super) fn reader_bytes(edges: &dyn EdgeSource, vertices: Option<&dyn EdgeSource>) -> u64 {
+    let vertices = vertices.map_or(0, EdgeSource::reader_bytes);
+    edges.reader_bytes().max(vertices)
 }
 
 /// What the scan left.
@@ -43,17 +64,19 @@ impl<'a> Import<'a> {
         if known && self.vertices.is_some() {
             return Err(IngestError::VerticesKnown);
         }
-        let reader_bytes = self
-            .source
-            .reader_bytes()
-            .max(self.vertices.map_or(0, EdgeSource::reader_bytes));
+        let need = Need {
+            lanes: self.lanes(),
+            reader_bytes: reader_bytes(self.source, self.vertices),
+            reverse: self.options.turns_round(),
+            vertices: self.vertices.is_some(),
+        };
         let mut chunk_bytes = self.buffer_bytes(64, CHUNK_BYTES_MIN, SPOOL_CHUNK_BYTES_MAX);
-        let bytes = |chunk_bytes| bytes(self.lanes(), chunk_bytes, reader_bytes, self.options);
         // Shorter chunks rather than none.
-        while bytes(chunk_bytes) > machine.budget.available() && chunk_bytes > CHUNK_BYTES_MIN {
+        while need.bytes(chunk_bytes) > machine.budget.available() && chunk_bytes > CHUNK_BYTES_MIN
+        {
             chunk_bytes /= 2;
         }
-        let needed = bytes(chunk_bytes);
+        let needed = need.bytes(chunk_bytes);
         let spool = |name: &str, source: &dyn EdgeSource| {
             Spool::create(
                 disk,

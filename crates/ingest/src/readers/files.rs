@@ -76,9 +76,9 @@ pub struct FileSource {
 
 impl FileSource {
     /// Bytes of the budget that a reader of these files takes, as far as their names tell: those of folders are not looked at.
-    pub fn reader_bytes_by_name(paths: &[PathBuf]) -> u64 {
+    pub fn reader_bytes_by_name<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> u64 {
         let unpacker = |path: &PathBuf| Compression::of_name(path).leased_bytes();
-        READER_BYTES + paths.iter().map(unpacker).max().unwrap_or(0)
+        READER_BYTES + paths.into_iter().map(unpacker).max().unwrap_or(0)
     }
 
     /// The edges of `paths`: files, or folders of them (see [`InputFile`] for which), in this order.
