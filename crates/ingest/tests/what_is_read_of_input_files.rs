@@ -5,7 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_ingest::{FileSource, Format, IngestError, ReadOptions};
+use graphmill_ingest::{
+    EdgeSink, EdgeSource, FileSource, Format, Ids, IngestError, PieceReport, ReadOptions,
+};
 use graphmill_storage::{Budget, Disk, SimDisk, Stop};
 
 /// A folder with files of these names and contents, on a disk of its own.
@@ -77,4 +79,66 @@ fn a_folder_without_ldbc_files_is_read_by_other_names() {
     };
     let error = open(&disk, &ldbc).unwrap_err().to_string();
     assert!(error.contains("no LDBC files"), "{error}");
+}
+
+/// Edges that are counted by nobody.
+struct Nowhere;
+
+impl EdgeSink for Nowhere {
+    fn integers(&mut self, _: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
+        Ok(())
+    }
+
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64]) -> Result<(), IngestError> {
+        Ok(())
+    }
+}
+
+/// Reads everything.
+fn read(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<PieceReport, IngestError> {
+    let source = open(disk, options)?;
+    let mut reader = source.reader(disk, &Budget::new(64 << 20))?;
+    let mut report = PieceReport::default();
+    for piece in 0..source.pieces() {
+        report.add(reader.read(piece, &Stop::new(), &mut Nowhere)?);
+    }
+    Ok(report)
+}
+
+#[test]
+fn a_file_of_a_header_alone_says_nothing_about_ids() {
+    let header = ("a.csv", "src,dst\n");
+    for (files, ids) in [
+        (&[header, ("b.csv", "src,dst\n1,2\n")][..], Ids::Integer),
+        (&[("0.csv", "1,2\n"), header], Ids::Integer),
+        (&[header, ("b.u32", "12345678")], Ids::Integer),
+        (&[header, ("b.csv", "src,dst\n1,x\n")], Ids::Text),
+        (&[header, ("b.csv", "src,dst\n")], Ids::Text),
+        (&[("b.csv", "ann,bob\n")], Ids::Text),
+    ] {
+        let source = open(&folder(files), &ReadOptions::default()).unwrap();
+        assert_eq!(source.ids(), ids, "{files:?}");
+    }
+    let report = read(
+        &folder(&[header, ("b.csv", "src,dst\n1,2\n")]),
+        &ReadOptions::default(),
+    )
+    .unwrap();
+    assert_eq!((report.edges, report.headers), (1, 2));
+}
+
+#[test]
+fn numbers_name_no_columns() {
+    let integers = ReadOptions {
+        ids: Some(Ids::Integer),
+        ..ReadOptions::default()
+    };
+    for first in ["-1,-2", "1.5,2.5", "1e3,+4", "99999999999999999999,-1"] {
+        let disk = folder(&[("a.csv", &format!("{first}\n1,2\n"))]);
+        let error = read(&disk, &integers).unwrap_err().to_string();
+        assert!(error.contains("a.csv, line 1"), "{first}: {error}");
+        // As on any other line.
+        let source = open(&disk, &ReadOptions::default()).unwrap();
+        assert_eq!(source.ids(), Ids::Text, "{first}");
+    }
 }

@@ -224,8 +224,10 @@ impl FileSource {
     ) -> Result<Ids, IngestError> {
         let mut reader = FileReader::new(self, disk, budget)?;
         let mut left = DETECT_BYTES;
+        let (mut headers, mut edges) = (false, false);
         for file in &self.input.edges {
             let Content::Text(syntax) = file.content else {
+                edges = true;
                 continue;
             };
             let rules = Rules {
@@ -245,16 +247,23 @@ impl FileSource {
                     ),
                 })?;
             let report = parser.report();
-            // A single line of text looks like a header until it turns out that nothing follows.
-            if parser.not_integers() > 0 || report.headers > 0 && report.edges == 0 {
+            if parser.not_integers() > 0 {
                 return Ok(Ids::Text);
             }
+            headers |= report.headers > 0;
+            edges |= report.edges > 0;
             left = left.saturating_sub(read);
             if left == 0 {
                 break;
             }
         }
-        Ok(Ids::Integer)
+        // A single line of text looks like a header until it turns out that nothing follows, in any file: programs that
+        // write in parts write some with a header alone.
+        Ok(if headers && !edges {
+            Ids::Text
+        } else {
+            Ids::Integer
+        })
     }
 }
 

@@ -184,9 +184,7 @@ impl Rules {
             return false;
         }
         match (self.ids, self.columns) {
-            (Ids::Integer, _) => {
-                integer(row.source).is_none() && integer(row.destination).is_none()
-            }
+            (Ids::Integer, _) => !is_number(row.source) && !is_number(row.destination),
             (Ids::Text, Columns::Edge) => HEADERS.iter().any(|(source, destination)| {
                 row.source.eq_ignore_ascii_case(source.as_bytes())
                     && row.destination.eq_ignore_ascii_case(destination.as_bytes())
@@ -225,6 +223,11 @@ pub(super) fn text_id(id: &[u8], column: u8) -> Result<&[u8], LineProblem> {
         return Err(LineProblem::NotUtf8 { column });
     }
     Ok(id)
+}
+
+/// Whether `bytes` are a number of any kind, so that they name no column.
+fn is_number(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok())
 }
 
 /// The number that all of `bytes` say in decimal digits.
