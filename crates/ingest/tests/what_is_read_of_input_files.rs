@@ -142,3 +142,17 @@ fn numbers_name_no_columns() {
         assert_eq!(source.ids(), Ids::Text, "{first}");
     }
 }
+
+#[test]
+fn a_line_without_an_end_is_named_however_ids_are_found_out() {
+    let endless = format!("1 2\n# {}\n3 4\n", "x".repeat(1 << 20));
+    let disk = folder(&[("a.el", &endless)]);
+    for ids in [None, Some(Ids::Integer), Some(Ids::Text)] {
+        let options = ReadOptions {
+            ids,
+            ..ReadOptions::default()
+        };
+        let error = read(&disk, &options).unwrap_err().to_string();
+        assert!(error.contains("a.el, line 2: longer than"), "{error}");
+    }
+}

@@ -240,12 +240,7 @@ impl FileSource {
             let mut parser = Parser::new(rules, true);
             let read = reader
                 .text(file, 0..left, &mut parser, stop, &mut Nowhere)
-                .map_err(|fault| match fault {
-                    Fault::Other(error) => error,
-                    Fault::Line { .. } => IngestError::internal(
-                        "a malformed line is an error though it should be skipped",
-                    ),
-                })?;
+                .or_else(|fault| reader.fail(fault, file, 0, &parser, stop))?;
             let report = parser.report();
             if parser.not_integers() > 0 {
                 return Ok(Ids::Text);
@@ -437,6 +432,36 @@ impl<'a> FileReader<'a> {
         }
     }
 
+    /// The error of a fault after `parser` took the lines from byte `start` of a file on: with the number of the line.
+    fn fail<T>(
+        &mut self,
+        fault: Fault,
+        file: &InputFile,
+        start: u64,
+        parser: &Parser,
+        stop: &Stop,
+    ) -> Result<T, IngestError> {
+        let path = file.path.clone();
+        let mut line = || {
+            let before = self.lines_before(file, start, stop)?;
+            Ok::<_, IngestError>(before + parser.report().lines + 1)
+        };
+        Err(match fault {
+            Fault::Line { problem, found } => IngestError::Line {
+                path,
+                line: line()?,
+                found,
+                problem,
+            },
+            Fault::Endless => IngestError::EndlessLine {
+                path,
+                line: line()?,
+                bytes_max: HEADROOM_BYTES,
+            },
+            Fault::Other(error) => error,
+        })
+    }
+
     /// The lines of a plain file that end before byte `start`, and the one that `start` lies in.
     fn lines_before(
         &mut self,
@@ -503,26 +528,7 @@ impl PieceReader for FileReader<'_> {
         let mut parser = Parser::new(rules, range.start == 0);
         match self.text(file, range.clone(), &mut parser, stop, sink) {
             Ok(_) => Ok(parser.report()),
-            Err(Fault::Other(IngestError::EndlessLine {
-                path, bytes_max, ..
-            })) => {
-                let line = self.lines_before(file, range.start, stop)? + parser.report().lines + 1;
-                Err(IngestError::EndlessLine {
-                    path,
-                    line,
-                    bytes_max,
-                })
-            }
-            Err(Fault::Other(error)) => Err(error),
-            Err(Fault::Line { problem, found }) => {
-                let line = self.lines_before(file, range.start, stop)? + parser.report().lines + 1;
-                Err(IngestError::Line {
-                    path: file.path.clone(),
-                    line,
-                    found,
-                    problem,
-                })
-            }
+            Err(fault) => self.fail(fault, file, range.start, &parser, stop),
         }
     }
 }
@@ -576,13 +582,7 @@ fn lines(
             return Ok(offset);
         }
         if kept > HEADROOM_BYTES {
-            let path = file.path.clone();
-            return Err(IngestError::EndlessLine {
-                path,
-                line: 0,
-                bytes_max: HEADROOM_BYTES,
-            }
-            .into());
+            return Err(Fault::Endless);
         }
     }
 }

@@ -25,6 +25,8 @@ pub(crate) use rules::{Columns, Rules, Syntax};
 pub(crate) enum Fault {
     /// This line is malformed; [`PieceReport::lines`] lines came before it.
     Line { problem: LineProblem, found: String },
+    /// The line after those is longer than a line may be.
+    Endless,
     /// Something else.
     Other(IngestError),
 }
