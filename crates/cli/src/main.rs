@@ -32,6 +32,8 @@ const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    // Where it is not allowed, fewer files have to do.
+    let _ = graphmill_raw::allow_open_files();
     let stop = Stop::new();
     let done = signals::request_on_signals(&stop).map_err(anyhow::Error::from);
     match done.and_then(|()| run(cli.command, &stop)) {

@@ -62,49 +62,72 @@ struct Piece {
     bytes: u64,
 }
 
+/// Spools that are open at a time.
+const OPEN_MAX: usize = 16;
+
 /// All spools, in memory when they are small.
 struct Spools<'a> {
-    files: Vec<FileHandle>,
+    disk: &'a dyn Disk,
+    files: &'a [FileDone],
+    /// Those that were read last, each in the place that follows from its number.
+    open: [Option<(usize, FileHandle)>; OPEN_MAX],
     held: Vec<Vec<u8>>,
     fetch: Fetch,
-    _ledger: Ledger<'a>,
+    ledger: Ledger<'a>,
+}
+
+/// Bytes of the spool of a file as it lies on disk.
+fn spool_bytes(file: &FileDone) -> u64 {
+    let cells = file.cells.iter().map(|cell| cell.spool_bytes);
+    cells.sum::<u64>().next_multiple_of(GRAIN)
 }
 
 impl<'a> Spools<'a> {
-    /// `bytes` of spools; `spare` are free and not meant for something else.
-    fn open(
-        shared: &'a Shared,
-        files: &[FileDone],
-        bytes: u64,
-        spare: u64,
-    ) -> Result<Self, FormatError> {
+    /// `spare`: bytes that are free and not meant for something else.
+    fn open(shared: &'a Shared, files: &'a [FileDone], spare: u64) -> Result<Self, FormatError> {
         let disk = &*shared.disk;
-        let mut ledger = Ledger::new(&shared.budget, "the sources of all cells");
-        let mut fetch = Fetch::new(disk, &shared.budget)?;
-        let hold = bytes <= HELD_MAX.min(spare / 4);
-        let mut handles = Vec::new();
-        let mut held = Vec::new();
-        for file in files {
-            let handle = disk.open(&file.spool.path, Open::Read)?;
-            if hold {
-                let length: u64 = file.cells.iter().map(|cell| cell.spool_bytes).sum();
-                let length = length.next_multiple_of(GRAIN);
-                ledger.take(length)?;
-                let mut whole = Vec::with_capacity(length as usize);
-                while (whole.len() as u64) < length {
-                    let now = (length - whole.len() as u64).min(FRAME_BYTES) as usize;
-                    whole.extend_from_slice(fetch.read(&handle, whole.len() as u64, now)?);
-                }
-                held.push(whole);
+        let mut spools = Spools {
+            disk,
+            files,
+            open: [const { None }; OPEN_MAX],
+            held: Vec::new(),
+            fetch: Fetch::new(disk, &shared.budget)?,
+            ledger: Ledger::new(&shared.budget, "the sources of all cells"),
+        };
+        let bytes: u64 = files.iter().map(spool_bytes).sum();
+        if bytes <= HELD_MAX.min(spare / 4) {
+            for number in 0..files.len() {
+                spools.hold(number)?;
             }
-            handles.push(handle);
         }
-        Ok(Spools {
-            files: handles,
-            held,
-            fetch,
-            _ledger: ledger,
-        })
+        Ok(spools)
+    }
+    /// Reads the whole spool of the next file.
+    fn hold(&mut self, number: usize) -> Result<(), FormatError> {
+        let length = spool_bytes(&self.files[number]);
+        self.ledger.take(length)?;
+        let file = self.file(number)?;
+        let mut whole = Vec::with_capacity(length as usize);
+        while (whole.len() as u64) < length {
+            let now = (length - whole.len() as u64).min(FRAME_BYTES) as usize;
+            whole.extend_from_slice(self.fetch.read(&file, whole.len() as u64, now)?);
+        }
+        self.held.push(whole);
+        Ok(())
+    }
+    /// A spool, opened again when others took its place meanwhile.
+    fn file(&mut self, number: usize) -> Result<FileHandle, FormatError> {
+        let place = &mut self.open[number % OPEN_MAX];
+        if let Some((held, file)) = place
+            && *held == number
+        {
+            return Ok(file.clone());
+        }
+        // The one before is closed first.
+        *place = None;
+        let file = self.disk.open(&self.files[number].spool.path, Open::Read)?;
+        *place = Some((number, file.clone()));
+        Ok(file)
     }
     /// Appends at most `bytes` bytes at `offset` of a spool to `out`, at least one.
     fn read(
@@ -124,7 +147,8 @@ impl<'a> Spools<'a> {
         let now = (skip + bytes)
             .next_multiple_of(GRAIN as usize)
             .min(FRAME_BYTES as usize);
-        let read = self.fetch.read(&self.files[file], from, now)?;
+        let file = self.file(file)?;
+        let read = self.fetch.read(&file, from, now)?;
         out.extend_from_slice(&read[skip..now.min(skip + bytes)]);
         Ok(())
     }
@@ -200,7 +224,7 @@ impl Stream {
     }
     fn broken(&self, spools: &Spools<'_>) -> FormatError {
         FormatError::Malformed {
-            path: spools.files[self.file].path().to_path_buf(),
+            path: spools.files[self.file].spool.path.clone(),
             frame: self.offset / FRAME_BYTES,
             offset: self.offset,
             what: "a temporary file did not read back as it was written: the disk is failing"
@@ -299,8 +323,7 @@ pub(crate) fn write(
     }
     let pages = pages_bytes(batches, arcs);
     let spare = || budget.available().saturating_sub(pages);
-    let bytes = pieces.iter().map(|piece| piece.bytes).sum();
-    let mut spools = Spools::open(shared, files, bytes, spare())?;
+    let mut spools = Spools::open(shared, files, spare())?;
     let row_max = pieces
         .chunk_by(|a, b| a.source_batch == b.source_batch)
         .map(<[Piece]>::len)

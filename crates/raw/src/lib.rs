@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
@@ -15,6 +16,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod aligned_buffer;
+mod open_files;
 mod prefetch;
 mod segments;
 pub mod simd;
@@ -22,6 +24,7 @@ mod team;
 pub mod uring;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use team::Team;

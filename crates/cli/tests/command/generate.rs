@@ -128,3 +128,29 @@ fn what_a_file_cannot_hold_is_refused() {
     assert!(said.contains("vertices"), "{said}");
     assert!(crate::names(at).is_empty());
 }
+
+/// Generates a graph of more column files than `limit`, an argument of `ulimit`, lets be open.
+fn generate_with_limit(limit: &str) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let generate = "generate uniform --vertices 34359738368 --edges 300 --threads 2 -o graph -q";
+    let program = env!("CARGO_BIN_EXE_graphmill");
+    let output = std::process::Command::new("sh")
+        .args([
+            "-c",
+            &format!("ulimit {limit} && exec '{program}' {generate}"),
+        ])
+        .current_dir(folder.path())
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{limit}: {said}");
+    assert!(folder.path().join("graph/columns/00063.data").exists());
+    succeed(folder.path(), &["verify", "graph"]);
+}
+
+#[test]
+fn few_files_are_open_at_a_time() {
+    generate_with_limit("-n 48");
+    // A soft limit is raised.
+    generate_with_limit("-S -n 12");
+}

@@ -1,0 +1,26 @@
+//! How many files a process may have open.
+
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::io;
+
+/// Lets this process have as many files open as the system lets it ask for: raises the soft limit to the hard one.
+///
+/// # Errors
+/// The system refuses; the limit is what it was.
+pub fn allow_open_files() -> io::Result<()> {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the system fills in the value, which lives until the call returns.
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    limit.rlim_cur = limit.rlim_max;
+    // SAFETY: the system only reads the value, which lives until the call returns.
+    if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
