@@ -106,15 +106,15 @@ impl Dictionary {
     /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
     pub(crate) fn build(
         place: &Place<'_>,
-        ends: Ends<'_>,
+        mut ends: Ends<'_>,
     ) -> Result<(Self, Arranged), IngestError> {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
         // Positions: runs of edges whose indices one worker holds at a time.
         let starts = position_starts(place, &ends)?;
-        let occurrences =
-            Occurrences::create(place, ends.sample.clone().splitters(place.splitters))?;
+        let sample = std::mem::take(&mut ends.sample);
+        let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
         for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
             let Some(source) = source else { continue };
             let make = || {

@@ -2,16 +2,24 @@
 //!
 //! Every splitter has a bucket for itself, so that an id however frequent never stops another bucket from becoming smaller.
 
-/// Ids in a sample before every other one is left out.
-const SAMPLE_MAX: usize = 4096;
+/// Ids in a sample, and the bytes they take, before every other one is left out. No budget is asked for so little.
+const IDS_MAX: usize = 4096;
+const BYTES_MAX: usize = 256 << 10;
 
 /// A sample of the ids that pass by, of bounded size: every so many, ever fewer.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Sample {
     ids: Vec<Vec<u8>>,
+    /// Bytes that the ids take.
+    bytes: usize,
     /// Ids still to pass before the next one is taken.
     skip: u64,
     stride: u64,
+}
+
+/// Bytes that an id of a sample takes.
+fn bytes_of(id: &[u8]) -> usize {
+    size_of::<Vec<u8>>() + id.len()
 }
 
 impl Sample {
@@ -22,21 +30,30 @@ impl Sample {
             self.skip -= 1;
             return;
         }
-        self.ids.push(id.as_ref().to_vec());
-        if self.ids.len() >= SAMPLE_MAX {
-            let mut keep = false;
-            self.ids.retain(|_| {
-                keep = !keep;
-                keep
-            });
-            self.stride = (self.stride * 2).max(2);
+        let id = id.as_ref().to_vec();
+        self.bytes += bytes_of(&id);
+        self.ids.push(id);
+        while self.ids.len() >= IDS_MAX || self.bytes > BYTES_MAX {
+            self.thin();
         }
         self.skip = self.stride.max(1) - 1;
     }
 
-    /// Adds the sample of another worker.
+    /// Adds the sample of another worker, whole: none counts less than another.
     pub(crate) fn merge(&mut self, other: Self) {
+        self.bytes += other.bytes;
         self.ids.extend(other.ids);
+    }
+
+    /// Leaves out every other id, of those that are here and of those to come.
+    fn thin(&mut self) {
+        let mut keep = false;
+        self.ids.retain(|_| {
+            keep = !keep;
+            keep
+        });
+        self.bytes = self.ids.iter().map(|id| bytes_of(id)).sum();
+        self.stride = (self.stride * 2).max(2);
     }
 
     /// At most `count` ids that cut the sample in even parts, ascending and distinct.
@@ -87,5 +104,39 @@ impl Splitters {
             }
         }
         2 * at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sample of `count` ids of so many bytes.
+    fn sample(count: usize, bytes: usize) -> Sample {
+        let mut sample = Sample::default();
+        for number in 0..count {
+            sample.offer(format!("{number:0bytes$}"));
+        }
+        sample
+    }
+
+    #[test]
+    fn neither_many_ids_nor_long_ones_make_it_large() {
+        for (count, bytes) in [(100, 10), (100_000, 8), (100_000, 2000), (3, 60_000)] {
+            let sample = sample(count, bytes);
+            assert!(sample.bytes <= BYTES_MAX && sample.ids.len() < IDS_MAX);
+            let held = sample.ids.iter().map(|id| bytes_of(id));
+            assert_eq!(sample.bytes, held.sum::<usize>());
+            let most = count.min(BYTES_MAX / (bytes + 24)).min(IDS_MAX);
+            assert!(sample.ids.len() >= most / 2 - 1, "{count} {bytes}");
+        }
+    }
+
+    #[test]
+    fn it_is_taken_from_beginning_to_end() {
+        let ids = sample(100_000, 2000).ids;
+        let number = |id: &Vec<u8>| String::from_utf8_lossy(id).parse::<usize>().unwrap();
+        let widest = ids.windows(2).map(|ids| number(&ids[1]) - number(&ids[0]));
+        assert!(widest.max().unwrap() <= 100_000 / 32 && ids.last().map(number) > Some(90_000));
     }
 }
