@@ -53,6 +53,14 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse, unpack or draw.
     fn rereads_fast(&self) -> bool;
 
+    /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.
+    ///
+    /// # Errors
+    /// [`IngestError::InputChanged`], or the disk cannot say.
+    fn check_unchanged(&self, _disk: &dyn Disk) -> Result<(), IngestError> {
+        Ok(())
+    }
+
     /// Bytes that each reader leases.
     fn reader_bytes(&self) -> u64;
 

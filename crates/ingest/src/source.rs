@@ -44,6 +44,14 @@ impl Source<'_> {
         }
     }
 
+    /// An error if the input changed since it was first looked at; asked for after its last reading.
+    pub(crate) fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
+        match self {
+            Self::Input(source, _) => source.check_unchanged(disk),
+            Self::Spool(_) => Ok(()),
+        }
+    }
+
     /// Bytes that each reader leases.
     pub(crate) fn reader_bytes(&self) -> u64 {
         match self {

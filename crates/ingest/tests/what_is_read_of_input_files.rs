@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_ingest::{
-    EdgeSink, EdgeSource, FileSource, Format, Ids, IngestError, PieceReport, ReadOptions,
+    EdgeSink, EdgeSource, FileSource, Format, Ids, ImportOptions, IngestError, Machine,
+    PieceReport, Progress, ReadOptions, import,
 };
-use graphmill_storage::{Budget, Disk, SimDisk, Stop};
+use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
 
 /// A folder with files of these names and contents, on a disk of its own.
 fn folder(files: &[(&str, &str)]) -> Arc<dyn Disk> {
@@ -154,5 +155,59 @@ fn a_line_without_an_end_is_named_however_ids_are_found_out() {
         };
         let error = read(&disk, &options).unwrap_err().to_string();
         assert!(error.contains("a.el, line 2: longer than"), "{error}");
+    }
+}
+
+/// Writes other edges over a file when a step begins.
+#[derive(Debug)]
+struct Meddler {
+    disk: Arc<dyn Disk>,
+    step: &'static str,
+    bytes: Vec<u8>,
+}
+
+impl Progress for Meddler {
+    fn update(&self, step: &'static str, done: u64, _total: u64) {
+        if step == self.step && done == 0 {
+            let path = Path::new("/in/edges.u64");
+            self.disk.write_small(path, &self.bytes).unwrap();
+        }
+    }
+}
+
+/// Pairs that lie far apart when `factor` is large.
+fn pairs(factor: u64, turn: u64) -> Vec<u8> {
+    let ends = (0..1000).flat_map(|i| [i, (i + turn) % 1000]);
+    ends.flat_map(|end| (end * factor).to_le_bytes()).collect()
+}
+
+#[test]
+fn pairs_that_change_between_two_readings_are_an_error() {
+    for (factor, step) in [(1, "distribute"), (1 << 50, "ids"), (1, "write")] {
+        let disk = folder(&[]);
+        let path = Path::new("/in/edges.u64");
+        disk.write_small(path, &pairs(factor, 1)).unwrap();
+        let source = open(&disk, &ReadOptions::default()).unwrap();
+        let meddler = Meddler {
+            disk: Arc::clone(&disk),
+            step,
+            bytes: pairs(factor, 2),
+        };
+        let machine = Machine {
+            disk: &disk,
+            workers: &Workers::threads(1, Arc::clone(&disk)).unwrap(),
+            budget: &Budget::new(64 << 20),
+            clock: &SystemClock::new(),
+            stop: &Stop::new(),
+            progress: &meddler,
+        };
+        let outcome = import(machine, &source, None, &ImportOptions::new("/graph"));
+        if step == "write" {
+            // By then nothing is read of them any more.
+            outcome.unwrap();
+            continue;
+        }
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("/in/edges.u64 changed"), "{step}: {error}");
     }
 }

@@ -107,6 +107,7 @@ impl<'a> Import<'a> {
         if edges != self.report.edges {
             return Err(IngestError::input_changed());
         }
+        indexed.source.check_unchanged(&**machine.disk)?;
         let counts = match counts {
             Some(counts) => counts,
             // There was nothing to read.

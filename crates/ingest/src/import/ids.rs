@@ -71,6 +71,7 @@ impl<'a> Import<'a> {
                     weights: self.source.weights(),
                 };
                 let (found, edges) = Dictionary::build(&place, ends)?;
+                source.check_unchanged(&**self.machine.disk)?;
                 self.report.temporary_bytes += place.written.load(Relaxed);
                 let vertices = found.len();
                 source = Source::Spool(edges);

@@ -216,7 +216,8 @@ impl FileBytes {
     }
 }
 
-fn changed(path: &Path) -> IngestError {
+/// The error of a file that is not what it was.
+pub(crate) fn changed(path: &Path) -> IngestError {
     IngestError::InputChanged {
         what: path.display().to_string(),
     }

@@ -10,7 +10,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
 
 use super::compression::{Compression, Unpacker};
-use super::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
+use super::file_bytes::{FileBytes, HEADROOM_BYTES, Runs, changed};
 use super::input::{Content, Format, Input, InputFile, vertex_file};
 use super::raw_pairs;
 use super::text::{Columns, Fault, Parser, Rules, Syntax};
@@ -311,6 +311,15 @@ impl EdgeSource for FileSource {
 
     fn rereads_fast(&self) -> bool {
         self.edges().is_some()
+    }
+
+    fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
+        for file in &self.input.edges {
+            if disk.stamp(&file.path)? != file.stamp {
+                return Err(changed(&file.path));
+            }
+        }
+        Ok(())
     }
 
     fn reader_bytes(&self) -> u64 {

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Disk, Open};
+use graphmill_storage::{Disk, FileStamp, Open};
 
 use super::compression::Compression;
 use super::file_bytes::{FileBytes, Runs};
@@ -54,6 +54,8 @@ pub(crate) enum Content {
 pub struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
+    /// What it was when it was first opened.
+    pub(crate) stamp: FileStamp,
     pub(crate) content: Content,
     pub(crate) compression: Compression,
 }
@@ -206,6 +208,7 @@ fn look_at(
     named_packed: bool,
     bytes: &mut FileBytes,
 ) -> Result<InputFile, IngestError> {
+    let stamp = disk.stamp(path)?;
     let length = disk.open(path, Open::Read)?.len()?;
     bytes.open(path, length, 0, 0)?;
     let (head, _) = bytes.next(0)?;
@@ -216,6 +219,7 @@ fn look_at(
     let file = InputFile {
         path: path.to_path_buf(),
         bytes: length,
+        stamp,
         content,
         compression,
     };
