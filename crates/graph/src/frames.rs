@@ -124,7 +124,8 @@ impl Root {
     pub(crate) fn frames(&self) -> u64 {
         self.padded().div_ceil(FRAME_BYTES)
     }
-    fn table_padded(&self) -> u64 {
+    /// Bytes of the table and the zeros after it.
+    pub(crate) fn table_padded(&self) -> u64 {
         (self.frames() * 4).next_multiple_of(GRAIN)
     }
     /// Bytes of the whole file.

@@ -161,8 +161,13 @@ impl Meta {
     /// Bytes of the budget that reading the file takes for a moment.
     pub(crate) fn reading_bytes(disk: &dyn Disk, graph: &Path) -> Result<u64, FormatError> {
         // The text is bounded by the file; its cuts take at most eight times its bytes: a digit and a comma each.
+        let bytes = Self::file_bytes(disk, graph)?;
+        Ok(bytes.min(BYTES_MAX).saturating_mul(9))
+    }
+    /// Bytes of the file.
+    pub(crate) fn file_bytes(disk: &dyn Disk, graph: &Path) -> Result<u64, FormatError> {
         let file = disk.open(&graph.join(NAME), graphmill_storage::Open::Read)?;
-        Ok(file.len()?.min(BYTES_MAX).saturating_mul(9))
+        Ok(file.len()?)
     }
     fn parse(text: &[u8], path: &Path) -> Result<Self, FormatError> {
         let broken = |what: String| FormatError::Description {

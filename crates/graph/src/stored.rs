@@ -231,6 +231,10 @@ impl StoredGraph {
         };
         found.ok_or_else(|| FormatError::misuse(format!("this graph has no {id}")))
     }
+    /// Bytes of graph.json.
+    pub(crate) fn description_bytes(&self) -> Result<u64, FormatError> {
+        Meta::file_bytes(&*self.disk, &self.path)
+    }
     /// All files but graph.json.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
         let sets = [Some(self.forward()), self.reverse()];

@@ -4,7 +4,7 @@
 
 mod model;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_graph::{EdgeKind, StoredGraph, VertexId, verify};
@@ -46,6 +46,7 @@ fn check(model: &Model) -> Arc<StoredGraph> {
         seen.edges,
         model.edges.len() as u64 * if model.reverse { 2 } else { 1 }
     );
+    assert_eq!(seen.bytes, bytes_below(&disk, path));
     let spools = disk.list(&path.join("columns")).unwrap();
     assert!(
         spools
@@ -54,6 +55,15 @@ fn check(model: &Model) -> Arc<StoredGraph> {
         "temporary files are gone"
     );
     graph
+}
+
+/// Bytes of all files below a folder.
+fn bytes_below(disk: &Arc<dyn Disk>, path: &Path) -> u64 {
+    let bytes = |path: PathBuf| match disk.is_dir(&path).unwrap() {
+        true => bytes_below(disk, &path),
+        false => disk.stamp(&path).unwrap().bytes,
+    };
+    disk.list(path).unwrap().into_iter().map(bytes).sum()
 }
 
 #[test]
