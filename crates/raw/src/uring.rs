@@ -3,7 +3,8 @@
 //! Invariants: a request's buffer and file stay in `slots` from [`Ring::push`] until its completion is taken, so
 //! neither a caller's mistake nor a panic frees memory under the kernel's hands. There are no more slots than entries in
 //! the submission queue, so a free slot means room there, and the completion queue (twice as long) never overflows.
-//! Dropping the ring waits for what is in flight; when even that fails, the buffers are leaked.
+//! Dropping the ring waits for what is in flight; when even that fails, the ring is abandoned: the buffers are leaked, and the
+//! kernel is handed nothing more, since what it has not taken yet may name files that are closed by then.
 
 #![expect(unsafe_code, reason = "gives the kernel pointers")]
 
@@ -52,6 +53,7 @@ pub struct Ring<T> {
     ring: IoUring,
     slots: Vec<Option<Request<T>>>,
     free: Vec<usize>,
+    abandoned: bool,
 }
 
 impl<T> Ring<T> {
@@ -73,6 +75,7 @@ impl<T> Ring<T> {
             ring,
             slots,
             free: (0..entries).rev().collect(),
+            abandoned: false,
         })
     }
 
@@ -116,9 +119,10 @@ impl<T> Ring<T> {
                 .flags(types::FsyncFlags::DATASYNC)
                 .build(),
         };
-        // SAFETY: the bytes and the descriptor are owned by the slot, which is emptied only when the kernel has said that
-        // it is done with them, or whose buffer is leaked. The memory does not move with the `AlignedBuffer`, and nobody
-        // else can reach it.
+        // SAFETY: the bytes and the descriptor are owned by the slot, which is emptied when the kernel has said that it is done
+        // with them, or when the ring is abandoned: then the buffer is leaked, a request that the kernel has taken holds the
+        // file itself, and one that it has not taken it never gets. The memory does not move with the `AlignedBuffer`, and
+        // nobody else can reach it.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(slot as u64)) };
         if pushed.is_err() {
             // Cannot be, since a slot was free; then the kernel has not seen the request either.
@@ -131,9 +135,9 @@ impl<T> Ring<T> {
     /// Hands all pushed requests to the kernel.
     ///
     /// # Errors
-    /// The kernel refuses; what it has not taken stays in line.
+    /// The kernel refuses: what it has not taken stays in line. The ring is abandoned.
     pub fn submit(&mut self) -> io::Result<()> {
-        if self.ring.submission().is_empty() {
+        if self.ring.submission().is_empty() && !self.abandoned {
             Ok(())
         } else {
             self.enter(0)
@@ -143,13 +147,16 @@ impl<T> Ring<T> {
     /// Hands all pushed requests to the kernel and, when any is in flight, returns once one is complete.
     ///
     /// # Errors
-    /// The kernel refuses; what it has not taken stays in line.
+    /// As for [`Ring::submit`].
     pub fn wait(&mut self) -> io::Result<()> {
         let want = self.in_flight() > 0 && self.ring.completion().is_empty();
         self.enter(usize::from(want))
     }
 
     fn enter(&mut self, want: usize) -> io::Result<()> {
+        if self.abandoned {
+            return Err(io::Error::from_raw_os_error(libc::ECANCELED));
+        }
         loop {
             match self.ring.submit_and_wait(want) {
                 Ok(_) => return Ok(()),
@@ -182,13 +189,14 @@ impl<T> Ring<T> {
     }
 
     /// Gives up all requests in flight, after an error of [`Ring::wait`]: their buffers are leaked, since the kernel may
-    /// still use them, and the ring takes no more.
-    pub fn abandon(&mut self) -> impl Iterator<Item = Request<T>> {
-        self.free.clear();
-        self.slots.drain(..).flatten().map(|mut request| {
+    /// still use them, and the ring takes no more and hands on nothing.
+    pub fn abandon(&mut self) -> Vec<Request<T>> {
+        self.abandoned = true;
+        for request in self.slots.iter_mut().flatten() {
             std::mem::forget(request.buffer.take());
-            request
-        })
+        }
+        self.free.clear();
+        self.slots.drain(..).flatten().collect()
     }
 }
 
@@ -196,7 +204,7 @@ impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         while self.in_flight() > 0 {
             if self.wait().is_err() {
-                self.abandon().for_each(drop);
+                self.abandon();
             }
             while self.completed().is_some() {}
         }
@@ -310,11 +318,29 @@ mod tests {
             (0..8).for_each(|i| ring.push(read(&file, i * 4096, i)).unwrap());
             ring.submit().unwrap();
             if abandon {
-                assert_eq!(ring.abandon().map(|request| request.tag).sum::<u64>(), 28);
+                let lost = ring.abandon();
+                assert_eq!(lost.iter().map(|request| request.tag).sum::<u64>(), 28);
+                assert!(lost.iter().all(|request| request.buffer.is_none()));
                 assert!(ring.push(read(&file, 0, 0)).is_err());
                 assert!(ring.completed().is_none());
             }
         }
+    }
+
+    #[test]
+    fn an_abandoned_ring_hands_nothing_to_the_kernel() {
+        let Some(mut ring) = ring(2) else { return };
+        let file = file_of(&[1; 9000]);
+        ring.push(read(&file, 0, 0)).unwrap();
+        ring.push(read(&file, 4096, 1)).unwrap();
+        drop((ring.abandon(), file));
+        assert_eq!(ring.in_flight(), 0);
+        for outcome in [ring.submit(), ring.wait(), ring.submit()] {
+            let error = outcome.unwrap_err().raw_os_error();
+            assert_eq!(error, Some(libc::ECANCELED));
+        }
+        assert_eq!(ring.ring.submission().len(), 2, "they are still in line");
+        assert!(ring.completed().is_none());
     }
 
     #[test]

@@ -88,10 +88,12 @@ impl UringQueue {
     /// After an error of the ring itself nothing can be carried out any more: every operation ends with that error.
     fn survive(&mut self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
-            self.broken = Some(error.raw_os_error().unwrap_or(libc::EIO));
+            // An abandoned ring fails again: the first error is the reason.
+            self.broken
+                .get_or_insert(error.raw_os_error().unwrap_or(libc::EIO));
         }
         if let Some(number) = self.broken {
-            let lost = self.ring.abandon().map(whole);
+            let lost = self.ring.abandon().into_iter().map(whole);
             for transfer in lost.chain(self.backlog.drain(..)) {
                 self.ready
                     .push_back(transfer.fail(io::Error::from_raw_os_error(number)));
