@@ -174,6 +174,36 @@ fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
     values
 }
 
+/// Runs with the memory that the mode gives.
+fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, EngineError>) -> T {
+    let attempt = |memory: u64| {
+        let scratch = tempfile::tempdir().unwrap();
+        engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine))
+    };
+    let more = match mode.memory {
+        Memory::Bytes(memory) => {
+            return attempt(memory).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+        }
+        Memory::LeastAnd(more) => more,
+    };
+    let mut memory = 1 << 20;
+    while memory < 1 << 30 {
+        match attempt(memory) {
+            Ok(value) => return value,
+            // Who is told what would do and gives it is not told once more.
+            Err(EngineError::TooSmall { least, .. }) => {
+                assert!(
+                    least > memory,
+                    "{least} bytes are asked for where {memory} are given"
+                );
+                return attempt(least + more).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
+            }
+            Err(_) => memory += memory / 8,
+        }
+    }
+    panic!("{mode:?}: no memory is enough")
+}
+
 fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
     let mut random = Random::new(seed);
     (0..edges)

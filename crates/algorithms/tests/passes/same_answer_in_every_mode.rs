@@ -1,8 +1,6 @@
 //! The four algorithms on odd graphs: right by their judges, and the same bits whatever the kernel, the number of
 //! threads, the budget and the way of reading.
 
-use std::path::Path;
-
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
     Activate, Direction, EdgeProgram, Engine, EngineError, KernelChoice, Read, SeekChoice, Write,
@@ -10,7 +8,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Edge, Mode, Plain, all, engine, random};
+use crate::{Edge, Mode, Plain, all, random, run};
 
 const MODES: &[Mode] = {
     use IoChoice::{Auto, Threads};
@@ -84,36 +82,6 @@ const MODES: &[Mode] = {
         },
     ]
 };
-
-/// Runs with the memory that the mode gives.
-fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, EngineError>) -> T {
-    let attempt = |memory: u64| {
-        let scratch = tempfile::tempdir().unwrap();
-        engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine))
-    };
-    let more = match mode.memory {
-        Bytes(memory) => {
-            return attempt(memory).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
-        }
-        LeastAnd(more) => more,
-    };
-    let mut memory = 1 << 20;
-    while memory < 1 << 30 {
-        match attempt(memory) {
-            Ok(value) => return value,
-            // Who is told what would do and gives it is not told once more.
-            Err(EngineError::TooSmall { least, .. }) => {
-                assert!(
-                    least > memory,
-                    "{least} bytes are asked for where {memory} are given"
-                );
-                return attempt(least + more).unwrap_or_else(|error| panic!("{mode:?}: {error}"));
-            }
-            Err(_) => memory += memory / 8,
-        }
-    }
-    panic!("{mode:?}: no memory is enough")
-}
 
 fn ranking(iterations: u32) -> pagerank::Options {
     pagerank::Options {

@@ -1,11 +1,11 @@
 //! What passes read, and what they leave in memory for those that come after them.
 
 use graphmill_algorithms::{bfs, sssp, wcc};
-use graphmill_engine::{Engine, EngineError, KernelChoice, Mode as How, SeekChoice};
+use graphmill_engine::{Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep};
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
 
-use crate::{Memory, Mode, Plain, all, engine, random};
+use crate::{Memory, Mode, Plain, all, engine, random, run};
 
 const VERTICES: u64 = 20_000;
 
@@ -97,6 +97,56 @@ fn a_dense_pass_seeks_in_cells_with_few_active_sources() {
             "{pass:?}"
         );
     }
+}
+
+/// Two batches; from the last vertex all of the first is one arc away, and few vertices of the second, far from each other: one
+/// of them has more arcs than a block takes.
+fn a_star_and_a_hub() -> Plain {
+    let (half, last) = (VERTICES / 2, VERTICES - 1);
+    // Far, but for the way over the hub.
+    let within = random(6, last, 500_000).into_iter();
+    let within = within.map(|(u, v, weight)| (u, v, weight + 1000.0));
+    let star = (0..half).map(|v| (last, v, 100.0));
+    let few = [half + 10, last - 500].map(|v| (last, v, 1.0));
+    let hub = (0..9000).map(|v| (last - 500, v, (v % 50) as f64));
+    let edges = within.chain(star).chain(few).chain(hub);
+    Plain::undirected("a star and a hub", VERTICES, edges)
+}
+
+#[test]
+fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    a_star_and_a_hub().store(&disk, &path, VERTICES / 2, u64::MAX, false);
+    let distances = |memory, seek| {
+        let mode = Mode {
+            kernel: KernelChoice::Scatter,
+            seek,
+            memory,
+            ..MODE
+        };
+        run(&path, mode, |engine| {
+            let distances = sssp::run::<f32>(engine, VERTICES - 1).unwrap();
+            let passes = engine.metrics().supersteps.iter();
+            let many = |pass: &&Superstep| pass.mode == How::Scatter && pass.active > 9000;
+            let mut dense = passes.filter(many);
+            let cells = dense.next().map(|pass| (pass.cells, pass.cells_sought));
+            Ok((all(engine, distances), cells, engine.metrics().pinned_bytes))
+        })
+    };
+    let (expected, cells, _) = distances(MODE.memory, SeekChoice::Never);
+    assert_eq!(cells, Some((4, 0)));
+    let (found, cells, _) = distances(MODE.memory, SeekChoice::Auto);
+    assert!(found == expected);
+    assert_eq!(cells, Some((4, 2)));
+    // So much memory that indices are pinned, and little else is.
+    let more = (32..64).map(|quarter| Memory::LeastAnd(quarter << 18));
+    let mut tried = more.map(|memory| distances(memory, SeekChoice::Auto));
+    let (found, cells, pinned) = tried.find(|(.., pinned)| *pinned > 0).unwrap();
+    assert!(found == expected);
+    assert_eq!(cells, Some((4, 2)), "with {pinned} bytes pinned");
+    assert!(pinned < 2 << 20, "{pinned} bytes are pinned");
 }
 
 #[test]

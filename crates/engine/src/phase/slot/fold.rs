@@ -85,7 +85,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 return Err(broken().into());
             }
             let from = item.pinned.map_or(0, |_| first_edge);
-            let Some(weights) = weights_of::<P>(self.machine, weights, from, block_edges) else {
+            let weights = weights_of::<P>(self.machine, weights, from, block_edges);
+            let Some(weights) = weights else {
+                if item.pinned.is_some() {
+                    return Err(broken().into());
+                }
                 break Advance::Starved;
             };
             let input = Input {
