@@ -8,7 +8,9 @@
 //! | `program/` | [`EdgeProgram`]: the narrow waist |
 //! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
-//! | `superstep.rs` | the order of the phases, and the choices, on one page |
+//! | `superstep.rs` | the order of the phases on one page |
+//! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
+//! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
 //! | `room.rs` | what a pass takes of the memory budget |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `budget.rs` | [`Budget`]: the memory a run may take; [`Lease`] and [`Buffer`]: parts of it |
 //! | `disk.rs` | [`Disk`], [`Queue`]: files by completion; [`open_disk`] |
-//! | `disk/system.rs` | [`SystemDisk`]: the names and files of this machine |
+//! | `disk/system.rs` | [`open_disk`]: the names and files of this machine |
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | what is left of an operation after a short read or write |
