@@ -282,8 +282,11 @@ impl ActiveSet {
     /// Adds the vertices of another set of the same graph.
     ///
     /// # Errors
-    /// The budget has no room for the bitmap.
+    /// The other set is of another engine, or the budget has no room for the bitmap.
     pub fn union(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        if !other.is_of(&self.pool) {
+            return Err(EngineError::ForeignSet);
+        }
         for batch in other.batches() {
             {
                 let mut mine = self.batch(batch)?;
@@ -297,8 +300,11 @@ impl ActiveSet {
     /// Takes the vertices of another set of the same graph out of this one.
     ///
     /// # Errors
-    /// The budget has no room for the bitmap.
+    /// The other set is of another engine, or the budget has no room for the bitmap.
     pub fn remove(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        if !other.is_of(&self.pool) {
+            return Err(EngineError::ForeignSet);
+        }
         for batch in other.batches() {
             {
                 let mut mine = self.batch(batch)?;

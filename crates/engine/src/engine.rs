@@ -258,6 +258,7 @@ impl Engine {
                 }
             }
         }
+        self.common.arrays.count_read(frames.take_bytes_read());
         Ok(most.1)
     }
 

@@ -47,7 +47,7 @@ impl Held {
     pub(crate) fn way(&self, turned: bool) -> &OfWay {
         &self.ways[usize::from(turned)]
     }
-    /// Bytes of the budget that pinned cells take.
+    /// Bytes of pinned cells.
     pub(crate) fn pinned_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.bytes()).sum()
     }
@@ -58,6 +58,16 @@ impl Held {
     /// Bytes read to fill it since the last call.
     pub(crate) fn take_bytes_read(&mut self) -> u64 {
         std::mem::take(&mut self.read)
+    }
+    /// Gives the memory of pinned cells back.
+    pub(crate) fn release_pins(&mut self) {
+        for way in &mut self.ways {
+            let degrees = way.degrees.take();
+            *way = OfWay {
+                degrees,
+                ..OfWay::default()
+            };
+        }
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {

@@ -45,7 +45,7 @@ pub struct Superstep {
 
 /// Passes that are listed: what comes after them is only added up, so that a walk along a path of millions of vertices does not
 /// end for want of memory.
-pub const LISTED_MAX: usize = 1 << 16;
+pub const LISTED_MAX: usize = 1 << 14;
 
 /// Passes that are not listed, all together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -62,6 +62,10 @@ pub struct Unlisted {
     pub bytes_read: u64,
     /// Bytes written to disk.
     pub bytes_written: u64,
+    /// Cells that edges were read of.
+    pub cells: u64,
+    /// Of these, cells in which edges were sought.
+    pub cells_sought: u64,
 }
 
 /// All passes of an engine, in order.
@@ -100,6 +104,8 @@ impl Metrics {
         all.edges += pass.edges;
         all.bytes_read += pass.bytes_read;
         all.bytes_written += pass.bytes_written;
+        all.cells += pass.cells;
+        all.cells_sought += pass.cells_sought;
     }
 }
 

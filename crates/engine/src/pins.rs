@@ -1,4 +1,4 @@
-//! Cells held in memory for a whole run.
+//! Cells held in memory from pass to pass.
 //!
 //! Passes go round the cells in a cycle, which defeats a least-recently-used cache; so what the budget leaves is
 //! filled once with a fixed set: the indices of all cells when they fit, then the same share of each column. That share
@@ -141,6 +141,13 @@ impl Pins {
         let pages = 3 * 4096;
         let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
         let room = bytes.saturating_sub(pages + streams + Stretches::memory(machine));
+        if room == 0 {
+            return Ok(Pins {
+                all: data_bytes == 0,
+                all_indices: index_bytes == 0,
+                ..Pins::default()
+            });
+        }
         let lists = 0..machine.batches.vertices();
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
         let mut lists_read = 0;
@@ -235,9 +242,7 @@ impl Pins {
             next: AtomicUsize::new(0),
             read: AtomicU64::new(0),
         };
-        if bytes > pages + streams + Stretches::memory(machine) {
-            run(machine, &job)?;
-        }
+        run(machine, &job)?;
         let Fill {
             data,
             weights,

@@ -99,6 +99,8 @@ pub(crate) struct Room {
     pub(crate) held: Option<usize>,
     /// What has to stay free when messages have their room: sets, streams, rows, small things.
     pub(crate) besides: u64,
+    /// Bytes of a set of accumulators.
+    pub(crate) set_bytes: u64,
     /// All that passes take where messages are in memory.
     pub(crate) takes: u64,
 }
@@ -165,6 +167,7 @@ impl Shape {
             group: 1,
             held: None,
             besides: 0,
+            set_bytes: set,
             takes: need.in_memory,
         };
         if need.in_memory > free {

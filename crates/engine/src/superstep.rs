@@ -35,14 +35,9 @@ pub(crate) fn edges<P: EdgeProgram>(
     ways.turned = ways
         .turned
         .filter(|_| Workspace::<P>::seekable(&ways.stored));
-    let (choice, edges) = workspace.choose(&pass, ways, direction, held)?;
-    let Choice { mut mode, turned } = choice;
+    let Choice { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
     let machine = &ways.way(turned);
     let pass = Pass { machine, ..pass };
-    // A sparse pass whose queues might not fit is a dense one.
-    if mode == Mode::Seek && !workspace.sparse(&pass, turned, edges, held)? {
-        mode = Mode::Scatter;
-    }
     done.report = superstep(mode);
     done.report.active = pass.active.len();
     match mode {
@@ -72,7 +67,6 @@ fn dense<P: EdgeProgram>(
     done: &mut Done<P::Sum>,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
-    workspace.dense(machine, turned, held)?;
     let pins = &held.way(turned).pins;
     let slot = &mut workspace.slot;
     let Some(messages) = &mut workspace.messages else {

@@ -277,7 +277,10 @@ impl ArrayStore {
                 .degrees_of(self.graph.forward(), &mut frames, batch, part)
             {
                 Ok(()) => rest = later,
-                Err(FormatError::DegreeTooLarge { .. }) => return Ok(()),
+                Err(FormatError::DegreeTooLarge { .. }) => {
+                    *self.degree_bytes.get_mut() += frames.take_bytes_read();
+                    return Ok(());
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -290,6 +293,11 @@ impl ArrayStore {
             _lease: lease,
         };
         Ok(())
+    }
+
+    /// Takes note of bytes read for degrees elsewhere.
+    pub(crate) fn count_read(&self, bytes: u64) {
+        self.degree_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Bytes read and written for rows and degrees since the last call.

@@ -72,28 +72,36 @@ impl<P: EdgeProgram> Workspace<P> {
         self.messages.as_ref().is_none_or(Messages::in_memory)
     }
 
-    /// Chooses how a pass is done, and pins the cells that are worth it; before the first pass, room is made for all.
+    /// Chooses how a pass is done, pins the cells that are worth it and makes room; before the first pass, for all.
     pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
         ways: Ways<'_>,
         direction: Direction,
         held: &mut Held,
-    ) -> Result<(Choice, u64), EngineError> {
+    ) -> Result<Choice, EngineError> {
         if self.messages.is_none() {
             self.prepare(pass, ways, held)?;
         }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
-            let choice = choose(&facts);
-            let machine = &ways.way(choice.turned);
-            let is_pinned = held.way(choice.turned).all().is_some();
-            if is_pinned || choice.mode == Mode::Seek && !self.earned(machine, choice.turned, held)
-            {
-                return Ok((choice, facts.edges));
+            let Choice { mode, turned } = choose(&facts);
+            let is_pinned = held.way(turned).all().is_some();
+            let seeks = mode == Mode::Seek && (is_pinned || !self.earned(ways, turned, held));
+            if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
+                return Ok(Choice { mode, turned });
+            }
+            if is_pinned {
+                self.dense(&ways.way(turned), turned, held)?;
+                // A sparse pass whose queues might not fit is a dense one.
+                let mode = match mode {
+                    Mode::Gather => Mode::Gather,
+                    _ => Mode::Scatter,
+                };
+                return Ok(Choice { mode, turned });
             }
             // What is in memory then may make another choice the better one.
-            self.pin(ways, choice.turned, held)?;
+            self.pin(ways, turned, held)?;
         }
     }
 
@@ -151,28 +159,41 @@ impl<P: EdgeProgram> Workspace<P> {
     }
 
     /// Whether sparse passes have read enough to make pinning worth it.
-    fn earned(&self, machine: &Machine, turned: bool, held: &mut Held) -> bool {
+    fn earned(&self, ways: Ways<'_>, turned: bool, held: &mut Held) -> bool {
+        let machine = &ways.way(turned);
         let room = machine.budget.available().saturating_sub(self.keep);
         held.earned(machine, turned, self.weighted, room)
     }
 
     /// Makes room for a sparse pass over that way round, of vertices with so many edges as far as is known; `false` when its
     /// queues might not fit.
-    pub(crate) fn sparse(
+    fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
+        ways: Ways<'_>,
         turned: bool,
         edges: u64,
         held: &Held,
     ) -> Result<bool, EngineError> {
-        let leave = pass.machine.shape.sparse(pass.staged_bytes());
+        let machine = &ways.way(turned);
+        let pass = &Pass { machine, ..*pass };
         let of_way = held.way(turned);
-        self.decode(pass.machine, turned, leave, held)?;
+        let all = of_way.all() == Some(true);
+        if !all {
+            self.streams(machine)?;
+        }
+        // What dense passes, and those over the other way round, have not taken yet stays theirs.
+        let mut leave = machine.shape.sparse(pass.staged_bytes());
+        if let Some(room) = self.room {
+            leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
+            if !all || ways.turned.is_some() {
+                let streams = room.readers.saturating_sub(self.slot.readers.len());
+                leave += streams as u64 * room.stream.bytes();
+            }
+        }
+        self.decode(machine, turned, leave, held)?;
         if self.lists[usize::from(turned)].follow.is_some() {
             return Ok(true);
-        }
-        if of_way.all() != Some(true) {
-            self.streams(pass.machine)?;
         }
         let edges = of_way.degrees.as_ref().map_or(u64::MAX, |_| edges);
         let streams = self.slot.readers.len();
@@ -227,26 +248,34 @@ impl<P: EdgeProgram> Workspace<P> {
             weighted: self.weighted,
             pulls: P::PULLS,
         };
-        let wanted = shape.share(sizes, budget.available() + held.pinned_bytes());
-        let fits = |room: Room| room.held.is_none() && room.takes <= budget.available();
-        if !held.suits(self.weighted) || !wanted.is_some_and(fits) {
-            held.release();
+        if !held.suits(self.weighted) {
+            held.release_pins();
         }
         // Degrees are looked at where they take little, and leave enough.
         let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
-        let free = budget.available();
+        let free = budget.available() + held.pinned_bytes();
         let without = free.checked_sub(classes);
         if P::REACH == Reach::Reached
             && classes <= free / CLASSES_SHARE
             && without.is_some_and(|free| shape.share(sizes, free).is_some())
         {
+            if classes > budget.available() {
+                held.release_pins();
+            }
             held.load_degrees(ways)?;
         }
-        let free = budget.available();
-        let Some(room) = wanted
-            .filter(|room| fits(*room))
-            .or_else(|| shape.share(sizes, free))
-        else {
+        let wanted = shape.share(sizes, budget.available() + held.pinned_bytes());
+        let fits = |room: &Room| room.held.is_none() && room.takes <= budget.available();
+        let room = wanted.filter(fits).or_else(|| {
+            held.release_pins();
+            shape.share(sizes, budget.available())
+        });
+        let room = room.or_else(|| {
+            held.release();
+            shape.share(sizes, budget.available())
+        });
+        let Some(room) = room else {
+            let free = budget.available();
             let budget = budget.total();
             return Err(EngineError::TooSmall {
                 what: "an edge pass",
@@ -291,12 +320,7 @@ impl<P: EdgeProgram> Workspace<P> {
     }
 
     /// Makes what a dense pass works with.
-    pub(crate) fn dense(
-        &mut self,
-        machine: &Machine,
-        turned: bool,
-        held: &Held,
-    ) -> Result<(), EngineError> {
+    fn dense(&mut self, machine: &Machine, turned: bool, held: &Held) -> Result<(), EngineError> {
         if held.way(turned).all() != Some(true) {
             self.streams(machine)?;
         }

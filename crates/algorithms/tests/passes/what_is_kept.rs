@@ -162,4 +162,6 @@ fn what_another_engine_made_is_refused() {
     let active = one.all_vertices().unwrap();
     let foreign = other.process_vertices((), Some(&active), |_, ()| ());
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
+    let foreign = other.no_vertices().union(&active);
+    assert!(matches!(foreign, Err(EngineError::ForeignSet)));
 }

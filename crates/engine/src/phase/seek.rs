@@ -109,7 +109,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         let indices = if pins.indices() {
             0
         } else {
-            machine.longest_indices() * streams as u64
+            machine.longest_indices() * columns.min(streams as u64)
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
         let bytes = entries.saturating_mul(2 * entry).saturating_add(indices);

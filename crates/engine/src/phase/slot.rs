@@ -85,6 +85,10 @@ impl<A: Accumulator, M> SlotRoom<A, M> {
         }
         Ok(())
     }
+    /// Sets of accumulators that were made.
+    pub(crate) fn sets_made(&self) -> usize {
+        self.free.len()
+    }
     /// Makes `count` pairs of streams.
     pub(crate) fn streams(
         &mut self,

@@ -15,6 +15,7 @@ use crate::message::BatchMessages;
 use crate::phase::readers::{Readers, join};
 use crate::program::EdgeProgram;
 use crate::vertex_array::OpenRows;
+
 /// What a run folds into: one strip of the fold of one batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
@@ -33,7 +34,7 @@ pub(super) struct Item<'p> {
     pub(super) from: usize,
     /// Where its bytes and its edges begin and end, from the first of the cell.
     pub(super) part: Part,
-    /// A later cell of the run carries them too.
+    /// A later item of the run carries them too.
     pub(super) again: bool,
     /// The cell's bytes and weights, when they are pinned.
     pub(super) pinned: Option<(&'p [u8], &'p [u8])>,
