@@ -10,6 +10,10 @@ use crate::error::EngineError;
 use crate::machine::{Machine, Ways};
 use crate::pins::Pins;
 
+/// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
+/// takes the time of.
+const PULLS_MISSED: u32 = 4;
+
 /// A byte that a sparse pass seeks takes as long as so many that are read one after the other.
 const SEEK_COST: u64 = 8;
 
@@ -21,6 +25,8 @@ pub(crate) struct Held {
     weighted: bool,
     /// Bytes read to fill it that no pass has accounted for.
     read: u64,
+    /// Passes that would have been pulls over the turned graph.
+    pulls_missed: u32,
 }
 
 /// What is held of a graph one way round.
@@ -46,6 +52,17 @@ impl OfWay {
 impl Held {
     pub(crate) fn way(&self, turned: bool) -> &OfWay {
         &self.ways[usize::from(turned)]
+    }
+    /// Whether the cells of both ways round are in memory, or are worth loading where there may be room for them.
+    pub(crate) fn both(&self) -> bool {
+        match [&self.ways[0], &self.ways[1]].map(OfWay::all) {
+            [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
+            [stored, turned] => turned == Some(true) && stored != Some(false),
+        }
+    }
+    /// Takes note of a pass that would have been a pull over the turned graph.
+    pub(crate) fn miss_pull(&mut self) {
+        self.pulls_missed += 1;
     }
     /// Bytes of pinned cells.
     pub(crate) fn pinned_bytes(&self) -> u64 {

@@ -92,6 +92,13 @@ impl<P: EdgeProgram> Workspace<P> {
                 return Ok(Choice { mode, turned });
             }
             if is_pinned {
+                let both = Facts {
+                    both_resident: true,
+                    ..facts
+                };
+                if choose(&both).turned && !turned {
+                    held.miss_pull();
+                }
                 self.dense(&ways.way(turned), turned, held)?;
                 // A sparse pass whose queues might not fit is a dense one.
                 let mode = match mode {
@@ -116,9 +123,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let symmetric = ways.stored.graph.symmetric();
         // A seek goes along arcs, from those who call.
         let seeks_turned = direction == Direction::Backward && !symmetric && ways.turned.is_some();
-        let [all_stored, all_turned] = [false, true].map(|turned| held.way(turned).all());
-        let both_resident = all_stored.or(all_turned) == Some(true) && all_turned != Some(false);
-        let all = if seeks_turned { all_turned } else { all_stored };
+        let both_resident = held.both();
         let machine = &ways.way(seeks_turned);
         let mut facts = Facts {
             direction,
@@ -133,7 +138,7 @@ impl<P: EdgeProgram> Workspace<P> {
             columns: machine.batches.len() as u64,
             workers: machine.workers.count() as u64,
             seekable: Self::seekable(&ways.stored),
-            resident: all.unwrap_or(both_resident),
+            resident: held.way(seeks_turned).all() == Some(true),
             both_resident,
             decoded: self.lists[usize::from(seeks_turned)].follow.is_some(),
             gamma: machine.gamma,

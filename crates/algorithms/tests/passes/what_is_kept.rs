@@ -150,6 +150,28 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
 }
 
 #[test]
+fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", VERTICES, random(8, VERTICES, 300_000));
+    graph.store(&disk, &path, 2000, u64::MAX, true);
+    let mut engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
+    let mut search = || {
+        let first = engine.metrics().supersteps.len();
+        let depth = bfs::run(&mut engine, 0).unwrap();
+        let passes = &engine.metrics().supersteps[first..];
+        let pulls = passes.iter().filter(|pass| pass.mode == How::Gather);
+        (all(&engine, depth), pulls.count())
+    };
+    let (depths, pulls) = search();
+    assert_eq!(pulls, 0, "one search does not earn the loading back");
+    let again: Vec<_> = (0..4).map(|_| search()).collect();
+    assert!(again.iter().all(|(found, _)| *found == depths));
+    assert!(again[3].1 > 0, "by now it would have");
+}
+
+#[test]
 fn what_another_engine_made_is_refused() {
     let (_folder, mut one) = graph_and_engine(MODE);
     let (_other_folder, mut other) = graph_and_engine(MODE);
