@@ -5,10 +5,10 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, Sizes, VertexArray, Write,
+    Activate, Direction, EdgeProgram, Engine, EngineError, LabelProgram, Sizes, VertexArray, Write,
+    sizes_of,
 };
 
-use crate::flood::Flood;
 use crate::index::Index;
 
 /// The depth of a vertex that the search did not reach.
@@ -25,19 +25,23 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
     })?;
     let mut active = engine.no_vertices();
     active.insert(source)?;
-    let mut level = 0;
-    while !active.is_empty() {
-        level += 1;
-        let (_, next) = engine.process_edges(
-            &Flood(level),
-            (),
-            depth.write(),
-            &active,
-            Direction::Forward,
-        )?;
-        active = next;
-    }
+    engine.settle(&Depths, depth, active, Direction::Forward)?;
     Ok(depth)
+}
+
+/// An arc further away with each arc.
+#[derive(Clone, Copy)]
+struct Depths;
+
+impl LabelProgram for Depths {
+    type Label = u32;
+    type Edge = ();
+    const UNIFORM: bool = true;
+
+    #[inline(always)]
+    fn along(&self, depth: u32, (): ()) -> u32 {
+        depth + 1
+    }
 }
 
 /// Parents in the breadth-first tree: of all neighbours one level up the one with the smallest id; the source's is
@@ -70,7 +74,7 @@ pub fn run_parents<I: Index>(
 
 /// What the passes hold for each vertex.
 pub(crate) fn sizes() -> Sizes {
-    Sizes::of::<Flood<u32>>()
+    sizes_of::<Depths>()
 }
 
 /// What the passes of a search for parents hold for each vertex.

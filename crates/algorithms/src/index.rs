@@ -1,9 +1,9 @@
 //! Vertex indices as values of vertex arrays: 32 bits where the graph has fewer than 2^32 - 1 vertices, else 64.
 
-use graphmill_engine::{Accumulator, Element};
+use graphmill_engine::{Accumulator, VertexWord};
 
 /// An integer that holds a vertex index.
-pub trait Index: Element + Accumulator + Ord {
+pub trait Index: Accumulator + VertexWord {
     /// No vertex.
     const NONE: Self;
     /// The index, which fits.

@@ -41,6 +41,16 @@ pub enum AlgorithmError {
         /// What it can be.
         wanted: &'static str,
     },
+    /// What a method needs in memory does not fit.
+    #[error(
+        "--method {method}: {what} do not fit in memory: give more (--memory), or leave the choice to the program"
+    )]
+    NoRoom {
+        /// The method.
+        method: &'static str,
+        /// What does not fit.
+        what: &'static str,
+    },
     /// A graph has weights that the algorithm cannot take.
     #[error(
         "{}: its weights are from {weights}, and shortest paths take weights of 0 or more: import the edges again with other weights, or without (--weights none) to count arcs",

@@ -5,43 +5,68 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Element, Engine, Read, Sizes,
-    VertexArray, Write,
+    Accumulator, Direction, EdgeValue, Engine, Label, LabelProgram, Sizes, VertexArray, sizes_of,
 };
 use graphmill_graph::StoredGraph;
 
 use crate::AlgorithmError;
 
+/// How shortest paths are found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Method {
+    /// Distances of so much are one bucket; those of the nearest bucket go on first (delta-stepping). A width is chosen by the
+    /// weights where none is given.
+    Delta(Option<f64>),
+    /// Each pass relaxes the arcs of all vertices that came closer in the one before it (DFOGraph, Fig. 2b).
+    BellmanFord,
+}
+
 /// Distances from a source: the least sum of weights on a path, `inf` where there is none. Weights must not be
-/// negative; without weights each arc counts 1. Each pass relaxes the arcs of the vertices that came closer in the
-/// one before it (DFOGraph, Fig. 2b).
+/// negative; without weights each arc counts 1. The method changes nothing but the time it takes.
 ///
 /// # Errors
 /// The graph has negative weights; the engine's.
-pub fn run<R: Length>(engine: &mut Engine, source: u64) -> Result<VertexArray<R>, AlgorithmError> {
+pub fn run<R: Length>(
+    engine: &mut Engine,
+    source: u64,
+    method: Method,
+) -> Result<VertexArray<R>, AlgorithmError> {
     check_weights(engine.graph())?;
     let distance = engine.vertex_array::<R>("distance")?;
     engine.process_vertices(distance.write(), None, |v, distance| {
-        *distance = if v == source {
-            R::NOWHERE
-        } else {
-            R::UNREACHED
-        };
+        *distance = if v == source { R::NOWHERE } else { R::NONE };
     })?;
     let mut active = engine.no_vertices();
     active.insert(source)?;
-    while !active.is_empty() {
-        let (_, next) = engine.process_edges(
-            &Relax(PhantomData::<fn() -> R>),
-            distance.read(),
-            distance.write(),
-            &active,
-            Direction::Forward,
-        )?;
-        active = next;
+    let width = match method {
+        Method::Delta(Some(width)) => width,
+        Method::Delta(None) | Method::BellmanFord => bucket_width(engine.graph()),
+    };
+    let relax = Relax::<R> {
+        per_bucket: width.recip(),
+        length: PhantomData,
+    };
+    let forward = Direction::Forward;
+    match method {
+        Method::Delta(_) => engine.settle(&relax, distance, active, forward)?,
+        Method::BellmanFord => engine.settle_in_passes(&relax, distance, active, forward)?,
     }
     Ok(distance)
 }
+
+/// A width of buckets for the weights of a graph.
+fn bucket_width(graph: &StoredGraph) -> f64 {
+    let Some(weights) = graph.meta().weights else {
+        return 1.0;
+    };
+    let degree = graph.arcs() as f64 / graph.vertices().max(1) as f64;
+    // As wide as a vertex has a few arcs within it, about, if weights are spread evenly.
+    let width = weights.greatest / degree.max(1.0) * WIDTH;
+    if width.is_normal() { width } else { 1.0 }
+}
+
+/// Arcs of a vertex within the width of a bucket, about.
+const WIDTH: f64 = 1.0;
 
 /// Refuses graphs with negative weights.
 pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
@@ -55,29 +80,26 @@ pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {
 }
 
 /// A floating-point type that distances are kept in.
-pub trait Length: Element + Accumulator + EdgeValue + PartialOrd {
+pub trait Length: Label + Accumulator + EdgeValue {
     /// The way from a vertex to itself.
     const NOWHERE: Self;
-    /// The distance of a vertex that the source does not reach.
-    const UNREACHED: Self;
     /// The sum.
     fn plus(self, other: Self) -> Self;
-    /// The lesser one.
-    fn least(self, other: Self) -> Self;
+    /// The length in 64 bits.
+    fn wide(self) -> f64;
 }
 
 macro_rules! length {
     ($($t:ty)*) => {$(
         impl Length for $t {
             const NOWHERE: Self = 0.0;
-            const UNREACHED: Self = Self::INFINITY;
             #[inline(always)]
             fn plus(self, other: Self) -> Self {
                 self + other
             }
             #[inline(always)]
-            fn least(self, other: Self) -> Self {
-                self.min(other)
+            fn wide(self) -> f64 {
+                f64::from(self)
             }
         }
     )*};
@@ -86,48 +108,28 @@ length!(f32 f64);
 
 /// What the passes hold for each vertex.
 pub(crate) fn sizes<R: Length>() -> Sizes {
-    Sizes::of::<Relax<R>>()
+    sizes_of::<Relax<R>>()
 }
 
-/// One round: whoever hears of a shorter way takes it.
-struct Relax<R>(PhantomData<fn() -> R>);
+/// As much further away as the arc is long.
+#[derive(Clone, Copy)]
+struct Relax<R> {
+    /// The reciprocal of a bucket's width.
+    per_bucket: f64,
+    length: PhantomData<fn() -> R>,
+}
 
-impl<R: Length> EdgeProgram for Relax<R> {
-    type SignalRows = Read<R>;
-    type ApplyRows = Write<R>;
+impl<R: Length> LabelProgram for Relax<R> {
+    type Label = R;
     type Edge = R;
-    type Message = R;
-    type Carried = R;
-    type Accumulator = R;
-    type Sum = u64;
-    const IDENTITY: R = R::UNREACHED;
-    const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
 
-    #[inline(always)]
-    fn signal(&self, _: u64, distance: &R) -> Option<R> {
-        Some(*distance)
-    }
     #[inline(always)]
     fn along(&self, distance: R, weight: R) -> R {
         distance.plus(weight)
     }
     #[inline(always)]
-    fn fold(&self, shortest: &mut R, distance: R) {
-        *shortest = shortest.least(distance);
-    }
-    #[inline(always)]
-    fn merge(&self, shortest: &mut R, later: R) {
-        *shortest = shortest.least(later);
-    }
-    #[inline(always)]
-    fn apply(&self, _: u64, distance: &mut R, shortest: R) -> (u64, Activate) {
-        if shortest < *distance {
-            *distance = shortest;
-            (1, Activate::Yes)
-        } else {
-            (0, Activate::No)
-        }
+    fn bucket(&self, distance: R) -> u64 {
+        (distance.wide() * self.per_bucket) as u64
     }
 }
 

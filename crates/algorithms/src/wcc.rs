@@ -5,28 +5,65 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sizes, Sum,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sizes, Sum, Unite,
     VertexArray, Write,
 };
 
+use crate::AlgorithmError;
 use crate::flood::{Flood, Smallest};
 use crate::index::Index;
 
-/// Labels: for each vertex the smallest index in its weakly connected component.
-///
-/// The smallest label spreads along the arcs, and against them where the graph is directed. Where each arc has its
-/// opposite, the component of the vertex with the most arcs, mostly by far the largest, is first flooded from there:
-/// that looks at few arcs of a vertex before one reaches it, where spreading would look at all, again and again.
+/// How components are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// By uniting the ends of arcs where labels fit in memory, else by spreading labels.
+    Unite(Unite),
+    /// The smallest label spreads from neighbour to neighbour, as in the systems that know passes only.
+    Labels,
+}
+
+/// Labels: for each vertex the smallest index in its weakly connected component. The method changes nothing but the time it
+/// takes.
 ///
 /// # Errors
-/// The engine's.
-pub fn run<I: Index>(engine: &mut Engine) -> Result<VertexArray<I>, EngineError> {
+/// A method was asked for whose data do not fit in memory; the engine's.
+pub fn run<I: Index>(
+    engine: &mut Engine,
+    method: Method,
+) -> Result<VertexArray<I>, AlgorithmError> {
     let label = engine.vertex_array::<I>("component")?;
+    match method {
+        Method::Unite(how) if engine.unite(label, how)? => Ok(label),
+        Method::Unite(Unite::Lists) => Err(AlgorithmError::NoRoom {
+            method: "afforest",
+            what: "labels and the lists of edges",
+        }),
+        Method::Unite(Unite::Cells) => Err(AlgorithmError::NoRoom {
+            method: "union-find",
+            what: "labels",
+        }),
+        Method::Unite(Unite::Auto) => Ok(spread(engine, label, true)?),
+        Method::Labels => Ok(spread(engine, label, false)?),
+    }
+}
+
+/// The smallest label spreads along the arcs, and against them where the graph is directed. Where each arc has its
+/// opposite, the component of the vertex with the most arcs, mostly by far the largest, may first be flooded from there:
+/// that looks at few arcs of a vertex before one reaches it, where spreading would look at all, again and again.
+fn spread<I: Index>(
+    engine: &mut Engine,
+    label: VertexArray<I>,
+    may_flood: bool,
+) -> Result<VertexArray<I>, EngineError> {
     let symmetric = engine.graph().symmetric();
     let mut active = engine.all_vertices()?;
-    match engine.vertex_of_most_arcs()? {
-        Some(hub) if symmetric => flood(engine, label, hub, &mut active)?,
-        _ => engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?,
+    let hub = match symmetric && may_flood {
+        true => engine.vertex_of_most_arcs()?,
+        false => None,
+    };
+    match hub {
+        Some(hub) => flood(engine, label, hub, &mut active)?,
+        None => engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?,
     }
     let spread = Spread(PhantomData::<fn() -> I>);
     while !active.is_empty() {

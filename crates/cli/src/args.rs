@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use graphmill::{OptionKind, OptionSpec};
+use graphmill::{EdgesAt, OptionKind, OptionSpec};
 
 use crate::size;
 
@@ -385,6 +385,24 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
+    /// Where edges are while passes go over them
+    #[arg(
+        long,
+        value_name = "edges=auto|dram|stream",
+        value_parser = parse_place,
+        default_value = "edges=auto",
+        hide_default_value = true
+    )]
+    pub(crate) place: EdgesAt,
+}
+
+fn parse_place(text: &str) -> Result<EdgesAt, String> {
+    match text {
+        "edges=auto" => Ok(EdgesAt::Auto),
+        "edges=dram" => Ok(EdgesAt::Memory),
+        "edges=stream" => Ok(EdgesAt::Disk),
+        _ => Err("give edges=auto, edges=dram or edges=stream".to_owned()),
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

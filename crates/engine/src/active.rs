@@ -15,9 +15,6 @@ use graphmill_storage::{Budget, Lease};
 use crate::error::EngineError;
 
 const WORD: usize = 64;
-/// Vertices of one word of the summary: a part of a set that begins at a multiple of it can be drained alone.
-pub(crate) const SET_ALIGN: usize = WORD * WORD;
-
 /// The active vertices of one batch, as batch-local numbers.
 #[derive(Debug, Default)]
 pub(crate) struct BatchSet {
@@ -122,31 +119,43 @@ impl BatchSet {
         if self.count == 0 {
             return;
         }
-        self.drain_part(0..self.span.next_multiple_of(SET_ALIGN), &mut f);
+        self.drain_part(0..self.span, &mut f);
     }
 
-    /// Whether the part of a set from one multiple of [`SET_ALIGN`] to another holds anything.
+    /// Whether a part of the set holds anything.
     pub(crate) fn has_in(&self, part: Range<usize>) -> bool {
-        tops(&part).any(|(t, mask)| self.top.get(t).is_some_and(|top| top & mask != 0))
+        let of_words = part.start / WORD..part.end.div_ceil(WORD);
+        let of_summary = of_words.start / WORD..of_words.end.div_ceil(WORD);
+        parts(of_summary).any(|(t, mask)| {
+            ones(self.top[t] & mask, t).any(|s| {
+                let summary = self.summary[s] & only(s, &of_words);
+                ones(summary, s).any(|w| self.words[w] & only(w, &part) != 0)
+            })
+        })
     }
 
-    /// Walks and empties the part of a set from one multiple of [`SET_ALIGN`] to another.
+    /// Walks and empties a part of the set.
     #[inline(always)]
     pub(crate) fn drain_part(&mut self, part: Range<usize>, mut f: impl FnMut(usize)) {
-        let (words, summary) = (&mut self.words, &mut self.summary);
-        for (t, mask) in tops(&part) {
-            let (Some(top), base) = (self.top.get_mut(t), t * WORD) else {
-                continue;
-            };
-            bits(&[*top & mask], base, |s| {
-                bits(&summary[s..=s], s * WORD, |w| {
-                    self.count -= words[w].count_ones() as usize;
-                    bits(&words[w..=w], w * WORD, &mut f);
-                    words[w] = 0;
+        let (words, summary, top) = (&mut self.words, &mut self.summary, &mut self.top);
+        // Each level is walked where the one above says; of its first and last word only bits of the part count.
+        let of_words = part.start / WORD..part.end.div_ceil(WORD);
+        let of_summary = of_words.start / WORD..of_words.end.div_ceil(WORD);
+        for (t, mask) in parts(of_summary) {
+            bits(&[top[t] & mask], t * WORD, |s| {
+                bits(&[summary[s] & only(s, &of_words)], s * WORD, |w| {
+                    let drained = words[w] & only(w, &part);
+                    self.count -= drained.count_ones() as usize;
+                    bits(&[drained], w * WORD, &mut f);
+                    words[w] &= !drained;
+                    if words[w] == 0 {
+                        summary[s] &= !(1 << (w % WORD));
+                    }
                 });
-                summary[s] = 0;
+                if summary[s] == 0 {
+                    top[t] &= !(1 << (s % WORD));
+                }
             });
-            *top &= !mask;
         }
     }
 
@@ -163,13 +172,32 @@ impl BatchSet {
     }
 }
 
-/// The words of the highest level that a part of a set falls under, and which bits of each.
-fn tops(part: &Range<usize>) -> impl Iterator<Item = (usize, u64)> + use<> {
-    let (from, to) = (part.start / SET_ALIGN, part.end / SET_ALIGN);
-    (from / WORD..to.div_ceil(WORD)).map(move |t| {
-        let base = t * WORD;
-        let above = !0 << from.saturating_sub(base);
-        (t, above & !0 >> (base + WORD).saturating_sub(to))
+/// The words that hold a part of a set, and which bits of each are of the part.
+fn parts(part: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+    (part.start / WORD..part.end.div_ceil(WORD)).map(move |w| (w, only(w, &part)))
+}
+
+/// The bits of word `w` that are of a part.
+#[inline(always)]
+fn only(w: usize, part: &Range<usize>) -> u64 {
+    let base = w * WORD;
+    let from = !0 << part.start.saturating_sub(base).min(WORD - 1);
+    let beyond = (base + WORD).saturating_sub(part.end);
+    if beyond >= WORD {
+        0
+    } else {
+        from & !0 >> beyond
+    }
+}
+
+/// The positions of the set bits of word number `w`.
+fn ones(mut word: u64, w: usize) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = word.trailing_zeros() as usize;
+        (word != 0).then(|| {
+            word &= word - 1;
+            w * WORD + bit
+        })
     })
 }
 
@@ -315,6 +343,15 @@ impl ActiveSet {
         Ok(())
     }
 
+    /// Calls `f` with each vertex of the set, in ascending order.
+    pub(crate) fn each(&self, mut f: impl FnMut(u64)) -> Result<(), EngineError> {
+        for batch in self.batches() {
+            let start = self.pool.batches.start(batch);
+            self.batch(batch)?.for_each(|i| f(start + i as u64));
+        }
+        Ok(())
+    }
+
     /// The batches with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
         self.counts
@@ -407,6 +444,30 @@ mod tests {
                     .chain(&mine.top)
                     .all(|w| *w == 0)
             );
+        }
+    }
+
+    #[test]
+    fn parts_are_drained_and_looked_at_alone() {
+        for span in [1, 63, 64, 65, 4096, 4097, 300_000] {
+            let all: Vec<usize> = (0..span).step_by(1 + span / 97).collect();
+            for cut in [0, 1, 63, 64, 65, 4095, 4096, 200_001, span - 1, span] {
+                let cut = cut.min(span);
+                let mut mine = set(span);
+                all.iter().for_each(|i| mine.insert(*i));
+                let (below, above): (Vec<_>, Vec<_>) = all.iter().copied().partition(|i| *i < cut);
+                assert_eq!(mine.has_in(0..cut), !below.is_empty());
+                assert_eq!(mine.has_in(cut..span), !above.is_empty());
+                let mut drained = Vec::new();
+                mine.drain_part(cut..span, |i| drained.push(i));
+                assert_eq!(drained, above, "{cut} of {span}");
+                assert!(!mine.has_in(cut..span));
+                let mut left = Vec::new();
+                mine.drain(|i| left.push(i));
+                assert_eq!(left, below, "{cut} of {span}");
+                let levels = [&mine.words, &mine.summary, &mine.top];
+                assert!(levels.into_iter().flatten().all(|word| *word == 0) && mine.count == 0);
+            }
         }
     }
 

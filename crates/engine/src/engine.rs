@@ -54,6 +54,18 @@ pub enum SeekChoice {
     Always,
 }
 
+/// Where the edges of a graph are while passes go over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgesAt {
+    /// As many as there is room for are in memory, and as lists where work is worth it.
+    #[default]
+    Auto,
+    /// In memory, as lists from the start where there is room.
+    Memory,
+    /// On disk: they stream by in each pass.
+    Disk,
+}
+
 /// Who is told after each pass: its number from 1, and what it did.
 pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 
@@ -78,6 +90,8 @@ pub struct Settings {
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
     pub gamma: u64,
+    /// Where edges are.
+    pub edges: EdgesAt,
     /// Of the programs that will run, to tell what memory would be enough.
     pub sizes: Sizes,
     /// Told after each pass: its number from 1, and what it did.
@@ -99,21 +113,21 @@ impl std::fmt::Debug for Settings {
 /// A stored graph with vertex arrays, ready for passes.
 pub struct Engine {
     pub(crate) common: Common,
-    stored: Way,
+    pub(crate) stored: Way,
     /// The graph the other way round, where it is directed and imported so.
-    turned: Option<Way>,
+    pub(crate) turned: Option<Way>,
     pub(crate) active: Arc<ActivePool>,
-    clock: Arc<dyn Clock>,
-    on_pass: Option<OnPass>,
-    metrics: Metrics,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) on_pass: Option<OnPass>,
+    pub(crate) metrics: Metrics,
     /// A pass failed.
-    broken: bool,
+    pub(crate) broken: bool,
     /// A budget that is enough for the usual program.
     enough: u64,
     /// What passes of any kind use of the graph.
-    held: Held,
+    pub(crate) held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
-    workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
+    pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
 }
 
 impl Engine {
@@ -192,6 +206,7 @@ impl Engine {
             kernel: settings.kernel,
             seek: settings.seek,
             gamma: settings.gamma,
+            edges: settings.edges,
         };
         Ok(Engine {
             common,
@@ -399,6 +414,7 @@ impl Engine {
             &mut done,
         );
         self.metrics.pinned_bytes = self.held.pinned_bytes();
+        self.metrics.lists_bytes = self.held.lists_bytes();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
@@ -407,7 +423,13 @@ impl Engine {
         Ok((done.sum, done.activated))
     }
 
-    fn too_small(&self, error: EngineError) -> EngineError {
+    /// The graph one way round, and what it is worked on with.
+    pub(crate) fn machine(&self, turned: bool) -> Machine<'_> {
+        let way = self.turned.as_ref().filter(|_| turned);
+        Machine::new(&self.common, way.unwrap_or(&self.stored))
+    }
+
+    pub(crate) fn too_small(&self, error: EngineError) -> EngineError {
         too_small(error, &self.common.budget, self.enough)
     }
 

@@ -9,6 +9,7 @@ use crate::degree_classes::DegreeClasses;
 use crate::error::EngineError;
 use crate::machine::{Machine, Ways};
 use crate::pins::Pins;
+use crate::resident::lists::Lists;
 
 /// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
 /// takes the time of.
@@ -35,6 +36,8 @@ pub(crate) struct OfWay {
     pub(crate) pins: Pins,
     /// The pins are filled with all that there was room for.
     filled: bool,
+    /// All edges by vertex, where there was room to spare.
+    pub(crate) lists: Option<Lists>,
     pub(crate) degrees: Option<DegreeClasses>,
     /// Bytes that sparse passes have read.
     sought: u64,
@@ -68,6 +71,14 @@ impl Held {
     pub(crate) fn pinned_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.bytes()).sum()
     }
+    /// Bytes of lists of edges.
+    pub(crate) fn lists_bytes(&self) -> u64 {
+        self.ways
+            .iter()
+            .flat_map(|way| &way.lists)
+            .map(Lists::bytes)
+            .sum()
+    }
     /// Whether a program that asks for weights, or does not, can work with what is pinned.
     pub(crate) fn suits(&self, weighted: bool) -> bool {
         self.weighted || !weighted
@@ -76,12 +87,64 @@ impl Held {
     pub(crate) fn take_bytes_read(&mut self) -> u64 {
         std::mem::take(&mut self.read)
     }
+    /// Whether lists are in memory for a program that asks for weights, or does not.
+    pub(crate) fn has_lists(&self, machine: &Machine, turned: bool, weighted: bool) -> bool {
+        let lists = &self.way(turned).lists;
+        lists
+            .as_ref()
+            .is_some_and(|lists| lists.suits(machine, weighted))
+    }
+
+    /// Whether the free budget holds all cells one way round, so far as they are not pinned, their lists, and `leave` bytes.
+    pub(crate) fn lists_fit(
+        &self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+        leave: u64,
+    ) -> bool {
+        let way = self.way(turned);
+        let (lists, besides) = Lists::memory(machine, weighted);
+        let cells = match way.pins.all() && self.suits(weighted) {
+            true => 0,
+            false => Pins::memory(machine, weighted),
+        };
+        let needed = [lists, besides, cells, leave]
+            .into_iter()
+            .fold(0, u64::saturating_add);
+        // What is pinned already is pinned anew.
+        let free = machine.budget.available() + if cells > 0 { self.pinned_bytes() } else { 0 };
+        Lists::possible(machine) && needed <= free
+    }
+
+    /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where [`Held::lists_fit`];
+    /// whether they are there.
+    pub(crate) fn load_lists(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+    ) -> Result<bool, EngineError> {
+        if !self.way(turned).pins.all() || !self.suits(weighted) {
+            self.release_pins();
+            let (lists, besides) = Lists::memory(machine, weighted);
+            let room = machine.budget.available().saturating_sub(lists + besides);
+            self.pin(machine, turned, weighted, room)?;
+        }
+        let way = &mut self.ways[usize::from(turned)];
+        way.lists = None;
+        if way.pins.all() {
+            way.lists = Some(Lists::load(machine, &way.pins, weighted)?);
+        }
+        Ok(way.lists.is_some())
+    }
+
     /// Gives the memory of pinned cells back.
     pub(crate) fn release_pins(&mut self) {
         for way in &mut self.ways {
-            let degrees = way.degrees.take();
             *way = OfWay {
-                degrees,
+                degrees: way.degrees.take(),
+                lists: way.lists.take(),
                 ..OfWay::default()
             };
         }

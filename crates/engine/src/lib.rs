@@ -15,8 +15,10 @@
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
 //! | `kernel.rs` | the loops over the edges of a block |
 //! | `message.rs`, `message_file.rs`, `page_file.rs` | messages; messages and rows on disk |
-//! | `pins.rs`, `adjacency.rs` | cells in memory; the lists of all vertices decoded |
+//! | `pins.rs` | cells in memory |
+//! | `resident/` | lists of edges decoded in memory, and what works on them at once |
 //! | `degree_classes.rs` | how many edges an active set has, about |
+//! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
@@ -24,7 +26,6 @@
 
 mod accumulators;
 mod active;
-mod adjacency;
 mod choice;
 mod degree_classes;
 mod engine;
@@ -39,18 +40,26 @@ mod page_file;
 mod phase;
 mod pins;
 mod program;
+mod resident;
 mod room;
 mod rows;
+mod settle;
 mod superstep;
+mod unite;
 mod vertex_array;
 mod workspace;
 
 pub use active::ActiveSet;
-pub use engine::{Engine, KernelChoice, OnPass, SeekChoice, Settings};
+pub use engine::{EdgesAt, Engine, KernelChoice, OnPass, SeekChoice, Settings};
 pub use error::EngineError;
 pub use graphmill_raw::Element;
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
-pub use program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Reach, Sum};
+pub use program::{
+    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Reach, Sum,
+};
+pub use resident::forest::VertexWord;
 pub use room::Sizes;
 pub use rows::{Degrees, OutDegree, Read, Rows, Write};
+pub use settle::sizes_of;
+pub use unite::Unite;
 pub use vertex_array::{Guard, VertexArray};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
 use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
 
-use crate::engine::{KernelChoice, SeekChoice};
+use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
 use crate::page_file::RowIo;
 use crate::room::Shape;
@@ -27,6 +27,7 @@ pub(crate) struct Common {
     pub(crate) kernel: KernelChoice,
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
+    pub(crate) edges: EdgesAt,
 }
 
 /// A graph one way round: as it is stored, or with every arc turned round.

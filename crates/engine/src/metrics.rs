@@ -12,6 +12,10 @@ pub enum Mode {
     Gather,
     /// Only the lists of the few active sources, by their places.
     Seek,
+    /// Over lists in memory, from each active vertex to its neighbours, at once.
+    Push,
+    /// Over lists in memory, from each vertex that has no label to its neighbours, until one has.
+    Pull,
     /// No edges: rows only.
     Vertices,
 }
@@ -76,8 +80,12 @@ pub struct Metrics {
     /// The passes after them, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<Unlisted>,
+    /// Seconds in which edges were loaded into memory, apart from all passes.
+    pub loading: f64,
     /// Cells held in memory, in bytes of the stored graph.
     pub pinned_bytes: u64,
+    /// Edges held in memory as lists, in bytes.
+    pub lists_bytes: u64,
     /// Whether all vertex rows that passes named were in memory.
     pub rows_resident: bool,
     /// Whether messages were kept in memory.

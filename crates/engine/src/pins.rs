@@ -120,27 +120,56 @@ fn begin(i: usize, cells: usize, count: usize) -> usize {
     (i * cells).div_ceil(count)
 }
 
+/// Bytes of the weight of an edge, where weights are pinned.
+fn edge_bytes(machine: &Machine, weighted: bool) -> u64 {
+    match weighted {
+        true => machine.graph.edge_kind().bytes() as u64,
+        false => 0,
+    }
+}
+
+/// Bytes of a cell with its weights.
+fn cell_bytes(machine: &Machine, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
+    let edge_bytes = edge_bytes(machine, weighted);
+    move |cell| cell.data_bytes() + cell.edges() * edge_bytes
+}
+
+/// Bytes of all cells with their weights, and of all indices.
+fn sums(machine: &Machine, weighted: bool) -> (u64, u64) {
+    let cell_bytes = cell_bytes(machine, weighted);
+    let cells = || {
+        let columns = machine.graph.forward().columns().iter();
+        columns.flat_map(|column| column.cells())
+    };
+    (
+        cells().map(cell_bytes).sum(),
+        cells().map(Cell::index_bytes).sum(),
+    )
+}
+
+/// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages, and each worker reads
+/// through a stream of its own.
+fn besides(machine: &Machine) -> u64 {
+    let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
+    3 * 4096 + streams + Stretches::memory(machine)
+}
+
 impl Pins {
+    /// Bytes of the budget in which everything is pinned.
+    pub(crate) fn memory(machine: &Machine, weighted: bool) -> u64 {
+        let (data, indices) = sums(machine, weighted);
+        let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
+        besides(machine) + fanout + (data + indices).max(2 * indices)
+    }
+
     /// Fills at most `bytes` of the budget.
     pub(crate) fn fill(machine: &Machine, weighted: bool, bytes: u64) -> Result<Self, EngineError> {
         let graph = &machine.graph;
         let count = machine.batches.len();
-        let edge_bytes = if weighted {
-            graph.edge_kind().bytes() as u64
-        } else {
-            0
-        };
-        let cell_bytes = |cell: &Cell| cell.data_bytes() + cell.edges() * edge_bytes;
-        let mut index_bytes = 0;
-        let mut data_bytes = 0;
-        for column in (0..count).map(|d| graph.column(d)) {
-            index_bytes += column.cells().iter().map(Cell::index_bytes).sum::<u64>();
-            data_bytes += column.cells().iter().map(cell_bytes).sum::<u64>();
-        }
-        // Each kind is rounded up to whole pages, and each worker reads through a stream of its own.
-        let pages = 3 * 4096;
-        let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
-        let room = bytes.saturating_sub(pages + streams + Stretches::memory(machine));
+        let cell_bytes = cell_bytes(machine, weighted);
+        let edge_bytes = edge_bytes(machine, weighted);
+        let (data_bytes, index_bytes) = sums(machine, weighted);
+        let room = bytes.saturating_sub(besides(machine));
         if room == 0 {
             return Ok(Pins {
                 all: data_bytes == 0,

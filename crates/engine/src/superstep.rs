@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
-//! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are decoded.
+//! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are in memory.
 
 use crate::choice::Choice;
 use crate::engine::superstep;
@@ -43,12 +43,13 @@ pub(crate) fn edges<P: EdgeProgram>(
     match mode {
         Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
         Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,
-        Mode::Seek | Mode::Vertices => {
-            let pins = &held.way(turned).pins;
-            let readers = &mut workspace.slot.readers;
-            match &mut workspace.lists[usize::from(turned)].follow {
-                Some(follow) => follow::edges(pass, follow, done)?,
-                None => seek::edges(pass, &mut workspace.seek, pins, readers, done)?,
+        Mode::Seek | Mode::Vertices | Mode::Push | Mode::Pull => {
+            let of_way = held.way(turned);
+            let follows = workspace.follows(machine, of_way);
+            let (pins, readers) = (&of_way.pins, &mut workspace.slot.readers);
+            match (&of_way.lists, &mut workspace.follow) {
+                (Some(lists), Some(room)) if follows => follow::edges(pass, lists, room, done)?,
+                _ => seek::edges(pass, &mut workspace.seek, pins, readers, done)?,
             }
             held.sought(turned, done.report.bytes_read);
         }

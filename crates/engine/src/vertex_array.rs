@@ -108,7 +108,7 @@ fn elements<T: Element>(bytes: &[u8]) -> &[T] {
     <[T]>::ref_from_bytes(&bytes[..whole]).unwrap_or(&[])
 }
 
-fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
+pub(crate) fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
     let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
     <[T]>::mut_from_bytes(&mut bytes[..whole]).unwrap_or(&mut [])
 }
@@ -304,6 +304,29 @@ impl ArrayStore {
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
         let (read, written) = self.pages.take_traffic();
         (read + self.degree_bytes.swap(0, Ordering::Relaxed), written)
+    }
+
+    /// Takes the rows of an array, which are in memory, out of the store: [`ArrayStore::put`] puts them back.
+    pub(crate) fn take(&mut self, id: ArrayId) -> Result<Segments<u8>, EngineError> {
+        let found = self.get(id).is_some();
+        match self
+            .arrays
+            .get_mut(id.number as usize)
+            .map(|array| &mut array.rows)
+        {
+            Some(RowsAt::Memory { rows, .. }) if found => {
+                let none = Segments::new(AlignedBuffer::zeroed(0)?, vec![0]);
+                Ok(std::mem::replace(rows, none))
+            }
+            _ => Err(EngineError::ForeignArray),
+        }
+    }
+    /// Puts back what was taken.
+    pub(crate) fn put(&mut self, id: ArrayId, taken: Segments<u8>) {
+        let array = self.arrays.get_mut(id.number as usize);
+        if let Some(RowsAt::Memory { rows, .. }) = array.map(|array| &mut array.rows) {
+            *rows = taken;
+        }
     }
 
     /// Whether all these arrays are in memory.

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
 
-use crate::adjacency::Adjacency;
 use crate::choice::{Choice, Facts, choose};
 use crate::degree_classes::DegreeClasses;
+use crate::engine::EdgesAt;
 use crate::error::EngineError;
-use crate::held::Held;
+use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
 use crate::message::{Messages, OnDisk};
 use crate::metrics::Mode;
@@ -17,6 +17,7 @@ use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
 use crate::phase::slot::SlotRoom;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
+use crate::resident::lists::Lists;
 use crate::room::{Room, Sizes};
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
@@ -30,27 +31,14 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     pub(crate) messages: Option<Messages<P::Message>>,
     pub(crate) slot: SlotRoom<P::Accumulator, P::Message>,
     pub(crate) seek: SeekRoom<P>,
-    /// The decoded lists of the graph as stored, then with its arcs turned.
-    pub(crate) lists: [Lists<P>; 2],
+    /// For sparse passes over lists.
+    pub(crate) follow: Option<FollowRoom<P>>,
+    /// Sparse passes that might have used lists, of the graph as stored and with its arcs turned.
+    seeks: [u32; 2],
     room: Option<Room>,
     /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
     keep: u64,
     weighted: bool,
-}
-
-/// The lists of all vertices, and how many sparse passes might have used them.
-pub(crate) struct Lists<P: EdgeProgram> {
-    pub(crate) follow: Option<FollowRoom<P>>,
-    seeks: u32,
-}
-
-impl<P: EdgeProgram> Default for Lists<P> {
-    fn default() -> Self {
-        Lists {
-            follow: None,
-            seeks: 0,
-        }
-    }
 }
 
 impl<P: EdgeProgram> Default for Workspace<P> {
@@ -59,7 +47,8 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             messages: None,
             slot: SlotRoom::default(),
             seek: SeekRoom::default(),
-            lists: Default::default(),
+            follow: None,
+            seeks: [0; 2],
             room: None,
             keep: 0,
             weighted: false,
@@ -140,7 +129,7 @@ impl<P: EdgeProgram> Workspace<P> {
             seekable: Self::seekable(&ways.stored),
             resident: held.way(seeks_turned).all() == Some(true),
             both_resident,
-            decoded: self.lists[usize::from(seeks_turned)].follow.is_some(),
+            decoded: self.follows(machine, held.way(seeks_turned)),
             gamma: machine.gamma,
             kernel: machine.kernel,
             seek: machine.seek,
@@ -178,12 +167,11 @@ impl<P: EdgeProgram> Workspace<P> {
         ways: Ways<'_>,
         turned: bool,
         edges: u64,
-        held: &Held,
+        held: &mut Held,
     ) -> Result<bool, EngineError> {
         let machine = &ways.way(turned);
         let pass = &Pass { machine, ..*pass };
-        let of_way = held.way(turned);
-        let all = of_way.all() == Some(true);
+        let all = held.way(turned).all() == Some(true);
         if !all {
             self.streams(machine)?;
         }
@@ -196,8 +184,9 @@ impl<P: EdgeProgram> Workspace<P> {
                 leave += streams as u64 * room.stream.bytes();
             }
         }
-        self.decode(machine, turned, leave, held)?;
-        if self.lists[usize::from(turned)].follow.is_some() {
+        self.count_seek(machine, turned, leave, held)?;
+        let of_way = held.way(turned);
+        if self.follows(machine, of_way) {
             return Ok(true);
         }
         let edges = of_way.degrees.as_ref().map_or(u64::MAX, |_| edges);
@@ -205,31 +194,44 @@ impl<P: EdgeProgram> Workspace<P> {
         Ok(self.seek.reserve(pass, &of_way.pins, edges, streams, leave))
     }
 
-    /// Counts a sparse pass, and decodes the lists of all vertices when there were many, all cells are in memory and there
-    /// is room to spare.
-    fn decode(
+    /// Whether sparse passes go over lists.
+    pub(crate) fn follows(&self, machine: &Machine, of_way: &OfWay) -> bool {
+        let suits = |lists: &Lists| lists.suits(machine, self.weighted);
+        self.follow.is_some() && of_way.lists.as_ref().is_some_and(suits)
+    }
+
+    /// Counts a sparse pass, and loads the lists of all vertices when there were many, all cells are in memory and there
+    /// is room to spare. Lists that are there are used at once.
+    fn count_seek(
         &mut self,
         machine: &Machine,
         turned: bool,
         leave: u64,
-        held: &Held,
+        held: &mut Held,
     ) -> Result<(), EngineError> {
-        let lists = &mut self.lists[usize::from(turned)];
         let of_way = held.way(turned);
-        if lists.seeks >= SEEKS_BEFORE_LISTS || of_way.all() == Some(false) {
+        if self.follows(machine, of_way) {
             return Ok(());
         }
-        lists.seeks += 1;
-        if lists.seeks < SEEKS_BEFORE_LISTS || of_way.all().is_none() {
-            lists.seeks = lists.seeks.min(SEEKS_BEFORE_LISTS - 1);
+        let suits = |lists: &Lists| lists.suits(machine, self.weighted);
+        let are_there = of_way.lists.as_ref().is_some_and(suits);
+        let seeks = &mut self.seeks[usize::from(turned)];
+        *seeks += 1;
+        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.all() != Some(true)) {
             return Ok(());
         }
         let spare = machine.budget.available().saturating_sub(leave) / 2;
-        let besides = FollowRoom::<P>::memory(machine.batches.vertices());
-        if let Some(left) = spare.checked_sub(besides)
-            && let Some(decoded) = Adjacency::decode(machine, &of_way.pins, self.weighted, left)?
-        {
-            lists.follow = Some(FollowRoom::new(machine, decoded)?);
+        let room = match self.follow {
+            Some(_) => 0,
+            None => FollowRoom::<P>::memory(machine.batches.vertices()),
+        };
+        // Half of what is free stays so.
+        let leave = machine.budget.available() - spare + room;
+        let are_there = are_there
+            || held.lists_fit(machine, turned, self.weighted, leave)
+                && held.load_lists(machine, turned, self.weighted)?;
+        if are_there && self.follow.is_none() && room <= spare {
+            self.follow = Some(FollowRoom::new(machine)?);
         }
         Ok(())
     }
@@ -307,7 +309,10 @@ impl<P: EdgeProgram> Workspace<P> {
         let before = machine.budget.available();
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;
-        let room = machine.budget.available().saturating_sub(self.keep);
+        let room = match machine.edges {
+            EdgesAt::Disk => 0,
+            EdgesAt::Auto | EdgesAt::Memory => machine.budget.available().saturating_sub(self.keep),
+        };
         held.pin(machine, turned, self.weighted, room)
     }
 

@@ -213,6 +213,11 @@ impl StoredGraph {
             format!("an edge ends at vertex {local} of batch {batch}, which has fewer"),
         )
     }
+    /// The error for degrees of a batch's vertices that its cells contradict.
+    pub fn degrees_disagree(&self, batch: usize) -> FormatError {
+        let what = format!("the degrees of batch {batch} are not those of its cells");
+        self.malformed(self.forward.degrees.id, 0, what)
+    }
     /// The error for bytes that make no sense although they have their checksum.
     pub fn malformed(&self, file: FileId, offset: u64, what: impl Into<String>) -> FormatError {
         FormatError::Malformed {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::Output;
-use graphmill_engine::{Engine, KernelChoice, SeekChoice, Settings, Sizes};
+use graphmill_engine::{EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
 use graphmill_storage::Scratch;
 
@@ -23,6 +23,8 @@ pub struct Tuning {
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
     pub gamma: u64,
+    /// Where edges are while passes go over them.
+    pub edges: EdgesAt,
 }
 
 impl Default for Tuning {
@@ -32,6 +34,7 @@ impl Default for Tuning {
             kernel: KernelChoice::default(),
             seek: SeekChoice::default(),
             gamma: 1024,
+            edges: EdgesAt::default(),
         }
     }
 }
@@ -101,6 +104,7 @@ impl Machine {
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
+            edges: tuning.edges,
             sizes,
             on_pass: Some(Arc::new(move |number, pass| {
                 watcher(&Progress::Superstep { number, pass });

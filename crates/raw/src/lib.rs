@@ -9,6 +9,7 @@
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
+//! | `shared_words.rs` | [`Word`]: plain numbers that several threads change at once |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
 //! | `team.rs` | [`Team`]: threads that run one borrowed function at a time |
 //! | `uring.rs` | [`uring::Ring`]: io_uring that owns the buffers in flight |
@@ -19,6 +20,7 @@ mod aligned_buffer;
 mod open_files;
 mod prefetch;
 mod segments;
+mod shared_words;
 pub mod simd;
 mod team;
 pub mod uring;
@@ -27,4 +29,5 @@ pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
 pub use segments::{SegmentMut, SegmentRef, Segments};
+pub use shared_words::{AtomicWord, Word};
 pub use team::Team;

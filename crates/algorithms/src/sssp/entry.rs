@@ -3,10 +3,10 @@
 use graphmill_engine::{Engine, Sizes};
 use graphmill_graph::{Measure, StoredGraph};
 
-use super::check_weights;
 use super::judge::{bytes, judge_distances};
+use super::{Method, check_weights};
 use crate::case::{Case, Judge, Takes};
-use crate::registry::{Entry, Output, Values};
+use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
 use crate::settings::{AlgorithmError, PRECISION, SOURCE, Settings};
 
 /// Its entry.
@@ -15,19 +15,58 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "How far away each vertex is from a source, by the weights of arcs",
     value: "distance",
     weighted: true,
-    options: &[SOURCE, PRECISION],
-    check: |settings| settings.single().map(drop),
+    options: &[
+        SOURCE,
+        PRECISION,
+        OptionSpec {
+            name: "method",
+            value_name: "delta|bellman-ford",
+            kind: OptionKind::Value,
+            required: false,
+            default: Some("delta"),
+            help: "Nearest vertices first, by delta-stepping, where edges are in memory; or all that came closer in each pass",
+        },
+        OptionSpec {
+            name: "delta",
+            value_name: "LENGTH",
+            kind: OptionKind::Value,
+            required: false,
+            default: None,
+            help: "Distances that delta-stepping takes as one; chosen by the weights unless given",
+        },
+    ],
+    check: |settings| settings.single().and(method(settings)).map(drop),
     run,
     sizes,
     judge,
 };
 
+fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
+    let wanted = "a number above 0";
+    let delta = match settings.values.contains_key("delta") {
+        true => {
+            let is_width = |width: &f64| *width > 0.0 && width.is_finite();
+            Some(settings.number("delta", "", wanted, is_width)?)
+        }
+        false => None,
+    };
+    match settings.value("method", "delta") {
+        "delta" => Ok(Method::Delta(delta)),
+        "bellman-ford" if delta.is_none() => Ok(Method::BellmanFord),
+        other => Err(AlgorithmError::Value {
+            name: "method",
+            value: other.to_owned(),
+            wanted: "delta, or bellman-ford without --delta",
+        }),
+    }
+}
+
 fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
     let source = settings.source()?;
     let values = if settings.single()? {
-        Values::F32(super::run(engine, source)?)
+        Values::F32(super::run(engine, source, method(settings)?)?)
     } else {
-        Values::F64(super::run(engine, source)?)
+        Values::F64(super::run(engine, source, method(settings)?)?)
     };
     Ok(Output {
         column: "distance",

@@ -1,12 +1,13 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes};
+use graphmill_engine::{Engine, Sizes, Unite};
 use graphmill_graph::{Measure, StoredGraph};
 
+use super::Method;
 use super::judge::{bytes, judge_components};
 use crate::case::{Case, Judge, Takes};
 use crate::index::fits_u32;
-use crate::registry::{Entry, Output, Values};
+use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
 use crate::settings::{AlgorithmError, Settings};
 
 /// Its entry.
@@ -15,18 +16,42 @@ pub(crate) const ENTRY: Entry = Entry {
     summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
     value: "component",
     weighted: false,
-    options: &[],
-    check: |_| Ok(()),
+    options: &[OptionSpec {
+        name: "method",
+        value_name: "auto|afforest|union-find|labels",
+        kind: OptionKind::Value,
+        required: false,
+        default: Some("auto"),
+        help: "Unite vertices, over lists of edges in memory (afforest) or over edges as they are stored; or spread labels",
+    }],
+    check: |settings| method(settings).map(drop),
     run,
     sizes,
     judge,
 };
 
-fn run(engine: &mut Engine, _: &Settings) -> Result<Output, AlgorithmError> {
+fn method(settings: &Settings) -> Result<Method, AlgorithmError> {
+    Ok(match settings.value("method", "auto") {
+        "auto" => Method::Unite(Unite::Auto),
+        "afforest" => Method::Unite(Unite::Lists),
+        "union-find" => Method::Unite(Unite::Cells),
+        "labels" => Method::Labels,
+        other => {
+            return Err(AlgorithmError::Value {
+                name: "method",
+                value: other.to_owned(),
+                wanted: "auto, afforest, union-find or labels",
+            });
+        }
+    })
+}
+
+fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmError> {
+    let method = method(settings)?;
     let values = if fits_u32(engine.vertices()) {
-        Values::Vertex32(super::run(engine)?)
+        Values::Vertex32(super::run(engine, method)?)
     } else {
-        Values::Vertex64(super::run(engine)?)
+        Values::Vertex64(super::run(engine, method)?)
     };
     Ok(Output {
         column: "component",

@@ -8,8 +8,9 @@ mod what_is_kept;
 use std::path::Path;
 use std::sync::Arc;
 
+use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
-    Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes, VertexArray,
+    EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes, VertexArray,
 };
 use graphmill_graph::{
     Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
@@ -140,6 +141,7 @@ struct Mode {
     threads: usize,
     memory: Memory,
     io: IoChoice,
+    edges: EdgesAt,
 }
 
 fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engine, EngineError> {
@@ -159,6 +161,7 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             kernel: mode.kernel,
             seek: mode.seek,
             gamma: 1024,
+            edges: mode.edges,
             sizes: Sizes::USUAL,
             on_pass: None,
         },
@@ -202,6 +205,15 @@ fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, Engin
         }
     }
     panic!("{mode:?}: no memory is enough")
+}
+
+/// What the engine had to say: these graphs leave an algorithm nothing else to complain of.
+fn engines<T>(outcome: Result<T, AlgorithmError>) -> Result<T, EngineError> {
+    match outcome {
+        Ok(value) => Ok(value),
+        Err(AlgorithmError::Engine(error)) => Err(error),
+        Err(error) => panic!("{error}"),
+    }
 }
 
 fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {

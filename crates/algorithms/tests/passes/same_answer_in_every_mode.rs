@@ -3,12 +3,13 @@
 
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, KernelChoice, Read, SeekChoice, Write,
+    Activate, Direction, EdgeProgram, EdgesAt, Engine, EngineError, KernelChoice, Read, SeekChoice,
+    Unite, Write,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Edge, Mode, Plain, all, random, run};
+use crate::{Edge, Mode, Plain, all, engines, random, run};
 
 const MODES: &[Mode] = {
     use IoChoice::{Auto, Threads};
@@ -23,6 +24,7 @@ const MODES: &[Mode] = {
             threads: 2,
             memory: Bytes(1 << 30),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Scatter,
@@ -30,6 +32,7 @@ const MODES: &[Mode] = {
             threads: 1,
             memory: Bytes(1 << 30),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Scatter,
@@ -37,6 +40,7 @@ const MODES: &[Mode] = {
             threads: 3,
             memory: Bytes(16 << 20),
             io: Threads,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Gather,
@@ -44,6 +48,7 @@ const MODES: &[Mode] = {
             threads: 2,
             memory: Bytes(1 << 30),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Gather,
@@ -51,6 +56,7 @@ const MODES: &[Mode] = {
             threads: 3,
             memory: Bytes(16 << 20),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Scatter,
@@ -58,6 +64,7 @@ const MODES: &[Mode] = {
             threads: 2,
             memory: Bytes(1 << 30),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Scatter,
@@ -65,6 +72,7 @@ const MODES: &[Mode] = {
             threads: 1,
             memory: Bytes(16 << 20),
             io: Threads,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: Scatter,
@@ -72,6 +80,7 @@ const MODES: &[Mode] = {
             threads: 2,
             memory: Bytes(16 << 20),
             io: Auto,
+            edges: EdgesAt::Auto,
         },
         Mode {
             kernel: AUTO,
@@ -79,9 +88,46 @@ const MODES: &[Mode] = {
             threads: 2,
             memory: LeastAnd(0),
             io: Auto,
+            edges: EdgesAt::Auto,
+        },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 2,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Memory,
+        },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 3,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Memory,
+        },
+        Mode {
+            kernel: AUTO,
+            seek: Never,
+            threads: 2,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Disk,
         },
     ]
 };
+
+const COMPONENTS: [wcc::Method; 3] = [
+    wcc::Method::Unite(Unite::Auto),
+    wcc::Method::Unite(Unite::Cells),
+    wcc::Method::Labels,
+];
+
+const PATHS: [sssp::Method; 3] = [
+    sssp::Method::Delta(None),
+    sssp::Method::Delta(Some(0.7)),
+    sssp::Method::BellmanFord,
+];
 
 fn ranking(iterations: u32) -> pagerank::Options {
     pagerank::Options {
@@ -173,18 +219,30 @@ fn judges_agree_and_bits_do_not_change() {
                     .collect();
                 bfs::judge::judge_parents(graph.vertices, &pairs, source, &parents)
                     .unwrap_or_else(|objection| panic!("parents, {what}: {objection:?}"));
-                let labels = run(&path, mode, |engine| {
-                    wcc::run::<u64>(engine).map(|l| all(engine, l))
+                for method in COMPONENTS {
+                    let labels = run(&path, mode, |engine| {
+                        match wcc::run::<u64>(engine, method) {
+                            // Labels that are on disk are no forest.
+                            Err(AlgorithmError::NoRoom { .. }) => Ok(None),
+                            labels => engines(labels.map(|l| Some(all(engine, l)))),
+                        }
+                    });
+                    let Some(labels) = labels else {
+                        assert!(matches!(method, wcc::Method::Unite(Unite::Cells)));
+                        continue;
+                    };
+                    wcc::judge::judge_components(graph.vertices, &pairs, &labels)
+                        .unwrap_or_else(|objection| panic!("{method:?}, {what}: {objection:?}"));
+                }
+                let [distances, others @ ..] = PATHS.map(|method| {
+                    run(&path, mode, |engine| {
+                        engines(sssp::run::<f64>(engine, source, method).map(|d| all(engine, d)))
+                    })
                 });
-                wcc::judge::judge_components(graph.vertices, &pairs, &labels)
-                    .unwrap_or_else(|objection| panic!("wcc, {what}: {objection:?}"));
-                let distances = run(&path, mode, |engine| {
-                    match sssp::run::<f64>(engine, source) {
-                        Ok(distances) => Ok(all(engine, distances)),
-                        Err(AlgorithmError::Engine(error)) => Err(error),
-                        Err(error) => panic!("sssp, {what}: {error}"),
-                    }
-                });
+                assert!(
+                    others.iter().all(|other| *other == distances),
+                    "sssp, {what}"
+                );
                 let bits = distances.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
                 let distances: Vec<Option<f64>> = distances
                     .into_iter()
@@ -309,6 +367,7 @@ fn bits_do_not_change_when_everything_is_on_disk() {
             threads,
             memory,
             io: IoChoice::Auto,
+            edges: EdgesAt::Auto,
         };
         let mut first = None;
         for mode in [
@@ -319,13 +378,23 @@ fn bits_do_not_change_when_everything_is_on_disk() {
             let depths = run(&path, mode, |engine| {
                 bfs::run(engine, 7).map(|d| all(engine, d))
             });
-            let labels = run(&path, mode, |engine| {
-                wcc::run::<u64>(engine).map(|l| all(engine, l))
+            let labels = COMPONENTS.map(|method| {
+                run(&path, mode, |engine| {
+                    match wcc::run::<u64>(engine, method) {
+                        Err(AlgorithmError::NoRoom { .. }) => Ok(None),
+                        labels => engines(labels.map(|l| Some(all(engine, l)))),
+                    }
+                })
             });
-            let distances = run(&path, mode, |engine| match sssp::run::<f64>(engine, 7) {
-                Ok(distances) => Ok(all(engine, distances)),
-                Err(AlgorithmError::Engine(error)) => Err(error),
-                Err(error) => panic!("sssp, {mode:?}: {error}"),
+            let [Some(auto), by_cells, by_labels] = labels else {
+                panic!("no labels, {mode:?}");
+            };
+            assert!(by_cells.is_none_or(|labels| labels == auto), "{mode:?}");
+            assert!(by_labels.as_ref() == Some(&auto), "{mode:?}");
+            let distances = PATHS.map(|method| {
+                run(&path, mode, |engine| {
+                    engines(sssp::run::<f64>(engine, 7, method).map(|d| all(engine, d)))
+                })
             });
             let ranks = run(&path, mode, |engine| {
                 let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
@@ -340,7 +409,7 @@ fn bits_do_not_change_when_everything_is_on_disk() {
             });
             let switched = run(&path, mode, switches);
             let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            let found = (depths, labels, bits(distances), bits(ranks), switched);
+            let found = (depths, auto, distances.map(bits), bits(ranks), switched);
             match &first {
                 None => first = Some(found),
                 Some(first) => {

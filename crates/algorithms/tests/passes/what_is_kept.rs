@@ -1,7 +1,9 @@
 //! What passes read, and what they leave in memory for those that come after them.
 
 use graphmill_algorithms::{bfs, sssp, wcc};
-use graphmill_engine::{Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep};
+use graphmill_engine::{
+    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep,
+};
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
 
@@ -31,6 +33,7 @@ const MODE: Mode = Mode {
     threads: 2,
     memory: Memory::Bytes(1 << 28),
     io: IoChoice::Auto,
+    edges: EdgesAt::Auto,
 };
 
 /// Bytes that edge passes read, from pass number `first` on.
@@ -60,11 +63,11 @@ fn another_program_finds_the_graph_in_memory() {
     bfs::run(&mut engine, 0).unwrap();
     assert!(bytes_read(&engine, 0) > engine.metrics().pinned_bytes);
     let passes = engine.metrics().supersteps.len();
-    wcc::run::<u32>(&mut engine).unwrap();
+    wcc::run::<u32>(&mut engine, wcc::Method::Labels).unwrap();
     assert_eq!(bytes_read(&engine, passes), 0);
     // Weights were not read for those.
     let passes = engine.metrics().supersteps.len();
-    sssp::run::<f64>(&mut engine, 0).unwrap();
+    sssp::run::<f64>(&mut engine, 0, sssp::Method::BellmanFord).unwrap();
     assert!(bytes_read(&engine, passes) > engine.metrics().pinned_bytes);
     let passes = engine.metrics().supersteps.len();
     let depth = bfs::run(&mut engine, 0).unwrap();
@@ -127,7 +130,8 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
             ..MODE
         };
         run(&path, mode, |engine| {
-            let distances = sssp::run::<f32>(engine, VERTICES - 1).unwrap();
+            let distances =
+                sssp::run::<f32>(engine, VERTICES - 1, sssp::Method::BellmanFord).unwrap();
             let passes = engine.metrics().supersteps.iter();
             let many = |pass: &&Superstep| pass.mode == How::Scatter && pass.active > 9000;
             let mut dense = passes.filter(many);
@@ -159,15 +163,15 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
     let mut engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
     let mut search = || {
         let first = engine.metrics().supersteps.len();
-        let depth = bfs::run(&mut engine, 0).unwrap();
+        let parent = bfs::run_parents::<u32>(&mut engine, 0).unwrap();
         let passes = &engine.metrics().supersteps[first..];
         let pulls = passes.iter().filter(|pass| pass.mode == How::Gather);
-        (all(&engine, depth), pulls.count())
+        (all(&engine, parent), pulls.count())
     };
-    let (depths, pulls) = search();
+    let (parents, pulls) = search();
     assert_eq!(pulls, 0, "one search does not earn the loading back");
     let again: Vec<_> = (0..4).map(|_| search()).collect();
-    assert!(again.iter().all(|(found, _)| *found == depths));
+    assert!(again.iter().all(|(found, _)| *found == parents));
     assert!(again[3].1 > 0, "by now it would have");
 }
 

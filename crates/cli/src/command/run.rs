@@ -74,5 +74,6 @@ fn tuning(args: &Experiments) -> Tuning {
             Seek::Always => SeekChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
+        edges: args.place,
     }
 }

@@ -1,4 +1,4 @@
-//! The sparse pass over decoded lists: signal and fold in one walk over the active vertices, then apply.
+//! The sparse pass over lists: signal and fold in one walk over the active vertices, then apply.
 //!
 //! Sources are walked in ascending order and a list holds its destinations in ascending order, so each destination
 //! folds in the order of the graph. The cost is one look-up an active vertex and two small random accesses an edge,
@@ -8,43 +8,50 @@ use graphmill_raw::prefetch;
 
 use crate::accumulators::Accumulators;
 use crate::active::{BatchSet, lock};
-use crate::adjacency::Adjacency;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::phase::{Done, Pass, apply_reached};
-use crate::program::{EdgeProgram, EdgeValue, edge_value};
+use crate::program::EdgeProgram;
+use crate::resident::lists::{Lists, value_of, with_words};
 use crate::rows::Rows;
 
-/// What sparse passes over decoded lists keep from one to the next.
+/// What sparse passes over lists keep from one to the next.
 pub(crate) struct FollowRoom<P: EdgeProgram> {
-    adjacency: Adjacency,
-    /// By place; `IDENTITY` everywhere between passes.
+    /// `IDENTITY` everywhere between passes.
     accumulators: Accumulators<P::Accumulator>,
     reached: BatchSet,
 }
 
 impl<P: EdgeProgram> FollowRoom<P> {
-    /// Bytes of the budget that the room takes besides the lists of a graph of so many vertices, at most.
+    /// Bytes of the budget that the room takes in a graph of so many vertices.
     pub(crate) fn memory(vertices: u64) -> u64 {
-        let places = 2 * vertices + (1 << 17);
-        Accumulators::<P::Accumulator>::bytes(places as usize) + places / 7
+        Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
     }
 
-    pub(crate) fn new(machine: &Machine, adjacency: Adjacency) -> Result<Self, EngineError> {
-        let places = adjacency.places();
+    pub(crate) fn new(machine: &Machine) -> Result<Self, EngineError> {
+        let vertices = machine.batches.vertices() as usize;
         let mut reached = BatchSet::default();
-        reached.reserve(places, &machine.budget)?;
+        reached.reserve(vertices, &machine.budget)?;
         Ok(FollowRoom {
-            adjacency,
-            accumulators: Accumulators::new(&machine.budget, places, P::IDENTITY)?,
+            accumulators: Accumulators::new(&machine.budget, vertices, P::IDENTITY)?,
             reached,
         })
     }
 }
 
-/// Both phases of a sparse pass over decoded lists.
+/// Both phases of a sparse pass over lists.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
+    lists: &Lists,
+    room: &mut FollowRoom<P>,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    with_words!(lists, |WORDS| edges_of::<P, WORDS>(pass, lists, room, done))
+}
+
+fn edges_of<P: EdgeProgram, const WORDS: usize>(
+    pass: Pass<'_, P>,
+    lists: &Lists,
     room: &mut FollowRoom<P>,
     done: &mut Done<P::Sum>,
 ) -> Result<(), EngineError> {
@@ -56,13 +63,10 @@ pub(crate) fn edges<P: EdgeProgram>(
     };
     let io = &mut *lock(io);
     let FollowRoom {
-        adjacency,
         accumulators,
         reached,
     } = room;
     let report = &mut done.report;
-    let kind = machine.graph.edge_kind();
-    let edge_bytes = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
     for batch in pass.active.batches() {
         machine.check_stop()?;
         let set = pass.active.batch(batch)?;
@@ -72,24 +76,24 @@ pub(crate) fn edges<P: EdgeProgram>(
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let mut several = Several::new();
             let mut follow = |several: &mut Several<P::Message>| {
-                several.prefetch(adjacency, accumulators, reached);
+                several.prefetch::<_, WORDS>(lists, accumulators, reached);
                 for (v, message) in several.drain() {
-                    let list = adjacency.list(v, edge_bytes);
+                    let list = lists.of::<WORDS>(v);
                     report.messages += 1;
-                    report.edges += list.places.len() as u64;
-                    for (edge, &place) in list.places.iter().enumerate() {
-                        let place = place as usize;
-                        reached.insert(place);
-                        let value = edge_value::<P::Edge>(kind, list.weights, edge);
-                        program.fold(&mut accumulators[place], program.along(message, value));
+                    report.edges += list.len() as u64;
+                    for record in list {
+                        let destination = record[0] as usize;
+                        reached.insert(destination);
+                        let carried = program.along(message, value_of(record));
+                        program.fold(&mut accumulators[destination], carried);
                     }
                 }
             };
             set.for_each(|i| {
                 let v = start + i as u64;
-                adjacency.prefetch_begin(v);
+                lists.prefetch_begin(v as usize);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
-                    && several.push(v, message)
+                    && several.push(v as usize, message)
                 {
                     follow(&mut several);
                 }
@@ -100,10 +104,11 @@ pub(crate) fn edges<P: EdgeProgram>(
     }
     machine.arrays.end_phase();
     for batch in 0..machine.batches.len() {
-        let places = adjacency.places_of(batch);
-        if reached.has_in(places.clone()) {
-            let accumulators = &mut accumulators[places.clone()];
-            apply_reached(pass, batch, accumulators, reached, places, io, done)?;
+        let range = machine.batches.range(batch);
+        let part = range.start as usize..range.end as usize;
+        if reached.has_in(part.clone()) {
+            let accumulators = &mut accumulators[part.clone()];
+            apply_reached(pass, batch, accumulators, reached, part, io, done)?;
         }
     }
     Ok(())
@@ -118,7 +123,7 @@ const EDGES_AHEAD: usize = 8;
 /// one after the other would take longer than all the rest. So the waits overlap: for all sources the beginnings of
 /// the lists, then the lists, then the accumulators.
 struct Several<M> {
-    sources: [(u64, Option<M>); SEVERAL],
+    sources: [(usize, Option<M>); SEVERAL],
     count: usize,
 }
 
@@ -131,29 +136,33 @@ impl<M: Copy> Several<M> {
     }
     /// Takes one more; whether it was the last that has room.
     #[inline(always)]
-    fn push(&mut self, v: u64, message: M) -> bool {
+    fn push(&mut self, v: usize, message: M) -> bool {
         self.sources[self.count] = (v, Some(message));
         self.count += 1;
         self.count == SEVERAL
     }
     /// Has what following the sources will want on its way into the cache.
     #[inline(always)]
-    fn prefetch<A>(&self, adjacency: &Adjacency, accumulators: &[A], reached: &BatchSet) {
+    fn prefetch<A, const WORDS: usize>(
+        &self,
+        lists: &Lists,
+        accumulators: &[A],
+        reached: &BatchSet,
+    ) {
         let sources = &self.sources[..self.count];
         for (v, _) in sources {
-            adjacency.prefetch_list(*v);
+            lists.prefetch_list::<WORDS>(*v);
         }
         for (v, _) in sources {
-            let list = adjacency.list(*v, 0);
-            for &place in list.places.iter().take(EDGES_AHEAD) {
-                prefetch(accumulators, place as usize);
-                reached.prefetch(place as usize);
+            for record in lists.of::<WORDS>(*v).iter().take(EDGES_AHEAD) {
+                prefetch(accumulators, record[0] as usize);
+                reached.prefetch(record[0] as usize);
             }
         }
     }
     /// The sources and their messages, in order.
     #[inline(always)]
-    fn drain(&mut self) -> impl Iterator<Item = (u64, M)> {
+    fn drain(&mut self) -> impl Iterator<Item = (usize, M)> {
         let sources = &self.sources[..std::mem::take(&mut self.count)];
         sources
             .iter()

@@ -10,6 +10,7 @@ use crate::page_file::RowIo;
 use crate::program::{Accumulator, Activate, EdgeProgram, Sum};
 use crate::rows::{Need, Rows};
 
+pub(crate) mod arcs;
 pub(crate) mod follow;
 pub(crate) mod readers;
 pub(crate) mod seek;

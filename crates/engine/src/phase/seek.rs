@@ -15,7 +15,7 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
 use graphmill_storage::{Lease, Queue};
 
 use crate::accumulators::Accumulators;
-use crate::active::{BatchSet, SET_ALIGN, lock};
+use crate::active::{BatchSet, lock};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;
@@ -203,7 +203,7 @@ pub(crate) fn edges<P: EdgeProgram>(
             return Ok(());
         };
         let io = &mut lock(io);
-        let places = 0..accumulators.len().next_multiple_of(SET_ALIGN);
+        let places = 0..accumulators.len();
         apply_reached(pass, column, accumulators, reached, places, io, done)?;
     }
 }

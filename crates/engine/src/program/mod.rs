@@ -13,10 +13,14 @@
 //!
 //! A function has exclusive access to its row, so programs hold no atomics and no locks.
 
+mod label;
+
 use graphmill_graph::EdgeKind;
 use graphmill_raw::Element;
 
 use crate::rows::Rows;
+
+pub use label::{Label, LabelProgram};
 
 /// Whether a vertex takes part as a source in the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,337 @@
+//! Level after level, for programs whose labels are never lowered: breadth-first search and flooding.
+//!
+//! A level is done by push (each of its vertices goes to its neighbours) or by pull (each vertex without a label looks for a
+//! neighbour in the level, and stops at the first), whichever looks at fewer edges (Beamer, Asanovic and Patterson,
+//! Direction-Optimizing Breadth-First Search, SC 2012).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use graphmill_raw::AtomicWord;
+use graphmill_storage::Lease;
+
+use super::lists::Lists;
+use super::pile::{Block, Piles, Shared, Store};
+use super::round::{Ground, Round, WordOf, go};
+use crate::active::lock;
+use crate::engine::superstep;
+use crate::error::EngineError;
+use crate::metrics::{Mode, Superstep};
+use crate::program::{EdgeValue, Label, LabelProgram};
+
+/// A level is pulled when the edges of its vertices are one part in so many of those not yet looked at (alpha of the paper).
+const PULL_EDGES: u64 = 15;
+/// Levels are pushed again when they shrink and hold one vertex in so many (beta of the paper).
+const PUSH_VERTICES: u64 = 18;
+/// Words of a bitmap that a worker takes at a time.
+const WORDS_AT_ONCE: usize = 64;
+/// Vertices whose lists are on their way at a time.
+const AHEAD: usize = 16;
+
+/// Bytes of the budget besides the lists and the store of blocks.
+pub(crate) fn memory(vertices: u64) -> u64 {
+    2 * vertices.div_ceil(64) * 8
+}
+
+/// Two bitmaps over the vertices.
+struct Bitmaps {
+    front: Vec<AtomicU64>,
+    next: Vec<AtomicU64>,
+    _lease: Lease,
+}
+
+/// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level.
+pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
+    ground: &Ground<'_, P>,
+    store: &Store,
+    first: Vec<Block>,
+    mut tell: impl FnMut(Superstep),
+) -> Result<(), EngineError> {
+    let machine = ground.machine;
+    let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
+    let piles: Vec<_> = (0..machine.workers.count())
+        .map(|_| Mutex::new(Piles::new(store)))
+        .collect();
+    let of_first = first.iter().flatten().next();
+    let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
+    else {
+        return Ok(());
+    };
+    let mut bitmaps = None;
+    let mut unseen = arcs;
+    let mut edges = degrees(ground.lists, &first);
+    let mut level = Shared::new(first);
+    loop {
+        let count = level.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let pulls = ground.against.filter(|_| edges > unseen / PULL_EDGES);
+        let next: P::Label = ground.program.along(label, P::Edge::ONE);
+        match pulls {
+            None => {
+                unseen = unseen.saturating_sub(edges);
+                let push = Push::<P, WORDS> {
+                    ground,
+                    label: next.word(),
+                    level,
+                    piles: &piles,
+                    edges: AtomicU64::new(0),
+                };
+                go(machine, &push, edges)?;
+                tell(Superstep {
+                    active: count,
+                    messages: count,
+                    edges,
+                    ..superstep(Mode::Push)
+                });
+                edges = push.edges.into_inner();
+                level = Shared::new(gather_piles(&piles, store));
+                label = next;
+            }
+            Some(against) => {
+                if bitmaps.is_none() {
+                    bitmaps = Some(Bitmaps::new(ground)?);
+                }
+                let Some(bitmaps) = &mut bitmaps else {
+                    continue;
+                };
+                go(
+                    machine,
+                    &ToBitmap {
+                        level,
+                        bits: &bitmaps.front,
+                        piles: &piles,
+                    },
+                    count,
+                )?;
+                let mut awake = count;
+                loop {
+                    let next = ground.program.along(label, P::Edge::ONE);
+                    let pull = Pull::<P, WORDS> {
+                        ground,
+                        against,
+                        label: next.word(),
+                        front: &bitmaps.front,
+                        next: &bitmaps.next,
+                        at: AtomicUsize::new(0),
+                        woken: AtomicU64::new(0),
+                        edges: AtomicU64::new(0),
+                    };
+                    go(machine, &pull, arcs)?;
+                    tell(Superstep {
+                        active: awake,
+                        messages: awake,
+                        edges: pull.edges.into_inner(),
+                        ..superstep(Mode::Pull)
+                    });
+                    let before = std::mem::replace(&mut awake, pull.woken.into_inner());
+                    std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
+                    label = next;
+                    if awake < before && awake <= vertices / PUSH_VERTICES {
+                        break;
+                    }
+                }
+                let to_piles = ToPiles {
+                    bits: &bitmaps.front,
+                    at: AtomicUsize::new(0),
+                    piles: &piles,
+                };
+                go(machine, &to_piles, awake)?;
+                level = Shared::new(gather_piles(&piles, store));
+                // What is left is little.
+                edges = awake;
+            }
+        }
+    }
+}
+
+fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
+    blocks
+        .iter()
+        .flatten()
+        .map(|v| lists.degree(*v as usize))
+        .sum()
+}
+
+/// All vertices that wait.
+fn gather_piles(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
+    let mut blocks: Vec<Block> = piles
+        .iter()
+        .flat_map(|piles| lock(piles).turn_to(0))
+        .collect();
+    loop {
+        match store.marked() {
+            marked if marked.is_empty() => return blocks,
+            marked => blocks.extend(marked),
+        }
+    }
+}
+
+impl Bitmaps {
+    fn new<P: LabelProgram>(ground: &Ground<'_, P>) -> Result<Self, EngineError> {
+        let vertices = ground.machine.batches.vertices();
+        let bitmap = || {
+            (0..vertices.div_ceil(64))
+                .map(|_| AtomicU64::new(0))
+                .collect()
+        };
+        Ok(Bitmaps {
+            _lease: ground.machine.budget.lease("levels", memory(vertices))?,
+            front: bitmap(),
+            next: bitmap(),
+        })
+    }
+}
+
+/// Each vertex of a level goes to its neighbours.
+struct Push<'r, 's, P: LabelProgram, const WORDS: usize> {
+    ground: &'r Ground<'r, P>,
+    /// Of the next level.
+    label: WordOf<P>,
+    level: Shared,
+    piles: &'r [Mutex<Piles<'s>>],
+    /// Of the next level.
+    edges: AtomicU64,
+}
+
+impl<P: LabelProgram, const WORDS: usize> Round for Push<'_, '_, P, WORDS> {
+    fn part(&self, worker: usize) -> bool {
+        let Some(block) = self.level.take() else {
+            return false;
+        };
+        let Ground { lists, labels, .. } = *self.ground;
+        let mut piles = lock(&self.piles[worker]);
+        let mut edges = 0;
+        for vertices in block.chunks(AHEAD) {
+            vertices
+                .iter()
+                .for_each(|v| lists.prefetch_begin(*v as usize));
+            vertices
+                .iter()
+                .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
+            for &v in vertices {
+                for record in lists.of::<WORDS>(v as usize) {
+                    let Some(at) = labels.get(record[0] as usize) else {
+                        continue;
+                    };
+                    let mut old = at.load();
+                    while old > self.label {
+                        match at.exchange(old, self.label) {
+                            Ok(()) => {
+                                piles.push(0, record[0]);
+                                edges += lists.degree(record[0] as usize);
+                                break;
+                            }
+                            Err(found) => old = found,
+                        }
+                    }
+                }
+            }
+        }
+        piles.give_back(block);
+        self.edges.fetch_add(edges, Ordering::Relaxed);
+        true
+    }
+}
+
+/// Each vertex that has no label yet looks for a neighbour in the level.
+struct Pull<'r, P: LabelProgram, const WORDS: usize> {
+    ground: &'r Ground<'r, P>,
+    against: &'r Lists,
+    /// Of the next level.
+    label: WordOf<P>,
+    front: &'r [AtomicU64],
+    next: &'r [AtomicU64],
+    /// The first word that nobody has taken yet.
+    at: AtomicUsize,
+    woken: AtomicU64,
+    edges: AtomicU64,
+}
+
+impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
+    fn part(&self, _: usize) -> bool {
+        let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
+        if from >= self.next.len() {
+            return false;
+        }
+        let labels = self.ground.labels;
+        let front = self.front;
+        let (mut woken, mut edges) = (0, 0);
+        for (word, next) in self.next.iter().enumerate().skip(from).take(WORDS_AT_ONCE) {
+            let mut bits = 0;
+            let of_word = labels.get(word * 64..).unwrap_or(&[]);
+            for (bit, at) in of_word.iter().enumerate().take(64) {
+                if at.load() <= self.label {
+                    continue;
+                }
+                for record in self.against.of::<WORDS>(word * 64 + bit) {
+                    edges += 1;
+                    let caller = record[0] as usize;
+                    let called = front
+                        .get(caller / 64)
+                        .map_or(0, |bits| bits.load(Ordering::Relaxed));
+                    if called >> (caller % 64) & 1 != 0 {
+                        at.store(self.label);
+                        bits |= 1 << bit;
+                        break;
+                    }
+                }
+            }
+            woken += u64::from(u64::count_ones(bits));
+            // Words are a worker's own, so there is nothing to add to.
+            next.store(bits, Ordering::Relaxed);
+        }
+        self.woken.fetch_add(woken, Ordering::Relaxed);
+        self.edges.fetch_add(edges, Ordering::Relaxed);
+        true
+    }
+}
+
+/// A level from blocks to a bitmap that is as long as the last level left it.
+struct ToBitmap<'r, 's> {
+    level: Shared,
+    bits: &'r [AtomicU64],
+    piles: &'r [Mutex<Piles<'s>>],
+}
+
+impl Round for ToBitmap<'_, '_> {
+    fn part(&self, worker: usize) -> bool {
+        let Some(block) = self.level.take() else {
+            return false;
+        };
+        for v in &block {
+            self.bits[*v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
+        }
+        lock(&self.piles[worker]).give_back(block);
+        true
+    }
+}
+
+/// A level from a bitmap, which is empty then, to piles.
+struct ToPiles<'r, 's> {
+    bits: &'r [AtomicU64],
+    at: AtomicUsize,
+    piles: &'r [Mutex<Piles<'s>>],
+}
+
+impl Round for ToPiles<'_, '_> {
+    fn part(&self, worker: usize) -> bool {
+        let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
+        if from >= self.bits.len() {
+            return false;
+        }
+        let mut piles = lock(&self.piles[worker]);
+        for (w, word) in self.bits.iter().enumerate().skip(from).take(WORDS_AT_ONCE) {
+            if word.load(Ordering::Relaxed) == 0 {
+                continue;
+            }
+            let mut bits = word.swap(0, Ordering::Relaxed);
+            while bits != 0 {
+                piles.push(0, (w * 64) as u32 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+        true
+    }
+}

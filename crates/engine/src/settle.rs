@@ -1,0 +1,390 @@
+//! [`Engine::settle`]: a label program to its end, over lists in memory where they are, else pass by pass.
+
+use graphmill_graph::EdgeKind;
+use graphmill_raw::Word;
+use graphmill_storage::Clock;
+
+use crate::active::ActiveSet;
+use crate::engine::{EdgesAt, Engine, OnPass};
+use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::metrics::{Metrics, Superstep};
+use crate::program::{
+    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Sum,
+};
+use crate::resident::lists::with_words;
+use crate::resident::pile::{BLOCK, Block, Store};
+use crate::resident::round::{Ground, WordOf};
+use crate::resident::{buckets, levels};
+use crate::room::Sizes;
+use crate::rows::{Need, Read, Write};
+use crate::vertex_array::{VertexArray, elements_mut};
+
+impl Engine {
+    /// Spreads the labels of the active vertices along their edges, in `direction`, until each vertex has the least label that
+    /// reaches it. Where labels are in memory, and so are the lists of edges or there is room for them and the work is worth
+    /// loading them, it is done there at once; else in passes.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    pub fn settle<P>(
+        &mut self,
+        program: &P,
+        labels: VertexArray<P::Label>,
+        active: ActiveSet,
+        direction: Direction,
+    ) -> Result<(), EngineError>
+    where
+        P: LabelProgram + Copy + 'static,
+        P::Label: Accumulator,
+    {
+        let mut walked = 0;
+        let of_all = (self.graph().arcs(), self.vertices());
+        let left = self.in_passes(program, labels, active, direction, |engine, active| {
+            let is_there = engine.lists_for(P::Edge::WEIGHTED, direction, &labels, walked)?;
+            walked += active.len() * (of_all.0 / of_all.1 + 1);
+            Ok(!is_there)
+        })?;
+        match left.is_empty() {
+            true => Ok(()),
+            false => self.settle_in_memory(program, labels, &left, direction),
+        }
+    }
+
+    /// [`Engine::settle`] in passes alone: in each, all vertices send whose labels the one before lowered.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    pub fn settle_in_passes<P>(
+        &mut self,
+        program: &P,
+        labels: VertexArray<P::Label>,
+        active: ActiveSet,
+        direction: Direction,
+    ) -> Result<(), EngineError>
+    where
+        P: LabelProgram + Copy + 'static,
+        P::Label: Accumulator,
+    {
+        self.in_passes(program, labels, active, direction, |_, _| Ok(true))
+            .map(drop)
+    }
+
+    /// Passes as long as there are active vertices and `goes_on` says so; the vertices that are active then.
+    fn in_passes<P>(
+        &mut self,
+        program: &P,
+        labels: VertexArray<P::Label>,
+        mut active: ActiveSet,
+        direction: Direction,
+        mut goes_on: impl FnMut(&mut Engine, &ActiveSet) -> Result<bool, EngineError>,
+    ) -> Result<ActiveSet, EngineError>
+    where
+        P: LabelProgram + Copy + 'static,
+        P::Label: Accumulator,
+    {
+        let mut level = None;
+        while !active.is_empty() && goes_on(self, &active)? {
+            let (read, write) = (labels.read(), labels.write());
+            active = if P::UNIFORM {
+                let of_level = match level {
+                    Some(label) => label,
+                    None => {
+                        let any = |_, label: &P::Label| Least(*label);
+                        self.process_vertices(read, Some(&active), any)?.0
+                    }
+                };
+                let next = program.along(of_level, P::Edge::ONE);
+                level = Some(next);
+                let mark = Mark::<P>(next);
+                self.process_edges(&mark, (), write, &active, direction)?.1
+            } else {
+                let lower = Lower(*program);
+                self.process_edges(&lower, read, write, &active, direction)?
+                    .1
+            };
+        }
+        Ok(active)
+    }
+
+    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room and it is worth it,
+    /// as it is when so many edges were walked in vain or the engine was told to.
+    pub(crate) fn lists_for<T>(
+        &mut self,
+        weighted: bool,
+        direction: Direction,
+        rows: &VertexArray<T>,
+        walked: u64,
+    ) -> Result<bool, EngineError> {
+        let turned = self.goes_turned(direction);
+        let weighted = weighted && self.graph().edge_kind() != EdgeKind::None;
+        if turned && self.turned.is_none() || !self.common.arrays.resident(&[Need::Read(rows.id())])
+        {
+            return Ok(false);
+        }
+        let vertices = self.vertices();
+        let work = Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices);
+        if !self.held.has_lists(&self.machine(turned), turned, weighted) {
+            let is_worth_it = match self.common.edges {
+                EdgesAt::Auto => walked > self.graph().arcs() / WORTH,
+                EdgesAt::Memory => true,
+                EdgesAt::Disk => false,
+            };
+            if !is_worth_it || !self.load_lists(turned, weighted, work)? {
+                return Ok(false);
+            }
+        }
+        if self.common.budget.available() < work {
+            self.workspaces = None;
+        }
+        // The other way round serves to pull.
+        if self.common.edges == EdgesAt::Memory
+            && self.turned.is_some()
+            && !self.held.has_lists(&self.machine(!turned), !turned, false)
+        {
+            self.load_lists(!turned, false, work)?;
+        }
+        Ok(self.common.budget.available() >= work)
+    }
+
+    /// Loads lists where they fit and leave so many bytes; whether they did.
+    pub(crate) fn load_lists(
+        &mut self,
+        turned: bool,
+        weighted: bool,
+        leave: u64,
+    ) -> Result<bool, EngineError> {
+        if !self
+            .held
+            .lists_fit(&self.machine(turned), turned, weighted, leave)
+        {
+            self.workspaces = None;
+            self.active.trim();
+            if !self
+                .held
+                .lists_fit(&self.machine(turned), turned, weighted, leave)
+            {
+                return Ok(false);
+            }
+        }
+        let began = self.clock.now();
+        let way = self.turned.as_ref().filter(|_| turned);
+        let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
+        let loaded = self.held.load_lists(&machine, turned, weighted);
+        self.metrics.loading += (self.clock.now() - began).as_secs_f64();
+        self.metrics.pinned_bytes = self.held.pinned_bytes();
+        self.metrics.lists_bytes = self.held.lists_bytes();
+        loaded
+    }
+
+    /// Whether a direction goes against the arcs as they are stored.
+    fn goes_turned(&self, direction: Direction) -> bool {
+        direction == Direction::Backward && !self.graph().symmetric()
+    }
+
+    fn settle_in_memory<P: LabelProgram>(
+        &mut self,
+        program: &P,
+        labels: VertexArray<P::Label>,
+        active: &ActiveSet,
+        direction: Direction,
+    ) -> Result<(), EngineError> {
+        let turned = self.goes_turned(direction);
+        let first = blocks_of(active)?;
+        let mut rows = self.common.arrays.take(labels.id())?;
+        let outcome = self.settle_rows(program, rows.all(), first, turned);
+        self.common.arrays.put(labels.id(), rows);
+        self.broken = outcome.is_err();
+        outcome.map_err(|error| self.too_small(error))
+    }
+
+    fn settle_rows<P: LabelProgram>(
+        &mut self,
+        program: &P,
+        rows: &mut [u8],
+        first: Vec<Block>,
+        turned: bool,
+    ) -> Result<(), EngineError> {
+        let symmetric = self.graph().symmetric();
+        let way = self.turned.as_ref().filter(|_| turned);
+        let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
+        let held = &self.held;
+        let Some(lists) = &held.way(turned).lists else {
+            return Err(EngineError::NoReaders);
+        };
+        let against = if symmetric { turned } else { !turned };
+        let ground = Ground {
+            machine: &machine,
+            program,
+            lists,
+            against: held.way(against).lists.as_ref(),
+            labels: WordOf::<P>::shared(elements_mut(rows)),
+        };
+        let workers = machine.workers.count();
+        let store = Store::new(&machine.budget, machine.batches.vertices(), workers)?;
+        let tell = listed(&*self.clock, &self.on_pass, &mut self.metrics);
+        match P::UNIFORM {
+            true => with_words!(lists, |WORDS| levels::settle::<P, WORDS>(
+                &ground, &store, first, tell
+            )),
+            false => with_words!(lists, |WORDS| buckets::settle::<P, WORDS>(
+                &ground, &store, first, tell
+            )),
+        }
+    }
+}
+
+/// What lists each pass that it is told of, as long as the time since the one before.
+pub(crate) fn listed<'e>(
+    clock: &'e dyn Clock,
+    on_pass: &'e Option<OnPass>,
+    metrics: &'e mut Metrics,
+) -> impl FnMut(Superstep) + 'e {
+    let mut began = clock.now();
+    move |mut pass| {
+        let now = clock.now();
+        pass.seconds = (now - std::mem::replace(&mut began, now)).as_secs_f64();
+        if let Some(tell) = on_pass {
+            tell(metrics.passes() + 1, &pass);
+        }
+        metrics.push(pass);
+    }
+}
+
+/// Lists are worth loading when so many parts of all edges were walked.
+const WORTH: u64 = 32;
+
+/// The vertices of a set, in blocks.
+fn blocks_of(active: &ActiveSet) -> Result<Vec<Block>, EngineError> {
+    let mut blocks: Vec<Block> = Vec::new();
+    active.each(|v| match blocks.last_mut() {
+        Some(block) if block.len() < BLOCK => block.push(v as u32),
+        _ => blocks.push(vec![v as u32]),
+    })?;
+    Ok(blocks)
+}
+
+/// The least of some labels.
+#[derive(Clone, Copy)]
+struct Least<L>(L);
+
+impl<L: Label> Sum for Least<L> {
+    const ZERO: Self = Least(L::NONE);
+    #[inline(always)]
+    fn add(&mut self, later: Self) {
+        if later.0 < self.0 {
+            *self = later;
+        }
+    }
+}
+
+/// A pass of a uniform program: whoever is reached for the first time takes the level's label.
+struct Mark<P: LabelProgram>(P::Label);
+
+impl<P: LabelProgram> EdgeProgram for Mark<P> {
+    type SignalRows = ();
+    type ApplyRows = Write<P::Label>;
+    type Edge = ();
+    type Message = u8;
+    type Carried = u8;
+    type Accumulator = u8;
+    type Sum = ();
+    const IDENTITY: u8 = 0;
+    const EXACT: bool = true;
+    const IDEMPOTENT: bool = true;
+    const PULLS: bool = true;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, (): ()) -> Option<u8> {
+        Some(1)
+    }
+    #[inline(always)]
+    fn along(&self, call: u8, (): ()) -> u8 {
+        call
+    }
+    #[inline(always)]
+    fn fold(&self, reached: &mut u8, call: u8) {
+        *reached = call;
+    }
+    #[inline(always)]
+    fn merge(&self, reached: &mut u8, later: u8) {
+        *reached |= later;
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, label: &mut P::Label, _: u8) -> ((), Activate) {
+        if self.0 < *label {
+            *label = self.0;
+            ((), Activate::Yes)
+        } else {
+            ((), Activate::No)
+        }
+    }
+    #[inline(always)]
+    fn wants(&self, _: u64, label: &mut P::Label) -> bool {
+        self.0 < *label
+    }
+    #[inline(always)]
+    fn enough(&self, reached: &u8) -> bool {
+        *reached != 0
+    }
+}
+
+/// A pass of any label program: whoever hears of a lesser label takes it.
+struct Lower<P>(P);
+
+impl<P: LabelProgram> EdgeProgram for Lower<P>
+where
+    P::Label: Accumulator,
+{
+    type SignalRows = Read<P::Label>;
+    type ApplyRows = Write<P::Label>;
+    type Edge = P::Edge;
+    type Message = P::Label;
+    type Carried = P::Label;
+    type Accumulator = P::Label;
+    type Sum = ();
+    const IDENTITY: P::Label = P::Label::NONE;
+    const EXACT: bool = true;
+    const IDEMPOTENT: bool = true;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, label: &P::Label) -> Option<P::Label> {
+        Some(*label)
+    }
+    #[inline(always)]
+    fn along(&self, label: P::Label, edge: P::Edge) -> P::Label {
+        self.0.along(label, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, least: &mut P::Label, label: P::Label) {
+        if label < *least {
+            *least = label;
+        }
+    }
+    #[inline(always)]
+    fn merge(&self, least: &mut P::Label, later: P::Label) {
+        self.fold(least, later);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, label: &mut P::Label, least: P::Label) -> ((), Activate) {
+        if least < *label {
+            *label = least;
+            ((), Activate::Yes)
+        } else {
+            ((), Activate::No)
+        }
+    }
+}
+
+/// What the passes of a label program hold for each vertex.
+#[must_use]
+pub fn sizes_of<P>() -> Sizes
+where
+    P: LabelProgram + 'static,
+    P::Label: Accumulator,
+{
+    match P::UNIFORM {
+        true => Sizes::of::<Mark<P>>(),
+        false => Sizes::of::<Lower<P>>(),
+    }
+}

@@ -1,0 +1,71 @@
+//! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
+
+use crate::engine::{EdgesAt, Engine};
+use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::program::Direction;
+use crate::resident::components;
+use crate::resident::forest::{Forest, VertexWord};
+use crate::resident::lists::with_words;
+use crate::rows::Need;
+use crate::settle::listed;
+use crate::vertex_array::{VertexArray, elements_mut};
+
+/// How components are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unite {
+    /// Over lists where they are in memory, else over cells.
+    Auto,
+    /// A few neighbours of each vertex, then what is left, over lists in memory.
+    Lists,
+    /// Each cell once, as it is stored.
+    Cells,
+}
+
+impl Engine {
+    /// Gives each vertex the least index of its weakly connected component. `false`, with nothing done, when the labels, or the lists
+    /// that were asked for, do not fit in memory.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    pub fn unite<I: VertexWord>(
+        &mut self,
+        labels: VertexArray<I>,
+        how: Unite,
+    ) -> Result<bool, EngineError> {
+        let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
+        let forward = Direction::Forward;
+        let over_lists = how != Unite::Cells
+            && self.lists_for(false, forward, &labels, if is_told { u64::MAX } else { 0 })?;
+        let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
+        if !resident || how == Unite::Lists && !over_lists {
+            return Ok(false);
+        }
+        let mut rows = self.common.arrays.take(labels.id())?;
+        let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
+        self.common.arrays.put(labels.id(), rows);
+        self.broken = outcome.is_err();
+        outcome.map_err(|error| self.too_small(error))?;
+        Ok(true)
+    }
+
+    fn unite_rows<I: VertexWord>(
+        &mut self,
+        labels: &[I::Atomic],
+        over_lists: bool,
+    ) -> Result<(), EngineError> {
+        let forest = Forest::<I, I::Atomic>::new(labels);
+        let machine = Machine::new(&self.common, &self.stored);
+        let tell = listed(&*self.clock, &self.on_pass, &mut self.metrics);
+        let way = self.held.way(false);
+        match &way.lists {
+            Some(lists) if over_lists => {
+                let against = self.held.way(true).lists.as_ref();
+                with_words!(lists, |WORDS| components::unite::<I, _, WORDS>(
+                    &machine, lists, against, forest, tell
+                ))
+            }
+            _ => components::unite_cells(&machine, &way.pins, forest, tell),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Numbers that several threads read and change at once, where the memory is otherwise plain numbers.
+//!
+//! All accesses are relaxed: a number stands for itself alone, and what ends the threads' work (a [`crate::Team`] that
+//! returns) makes all of them visible.
+
+#![expect(unsafe_code, reason = "looks at plain numbers as atomic ones")]
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::Element;
+
+/// A number that an atomic holds.
+pub trait Word: Element + Ord + std::fmt::Debug {
+    /// The atomic.
+    type Atomic: AtomicWord<Self>;
+    /// Looks at numbers as atomic ones for as long as they are borrowed.
+    fn shared(words: &mut [Self]) -> &[Self::Atomic];
+}
+
+/// What the lock-free structures ask of an atomic number.
+pub trait AtomicWord<T>: Sync {
+    /// Its value now.
+    fn load(&self) -> T;
+    /// Gives it a value.
+    fn store(&self, value: T);
+    /// Changes it from `old` to `new`.
+    ///
+    /// # Errors
+    /// The value that it has instead of `old`.
+    fn exchange(&self, old: T, new: T) -> Result<(), T>;
+}
+
+macro_rules! words {
+    ($($word:ty: $atomic:ty;)*) => {$(
+        impl Word for $word {
+            type Atomic = $atomic;
+            #[inline]
+            fn shared(words: &mut [$word]) -> &[$atomic] {
+                const {
+                    assert!(
+                        size_of::<$word>() == size_of::<$atomic>()
+                            && align_of::<$word>() == align_of::<$atomic>()
+                    )
+                }
+                // SAFETY: both types have the same size, alignment and bytes, and the exclusive borrow lasts as long
+                // as the shared one that is given out, so meanwhile the memory is reached through atomics only.
+                unsafe { std::slice::from_raw_parts(words.as_mut_ptr().cast(), words.len()) }
+            }
+        }
+        impl AtomicWord<$word> for $atomic {
+            #[inline(always)]
+            fn load(&self) -> $word {
+                self.load(Ordering::Relaxed)
+            }
+            #[inline(always)]
+            fn store(&self, value: $word) {
+                self.store(value, Ordering::Relaxed);
+            }
+            #[inline(always)]
+            fn exchange(&self, old: $word, new: $word) -> Result<(), $word> {
+                self.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed).map(drop)
+            }
+        }
+    )*};
+}
+words! {
+    u32: AtomicU32;
+    u64: AtomicU64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_add_up_in_plain_memory() {
+        let mut words = [0_u64, 7];
+        let shared = u64::shared(&mut words);
+        let rounds = if cfg!(miri) { 50 } else { 10_000 };
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..rounds {
+                        let mut old = AtomicWord::load(&shared[0]);
+                        while let Err(found) = shared[0].exchange(old, old + 1) {
+                            old = found;
+                        }
+                    }
+                });
+            }
+        });
+        AtomicWord::store(&shared[1], 8);
+        assert_eq!(words, [3 * rounds, 8]);
+    }
+}
