@@ -92,7 +92,7 @@ fn a_generated_graph_asks_for_memory_that_is_enough() {
         // Cells, or neighbours, that take more than any graph's.
         (
             "scattered 5000 10 --gap 77 --batch-size 3 --reverse",
-            &["8M", "16M"],
+            &["4M", "8M"],
         ),
         ("scattered 100 500000 --undirected", &["8M", "20M"]),
     ];

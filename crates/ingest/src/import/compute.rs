@@ -11,7 +11,7 @@ use graphmill_storage::Buffer;
 
 use super::cut::Cut;
 use super::ids::Indexed;
-use super::write::TABLES_BYTES;
+use super::write::{self, TABLES_BYTES};
 use super::{Import, Meter};
 use crate::cut::{Granules, granule_shift};
 use crate::distribute::{Indices, Plan};
@@ -21,6 +21,7 @@ use crate::generate::{Circulant, Generated, RangeArcs, SourceArcs, Steps, Ways, 
 use crate::parallel;
 use crate::policy::{SelfLoops, bits};
 use crate::source::Source;
+use crate::spill::GRAIN;
 use crate::write::Kept;
 
 /// Arcs that are handed to the graph's writer together: whole blocks.
@@ -65,7 +66,7 @@ impl<'a> Import<'a> {
         let mut granules = self.ways().map(|ways| {
             let width = 1 << granule_shift(vertices);
             let first: Vec<u64> = (0..=vertices.div_ceil(width))
-                .map(|granule| (granule * width).min(vertices))
+                .map(|granule| width.saturating_mul(granule).min(vertices))
                 .collect();
             let arcs = Steps::count(circulant, ways, self_loops);
             let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
@@ -92,8 +93,14 @@ impl<'a> Import<'a> {
         let Computed { circulant, .. } = computed;
         let machine = self.machine;
         let plan = &cut.plan;
-        let steps_bytes = self.ways().map(|ways| Steps::bytes(circulant, ways)).sum();
-        self.check("the neighbours of a vertex", steps_bytes)?;
+        let steps_bytes: u64 = self.ways().map(|ways| Steps::bytes(circulant, ways)).sum();
+        if steps_bytes > machine.budget.available() {
+            // Cells cannot be counted then: what is needed for as many as there could be.
+            let need = write::Need::new(cut, self.report.edges, self.options.duplicates);
+            self.need("the neighbours of a vertex", |total| {
+                steps_bytes.saturating_add(need.bytes(total, GRAIN))
+            })?;
+        }
         let halves: Vec<Half<'_>> = plan
             .sides()
             .zip(self.ways())
@@ -140,7 +147,6 @@ impl<'a> Import<'a> {
 
     /// For how many workers there is memory. That includes what the end of the import takes.
     fn compute_lanes(&self, cut: &Cut, halves: &[Half<'_>]) -> Result<usize, IngestError> {
-        let budget = self.machine.budget;
         let (mut notes, mut finish) = (0, 0);
         for half in halves {
             let cells: Vec<u64> = half
@@ -156,23 +162,28 @@ impl<'a> Import<'a> {
         }
         let weights = cut.plan.weights;
         let lane = |total| GraphWriter::memory(weights, total) + TABLES_BYTES + Run::bytes(weights);
-        let needed = |total| notes + finish.max(lane(total));
+        self.need("column files", |total| notes + finish.max(lane(total)))?;
+        let budget = self.machine.budget;
         let (total, available) = (budget.total(), budget.available());
-        if needed(total) > available {
-            // Of a larger budget, writing takes more.
-            let mut more = 0;
-            while needed(total + more) > available + more {
-                more = needed(total + more) - available;
-            }
-            let what = "column files";
-            return Err(IngestError::too_little_memory(
-                what,
-                available + more,
-                available,
-                budget,
-            ));
-        }
         Ok(((available - notes) / lane(total)) as usize)
+    }
+
+    /// An error unless what a budget of so many bytes is `needed` for is free.
+    fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
+        let budget = self.machine.budget;
+        let (total, available) = (budget.total(), budget.available());
+        if needed(total) <= available {
+            return Ok(());
+        }
+        // Of a larger budget, writing takes more.
+        let mut more = 0;
+        while needed(total.saturating_add(more)) > available.saturating_add(more) {
+            more = needed(total.saturating_add(more)) - available;
+        }
+        let needed = available.saturating_add(more);
+        Err(IngestError::too_little_memory(
+            what, needed, available, budget,
+        ))
     }
 }
 
