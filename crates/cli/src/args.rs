@@ -20,7 +20,7 @@ Examples:
   graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
   graphmill import edges.txt.gz -o graph --undirected --memory 2G
   graphmill run bfs graph --source 42 -o depths.csv
-  graphmill generate kronecker 20 16 --undirected -o graph
+  graphmill generate kronecker 18 16 --undirected -o graph
   graphmill run sssp --help          the options of one algorithm
 
 Sizes are numbers with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.

@@ -118,16 +118,20 @@ fn the_examples_of_generate_run() {
     for rule in ["kronecker", "uniform", "grid", "consecutive", "scattered"] {
         pages.push(help(&["generate", rule]));
     }
+    pages.push(help(&[]));
+    pages.push(include_str!("../../../../README.md").to_string());
     let mut examples: Vec<&str> = pages
         .iter()
         .flat_map(|page| page.lines())
-        .filter_map(|line| line.strip_prefix("  graphmill "))
+        .filter_map(|line| line.trim_start().strip_prefix("graphmill generate "))
+        .map(|line| line.split("  ").next().unwrap_or(line))
         .collect();
     examples.sort_unstable();
     examples.dedup();
-    assert!(examples.len() > 5, "{examples:?}");
+    assert!(examples.len() > 8, "{examples:?}");
     for example in examples {
-        let words: Vec<&str> = example.split(' ').chain(["-q"]).collect();
+        let rule = example.split(' ').chain(["-q"]);
+        let words: Vec<&str> = ["generate"].into_iter().chain(rule).collect();
         succeed(folder.path(), &words);
         for name in crate::names(folder.path()) {
             let path = folder.path().join(name);

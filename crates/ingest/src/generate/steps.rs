@@ -101,7 +101,7 @@ impl Steps {
     }
 
     /// Those that lead into the `span` vertices from `start` on.
-    pub(crate) fn into_range(&self, start: u64, span: u64) -> RangeArcs<'_> {
+    pub(crate) fn reaching(&self, start: u64, span: u64) -> RangeArcs<'_> {
         RangeArcs {
             steps: self.steps.typed::<Step>(),
             count: self.count,

@@ -192,7 +192,7 @@ fn cells(cut: &Cut, half: &Half<'_>, batch: usize) -> u64 {
     let batches = &cut.shape.batches;
     let arcs = half
         .steps
-        .into_range(batches.start(batch), batches.span(batch));
+        .reaching(batches.start(batch), batches.span(batch));
     let (mut cells, mut source) = (0, 0);
     while let Some(next) = arcs.next_source(source) {
         cells += 1;
@@ -246,7 +246,7 @@ impl<'a> Run<'a> {
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
         let cuts = self.plan.layout.cuts();
-        let range = steps.into_range(cuts[batch], cuts[batch + 1] - cuts[batch]);
+        let range = steps.reaching(cuts[batch], cuts[batch + 1] - cuts[batch]);
         let mut source = 0;
         while let Some(next) = range.next_source(source) {
             let source_batch = self.plan.layout.batch_of(next);
