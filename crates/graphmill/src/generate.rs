@@ -52,8 +52,23 @@ impl Machine {
     /// else the new folder of a stored graph.
     ///
     /// A stored graph is the one that [`import`](Self::import) makes of the graph's edges and vertices with the same `config`,
-    /// of which only what concerns edges and how they are stored counts here. A file has the edges as they are drawn, each once,
-    /// whatever `config` says.
+    /// of which only what concerns edges and how they are stored counts here: whether there are weights is the graph's own. A
+    /// file has the edges as they are drawn, each once, whatever `config` says.
+    ///
+    /// ```
+    /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("graph");
+    /// let machine = Machine::open(&MachineConfig::default(), Default::default())?;
+    /// let rule = GraphRule::Scattered { vertices: 1000, degree: 5, gap: 77 };
+    /// let both_ways = ImportConfig { directed: false, ..ImportConfig::default() };
+    /// machine.generate(&Generated::new(rule, 1, EdgeKind::F32)?, &path, &both_ways, &unwatched())?;
+    /// assert_eq!(machine.graph(&path)?.arcs(), 10_000);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// The disk fails, the budget is too small, work was to stop, something has the output's name, or vertices or weights do not fit
