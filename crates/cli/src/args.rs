@@ -9,8 +9,10 @@ use graphmill::{EdgesAt, OptionKind, OptionSpec};
 
 use crate::size;
 
+mod generate;
 mod validate;
 
+pub(crate) use generate::{Generate, GenerateOutput, GenerateRule};
 pub(crate) use validate::{Rule, Validate};
 
 const EXAMPLES: &str = "\
@@ -18,7 +20,7 @@ Examples:
   graphmill run pagerank edges.txt.gz -o ranks.parquet --top 10
   graphmill import edges.txt.gz -o graph --undirected --memory 2G
   graphmill run bfs graph --source 42 -o depths.csv
-  graphmill generate kronecker --scale 20 -o graph
+  graphmill generate kronecker 18 16 --undirected -o graph
   graphmill run sssp --help          the options of one algorithm
 
 Sizes are numbers with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
@@ -44,7 +46,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Run an algorithm on a stored graph, or on a file of edges
     Run(Run),
-    /// Make a graph by rule: Kronecker, uniform or grid
+    /// Make a graph by rule: Kronecker, uniform, grid, consecutive or scattered
     Generate(Generate),
     /// Say what a stored graph holds
     Info(Info),
@@ -123,6 +125,26 @@ pub(crate) struct Reading {
         hide_possible_values = true
     )]
     pub(crate) weights: Weights,
+    /// File whose first column names vertices, so that those without edges exist too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) vertices: Option<PathBuf>,
+    /// At a line that is not an edge stop, or skip and count it
+    #[arg(
+        long,
+        value_name = "stop|skip",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) on_error: OnError,
+    #[command(flatten)]
+    pub(crate) edges: Edges,
+}
+
+/// What edges become, read or generated.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Edges")]
+pub(crate) struct Edges {
     /// Each edge goes both ways
     #[arg(long)]
     pub(crate) undirected: bool,
@@ -145,18 +167,6 @@ pub(crate) struct Reading {
         hide_possible_values = true
     )]
     pub(crate) self_loops: SelfLoops,
-    /// File whose first column names vertices, so that those without edges exist too
-    #[arg(long, value_name = "FILE")]
-    pub(crate) vertices: Option<PathBuf>,
-    /// At a line that is not an edge stop, or skip and count it
-    #[arg(
-        long,
-        value_name = "stop|skip",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
-    pub(crate) on_error: OnError,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -419,69 +429,6 @@ pub(crate) enum Direction {
     Auto,
     Scatter,
     Gather,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Generate {
-    #[command(subcommand)]
-    pub(crate) rule: GenerateRule,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum GenerateRule {
-    /// R-MAT with the Graph 500 parameters, labels permuted
-    Kronecker {
-        /// 2^SCALE vertices
-        #[arg(long, value_parser = clap::value_parser!(u8).range(1..=48))]
-        scale: u8,
-        /// Edges for each vertex
-        #[arg(long, default_value_t = 16)]
-        degree: u64,
-        #[command(flatten)]
-        output: GenerateOutput,
-    },
-    /// Edges between vertices drawn uniformly
-    Uniform {
-        /// Vertices
-        #[arg(long)]
-        vertices: u64,
-        /// Edges
-        #[arg(long)]
-        edges: u64,
-        #[command(flatten)]
-        output: GenerateOutput,
-    },
-    /// A grid where each vertex has an edge to its right and to its lower neighbour
-    Grid {
-        /// Rows
-        #[arg(long)]
-        rows: u64,
-        /// Columns
-        #[arg(long)]
-        columns: u64,
-        #[command(flatten)]
-        output: GenerateOutput,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct GenerateOutput {
-    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or .wel text, any other is the folder of a stored graph
-    #[arg(short, long, value_name = "FILE|GRAPH")]
-    pub(crate) output: PathBuf,
-    /// The same seed gives the same graph
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Integer weights 1 to 255, drawn uniformly
-    #[arg(long)]
-    pub(crate) weighted: bool,
-    /// Each edge goes both ways (stored graphs only)
-    #[arg(long)]
-    pub(crate) undirected: bool,
-    #[command(flatten)]
-    pub(crate) storing: Storing,
-    #[command(flatten)]
-    pub(crate) machine: Machine,
 }
 
 #[derive(Debug, Args)]

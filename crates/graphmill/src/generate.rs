@@ -8,7 +8,7 @@ use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestErro
 
 use crate::file_aside::FileAside;
 use crate::import::ImportConfig;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::{Error, Machine};
 
 /// What a file of generated edges is; its name's ending says it.
@@ -48,10 +48,31 @@ pub enum Generation {
 }
 
 impl Machine {
-    /// Generates a graph into `output`: raw pairs (`.u32`, `.u64`), text (`.el`, `.wel`), or else the folder of a stored graph.
+    /// Generates a graph into `output`, whose name says what it becomes: raw pairs (`.u32`, `.u64`), text (`.el`, `.wel`), or
+    /// else the new folder of a stored graph.
+    ///
+    /// A stored graph is the one that [`import`](Self::import) makes of the graph's edges and vertices with the same `config`,
+    /// of which only what concerns edges and how they are stored counts here: whether there are weights is the graph's own. A
+    /// file has the edges as they are drawn, each once, whatever `config` says.
+    ///
+    /// ```
+    /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("graph");
+    /// let machine = Machine::open(&MachineConfig::default(), Default::default())?;
+    /// let rule = GraphRule::Scattered { vertices: 1000, degree: 5, gap: 77 };
+    /// let both_ways = ImportConfig { directed: false, ..ImportConfig::default() };
+    /// machine.generate(&Generated::new(rule, 1, EdgeKind::F32)?, &path, &both_ways, &unwatched())?;
+    /// assert_eq!(machine.graph(&path)?.arcs(), 10_000);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// The disk fails, the budget is too small, work was to stop, or vertices or weights do not fit the file.
+    /// The disk fails, the budget is too small, work was to stop, something has the output's name, or vertices or weights do not fit
+    /// the file. Nothing is left behind then.
     pub fn generate(
         &self,
         graph: &Generated,
@@ -60,9 +81,21 @@ impl Machine {
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
         match EdgeFile::of(output) {
-            None => Ok(Generation::Graph(
-                self.import_from(graph, None, output, config, "edges", watcher)?,
-            )),
+            None => {
+                if let Some(different) = graph.coinciding() {
+                    watcher(&Progress::Note(&format!(
+                        "multiples of the gap coincide: no vertex has edges to more than {different} different ones"
+                    )));
+                }
+                let progress = ImportProgress {
+                    watcher,
+                    reads: "edges",
+                };
+                let options = self.import_options(output, config);
+                let report =
+                    graphmill_ingest::generate(self.for_ingest(&progress), graph, &options)?;
+                Ok(Generation::Graph(report))
+            }
             Some(kind) => self.write_edges(graph, output, kind, watcher),
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, OnError,
-    ReadOptions, SelfLoops, check_memory,
+    ReadOptions, SelfLoops, check_memory, import,
 };
 
 use crate::progress::{ImportProgress, Progress, Watcher};
@@ -110,34 +110,31 @@ impl Machine {
             )?)
         };
         let vertices = vertices.as_ref().map(|source| source as &dyn EdgeSource);
-        self.import_from(&source, vertices, graph, config, "bytes", watcher)
+        let options = self.import_options(graph, config);
+        let progress = ImportProgress {
+            watcher,
+            reads: "bytes",
+        };
+        let machine = self.for_ingest(&progress);
+        Ok(import(machine, &source, vertices, &options)?)
     }
 
-    /// Imports from a source; `reads` is what its first reading counts.
-    pub(crate) fn import_from(
-        &self,
-        source: &dyn EdgeSource,
-        vertices: Option<&dyn EdgeSource>,
-        graph: &Path,
-        config: &ImportConfig,
-        reads: &'static str,
-        watcher: &Watcher,
-    ) -> Result<ImportReport, Error> {
-        let options = self.import_options(graph, config);
-        let machine = graphmill_ingest::Machine {
+    /// What an import runs on.
+    pub(crate) fn for_ingest<'a>(
+        &'a self,
+        progress: &'a ImportProgress<'a>,
+    ) -> graphmill_ingest::Machine<'a> {
+        graphmill_ingest::Machine {
             disk: self.disk(),
             workers: self.workers(),
             budget: self.budget(),
             clock: &**self.clock(),
             stop: self.stop(),
-            progress: &ImportProgress { watcher, reads },
-        };
-        Ok(graphmill_ingest::import(
-            machine, source, vertices, &options,
-        )?)
+            progress,
+        }
     }
 
-    fn import_options(&self, graph: &Path, config: &ImportConfig) -> ImportOptions {
+    pub(crate) fn import_options(&self, graph: &Path, config: &ImportConfig) -> ImportOptions {
         ImportOptions {
             temporary: self.tmp_asked().map(Path::to_path_buf),
             directed: config.directed,

@@ -112,7 +112,14 @@ fn main() {
             columns: 2 << scale.div_ceil(2),
         },
     ];
-    let generated = |rule, weighted| Generated::new(rule, 1, weighted).expect("a graph");
+    let generated = |rule, weighted| {
+        let weights = if weighted {
+            EdgeKind::F32
+        } else {
+            EdgeKind::None
+        };
+        Generated::new(rule, 1, weights).expect("a graph")
+    };
     for (rule, weighted) in rules.into_iter().zip([false; 3]).chain([(kronecker, true)]) {
         let graph = generated(rule, weighted);
         let start = clock.now();

@@ -50,7 +50,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// All that there is to read, in the unit in which a sink hears of [progress](EdgeSink::progress).
     fn amount(&self) -> u64;
 
-    /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse, unpack or draw.
+    /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse or unpack.
     fn rereads_fast(&self) -> bool;
 
     /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.

@@ -236,7 +236,10 @@ impl IngestError {
             what,
             needed,
             available,
-            least: (budget.total() + needed).saturating_sub(available),
+            least: budget
+                .total()
+                .saturating_add(needed)
+                .saturating_sub(available),
         }
     }
 

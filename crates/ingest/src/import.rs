@@ -7,9 +7,13 @@
 //! 5. *write*: each bucket is read, sorted in memory, and becomes a column file.
 //! 6. *finish*: what belongs to vertices is written, everything is made durable, and the directory gets its name.
 //!
+//! Of a graph by rule whose arcs are known in the order of the stored graph, one step stands for the first five
+//! (`compute.rs`).
+//!
 //! The same input gives the same graph, byte for byte, for any number of threads and any budget: memory decides how
 //! often something is read, never what is written.
 
+mod compute;
 mod cut;
 mod distribute;
 mod finish;
@@ -29,7 +33,9 @@ use graphmill_storage::Scratch;
 
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
+use crate::generate::Generated;
 use crate::report::ImportReport;
+use compute::Computed;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
@@ -45,6 +51,32 @@ pub fn import(
     machine: Machine<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
+    options: &ImportOptions,
+) -> Result<ImportReport, IngestError> {
+    store(machine, source, vertices, None, options)
+}
+
+/// Stores `graph` as [`import`] would, the same bytes, but without gathering and sorting arcs where the rule tells them in the order
+/// of the stored graph.
+///
+/// # Errors
+/// As for [`import`].
+pub fn generate(
+    machine: Machine<'_>,
+    graph: &Generated,
+    options: &ImportOptions,
+) -> Result<ImportReport, IngestError> {
+    let computed = graph
+        .circulant(options.directed, options.duplicates)
+        .map(|circulant| Computed { graph, circulant });
+    store(machine, graph, None, computed, options)
+}
+
+fn store(
+    machine: Machine<'_>,
+    source: &dyn EdgeSource,
+    vertices: Option<&dyn EdgeSource>,
+    computed: Option<Computed<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
     let disk = &**machine.disk;
@@ -91,8 +123,13 @@ pub fn import(
         started: machine.clock.now(),
     };
 
-    let found = import.scan()?;
-    let indexed = import.index(found)?;
+    let indexed = match computed {
+        Some(computed) => import.count_out(computed),
+        None => {
+            let found = import.scan()?;
+            import.index(found)?
+        }
+    };
     let ids = indexed.ids;
     let cut = import.cut(&indexed)?;
     let graph = GraphWriter::create(
@@ -101,8 +138,13 @@ pub fn import(
         staging.path(),
         cut.shape.clone(),
     )?;
-    let buckets = import.distribute(indexed, &cut)?;
-    let kept = import.write(&cut, buckets, &graph)?;
+    let kept = match computed {
+        Some(computed) => import.compute(computed, &cut, &graph)?,
+        None => {
+            let buckets = import.distribute(indexed, &cut)?;
+            import.write(&cut, buckets, &graph)?
+        }
+    };
     import.finish(graph, ids, kept)?;
     let mut report = import.report;
     report.peak_memory = machine.budget.peak();

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `import.rs`, `import/` | [`import`]: the steps in their order, and each of them |
 //! | `readers/` | [`FileSource`]: files of edges |
-//! | `generate.rs` | [`Generated`]: graphs made by rule |
+//! | `generate.rs`, `generate/` | [`Generated`]: graphs made by rule |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
 //! | `scan.rs` | the first reading: how many edges, which ids |
 //! | `presence.rs` | which integer ids occur, and their ranks |
@@ -49,7 +49,7 @@ pub use edge::{
 };
 pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
-pub use import::{ImportOptions, Machine, Progress, Silent, check_memory, import};
+pub use import::{ImportOptions, Machine, Progress, Silent, check_memory, generate, import};
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions, says_something_else};
 pub use report::ImportReport;

@@ -1,7 +1,6 @@
 //! The first reading of the edges: how many there are, which ids occur, how many arcs each range of ids receives.
 //!
-//! Edges that cannot be read again cheaply (text, packed files, generators) are spooled on the way, so that they are
-//! parsed once.
+//! Edges that cannot be read again cheaply (text, packed files) are spooled on the way, so that they are parsed once.
 
 use std::sync::Arc;
 

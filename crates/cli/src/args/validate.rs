@@ -70,7 +70,7 @@ pub(crate) struct How {
         value_name = "exact|epsilon|equivalence",
         value_enum,
         hide_possible_values = true,
-        conflicts_with = "Reading"
+        conflicts_with_all = ["Reading", "Edges"]
     )]
     pub(crate) rule: Option<Rule>,
     /// Judge as a result of this algorithm on GRAPH

@@ -5,41 +5,26 @@ use std::process::ExitCode;
 
 use graphmill::{EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine, Stop};
 
-use crate::args::{Generate, GenerateRule};
+use crate::args::{Generate, GenerateOutput, GenerateRule};
 use crate::{progress, size};
 
 use super::options;
 
+/// Edges for each vertex of a Kronecker graph when nobody says, as in Graph 500.
+const KRONECKER_DEGREE: u64 = 16;
+
 pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
-    let (rule, output) = match args.rule {
-        GenerateRule::Kronecker {
-            scale,
-            degree,
-            output,
-        } => (GraphRule::Kronecker { scale, degree }, output),
-        GenerateRule::Uniform {
-            vertices,
-            edges,
-            output,
-        } => (GraphRule::Uniform { vertices, edges }, output),
-        GenerateRule::Grid {
-            rows,
-            columns,
-            output,
-        } => (GraphRule::Grid { rows, columns }, output),
+    let (rule, output) = rule(args.rule);
+    let weights = match output.weighted {
+        true => EdgeKind::F32,
+        false => options::weights(output.weights),
     };
-    let reading = ImportConfig {
-        weights: if output.weighted {
-            EdgeKind::F32
-        } else {
-            EdgeKind::None
-        },
-        directed: !output.undirected,
+    let edges = ImportConfig {
+        weights,
         ..ImportConfig::default()
     };
-    let config = options::storing(&output.storing, reading);
-    let graph =
-        Generated::new(rule, output.seed, output.weighted).map_err(graphmill::Error::from)?;
+    let config = options::storing(&output.storing, options::edges(&output.edges, edges));
+    let graph = Generated::new(rule, output.seed, weights).map_err(graphmill::Error::from)?;
     let machine = Machine::open(&options::machine(&output.machine), stop.clone())?;
     let watcher = progress::watcher(output.machine.quiet);
     let generation = machine.generate(&graph, &output.output, &config, &watcher)?;
@@ -59,4 +44,61 @@ pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The rule that was asked for. A number that has to be given was: in its place, or as an option.
+fn rule(rule: GenerateRule) -> (GraphRule, GenerateOutput) {
+    match rule {
+        GenerateRule::Kronecker {
+            scale,
+            scale_option,
+            degree,
+            degree_option,
+            output,
+        } => {
+            let scale = scale.or(scale_option).unwrap_or_default();
+            let degree = degree.or(degree_option).unwrap_or(KRONECKER_DEGREE);
+            (GraphRule::Kronecker { scale, degree }, output)
+        }
+        GenerateRule::Uniform {
+            vertices,
+            vertices_option,
+            edges,
+            edges_option,
+            output,
+        } => {
+            let vertices = vertices.or(vertices_option).unwrap_or_default();
+            let edges = edges.or(edges_option).unwrap_or_default();
+            (GraphRule::Uniform { vertices, edges }, output)
+        }
+        GenerateRule::Grid {
+            rows,
+            rows_option,
+            columns,
+            columns_option,
+            output,
+        } => {
+            let rows = rows.or(rows_option).unwrap_or_default();
+            let columns = columns.or(columns_option).unwrap_or_default();
+            (GraphRule::Grid { rows, columns }, output)
+        }
+        GenerateRule::Consecutive {
+            vertices,
+            degree,
+            output,
+        } => (GraphRule::Consecutive { vertices, degree }, output),
+        GenerateRule::Scattered {
+            vertices,
+            degree,
+            gap,
+            output,
+        } => {
+            let rule = GraphRule::Scattered {
+                vertices,
+                degree,
+                gap,
+            };
+            (rule, output)
+        }
+    }
 }

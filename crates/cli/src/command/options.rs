@@ -2,7 +2,7 @@
 
 use graphmill::{EdgeKind, ImportConfig, IoChoice, MachineConfig};
 
-use crate::args::{self, Machine, Reading, Storing};
+use crate::args::{self, Edges, Machine, Reading, Storing};
 
 /// What may be taken of the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {
@@ -20,8 +20,8 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
 
 /// How edges are read.
 pub(super) fn reading(args: &Reading) -> ImportConfig {
-    use graphmill::{Duplicates, Format, Ids, OnError, SelfLoops};
-    ImportConfig {
+    use graphmill::{Format, Ids, OnError};
+    let config = ImportConfig {
         format: match args.format {
             args::Format::Auto => Format::Auto,
             args::Format::Text => Format::Text,
@@ -36,11 +36,30 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             args::Ids::Int => Some(Ids::Integer),
             args::Ids::String => Some(Ids::Text),
         },
-        weights: match args.weights {
-            args::Weights::None => EdgeKind::None,
-            args::Weights::F32 => EdgeKind::F32,
-            args::Weights::F64 => EdgeKind::F64,
+        weights: weights(args.weights),
+        vertices: args.vertices.clone().into_iter().collect(),
+        on_error: match args.on_error {
+            args::OnError::Stop => OnError::Stop,
+            args::OnError::Skip => OnError::Skip,
         },
+        ..ImportConfig::default()
+    };
+    edges(&args.edges, config)
+}
+
+/// The precision of weights.
+pub(super) fn weights(weights: args::Weights) -> EdgeKind {
+    match weights {
+        args::Weights::None => EdgeKind::None,
+        args::Weights::F32 => EdgeKind::F32,
+        args::Weights::F64 => EdgeKind::F64,
+    }
+}
+
+/// What edges become.
+pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
+    use graphmill::{Duplicates, SelfLoops};
+    ImportConfig {
         directed: !args.undirected,
         duplicates: match args.duplicates {
             args::Duplicates::Keep => Duplicates::Keep,
@@ -53,12 +72,7 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             args::SelfLoops::Keep => SelfLoops::Keep,
             args::SelfLoops::Drop => SelfLoops::Drop,
         },
-        vertices: args.vertices.clone().into_iter().collect(),
-        on_error: match args.on_error {
-            args::OnError::Stop => OnError::Stop,
-            args::OnError::Skip => OnError::Skip,
-        },
-        ..ImportConfig::default()
+        ..config
     }
 }
 

@@ -57,10 +57,161 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
 }
 
 #[test]
+fn numbers_are_given_in_their_places_or_as_options() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for (places, options) in [
+        ("kronecker 8 4", "kronecker --scale 8 --degree 4"),
+        ("kronecker 8", "kronecker --scale 8 --degree 16"),
+        ("kronecker 8 4", "kronecker 8 --degree 4"),
+        ("uniform 50 99", "uniform --vertices 50 --edges 99"),
+        ("grid 3 7", "grid --rows 3 --columns 7"),
+        ("scattered 50 3", "scattered 50 3 --gap 100000"),
+        ("scattered 50 3 --gap 1", "consecutive 50 3"),
+    ] {
+        for (rule, output) in [(places, "a.u32"), (options, "b.u32")] {
+            generate(at, &format!("{rule} -o {output}"));
+        }
+        assert_eq!(bytes(at, "a.u32"), bytes(at, "b.u32"), "{places}");
+        for output in ["a.u32", "b.u32"] {
+            std::fs::remove_file(at.join(output)).expect("a file");
+        }
+    }
+    for wrong in [
+        "kronecker",
+        "kronecker 8 --scale 8",
+        "kronecker 49 1",
+        "uniform 5",
+        "grid --rows 5",
+        "consecutive 5",
+        "consecutive 5 5",
+        "scattered 0 1",
+        "consecutive 5 1 --weighted --weights f64",
+    ] {
+        let words = format!("generate {wrong} -o graph");
+        fail(at, 2, &words.split(' ').collect::<Vec<_>>());
+        assert!(crate::names(at).is_empty(), "{wrong}");
+    }
+}
+
+fn generate(at: &Path, words: &str) -> String {
+    let words: Vec<&str> = ["generate"].into_iter().chain(words.split(' ')).collect();
+    succeed(at, &words)
+}
+
+/// All files of a stored graph, by their names.
+fn files(graph: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+    let mut all = std::collections::BTreeMap::new();
+    for name in crate::names(graph) {
+        let path = graph.join(&name);
+        if path.is_dir() {
+            let within = |(file, bytes)| (format!("{name}/{file}"), bytes);
+            all.extend(files(&path).into_iter().map(within));
+        } else {
+            all.insert(name.clone(), std::fs::read(path).expect("a file"));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // Rules that name every vertex, so that a file of edges does too.
+    for rule in [
+        "grid 40 50",
+        "consecutive 3000 20",
+        "scattered 3001 20",
+        "scattered 3000 40",
+    ] {
+        for options in [
+            "",
+            " --undirected --batch-size 700",
+            " --reverse --duplicates max --self-loops drop",
+            " --weights f64 --reverse --csr-ratio 0",
+            " --weights f32 --undirected --duplicates sum",
+        ] {
+            let (drawn, stored) = options.split_at(match options.find("--weights") {
+                Some(_) => {
+                    options
+                        .find("--weights f32")
+                        .or(options.find("--weights f64"))
+                        .expect("it")
+                        + 13
+                }
+                None => 0,
+            });
+            generate(at, &format!("{rule}{drawn} -o edges.wel"));
+            let import = format!("import edges.wel -o imported{drawn}{stored}");
+            succeed(at, &import.split(' ').collect::<Vec<_>>());
+            for machine in ["--threads 1", "--threads 2", "--threads 3 --memory 16M"] {
+                generate(at, &format!("{rule}{options} {machine} -o graph"));
+                assert!(
+                    files(&at.join("graph")) == files(&at.join("imported")),
+                    "{rule}{options} {machine}"
+                );
+                std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+            }
+            std::fs::remove_dir_all(at.join("imported")).expect("a graph");
+            std::fs::remove_file(at.join("edges.wel")).expect("a file");
+        }
+    }
+}
+
+#[test]
+fn more_vertices_than_32_bits_count_take_no_room() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    generate(at, "consecutive 4294968000 0 -o none");
+    generate(at, "uniform 4294968000 500 --undirected -o few");
+    for graph in ["none", "few"] {
+        let said = succeed(at, &["verify", graph]);
+        let bytes: usize = files(&at.join(graph)).values().map(Vec::len).sum();
+        assert!(bytes < 40 << 20, "{bytes} bytes: {said}");
+        assert!(succeed(at, &["info", graph]).contains("4,294,968,000"));
+    }
+    let said = fail(
+        at,
+        2,
+        &["generate", "consecutive", "4294968000", "1", "-o", "a.u32"],
+    );
+    assert!(said.contains(".u64"), "{said}");
+}
+
+#[test]
+fn multiples_of_the_gap_that_coincide_are_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = [
+        "generate",
+        "scattered",
+        "2000",
+        "5",
+        "--gap",
+        "500",
+        "-o",
+        "g",
+    ];
+    let output = crate::call(folder.path(), &words);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("coincide") && said.contains("more than 4"),
+        "{said}"
+    );
+    let info = succeed(folder.path(), &["info", "g"]);
+    assert!(info.contains("10,000"), "{info}");
+}
+
+#[test]
 fn a_file_that_is_there_stays() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
     let grid = ["generate", "grid", "--rows", "2", "--columns", "2", "-o"];
+    std::fs::create_dir(at.join("graph")).expect("a folder");
+    for rule in [&grid[..], &["generate", "consecutive", "9", "2", "-o"]] {
+        let said = fail(at, 1, &[rule, &["graph"]].concat());
+        assert!(said.contains("exists already"), "{said}");
+    }
     for output in ["edges.txt.el", "raw.u32"] {
         std::fs::write(at.join(output), "precious").expect("a file");
         let said = fail(at, 2, &[&grid[..], &[output]].concat());

@@ -52,6 +52,7 @@ fn every_command_has_a_page_and_options_are_grouped() {
         "Arguments:",
         "Options:",
         "Reading edges:",
+        "Edges:",
         "Stored graph:",
         "Machine:",
         "Example:",
@@ -107,5 +108,37 @@ fn algorithms_are_listed_for_people_and_programs() {
     assert_eq!(listed, ALGORITHMS);
     for algorithm in ALGORITHMS {
         assert!(text.contains(&format!("{algorithm}: ")), "{algorithm}");
+    }
+}
+
+#[test]
+fn the_examples_of_generate_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut pages = vec![help(&["generate"])];
+    for rule in ["kronecker", "uniform", "grid", "consecutive", "scattered"] {
+        pages.push(help(&["generate", rule]));
+    }
+    pages.push(help(&[]));
+    pages.push(include_str!("../../../../README.md").to_string());
+    let mut examples: Vec<&str> = pages
+        .iter()
+        .flat_map(|page| page.lines())
+        .filter_map(|line| line.trim_start().strip_prefix("graphmill generate "))
+        .map(|line| line.split("  ").next().unwrap_or(line))
+        .collect();
+    examples.sort_unstable();
+    examples.dedup();
+    assert!(examples.len() > 8, "{examples:?}");
+    for example in examples {
+        let rule = example.split(' ').chain(["-q"]);
+        let words: Vec<&str> = ["generate"].into_iter().chain(rule).collect();
+        succeed(folder.path(), &words);
+        for name in crate::names(folder.path()) {
+            let path = folder.path().join(name);
+            match path.is_dir() {
+                true => std::fs::remove_dir_all(path).expect("a folder"),
+                false => std::fs::remove_file(path).expect("a file"),
+            }
+        }
     }
 }

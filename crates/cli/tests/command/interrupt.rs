@@ -108,6 +108,24 @@ fn of_an_import_nothing_is_left() {
 }
 
 #[test]
+fn of_a_generated_graph_nothing_is_left() {
+    // A minute each; one is sorted, the other told in order.
+    for (rule, step) in [
+        ("kronecker 24 16", "scan"),
+        ("consecutive 90000000 100", "write"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let words = format!("generate {rule} -o graph --threads 1 --memory 64M");
+        let (child, mut said) = start(at, &words.split(' ').collect::<Vec<_>>());
+        wait_for(step, &mut said);
+        let rest = end(&["INT"], child, said);
+        assert!(rest.contains("nothing was left behind"), "{rest}");
+        assert_eq!(names(at), [""; 0]);
+    }
+}
+
+#[test]
 fn of_a_run_nothing_is_left_but_the_graph() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

@@ -84,6 +84,28 @@ fn a_graph_of_many_cells_asks_for_memory_that_is_enough() {
 }
 
 #[test]
+fn a_generated_graph_asks_for_memory_that_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let rules = [
+        ("consecutive 5000 10", &["1", "1M"][..]),
+        // Cells, or neighbours, that take more than any graph's.
+        (
+            "scattered 5000 10 --gap 77 --batch-size 3 --reverse",
+            &["4M", "8M"],
+        ),
+        ("scattered 100 500000 --undirected", &["8M", "20M"]),
+    ];
+    for (rule, budgets) in rules {
+        for memory in budgets {
+            let words = format!("generate {rule} --threads 2 -o graph");
+            does_with_what_it_asks_for(at, &words.split(' ').collect::<Vec<_>>(), memory);
+            std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+        }
+    }
+}
+
+#[test]
 fn a_run_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();

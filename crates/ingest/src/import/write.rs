@@ -17,7 +17,7 @@ use crate::spill::{GRAIN, Inbox};
 use crate::write::{self, Kept};
 
 /// Bytes of checksums while a file is open.
-const TABLES_BYTES: u64 = 256 << 10;
+pub(super) const TABLES_BYTES: u64 = 256 << 10;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 

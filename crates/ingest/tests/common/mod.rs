@@ -11,8 +11,8 @@ use graphmill_graph::{
     verify,
 };
 use graphmill_ingest::{
-    BATCH_EDGES_MAX, Duplicates, EdgeSink, EdgeSource, Ids, ImportOptions, ImportReport,
-    IngestError, Machine, PieceReader, PieceReport, SelfLoops, Silent, import,
+    BATCH_EDGES_MAX, Duplicates, EdgeSink, EdgeSource, Generated, Ids, ImportOptions, ImportReport,
+    IngestError, Machine, PieceReader, PieceReport, SelfLoops, Silent, generate, import,
 };
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop, SystemClock, Workers};
 
@@ -252,28 +252,46 @@ impl Bench {
 
     pub(crate) fn import(
         &self,
-        source: &Memory,
+        source: &dyn EdgeSource,
         vertices: Option<&Memory>,
         options: &ImportOptions,
         workers: &Workers,
         budget_bytes: u64,
     ) -> Result<ImportReport, IngestError> {
+        let vertices = vertices.map(|list| list as &dyn EdgeSource);
+        self.on(workers, budget_bytes, |machine| {
+            import(machine, source, vertices, options)
+        })
+    }
+
+    pub(crate) fn generate(
+        &self,
+        graph: &Generated,
+        options: &ImportOptions,
+        workers: &Workers,
+        budget_bytes: u64,
+    ) -> Result<ImportReport, IngestError> {
+        self.on(workers, budget_bytes, |machine| {
+            generate(machine, graph, options)
+        })
+    }
+
+    fn on(
+        &self,
+        workers: &Workers,
+        budget_bytes: u64,
+        work: impl FnOnce(Machine<'_>) -> Result<ImportReport, IngestError>,
+    ) -> Result<ImportReport, IngestError> {
         let budget = Budget::new(budget_bytes);
         let clock = SystemClock::new();
-        let machine = Machine {
+        let report = work(Machine {
             disk: &self.disk,
             workers,
             budget: &budget,
             clock: &clock,
             stop: &self.stop,
             progress: &Silent,
-        };
-        let report = import(
-            machine,
-            source,
-            vertices.map(|list| list as &dyn EdgeSource),
-            options,
-        );
+        });
         assert_eq!(
             budget.available(),
             budget_bytes,

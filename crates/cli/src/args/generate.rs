@@ -1,0 +1,165 @@
+//! What `graphmill generate` takes: a rule with its numbers, where the graph goes, and what becomes of its edges.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Edges, Machine, Storing, Weights};
+
+const EXAMPLES: &str = "\
+Examples:
+  graphmill generate kronecker 18 16 --undirected -o graph
+  graphmill generate kronecker 18 16 --weights f32 -o k18.wel
+  graphmill generate uniform 100000 1000000 -o u
+  graphmill generate grid 300 400 --undirected -o g
+  graphmill generate consecutive 1000000 50 -o c1
+  graphmill generate scattered 1000000 50 --gap 100003 -o s1";
+
+const KRONECKER: &str = "\
+There are DEGREE * 2^SCALE edges, self-loops and duplicates among them. --undirected stores them as twice as many arcs, but \
+for self-loops, which are one arc each.
+
+Example:
+  graphmill generate kronecker 18 16 --undirected -o graph";
+
+const SCATTERED: &str = "\
+Each vertex has DEGREE edges whatever the gap. Where multiples of the gap coincide modulo VERTICES, there are several between \
+the same vertices; where one is a multiple of VERTICES, there is one from each vertex to itself. Neither happens while DEGREE \
+is less than VERTICES divided by the greatest common divisor of VERTICES and GAP; --duplicates first and --self-loops drop \
+leave such edges out.
+
+Example:
+  graphmill generate scattered 1000000 50 --gap 100003 -o graph";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Generate {
+    #[command(subcommand)]
+    pub(crate) rule: GenerateRule,
+}
+
+// Numbers were options before they had places; as options they go on working.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateRule {
+    /// R-MAT with the Graph 500 parameters (A 0.57, B and C 0.19), labels permuted
+    #[command(after_help = KRONECKER)]
+    Kronecker {
+        /// 2^SCALE vertices, 1 to 48 (or --scale)
+        #[arg(value_parser = clap::value_parser!(u8).range(1..=48), required_unless_present = "scale_option")]
+        scale: Option<u8>,
+        #[arg(long = "scale", hide = true, conflicts_with = "scale", value_name = "SCALE", value_parser = clap::value_parser!(u8).range(1..=48))]
+        scale_option: Option<u8>,
+        /// Edges for each vertex (or --degree) [default: 16]
+        degree: Option<u64>,
+        #[arg(
+            long = "degree",
+            hide = true,
+            conflicts_with = "degree",
+            value_name = "DEGREE"
+        )]
+        degree_option: Option<u64>,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// Edges between vertices drawn uniformly
+    Uniform {
+        /// Vertices (or --vertices)
+        #[arg(required_unless_present = "vertices_option")]
+        vertices: Option<u64>,
+        #[arg(
+            long = "vertices",
+            hide = true,
+            conflicts_with = "vertices",
+            value_name = "VERTICES"
+        )]
+        vertices_option: Option<u64>,
+        /// Edges (or --edges)
+        #[arg(required_unless_present = "edges_option")]
+        edges: Option<u64>,
+        #[arg(
+            long = "edges",
+            hide = true,
+            conflicts_with = "edges",
+            value_name = "EDGES"
+        )]
+        edges_option: Option<u64>,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// A grid where each vertex has an edge to its right and to its lower neighbour
+    Grid {
+        /// Rows (or --rows)
+        #[arg(required_unless_present = "rows_option")]
+        rows: Option<u64>,
+        #[arg(
+            long = "rows",
+            hide = true,
+            conflicts_with = "rows",
+            value_name = "ROWS"
+        )]
+        rows_option: Option<u64>,
+        /// Columns (or --columns)
+        #[arg(required_unless_present = "columns_option")]
+        columns: Option<u64>,
+        #[arg(
+            long = "columns",
+            hide = true,
+            conflicts_with = "columns",
+            value_name = "COLUMNS"
+        )]
+        columns_option: Option<u64>,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// Vertex i has edges to i+1, i+2, ..., i+DEGREE, modulo VERTICES
+    Consecutive {
+        /// Vertices
+        vertices: u64,
+        /// Edges from each vertex, fewer than VERTICES
+        degree: u64,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+    /// Vertex i has edges to i+GAP, i+2*GAP, ..., i+DEGREE*GAP, modulo VERTICES
+    #[command(after_help = SCATTERED)]
+    Scattered {
+        /// Vertices
+        vertices: u64,
+        /// Edges from each vertex
+        degree: u64,
+        /// From one neighbour to the next
+        #[arg(long, value_name = "GAP", default_value_t = 100_000)]
+        gap: u64,
+        #[command(flatten)]
+        output: GenerateOutput,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateOutput {
+    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or .wel text, each edge once as it is drawn; any other is the
+    /// new folder of a stored graph, to which the options of edges and stored graphs apply
+    #[arg(short, long, value_name = "FILE|GRAPH")]
+    pub(crate) output: PathBuf,
+    /// The same seed gives the same graph
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Integer weights from 1 to 255, drawn uniformly, in this precision
+    #[arg(
+        long,
+        value_name = "none|f32|f64",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) weights: Weights,
+    /// The same as --weights f32
+    #[arg(long, conflicts_with = "weights")]
+    pub(crate) weighted: bool,
+    #[command(flatten)]
+    pub(crate) edges: Edges,
+    #[command(flatten)]
+    pub(crate) storing: Storing,
+    #[command(flatten)]
+    pub(crate) machine: Machine,
+}
