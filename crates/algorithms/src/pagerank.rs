@@ -2,6 +2,7 @@
 
 pub(crate) mod entry;
 pub mod judge;
+mod pregel;
 mod rounding;
 
 use std::marker::PhantomData;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 
 use graphmill_engine::{
     Accumulator, Activate, Direction, EdgeProgram, Element, Engine, EngineError, OutDegree, Reach,
-    Read, Sizes, VertexArray, Write,
+    Read, Sizes, Version, VertexArray, Write, sizes_of_pregel,
 };
 
 /// Where the rank of vertices without outgoing arcs goes in each iteration.
@@ -22,9 +23,22 @@ pub enum Dangling {
     Drop,
 }
 
+/// How ranks are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Method {
+    /// One pass over all edges an iteration.
+    #[default]
+    Passes,
+    /// By a vertex program, as in iPregel. Its pull version gives the same bits as passes; its push version adds in the order in
+    /// which messages come.
+    Pregel(Version),
+}
+
 /// What is asked of a PageRank run.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// How ranks are computed.
+    pub method: Method,
     /// The chance to follow an arc rather than to jump, 0 to 1.
     pub damping: f64,
     /// At most so many iterations.
@@ -78,6 +92,11 @@ real!(f32 f64);
 pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArray<R>, EngineError> {
     let rank = engine.vertex_array::<R>("pagerank")?;
     let jump = Jump::new(engine.vertices(), &options.sources);
+    if let Method::Pregel(version) = options.method {
+        let walk = pregel::Walk::new(jump, options);
+        engine.pregel(walk, rank, version, None)?;
+        return Ok(rank);
+    }
     let mut dangling: f64 =
         engine.process_vertices((rank.write(), OutDegree), None, |v, (rank, degree)| {
             *rank = R::of(jump.chance(v));
@@ -145,8 +164,11 @@ impl Jump {
 }
 
 /// What the passes hold for each vertex.
-pub(crate) fn sizes<R: Real>() -> Sizes {
-    Sizes::of::<Step<R>>()
+pub(crate) fn sizes<R: Real>(method: Method) -> Sizes {
+    match method {
+        Method::Passes => Sizes::of::<Step<R>>(),
+        Method::Pregel(_) => sizes_of_pregel::<pregel::Walk<R>>(),
+    }
 }
 
 /// One iteration: each vertex shares its rank out among its arcs.

@@ -30,12 +30,21 @@ pub(crate) struct BatchSet {
 }
 
 impl BatchSet {
+    /// Words of each level for so many vertices.
+    fn words_of(span: usize) -> [usize; 3] {
+        let words = span.div_ceil(WORD);
+        let summary = words.div_ceil(WORD);
+        [words, summary, summary.div_ceil(WORD)]
+    }
+    /// Bytes of the budget that a set over so many vertices takes.
+    pub(crate) fn bytes(span: usize) -> u64 {
+        8 * Self::words_of(span).iter().sum::<usize>() as u64
+    }
+
     pub(crate) fn reserve(&mut self, span: usize, budget: &Budget) -> Result<(), EngineError> {
         if self.words.is_empty() && span > 0 {
-            let words = span.div_ceil(WORD);
-            let summary = words.div_ceil(WORD);
-            let top = summary.div_ceil(WORD);
-            self.lease = Some(budget.lease("the active set", 8 * (words + summary + top) as u64)?);
+            let [words, summary, top] = Self::words_of(span);
+            self.lease = Some(budget.lease("the active set", Self::bytes(span))?);
             self.words = vec![0; words];
             self.summary = vec![0; summary];
             self.top = vec![0; top];
@@ -307,6 +316,23 @@ impl ActiveSet {
         }
         Ok(())
     }
+    /// Adds every vertex of which `f` says so.
+    pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
+        for batch in 0..self.sets.len() {
+            {
+                let mut set = self.batch(batch)?;
+                let range = self.pool.batches.range(batch);
+                for (i, v) in range.enumerate() {
+                    if f(v) {
+                        set.insert(i);
+                    }
+                }
+            }
+            self.recount(batch);
+        }
+        Ok(())
+    }
+
     /// Adds the vertices of another set of the same graph.
     ///
     /// # Errors

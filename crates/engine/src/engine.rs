@@ -18,8 +18,8 @@ use crate::machine::{Common, Machine, Way, Ways, run};
 use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
-use crate::phase::{Done, Pass};
-use crate::program::{Direction, EdgeProgram, Sum};
+use crate::phase::{Done, Pass, sends};
+use crate::program::{Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::vertex_array::{ArrayStore, VertexArray};
@@ -147,18 +147,17 @@ impl Engine {
     /// sizes.
     #[must_use]
     pub fn least(graph: &Measure, workers: usize, sizes: Sizes) -> u64 {
-        let vertices = graph.batches.vertices();
+        let shape = Shape::of(graph, workers);
         let own = RowIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
             + Way::memory(graph)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowIo::FRAMES_BYTES * workers as u64
-            + 2 * (vertices / 8 + vertices / 256);
+            + 2 * shape.set_of_vertices;
         let sizes = Sizes {
             weighted: sizes.weighted && graph.edge != EdgeKind::None,
             ..sizes
         };
-        let shape = Shape::of(graph, workers);
         // Before the first pass a program may look for the vertex of most arcs.
         let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
         let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
@@ -423,6 +422,48 @@ impl Engine {
         Ok((done.sum, done.activated))
     }
 
+    /// One pass of addressed messages: each active vertex, or each of all, sends to any vertices, and those that are reached fold
+    /// what came. Returns the sum of what the program's functions returned, batch by batch, senders first; the senders that are
+    /// active next; and those of the vertices that were reached.
+    ///
+    /// # Errors
+    /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
+    pub fn process_sends<P: SendProgram>(
+        &mut self,
+        program: &P,
+        send_rows: P::SendRows,
+        apply_rows: P::ApplyRows,
+        active: Option<&ActiveSet>,
+    ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
+        let began = self.clock.now();
+        if active.is_some_and(|active| !active.is_of(&self.active)) {
+            return Err(EngineError::ForeignSet);
+        }
+        let mut needs = Vec::new();
+        send_rows.needs(&mut needs);
+        self.common.arrays.check(&needs)?;
+        let send = needs.len();
+        apply_rows.needs(&mut needs);
+        self.common.arrays.check(&needs[send..])?;
+        self.load_degrees(&needs)?;
+        let (send, apply) = needs.split_at(send);
+        let sets = [self.active.empty(), self.active.empty()];
+        let machine = Machine::new(&self.common, &self.stored);
+        let sent = sends::pass(&machine, program, send, apply, active, sets);
+        self.broken = sent.is_err();
+        let sent = sent.map_err(|error| self.too_small(error))?;
+        let count = active.map_or(self.vertices(), ActiveSet::len);
+        self.end_pass(
+            began,
+            Superstep {
+                active: count,
+                messages: sent.messages,
+                ..superstep(Mode::Send)
+            },
+        );
+        Ok((sent.sum, [sent.senders, sent.reached]))
+    }
+
     /// The graph one way round, and what it is worked on with.
     pub(crate) fn machine(&self, turned: bool) -> Machine<'_> {
         let way = self.turned.as_ref().filter(|_| turned);
@@ -433,7 +474,7 @@ impl Engine {
         too_small(error, &self.common.budget, self.enough)
     }
 
-    fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
+    pub(crate) fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
         if self.broken {
             return Err(EngineError::Broken);
         }
@@ -472,7 +513,7 @@ impl Engine {
         Ok(())
     }
 
-    fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
+    pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
         self.common.arrays.publish();
         superstep.seconds = (self.clock.now() - began).as_secs_f64();
         let (read, written) = self.common.arrays.take_traffic();

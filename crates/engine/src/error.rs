@@ -53,6 +53,19 @@ pub enum EngineError {
         /// Number of vertices.
         vertices: u64,
     },
+    /// A vertex program sends messages and had not said so.
+    #[error("a vertex program calls send, and its Pregel::SENDS is false: set it to true")]
+    UndeclaredSends,
+    /// What the push version of a vertex program keeps in memory does not fit.
+    #[error(
+        "the push version keeps the values of all vertices and mailboxes of {bytes} bytes in memory, and {available} bytes are free: give more (--memory), or run the pull version"
+    )]
+    PushNeedsMemory {
+        /// Bytes of the mailboxes.
+        bytes: u64,
+        /// Bytes that are free.
+        available: u64,
+    },
     /// An array was asked for twice, with different element types.
     #[error("vertex array {name:?} already exists with another type of element")]
     OtherElement {

@@ -18,6 +18,7 @@
 //! | `pins.rs` | cells in memory |
 //! | `resident/` | lists of edges decoded in memory, and what works on them at once |
 //! | `degree_classes.rs` | how many edges an active set has, about |
+//! | `pregel.rs`, `pregel/` | vertex programs, pull and push |
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
@@ -39,6 +40,7 @@ mod metrics;
 mod page_file;
 mod phase;
 mod pins;
+mod pregel;
 mod program;
 mod resident;
 mod room;
@@ -54,8 +56,11 @@ pub use engine::{EdgesAt, Engine, KernelChoice, OnPass, SeekChoice, Settings};
 pub use error::EngineError;
 pub use graphmill_raw::Element;
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
+pub use phase::sends::Sink;
+pub use pregel::{Version, sizes_of_pregel};
 pub use program::{
-    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Reach, Sum,
+    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
+    SendProgram, Sum, Vertex,
 };
 pub use resident::forest::VertexWord;
 pub use room::Sizes;

@@ -16,6 +16,8 @@ pub enum Mode {
     Push,
     /// Over lists in memory, from each vertex that has no label to its neighbours, until one has.
     Pull,
+    /// No edges: messages to vertices by their indices.
+    Send,
     /// No edges: rows only.
     Vertices,
 }

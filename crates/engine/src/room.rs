@@ -6,6 +6,7 @@
 use graphmill_graph::{FRAME_BYTES, Measure};
 use graphmill_raw::AlignedBuffer;
 
+use crate::active::BatchSet;
 use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
@@ -34,6 +35,8 @@ pub(crate) struct Shape {
     targets: usize,
     /// Bytes of a bit a vertex, in whole words a batch.
     bits: u64,
+    /// Bytes of the bitmaps of a set of vertices, with their summaries.
+    pub(crate) set_of_vertices: u64,
 }
 
 /// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
@@ -118,6 +121,9 @@ impl Shape {
             strips: graph.strips_of_column,
             targets: graph.strips,
             bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
+            set_of_vertices: each()
+                .map(|b| BatchSet::bytes(batches.span(b) as usize))
+                .sum(),
         }
     }
 
@@ -133,13 +139,8 @@ impl Shape {
     pub(crate) fn sparse(&self, row_bytes: usize) -> u64 {
         AlignedBuffer::footprint(self.widest * row_bytes)
             + (self.widest / 4) as u64
-            + Self::active(self.vertices)
+            + self.set_of_vertices
             + SMALL / 4
-    }
-
-    /// The bitmap of a set of vertices, with its summaries.
-    fn active(vertices: u64) -> u64 {
-        vertices / 8 + vertices / 256
     }
 
     /// The least free bytes that a pass can do with.
@@ -202,7 +203,7 @@ impl Shape {
         };
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
-        let active = 4 * Self::active(self.vertices);
+        let active = 4 * self.set_of_vertices;
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = self.vertices * sizes.message as u64;
@@ -256,6 +257,7 @@ mod tests {
             strips: 1,
             targets: 65,
             bits: 65 << 16,
+            set_of_vertices: 65 * BatchSet::bytes(1 << 19),
         }
     }
 

@@ -43,7 +43,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     match mode {
         Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
         Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,
-        Mode::Seek | Mode::Vertices | Mode::Push | Mode::Pull => {
+        _ => {
             let of_way = held.way(turned);
             let follows = workspace.follows(machine, of_way);
             let (pins, readers) = (&of_way.pins, &mut workspace.slot.readers);

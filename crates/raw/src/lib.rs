@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
@@ -17,15 +18,18 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod aligned_buffer;
+mod mailboxes;
 mod open_files;
 mod prefetch;
 mod segments;
 mod shared_words;
 pub mod simd;
+mod sync;
 mod team;
 pub mod uring;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use mailboxes::Mailboxes;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
 pub use segments::{SegmentMut, SegmentRef, Segments};

@@ -1,10 +1,10 @@
 //! How the registry names it, and what it asks of its options.
 
-use graphmill_engine::{Engine, Sizes};
+use graphmill_engine::{Engine, Sizes, Version};
 use graphmill_graph::{Measure, StoredGraph};
 
 use super::judge::{Ending, Equation, Rounding, bytes, judge_run};
-use super::{Dangling, Options};
+use super::{Dangling, Method, Options};
 use crate::case::{Case, Judge, Takes};
 use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
 use crate::settings::{AlgorithmError, PRECISION, Settings};
@@ -57,6 +57,14 @@ pub(crate) const ENTRY: Entry = Entry {
             help: "Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or backslash",
         },
         PRECISION,
+        OptionSpec {
+            name: "method",
+            value_name: "passes|pregel-pull|pregel-push",
+            kind: OptionKind::Value,
+            required: false,
+            default: Some("passes"),
+            help: "Passes over all edges; or a vertex program whose vertices fetch messages, or put them into mailboxes",
+        },
     ],
     check: |settings| options(settings).and(settings.single()).map(drop),
     run,
@@ -88,7 +96,20 @@ fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
         .unwrap_or_default();
     sources.sort_unstable();
     sources.dedup();
+    let method = match settings.value("method", "passes") {
+        "passes" => Method::Passes,
+        "pregel-pull" => Method::Pregel(Version::Pull),
+        "pregel-push" => Method::Pregel(Version::Push),
+        other => {
+            return Err(AlgorithmError::Value {
+                name: "method",
+                value: other.to_owned(),
+                wanted: "passes, pregel-pull or pregel-push",
+            });
+        }
+    };
     Ok(Options {
+        method,
         damping: settings.number("damping", "0.85", "a number from 0 to 1", |d: &f64| {
             (0.0..=1.0).contains(d)
         })?,
@@ -114,10 +135,11 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
 }
 
 fn sizes(_: &Measure, settings: &Settings) -> Sizes {
+    let method = options(settings).map_or(Method::Passes, |options| options.method);
     if settings.single().unwrap_or(false) {
-        super::sizes::<f32>()
+        super::sizes::<f32>(method)
     } else {
-        super::sizes::<f64>()
+        super::sizes::<f64>(method)
     }
 }
 

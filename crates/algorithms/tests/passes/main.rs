@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod same_answer_in_every_mode;
+mod vertex_programs;
 mod what_is_kept;
 
 use std::path::Path;

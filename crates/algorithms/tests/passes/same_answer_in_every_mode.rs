@@ -131,6 +131,7 @@ const PATHS: [sssp::Method; 3] = [
 
 fn ranking(iterations: u32) -> pagerank::Options {
     pagerank::Options {
+        method: pagerank::Method::Passes,
         damping: 0.85,
         iterations,
         tolerance: None,

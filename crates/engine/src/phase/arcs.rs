@@ -19,18 +19,29 @@ const DEPTH: usize = 4;
 const CHUNK_BYTES_MAX: u64 = 1 << 20;
 const CHUNK_BYTES_MIN: u64 = 1 << 16;
 
-/// Calls `visit(source, destinations)` with the list of each source in each cell that is `wanted(column, cell)`.
+/// The edges of one source in one block of a cell.
+pub(crate) struct List<'b> {
+    pub(crate) source: u64,
+    /// What destinations are counted from.
+    pub(crate) first_destination: u64,
+    pub(crate) destinations: &'b [u32],
+    /// As many bytes for each edge as the graph says; none when they were not asked for.
+    pub(crate) weights: &'b [u8],
+}
+
+/// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
 pub(crate) fn visit(
     machine: &Machine,
     pins: &Pins,
+    weighted: bool,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
-    visit: impl Fn(u64, u64, &[u32]) + Sync,
+    visit: impl Fn(List<'_>) + Sync,
 ) -> Result<Superstep, EngineError> {
     let workers = machine.workers.count();
-    let chunk_bytes = machine.budget.available() / (4 * (workers * (DEPTH + 1)) as u64);
+    let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
     let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
     let stream = Stream {
-        weighted: false,
+        weighted,
         chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
     };
@@ -78,7 +89,7 @@ struct Scratch {
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
 }
 
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_, W, V> {
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> {
     fn column(&self, column: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let (machine, graph) = (self.machine, self.machine.graph);
         let cells = graph.column(column).cells();
@@ -87,10 +98,11 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
             let cells = cells.iter().enumerate();
             cells.filter(|(_, cell)| (self.wanted)(column, cell))
         };
-        let mut extents = Vec::new();
+        let (mut extents, mut weights) = (Vec::new(), Vec::new());
         for (position, cell) in wanted() {
             if is_pinned(position).is_none() {
                 join(&mut extents, graph.data_extent(column, cell));
+                join(&mut weights, graph.weights_extent(column, cell));
             }
         }
         let mut readers = lock(&self.readers[worker.index]);
@@ -99,6 +111,13 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
             none => none.insert(Readers::new(machine, self.stream)?),
         };
         readers.cells.start(extents)?;
+        if let Some(reader) = &mut readers.weights {
+            reader.start(weights)?;
+        }
+        let width = match readers.weights {
+            Some(_) => graph.edge_kind().bytes(),
+            None => 0,
+        };
         let mut scratch = Scratch {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
             destinations: Box::new([0; BLOCK_EDGES_MAX]),
@@ -108,9 +127,10 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
             let broken = || graph.broken_cell(column, cell);
             let mut left = cell.data_bytes() as usize;
             let mut edges = 0;
-            if let Some((mut bytes, _)) = is_pinned(position) {
+            if let Some((mut bytes, weights)) = is_pinned(position) {
                 while !bytes.is_empty() {
-                    let block = self.block(column, cell, bytes, &mut scratch)?;
+                    let weights = weights.get(edges * width..).unwrap_or(&[]);
+                    let block = self.block(column, cell, bytes, weights, width, &mut scratch)?;
                     let (used, of_block) = block.ok_or_else(broken)?;
                     bytes = &bytes[used..];
                     edges += of_block;
@@ -118,18 +138,24 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
                 left = 0;
             }
             while left > 0 {
-                readers.cells.pump(worker.queue.as_mut())?;
+                readers.pump(worker.queue.as_mut())?;
                 let front = readers.cells.front()?.unwrap_or(&[]);
                 let bytes = &front[..front.len().min(left)];
-                match self.block(column, cell, bytes, &mut scratch)? {
+                let weights = match &mut readers.weights {
+                    Some(weights) => weights.front()?.unwrap_or(&[]),
+                    None => &[],
+                };
+                match self.block(column, cell, bytes, weights, width, &mut scratch)? {
                     Some((used, of_block)) => {
                         readers.cells.consume(used);
+                        if let Some(weights) = &mut readers.weights {
+                            weights.consume(of_block * width);
+                        }
                         left -= used;
                         edges += of_block;
                     }
-                    None if bytes.len() == left => return Err(broken().into()),
                     None => match worker.queue.wait() {
-                        Some(done) => drop(readers.cells.accept(done)?),
+                        Some(done) => drop(readers.accept(done)?),
                         None => return Err(broken().into()),
                     },
                 }
@@ -139,17 +165,20 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
             }
             self.edges.fetch_add(cell.edges(), Ordering::Relaxed);
         }
-        let read = readers.cells.take_bytes_read();
+        let read = readers.take_bytes_read();
         self.bytes_read.fetch_add(read, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it is not all there.
+    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it or its weights are
+    /// not all there.
     fn block(
         &self,
         column: usize,
         cell: &Cell,
         bytes: &[u8],
+        weights: &[u8],
+        width: usize,
         scratch: &mut Scratch,
     ) -> Result<Option<(usize, usize)>, EngineError> {
         let machine = self.machine;
@@ -159,6 +188,9 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
+        if weights.len() < block.edges() * width {
+            return Ok(None);
+        }
         let Scratch {
             sources,
             destinations,
@@ -166,17 +198,26 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
         let groups = block.sources(sources);
         let sources = &sources[..groups];
         let (first, span) = (machine.batches.start(from), machine.batches.span(from));
-        let (base, width) = (machine.batches.start(column), machine.batches.span(column));
+        let (base, destinations_end) =
+            (machine.batches.start(column), machine.batches.span(column));
         let mut fits = sources.iter().all(|source| u64::from(*source) < span);
         block.for_each_group(
             destinations,
             sources,
             |_| true,
-            |group, list, _| {
-                let inside = list.iter().all(|local| u64::from(*local) < width);
+            |group, list, first_edge| {
+                let inside = list
+                    .iter()
+                    .all(|local| u64::from(*local) < destinations_end);
                 fits &= inside;
                 if inside && fits {
-                    (self.visit)(first + u64::from(sources[group]), base, list);
+                    let of_list = first_edge * width..(first_edge + list.len()) * width;
+                    (self.visit)(List {
+                        source: first + u64::from(sources[group]),
+                        first_destination: base,
+                        destinations: list,
+                        weights: weights.get(of_list).unwrap_or(&[]),
+                    });
                 }
             },
         );
@@ -187,7 +228,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Arcs<'_
     }
 }
 
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(u64, u64, &[u32]) + Sync> Job for Arcs<'_, W, V> {
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Job for Arcs<'_, W, V> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let column = self.next.fetch_add(1, Ordering::Relaxed);

@@ -14,6 +14,7 @@ pub(crate) mod arcs;
 pub(crate) mod follow;
 pub(crate) mod readers;
 pub(crate) mod seek;
+pub(crate) mod sends;
 pub(crate) mod signal;
 pub(crate) mod slot;
 pub(crate) mod sought;

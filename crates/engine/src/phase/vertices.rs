@@ -8,8 +8,10 @@ use graphmill_storage::{Job, JobError, Step, Worker};
 use crate::active::{ActiveSet, lock};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::page_file::RowIo;
 use crate::program::Sum;
 use crate::rows::{Need, Rows};
+use crate::vertex_array::OpenRows;
 
 /// One vertex pass as a job: each step is one batch.
 pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
@@ -79,14 +81,24 @@ where
             }
         }
         *lock(&self.sums[position]) = sum;
-        match self.active {
-            None => self.machine.arrays.close(open, &self.needs, None, &mut io),
-            Some(active) => {
-                let set = active.batch(batch)?;
-                self.machine
-                    .arrays
-                    .close(open, &self.needs, Some(&set), &mut io)
-            }
+        close(self.machine, open, &self.needs, self.active, batch, &mut io)
+    }
+}
+
+/// Ends the borrow of a batch's rows after those of its active vertices were worked on, or of all.
+pub(crate) fn close(
+    machine: &Machine,
+    open: OpenRows<'_>,
+    needs: &[Need],
+    active: Option<&ActiveSet>,
+    batch: usize,
+    io: &mut RowIo,
+) -> Result<(), EngineError> {
+    match active {
+        None => machine.arrays.close(open, needs, None, io),
+        Some(active) => {
+            let set = active.batch(batch)?;
+            machine.arrays.close(open, needs, Some(&set), io)
         }
     }
 }

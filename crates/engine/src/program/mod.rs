@@ -14,6 +14,8 @@
 //! A function has exclusive access to its row, so programs hold no atomics and no locks.
 
 mod label;
+mod pregel;
+mod send;
 
 use graphmill_graph::EdgeKind;
 use graphmill_raw::Element;
@@ -21,6 +23,9 @@ use graphmill_raw::Element;
 use crate::rows::Rows;
 
 pub use label::{Label, LabelProgram};
+pub(crate) use pregel::Facts;
+pub use pregel::{Pregel, Vertex};
+pub use send::SendProgram;
 
 /// Whether a vertex takes part as a source in the next pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -97,10 +97,11 @@ pub(crate) fn unite_cells<I: VertexWord, A: AtomicWord<I>>(
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = machine.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
-    let pass = arcs::visit(machine, pins, wanted, |source, base, list| {
-        let source = I::of_vertex(source);
-        for local in list {
-            forest.unite(source, I::of_vertex(base + u64::from(*local)));
+    let pass = arcs::visit(machine, pins, false, wanted, |list| {
+        let source = I::of_vertex(list.source);
+        for local in list.destinations {
+            let destination = list.first_destination + u64::from(*local);
+            forest.unite(source, I::of_vertex(destination));
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;

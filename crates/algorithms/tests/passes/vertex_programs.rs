@@ -1,0 +1,355 @@
+//! Vertex programs, pull and push, against passes and plain computations.
+
+use std::collections::BTreeMap;
+
+use graphmill_algorithms::{pagerank, sssp};
+use graphmill_engine::{
+    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, Pregel, SeekChoice, Version, Vertex,
+};
+use graphmill_storage::{IoChoice, open_disk};
+
+use crate::Memory::{Bytes, LeastAnd};
+use crate::{Memory, Mode, Plain, all, engine, engines, random, run};
+
+const VERSIONS: [Version; 2] = [Version::Pull, Version::Push];
+
+fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
+    Mode {
+        kernel: KernelChoice::Auto,
+        seek: SeekChoice::Auto,
+        threads,
+        memory,
+        io: IoChoice::Auto,
+        edges,
+    }
+}
+
+fn modes() -> [Mode; 4] {
+    let plenty = Bytes(1 << 30);
+    [
+        mode(EdgesAt::Auto, 2, plenty),
+        mode(EdgesAt::Memory, 3, plenty),
+        mode(EdgesAt::Disk, 2, plenty),
+        mode(EdgesAt::Auto, 1, LeastAnd(0)),
+    ]
+}
+
+fn graphs() -> Vec<Plain> {
+    vec![
+        Plain::directed("one vertex", 1, []),
+        Plain::directed("isolated vertices", 100, [(3, 70, 1.0)]),
+        Plain::undirected("a long path", 300, (1..300).map(|v| (v - 1, v, 1.0))),
+        Plain::directed("random", 2000, random(1, 2000, 9000)),
+        Plain::undirected("random both ways", 3000, random(2, 3000, 20_000)),
+    ]
+}
+
+/// Runs in every mode; what needs more memory than there is says so.
+fn in_modes<T>(
+    graph: &Plain,
+    what: impl Fn(&mut Engine) -> Result<T, EngineError>,
+    check: impl Fn(Mode, T),
+) {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    for span in [1 << 20, 64] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, span, 500, !graph.symmetric);
+        for mode in modes() {
+            let outcome = run(&path, mode, |engine| match what(engine) {
+                Err(EngineError::PushNeedsMemory { .. }) => Ok(None),
+                outcome => outcome.map(Some),
+            });
+            match outcome {
+                Some(outcome) => check(mode, outcome),
+                None => assert!(matches!(mode.memory, LeastAnd(_)), "{mode:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn pagerank_is_that_of_passes() {
+    for graph in graphs() {
+        for (tolerance, dangling) in [
+            (None, pagerank::Dangling::Redistribute),
+            (Some(1e-3), pagerank::Dangling::Drop),
+        ] {
+            let ranking = |method| pagerank::Options {
+                method,
+                damping: 0.85,
+                iterations: 12,
+                tolerance,
+                dangling,
+                sources: Vec::new(),
+            };
+            let ranks = |method| {
+                move |engine: &mut Engine| {
+                    pagerank::run::<f64>(engine, &ranking(method)).map(|r| all(engine, r))
+                }
+            };
+            in_modes(
+                &graph,
+                |engine| {
+                    let passes = ranks(pagerank::Method::Passes)(engine)?;
+                    engine.release();
+                    Ok(passes)
+                },
+                |mode, passes| {
+                    assert!(passes.iter().sum::<f64>() < 1.0 + 1e-9, "{mode:?}");
+                },
+            );
+            let expected = std::cell::RefCell::new(None);
+            in_modes(&graph, ranks(pagerank::Method::Passes), |_, found| {
+                expected.borrow_mut().get_or_insert(found);
+            });
+            let expected = expected.into_inner().unwrap();
+            let close = |found: &[f64]| {
+                let mut pairs = found.iter().zip(&expected);
+                pairs.all(|(found, expected)| (found - expected).abs() <= 1e-12)
+            };
+            for version in VERSIONS {
+                in_modes(
+                    &graph,
+                    ranks(pagerank::Method::Pregel(version)),
+                    |mode, found| {
+                        assert!(close(&found), "{}, {version:?}, {mode:?}", graph.name);
+                    },
+                );
+            }
+        }
+    }
+}
+
+/// Shortest paths: a vertex that comes closer tells its neighbours, whose arcs add their lengths.
+struct Paths {
+    source: u64,
+}
+
+impl Pregel for Paths {
+    type Value = f64;
+    type Message = f64;
+    type Edge = f64;
+    type Aggregate = u64;
+    const NOTHING: f64 = f64::INFINITY;
+    const EXACT: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, shortest: Option<f64>) {
+        let is_source = vertex.index() == self.source;
+        let found = match vertex.superstep() {
+            0 if is_source => Some(0.0),
+            0 => {
+                *vertex.value = f64::INFINITY;
+                None
+            }
+            _ => shortest.filter(|shortest| *shortest < *vertex.value),
+        };
+        if let Some(found) = found {
+            *vertex.value = found;
+            vertex.broadcast(found);
+            vertex.aggregate(1);
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, shortest: &mut f64, other: f64) {
+        *shortest = shortest.min(other);
+    }
+    fn along(&self, distance: f64, length: f64) -> f64 {
+        distance + length
+    }
+}
+
+#[test]
+fn shortest_paths_are_those_of_passes() {
+    for graph in graphs() {
+        let expected = std::cell::RefCell::new(None);
+        let bellman_ford = |engine: &mut Engine| {
+            let paths = sssp::run::<f64>(engine, 0, sssp::Method::BellmanFord);
+            engines(paths.map(|d| all(engine, d)))
+        };
+        in_modes(&graph, bellman_ford, |_, found| {
+            expected.borrow_mut().get_or_insert(found);
+        });
+        let expected = expected.into_inner().unwrap();
+        for version in VERSIONS {
+            let paths = |engine: &mut Engine| {
+                let distances = engine.vertex_array::<f64>("distances")?;
+                engine.pregel(Paths { source: 0 }, distances, version, None)?;
+                Ok(all(engine, distances))
+            };
+            in_modes(&graph, paths, |mode, found| {
+                assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
+            });
+        }
+    }
+}
+
+/// Each vertex sends its number to others that it has no arc to, once, and adds up what comes; then a few of them pass it on.
+struct Letters;
+
+/// Where the `i`-th letter of a vertex goes.
+fn address(v: u64, i: u64, vertices: u64) -> u64 {
+    (v * 7 + i * i * 31 + 3) % vertices
+}
+
+const LETTERS: u64 = 5;
+
+impl Pregel for Letters {
+    type Value = u64;
+    type Message = u64;
+    type Edge = ();
+    type Aggregate = u64;
+    const NOTHING: u64 = 0;
+    const EXACT: bool = true;
+    const SENDS: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<u64>) {
+        let (v, vertices) = (vertex.index(), vertex.vertices());
+        match vertex.superstep() {
+            0 => {
+                for i in 0..LETTERS {
+                    vertex.send(address(v, i, vertices), v + 1);
+                }
+                vertex.aggregate(LETTERS);
+                // Every third stays awake without a message.
+                if !v.is_multiple_of(3) {
+                    vertex.vote_to_halt();
+                }
+            }
+            1 => {
+                *vertex.value = vertex.aggregated() + sum.unwrap_or(0);
+                if sum.is_some() {
+                    vertex.broadcast(1);
+                }
+                vertex.vote_to_halt();
+            }
+            _ => {
+                *vertex.value += 1_000_000 * sum.unwrap_or(0);
+                vertex.vote_to_halt();
+            }
+        }
+    }
+    fn combine(&self, sum: &mut u64, other: u64) {
+        *sum += other;
+    }
+}
+
+#[test]
+fn letters_reach_whom_they_are_addressed_to() {
+    for graph in graphs() {
+        let vertices = graph.vertices;
+        let mut sums = BTreeMap::<u64, u64>::new();
+        for (v, i) in (0..vertices).flat_map(|v| (0..LETTERS).map(move |i| (v, i))) {
+            *sums.entry(address(v, i, vertices)).or_default() += v + 1;
+        }
+        let value = |v: u64| {
+            let own = match (sums.get(&v), v.is_multiple_of(3)) {
+                (Some(sum), _) => LETTERS * vertices + sum,
+                (None, true) => LETTERS * vertices,
+                (None, false) => 0,
+            };
+            let pairs = graph.pairs();
+            let called = pairs
+                .iter()
+                .filter(|(u, to)| *to == v && sums.contains_key(u));
+            own + 1_000_000 * called.count() as u64
+        };
+        let expected: Vec<u64> = (0..vertices).map(value).collect();
+        for version in VERSIONS {
+            let letters = |engine: &mut Engine| {
+                let values = engine.vertex_array::<u64>("letters")?;
+                engine.pregel(Letters, values, version, None)?;
+                Ok(all(engine, values))
+            };
+            in_modes(&graph, letters, |mode, found| {
+                assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
+            });
+        }
+    }
+}
+
+#[test]
+fn sleeping_vertices_cost_nothing() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("a path", 300, (1..300).map(|v| (v - 1, v, 1.0)));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 64, 500, false);
+    for version in VERSIONS {
+        let mut engine = engine(
+            &path,
+            folder.path(),
+            mode(EdgesAt::Auto, 2, Bytes(0)),
+            1 << 28,
+        )
+        .unwrap();
+        let values = engine.vertex_array::<f64>("values").unwrap();
+        let supersteps = Some(100);
+        let last = engine
+            .pregel(Paths { source: 0 }, values, version, supersteps)
+            .unwrap();
+        assert_eq!(last, 1, "one vertex came closer in the last superstep");
+        let passes = &engine.metrics().supersteps;
+        let late: Vec<_> = passes.iter().skip(10).collect();
+        assert!(
+            late.len() >= 90 && late.iter().all(|pass| pass.active <= 1),
+            "{version:?}"
+        );
+        let is_known = |pass: &&&graphmill_engine::Superstep| match version {
+            Version::Pull => matches!(pass.mode, How::Seek | How::Send),
+            Version::Push => pass.mode == How::Push,
+        };
+        assert!(late.iter().all(|pass| is_known(&pass)), "{version:?}");
+    }
+}
+
+/// Sends to a vertex beyond the last, and does not say that it sends.
+struct Lost<const SENDS: bool>;
+
+impl<const SENDS: bool> Pregel for Lost<SENDS> {
+    type Value = u64;
+    type Message = u64;
+    type Edge = ();
+    type Aggregate = ();
+    const NOTHING: u64 = 0;
+    const SENDS: bool = SENDS;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, _: Option<u64>) {
+        vertex.send(vertex.vertices(), 1);
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, _: &mut u64, _: u64) {}
+}
+
+#[test]
+fn letters_to_nobody_are_errors() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    Plain::directed("two", 2, [(0, 1, 1.0)]).store(&disk, &path, 64, 500, false);
+    for version in VERSIONS {
+        let fresh = || {
+            engine(
+                &path,
+                folder.path(),
+                mode(EdgesAt::Auto, 1, Bytes(0)),
+                1 << 28,
+            )
+        };
+        let mut engine = fresh().unwrap();
+        let values = engine.vertex_array::<u64>("values").unwrap();
+        let lost = engine.pregel(Lost::<true>, values, version, None);
+        assert!(
+            matches!(lost, Err(EngineError::NoSuchIndex { index: 2, .. })),
+            "{version:?}"
+        );
+        drop(engine);
+        let mut engine = fresh().unwrap();
+        let values = engine.vertex_array::<u64>("values").unwrap();
+        let undeclared = engine.pregel(Lost::<false>, values, version, None);
+        assert!(
+            matches!(undeclared, Err(EngineError::UndeclaredSends)),
+            "{version:?}"
+        );
+    }
+}

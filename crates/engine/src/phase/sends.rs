@@ -1,0 +1,481 @@
+//! Addressed messages: each worker collects what its vertices send, sorts it by destination batch when its box is full or a batch
+//! is through, and posts it; then each destination batch folds what was posted to it.
+//!
+//! What is posted stays in memory as long as there is room, and goes to the page file when there is none: so any number of
+//! messages can be sent. Posts of one destination batch are folded in order of the sending batch, and of one sending batch in the
+//! order in which they were posted.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
+
+use crate::accumulators::Accumulators;
+use crate::active::{ActiveSet, BatchSet, lock};
+use crate::error::EngineError;
+use crate::machine::{Machine, run};
+use crate::page_file::{RowIo, Slot};
+use crate::phase::vertices::close;
+use crate::program::{Activate, SendProgram, Sum};
+use crate::rows::{Need, Rows};
+
+/// Messages of a box, at most and at least.
+const BOX_MAX: usize = 1 << 18;
+const BOX_MIN: usize = 1 << 12;
+
+/// What a pass of sends has done.
+pub(crate) struct Sent<S> {
+    pub(crate) sum: S,
+    /// Of the senders, those that are active next.
+    pub(crate) senders: ActiveSet,
+    /// Of those that were reached, those that are active next.
+    pub(crate) reached: ActiveSet,
+    pub(crate) messages: u64,
+}
+
+/// Messages of one box, sorted by destination batch: indices, then messages.
+struct Post {
+    /// Sending batch, and which of its posts.
+    order: (usize, usize),
+    /// Which messages are for which batch, ascending.
+    parts: Vec<(usize, Range<usize>)>,
+    count: usize,
+    at: PostAt,
+}
+
+enum PostAt {
+    Memory(Buffer),
+    Disk(Vec<Option<Slot>>),
+}
+
+/// Where vertices put what they send: the box of one worker.
+pub struct Sink<'s, M: Element> {
+    office: &'s Office<'s>,
+    to: Vec<u64>,
+    messages: Vec<M>,
+    batch: usize,
+    posts: usize,
+    failed: Result<(), EngineError>,
+    worker: usize,
+}
+
+impl<M: Element> std::fmt::Debug for Sink<'_, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
+}
+
+/// What all workers post to.
+pub(crate) struct Office<'s> {
+    machine: &'s Machine<'s>,
+    posted: Mutex<Vec<Post>>,
+    sent: AtomicU64,
+    capacity: usize,
+    /// Bytes of the budget that posts leave free.
+    leave: u64,
+}
+
+impl<M: Element> Sink<'_, M> {
+    /// Sends a message to the vertex of that index; where there is none the pass ends with an error.
+    #[inline]
+    pub fn send(&mut self, to: u64, message: M) {
+        if self.to.len() == self.office.capacity {
+            self.post();
+        }
+        self.to.push(to);
+        self.messages.push(message);
+    }
+
+    /// Posts what is in the box, which is empty then.
+    #[cold]
+    fn post(&mut self) {
+        if self.failed.is_ok() {
+            self.failed = self.try_post();
+        }
+        self.to.clear();
+        self.messages.clear();
+    }
+
+    fn try_post(&mut self) -> Result<(), EngineError> {
+        let (office, count) = (self.office, self.to.len());
+        let machine = office.machine;
+        if count == 0 {
+            return Ok(());
+        }
+        let vertices = machine.batches.vertices();
+        if let Some(index) = self.to.iter().copied().find(|to| *to >= vertices) {
+            return Err(EngineError::NoSuchIndex { index, vertices });
+        }
+        office.sent.fetch_add(count as u64, Ordering::Relaxed);
+        // Sorting keeps the order of messages to one batch.
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        order.sort_by_key(|i| machine.batches.batch_of(self.to[*i as usize]));
+        let mut parts: Vec<(usize, Range<usize>)> = Vec::new();
+        let is_kept = machine.budget.available() >= office.leave;
+        let bytes = match is_kept {
+            true => bytes_of::<M>(count),
+            // Pages of the file are whole.
+            false => bytes_of::<M>(count).next_multiple_of(machine.arrays.pages().page_bytes()),
+        };
+        let mut bytes = machine.budget.buffer("sent messages", bytes)?;
+        for (place, i) in order.iter().enumerate() {
+            let to = self.to[*i as usize];
+            let batch = machine.batches.batch_of(to);
+            match parts.last_mut() {
+                Some((last, range)) if *last == batch => range.end = place + 1,
+                _ => parts.push((batch, place..place + 1)),
+            }
+            write_at(&mut bytes, place * size_of::<u64>(), to);
+            let at = count * size_of::<u64>() + place * size_of::<M>();
+            write_at(&mut bytes, at, self.messages[*i as usize]);
+        }
+        let at = if is_kept {
+            PostAt::Memory(bytes)
+        } else {
+            let mut io = lock(&machine.row_io[self.worker]);
+            PostAt::Disk(store(machine, &mut io, &bytes)?)
+        };
+        lock(&office.posted).push(Post {
+            order: (self.batch, self.posts),
+            parts,
+            count,
+            at,
+        });
+        self.posts += 1;
+        Ok(())
+    }
+}
+
+/// Bytes of so many messages with their destinations.
+fn bytes_of<M>(count: usize) -> usize {
+    count * (size_of::<u64>() + size_of::<M>())
+}
+
+fn write_at<T: Element>(bytes: &mut [u8], at: usize, value: T) {
+    if let Some(into) = bytes.get_mut(at..at + size_of::<T>()) {
+        into.copy_from_slice(value.as_bytes());
+    }
+}
+
+fn read_at<T: Element>(bytes: &[u8], at: usize) -> Option<T> {
+    T::read_from_bytes(bytes.get(at..at + size_of::<T>())?).ok()
+}
+
+/// Puts bytes into the page file.
+fn store(
+    machine: &Machine,
+    io: &mut RowIo,
+    bytes: &[u8],
+) -> Result<Vec<Option<Slot>>, EngineError> {
+    let pages = machine.arrays.pages();
+    let count = bytes.len().div_ceil(pages.page_bytes());
+    let mut slots = vec![None; count];
+    io.store(pages, bytes, 0..count, |page, slot| {
+        slots[page] = Some(slot)
+    })?;
+    Ok(slots)
+}
+
+/// One pass of sends; see the module's page.
+pub(crate) fn pass<P: SendProgram>(
+    machine: &Machine,
+    program: &P,
+    send: &[Need],
+    apply: &[Need],
+    active: Option<&ActiveSet>,
+    [senders, reached]: [ActiveSet; 2],
+) -> Result<Sent<P::Sum>, EngineError> {
+    let workers = machine.workers.count();
+    let one = (size_of::<u64>() + size_of::<P::Message>()) as u64;
+    let set = AlignedBuffer::footprint(machine.shape.widest * size_of::<P::Accumulator>());
+    let rows = machine.shape.sparse(
+        machine
+            .arrays
+            .staged_bytes(send)
+            .max(machine.arrays.staged_bytes(apply)),
+    );
+    // A box, the order it is sorted in and its post; accumulators and rows of the phase after it, and a piece of a post.
+    let besides = workers as u64 * (set + rows);
+    let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
+    let capacity = ((free / one.max(1)) as usize).clamp(BOX_MIN, BOX_MAX);
+    let boxes = (capacity as u64 * (one + 4)) * workers as u64;
+    let piece = bytes_of::<P::Message>(capacity) as u64 + 4096;
+    let _boxes = machine.budget.lease("messages to send", boxes)?;
+    let office = Office {
+        machine,
+        posted: Mutex::default(),
+        sent: AtomicU64::new(0),
+        capacity,
+        leave: besides + 2 * piece * workers as u64,
+    };
+    let batches: Vec<usize> = match active {
+        Some(active) => active.batches().collect(),
+        None => (0..machine.batches.len()).collect(),
+    };
+    let job = Send::<P> {
+        program,
+        office: &office,
+        needs: send,
+        active,
+        senders: &senders,
+        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        batches,
+        next: AtomicUsize::new(0),
+    };
+    run(machine, &job)?;
+    let mut sum = P::Sum::ZERO;
+    job.sums
+        .into_iter()
+        .for_each(|of_batch| sum.add(*lock(&of_batch)));
+    machine.arrays.end_phase();
+    let messages = office.sent.into_inner();
+    let mut posts = office
+        .posted
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    posts.sort_by_key(|post| post.order);
+    let mut batches: Vec<usize> = posts
+        .iter()
+        .flat_map(|post| post.parts.iter().map(|(batch, _)| *batch))
+        .collect();
+    batches.sort_unstable();
+    batches.dedup();
+    let job = Receive::<P> {
+        program,
+        machine,
+        needs: apply,
+        posts: &posts,
+        reached: &reached,
+        sets: (0..workers).map(|_| Mutex::new(None)).collect(),
+        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        batches,
+        next: AtomicUsize::new(0),
+    };
+    let outcome = run(machine, &job);
+    job.sums
+        .into_iter()
+        .for_each(|of_batch| sum.add(*lock(&of_batch)));
+    for post in posts {
+        if let PostAt::Disk(slots) = post.at {
+            machine
+                .arrays
+                .pages()
+                .give_back(slots.into_iter().flatten());
+        }
+    }
+    outcome?;
+    let (mut senders, mut reached) = (senders, reached);
+    senders.recount_all();
+    reached.recount_all();
+    Ok(Sent {
+        sum,
+        senders,
+        reached,
+        messages,
+    })
+}
+
+/// Sending as a job: each step is one batch.
+struct Send<'p, P: SendProgram> {
+    program: &'p P,
+    office: &'p Office<'p>,
+    needs: &'p [Need],
+    active: Option<&'p ActiveSet>,
+    senders: &'p ActiveSet,
+    batches: Vec<usize>,
+    sums: Vec<Mutex<P::Sum>>,
+    next: AtomicUsize,
+}
+
+impl<P: SendProgram> Send<'_, P> {
+    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let machine = self.office.machine;
+        let batch = self.batches[position];
+        let mut open = {
+            let mut io = lock(&machine.row_io[worker]);
+            machine.arrays.open(batch, self.needs, &mut io)?
+        };
+        let start = machine.batches.start(batch);
+        let mut sum = P::Sum::ZERO;
+        let mut sink = Sink {
+            office: self.office,
+            to: Vec::new(),
+            messages: Vec::new(),
+            batch,
+            posts: 0,
+            failed: Ok(()),
+            worker,
+        };
+        {
+            let mut next = self.senders.batch(batch)?;
+            let mut rows = P::SendRows::slices(&mut open.guards);
+            let one = |i: usize| {
+                let row = P::SendRows::row(&mut rows, i);
+                let (summand, activate) = self.program.send(start + i as u64, row, &mut sink);
+                sum.add(summand);
+                if activate == Activate::Yes {
+                    next.insert(i);
+                }
+            };
+            match self.active {
+                None => (0..machine.batches.span(batch) as usize).for_each(one),
+                Some(active) => active.batch(batch)?.for_each(one),
+            }
+        }
+        sink.post();
+        sink.failed?;
+        *lock(&self.sums[position]) = sum;
+        let mut io = lock(&machine.row_io[worker]);
+        close(machine, open, self.needs, self.active, batch, &mut io)
+    }
+}
+
+impl<P: SendProgram> Job for Send<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.office.machine.check_stop()?;
+        let position = self.next.fetch_add(1, Ordering::Relaxed);
+        if position >= self.batches.len() {
+            return Ok(Step::Finished);
+        }
+        self.batch(position, worker.index)?;
+        Ok(Step::Worked)
+    }
+}
+
+/// Folding what was posted as a job: each step is one destination batch.
+struct Receive<'p, P: SendProgram> {
+    program: &'p P,
+    machine: &'p Machine<'p>,
+    needs: &'p [Need],
+    posts: &'p [Post],
+    reached: &'p ActiveSet,
+    /// One a worker; `IDENTITY` between steps.
+    sets: Vec<Mutex<Option<Accumulators<P::Accumulator>>>>,
+    batches: Vec<usize>,
+    sums: Vec<Mutex<P::Sum>>,
+    next: AtomicUsize,
+}
+
+impl<P: SendProgram> Receive<'_, P> {
+    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let (machine, program) = (self.machine, self.program);
+        let batch = self.batches[position];
+        let (start, span) = (
+            machine.batches.start(batch),
+            machine.batches.span(batch) as usize,
+        );
+        let mut set = lock(&self.sets[worker]);
+        let accumulators = match &mut *set {
+            Some(set) => set,
+            none => none.insert(Accumulators::new(
+                &machine.budget,
+                machine.shape.widest,
+                P::IDENTITY,
+            )?),
+        };
+        let mut io = lock(&machine.row_io[worker]);
+        let mut folded = BatchSet::default();
+        folded.reserve(span, &machine.budget)?;
+        for post in self.posts {
+            let Ok(at) = post.parts.binary_search_by_key(&batch, |(batch, _)| *batch) else {
+                continue;
+            };
+            let places = post.parts[at].1.clone();
+            let mut fold = |to: Option<u64>, message: Option<P::Message>| {
+                if let (Some(to), Some(message)) = (to, message) {
+                    let local = (to - start) as usize;
+                    program.fold(&mut accumulators[local], message);
+                    folded.insert(local);
+                }
+            };
+            let messages_at = post.count * size_of::<u64>();
+            match &post.at {
+                PostAt::Memory(bytes) => {
+                    for place in places {
+                        fold(
+                            read_at(bytes, place * size_of::<u64>()),
+                            read_at(bytes, messages_at + place * size_of::<P::Message>()),
+                        );
+                    }
+                }
+                PostAt::Disk(slots) => {
+                    let part = |from: usize, width: usize| {
+                        from + places.start * width..from + places.end * width
+                    };
+                    let to = load(machine, &mut io, slots, part(0, size_of::<u64>()))?;
+                    let width = size_of::<P::Message>();
+                    let messages = load(machine, &mut io, slots, part(messages_at, width))?;
+                    for i in 0..places.len() {
+                        fold(
+                            read_at(&to.bytes, to.from + i * size_of::<u64>()),
+                            read_at(&messages.bytes, messages.from + i * width),
+                        );
+                    }
+                }
+            }
+        }
+        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let mut sum = P::Sum::ZERO;
+        {
+            let mut next = self.reached.batch(batch)?;
+            let mut rows = P::ApplyRows::slices(&mut open.guards);
+            folded.for_each(|i| {
+                let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
+                let row = P::ApplyRows::row(&mut rows, i);
+                let (summand, activate) = program.apply(start + i as u64, row, accumulator);
+                sum.add(summand);
+                if activate == Activate::Yes {
+                    next.insert(i);
+                }
+            });
+        }
+        *lock(&self.sums[position]) = sum;
+        machine
+            .arrays
+            .close(open, self.needs, Some(&folded), &mut io)
+    }
+}
+
+/// Some bytes of a post that were read from the page file, and where among them those begin that were asked for.
+struct Piece {
+    bytes: Buffer,
+    from: usize,
+}
+
+fn load(
+    machine: &Machine,
+    io: &mut RowIo,
+    slots: &[Option<Slot>],
+    range: Range<usize>,
+) -> Result<Piece, EngineError> {
+    let pages = machine.arrays.pages();
+    let page_bytes = pages.page_bytes();
+    let (first, end) = (range.start / page_bytes, range.end.div_ceil(page_bytes));
+    let mut bytes = machine
+        .budget
+        .buffer("sent messages", (end - first) * page_bytes)?;
+    let whole = (end - first) * page_bytes;
+    io.load(
+        pages,
+        slots.get(first..end).unwrap_or(&[]),
+        &mut bytes[..whole],
+    )?;
+    Ok(Piece {
+        bytes,
+        from: range.start - first * page_bytes,
+    })
+}
+
+impl<P: SendProgram> Job for Receive<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let position = self.next.fetch_add(1, Ordering::Relaxed);
+        if position >= self.batches.len() {
+            return Ok(Step::Finished);
+        }
+        self.batch(position, worker.index)?;
+        Ok(Step::Worked)
+    }
+}

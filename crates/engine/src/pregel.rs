@@ -1,0 +1,419 @@
+//! [`Engine::pregel`]: a vertex program to its end.
+//!
+//! Of the two versions *pull* has no locks and gives the same bits whatever the threads and the budget, and its edges may be on disk:
+//! each superstep is a pass in which the receivers of broadcasts fold them, in order of the senders. *Push* works in memory: each
+//! vertex puts its broadcasts into the mailboxes of its neighbours at once ([`Mailboxes`](graphmill_raw::Mailboxes)).
+//!
+//! Only vertices that are awake, or that a message has woken, are computed: a sleeping one costs nothing.
+
+mod push;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::active::ActiveSet;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::phase::sends::Sink;
+use crate::program::{
+    Accumulator, Activate, Direction, EdgeProgram, Facts, Pregel, Reach, SendProgram, Sum, Vertex,
+};
+use crate::room::Sizes;
+use crate::rows::{OutDegree, Read, Write};
+use crate::vertex_array::VertexArray;
+
+/// How messages reach their mailboxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// Receivers fetch what their neighbours broadcast.
+    #[default]
+    Pull,
+    /// Senders put messages into the mailboxes of their neighbours.
+    Push,
+}
+
+/// What the vertices of a superstep came to together.
+#[derive(Clone, Copy)]
+pub(crate) struct Tally<A> {
+    pub(crate) aggregate: A,
+    pub(crate) broadcasts: u64,
+}
+
+impl<A: Sum> Sum for Tally<A> {
+    const ZERO: Self = Tally {
+        aggregate: A::ZERO,
+        broadcasts: 0,
+    };
+    #[inline(always)]
+    fn add(&mut self, later: Self) {
+        self.aggregate.add(later.aggregate);
+        self.broadcasts += later.broadcasts;
+    }
+}
+
+/// A program in one superstep.
+pub(crate) struct Step<P: Pregel> {
+    pub(crate) program: Arc<P>,
+    pub(crate) facts: Facts<P::Aggregate>,
+    wrong: Arc<Wrong>,
+}
+
+/// What a program did that it may not.
+#[derive(Default)]
+struct Wrong {
+    /// It sent a message and had not said that it sends any.
+    undeclared: AtomicBool,
+    /// It sent a message to a vertex of this index plus one.
+    nobody: AtomicU64,
+}
+
+impl<P: Pregel> Clone for Step<P> {
+    fn clone(&self) -> Self {
+        Step {
+            program: Arc::clone(&self.program),
+            facts: self.facts,
+            wrong: Arc::clone(&self.wrong),
+        }
+    }
+}
+
+/// What a vertex did.
+pub(crate) struct Computed<P: Pregel> {
+    pub(crate) broadcast: Option<P::Message>,
+    pub(crate) tally: Tally<P::Aggregate>,
+    pub(crate) awake: Activate,
+}
+
+impl<P: Pregel> Step<P> {
+    #[inline(always)]
+    pub(crate) fn compute(
+        &self,
+        index: u64,
+        value: &mut P::Value,
+        degree: u64,
+        message: Option<P::Message>,
+        sends: &mut dyn FnMut(u64, P::Message),
+    ) -> Computed<P> {
+        let mut vertex = Vertex {
+            value,
+            index,
+            degree,
+            facts: &self.facts,
+            broadcast: None,
+            halts: false,
+            aggregate: P::Aggregate::ZERO,
+            sends,
+        };
+        self.program.compute(&mut vertex, message);
+        let broadcast = vertex
+            .broadcast
+            .filter(|message| degree > 0 && !message.same(&P::NOTHING));
+        Computed {
+            broadcast,
+            tally: Tally {
+                aggregate: vertex.aggregate,
+                broadcasts: u64::from(broadcast.is_some()),
+            },
+            awake: if vertex.halts {
+                Activate::No
+            } else {
+                Activate::Yes
+            },
+        }
+    }
+
+    /// Takes a message of a program that had not said that it sends any.
+    pub(crate) fn refuse(&self) -> impl FnMut(u64, P::Message) + '_ {
+        |_, _| self.wrong.undeclared.store(true, Ordering::Relaxed)
+    }
+    /// Takes a message to a vertex that there is not.
+    pub(crate) fn nobody(&self, to: u64) {
+        self.wrong
+            .nobody
+            .store(to.saturating_add(1), Ordering::Relaxed);
+    }
+}
+
+/// What a vertex broadcast, what was sent to it: by vertex, [`Pregel::NOTHING`] where there is nothing.
+#[derive(Clone, Copy)]
+struct Boxes<M> {
+    out: VertexArray<M>,
+    mail: VertexArray<M>,
+}
+
+impl Engine {
+    /// Runs a vertex program to its end, or for so many supersteps at most. Vertices hold `values` before and after, zeros in a
+    /// new array; what they added up in the last superstep is returned.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
+    /// values and mailboxes of a push version do not fit in memory.
+    pub fn pregel<P: Pregel>(
+        &mut self,
+        program: P,
+        values: VertexArray<P::Value>,
+        version: Version,
+        supersteps: Option<u64>,
+    ) -> Result<P::Aggregate, EngineError> {
+        let mut step = Step {
+            program: Arc::new(program),
+            facts: Facts {
+                superstep: 0,
+                vertices: self.vertices(),
+                aggregated: P::Aggregate::ZERO,
+            },
+            wrong: Arc::default(),
+        };
+        let limit = supersteps.unwrap_or(u64::MAX);
+        match version {
+            Version::Pull => self.pull(&mut step, values, limit)?,
+            Version::Push => self.push(&mut step, values, limit)?,
+        }
+        Ok(step.facts.aggregated)
+    }
+
+    /// Goes on to the next superstep.
+    pub(crate) fn turn<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        tally: Tally<P::Aggregate>,
+    ) -> Result<(), EngineError> {
+        step.facts.superstep += 1;
+        step.facts.aggregated = tally.aggregate;
+        if step.wrong.undeclared.load(Ordering::Relaxed) {
+            return Err(EngineError::UndeclaredSends);
+        }
+        match step.wrong.nobody.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            index => Err(EngineError::NoSuchIndex {
+                index: index - 1,
+                vertices: self.vertices(),
+            }),
+        }
+    }
+
+    fn pull<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        limit: u64,
+    ) -> Result<(), EngineError> {
+        let name = |of: &str| format!("{of} of {}", std::any::type_name::<P>());
+        let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
+        // As long as all are awake and messages go along edges only, a superstep is one pass.
+        let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices());
+        let mut broadcasts = 0;
+        let mut mail = None;
+        while step.facts.superstep < limit {
+            if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
+                let nobody = self.no_vertices();
+                let senders = if broadcasts > 0 { &awake } else { &nobody };
+                let rows = (values.write(), out.write(), OutDegree);
+                let (every, forward) = (Everywhere(step.clone()), Direction::Forward);
+                let (tally, still) =
+                    self.process_edges(&every, out.read(), rows, senders, forward)?;
+                computed = std::mem::replace(&mut awake, still);
+                broadcasts = tally.broadcasts;
+                self.turn(step, tally)?;
+                continue;
+            }
+            if awake.is_empty() && broadcasts == 0 {
+                break;
+            }
+            let mailboxes = match mail {
+                Some(mail) => mail,
+                None => {
+                    let array = self.vertex_array::<P::Message>(&name("mail"))?;
+                    self.process_vertices(array.write(), None, |_, mail| *mail = P::NOTHING)?;
+                    *mail.insert(array)
+                }
+            };
+            let boxes = Boxes {
+                out,
+                mail: mailboxes,
+            };
+            let mut waken = awake;
+            if broadcasts > 0 {
+                let deliver = Deliver(Arc::clone(&step.program));
+                let (rows, write) = (boxes.out.read(), boxes.mail.write());
+                let forward = Direction::Forward;
+                let ((), reached) =
+                    self.process_edges(&deliver, rows, write, &computed, forward)?;
+                waken.union(&reached)?;
+            }
+            if waken.is_empty() {
+                break;
+            }
+            let (tally, still, sent) = self.compute(step, values, boxes, &waken)?;
+            awake = still;
+            awake.union(&sent)?;
+            broadcasts = tally.broadcasts;
+            computed = waken;
+            self.turn(step, tally)?;
+        }
+        Ok(())
+    }
+
+    /// One superstep of the vertices in `waken`, whose mail is in their boxes; the tally, who is still awake, and who was sent to.
+    fn compute<P: Pregel>(
+        &mut self,
+        step: &Step<P>,
+        values: VertexArray<P::Value>,
+        boxes: Boxes<P::Message>,
+        waken: &ActiveSet,
+    ) -> Result<(Tally<P::Aggregate>, ActiveSet, ActiveSet), EngineError> {
+        let rows = (
+            values.write(),
+            boxes.out.write(),
+            boxes.mail.write(),
+            OutDegree,
+        );
+        let compute = Compute(step.clone());
+        let (tally, [awake, sent]) =
+            self.process_sends(&compute, rows, boxes.mail.write(), Some(waken))?;
+        Ok((tally, awake, sent))
+    }
+}
+
+/// What the passes of a vertex program hold for each vertex.
+#[must_use]
+pub fn sizes_of_pregel<P: Pregel>() -> Sizes {
+    Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>())
+}
+
+/// A superstep of all vertices that is one pass: who receives computes at once.
+struct Everywhere<P: Pregel>(Step<P>);
+
+impl<P: Pregel> EdgeProgram for Everywhere<P> {
+    type SignalRows = Read<P::Message>;
+    type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = Tally<P::Aggregate>;
+    const IDENTITY: P::Message = P::NOTHING;
+    const REACH: Reach = Reach::Every;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        (!out.same(&P::NOTHING)).then_some(*out)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.program.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.0.program.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(
+        &self,
+        v: u64,
+        (value, out, degree): (&mut P::Value, &mut P::Message, u64),
+        mail: P::Message,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        let message = (!mail.same(&P::NOTHING)).then_some(mail);
+        let computed = self
+            .0
+            .compute(v, value, degree, message, &mut self.0.refuse());
+        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        (computed.tally, computed.awake)
+    }
+}
+
+/// Broadcasts into mailboxes.
+struct Deliver<P: Pregel>(Arc<P>);
+
+impl<P: Pregel> EdgeProgram for Deliver<P> {
+    type SignalRows = Read<P::Message>;
+    type ApplyRows = Write<P::Message>;
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = ();
+    const IDENTITY: P::Message = P::NOTHING;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        (!out.same(&P::NOTHING)).then_some(*out)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.0.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
+        self.0.combine(mail, fold);
+        ((), Activate::Yes)
+    }
+}
+
+/// Vertices compute, and what they send goes into mailboxes.
+struct Compute<P: Pregel>(Step<P>);
+
+impl<P: Pregel> SendProgram for Compute<P> {
+    type SendRows = (
+        Write<P::Value>,
+        Write<P::Message>,
+        Write<P::Message>,
+        OutDegree,
+    );
+    type ApplyRows = Write<P::Message>;
+    type Message = P::Message;
+    type Accumulator = P::Message;
+    type Sum = Tally<P::Aggregate>;
+    const IDENTITY: P::Message = P::NOTHING;
+
+    #[inline(always)]
+    fn send(
+        &self,
+        v: u64,
+        (value, out, mail, degree): (&mut P::Value, &mut P::Message, &mut P::Message, u64),
+        sink: &mut Sink<'_, P::Message>,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        let message = std::mem::replace(mail, P::NOTHING);
+        let message = (!message.same(&P::NOTHING)).then_some(message);
+        let computed = match P::SENDS {
+            true => {
+                let mut sends = |to, message| sink.send(to, message);
+                self.0.compute(v, value, degree, message, &mut sends)
+            }
+            false => self
+                .0
+                .compute(v, value, degree, message, &mut self.0.refuse()),
+        };
+        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        (computed.tally, computed.awake)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn apply(
+        &self,
+        _: u64,
+        mail: &mut P::Message,
+        fold: P::Message,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        self.0.program.combine(mail, fold);
+        (Tally::ZERO, Activate::Yes)
+    }
+}

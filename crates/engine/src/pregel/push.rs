@@ -1,0 +1,319 @@
+//! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
+//!
+//! There are two sets of mailboxes, those that a superstep empties and those that it fills. Over lists in memory a vertex goes to its
+//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a third set until
+//! the cells of their senders have come by.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use graphmill_graph::{Cell, EdgeKind};
+use graphmill_raw::{Element, Mailboxes};
+use graphmill_storage::{Job, JobError, Step as Stepped, Worker};
+
+use super::{Step, Tally};
+use crate::active::{ActiveSet, lock};
+use crate::engine::{Engine, superstep};
+use crate::error::EngineError;
+use crate::machine::{Machine, run};
+use crate::metrics::{Mode, Superstep};
+use crate::phase::arcs;
+use crate::phase::vertices::close;
+use crate::pins::Pins;
+use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
+use crate::resident::lists::{Lists, value_of, with_words};
+use crate::rows::{Need, OutDegree, Rows, Write};
+use crate::vertex_array::VertexArray;
+
+/// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
+const LISTED: usize = 1 << 14;
+/// Edges of a list whose mailboxes are on their way.
+const EDGES_AHEAD: usize = 16;
+
+/// Where messages of one superstep go.
+struct Post<M> {
+    /// What was sent in the superstep before.
+    now: Mailboxes<M>,
+    next: Mailboxes<M>,
+    /// Broadcasts that wait for cells; without places where lists are in memory.
+    out: Mailboxes<M>,
+}
+
+impl Engine {
+    pub(super) fn push<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        limit: u64,
+    ) -> Result<(), EngineError> {
+        let vertices = self.vertices() as usize;
+        let one_set = Mailboxes::<P::Message>::bytes(vertices);
+        let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
+        if self.common.budget.available() < 3 * one_set {
+            self.release();
+        }
+        let lease = self.common.budget.lease("mailboxes", 2 * one_set);
+        let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
+        let Some(_two_sets) = lease.ok().filter(|_| resident) else {
+            return Err(EngineError::PushNeedsMemory {
+                bytes: 2 * one_set,
+                available: self.common.budget.available(),
+            });
+        };
+        let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
+        let waiting = if over_lists { 0 } else { vertices };
+        let out_bytes = Mailboxes::<P::Message>::bytes(waiting);
+        let _third = self.common.budget.lease("mailboxes", out_bytes)?;
+        let mut post = Post {
+            now: Mailboxes::new(vertices),
+            next: Mailboxes::new(vertices),
+            out: Mailboxes::new(waiting),
+        };
+        let mut waken = self.all_vertices()?;
+        let rows = (values.write(), OutDegree);
+        let mut needs = Vec::new();
+        rows.needs(&mut needs);
+        self.load_degrees(&needs)?;
+        while step.facts.superstep < limit && !waken.is_empty() {
+            let began = self.clock.now();
+            let mut next = self.active.empty();
+            let machine = Machine::new(&self.common, &self.stored);
+            let held = self.held.way(false);
+            let batches: Vec<usize> = waken.batches().collect();
+            let pass = Pushing {
+                machine: &machine,
+                step,
+                lists: held.lists.as_ref().filter(|_| over_lists),
+                needs: &needs,
+                post: &post,
+                waken: &waken,
+                awake: &next,
+                tallies: batches
+                    .iter()
+                    .map(|_| Mutex::new((Tally::ZERO, 0)))
+                    .collect(),
+                batches,
+                at: AtomicUsize::new(0),
+                reached: Reached::new(machine.workers.count()),
+            };
+            let done = pass.superstep(&held.pins);
+            self.broken = done.is_err();
+            let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
+            next.recount_all();
+            if next.len() < self.vertices() {
+                reached.wake(&post.next, &mut next)?;
+            }
+            waken = next;
+            std::mem::swap(&mut post.now, &mut post.next);
+            self.end_pass(began, report);
+            self.turn(step, tally)?;
+        }
+        Ok(())
+    }
+}
+
+/// One superstep as a job: each step is one batch.
+struct Pushing<'p, P: Pregel> {
+    machine: &'p Machine<'p>,
+    step: &'p Step<P>,
+    lists: Option<&'p Lists>,
+    needs: &'p [Need],
+    post: &'p Post<P::Message>,
+    waken: &'p ActiveSet,
+    /// Those who do not vote to halt.
+    awake: &'p ActiveSet,
+    batches: Vec<usize>,
+    at: AtomicUsize,
+    /// By batch, with the edges that were gone along.
+    tallies: Vec<Mutex<(Tally<P::Aggregate>, u64)>>,
+    reached: Reached,
+}
+
+impl<P: Pregel> Pushing<'_, P> {
+    /// The superstep: its tally, and who got a message.
+    fn superstep(
+        self,
+        pins: &Pins,
+    ) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
+        run(self.machine, &self)?;
+        let mut tally = Tally::ZERO;
+        let mut edges = 0;
+        for of_batch in &self.tallies {
+            let of_batch = lock(of_batch);
+            tally.add(of_batch.0);
+            edges += of_batch.1;
+        }
+        let mut report = superstep(Mode::Push);
+        report.edges = edges;
+        if self.lists.is_none() && tally.broadcasts > 0 {
+            report = self.cells(pins)?;
+        }
+        report.mode = Mode::Push;
+        report.active = self.waken.len();
+        report.messages = tally.broadcasts;
+        Ok((tally, report, self.reached))
+    }
+
+    /// Computes the woken vertices of a batch.
+    fn batch<const WORDS: usize>(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let (machine, step, post) = (self.machine, self.step, self.post);
+        let program = &*step.program;
+        let combine = |into: &mut P::Message, message| program.combine(into, message);
+        let batch = self.batches[position];
+        let start = machine.batches.start(batch);
+        let mut io = lock(&machine.row_io[worker]);
+        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let mut reached = lock(&self.reached.by_worker[worker]);
+        let mut tally = (Tally::ZERO, 0);
+        {
+            let mut awake = self.awake.batch(batch)?;
+            let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
+            self.waken.batch(batch)?.for_each(|i| {
+                let v = start as usize + i;
+                let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
+                let mut put = |to: usize, message| {
+                    if post.next.put(to, message, combine) {
+                        self.reached.note(&mut reached, to as u64);
+                    }
+                };
+                let mail = post.now.take(v);
+                let computed = match P::SENDS {
+                    true => {
+                        let mut sends = |to: u64, message| match to < machine.batches.vertices() {
+                            true => put(to as usize, message),
+                            false => step.nobody(to),
+                        };
+                        step.compute(v as u64, value, degree, mail, &mut sends)
+                    }
+                    false => step.compute(v as u64, value, degree, mail, &mut step.refuse()),
+                };
+                match (computed.broadcast, self.lists) {
+                    (Some(message), Some(lists)) => {
+                        let list = lists.of::<WORDS>(v);
+                        for (i, record) in list.iter().enumerate() {
+                            if let Some(later) = list.get(i + EDGES_AHEAD) {
+                                post.next.prefetch(later[0] as usize);
+                            }
+                            put(record[0] as usize, program.along(message, value_of(record)));
+                        }
+                        tally.1 += list.len() as u64;
+                    }
+                    (Some(message), None) => {
+                        post.out.put(v, message, combine);
+                    }
+                    (None, _) => (),
+                }
+                tally.0.add(computed.tally);
+                if computed.awake == Activate::Yes {
+                    awake.insert(i);
+                }
+            });
+        }
+        *lock(&self.tallies[position]) = tally;
+        close(machine, open, self.needs, Some(self.waken), batch, &mut io)
+    }
+
+    /// Takes the waiting broadcasts along the cells of their senders.
+    fn cells(&self, pins: &Pins) -> Result<Superstep, EngineError> {
+        let (machine, post) = (self.machine, self.post);
+        let program = &*self.step.program;
+        let weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
+        let kind = if weighted {
+            machine.graph.edge_kind()
+        } else {
+            EdgeKind::None
+        };
+        let wanted = |_: usize, cell: &Cell| self.waken.count_in(cell.source_batch()) > 0;
+        let report = arcs::visit(machine, pins, weighted, wanted, |list| {
+            let Some(message) = post.out.peek(list.source as usize) else {
+                return;
+            };
+            for (i, local) in list.destinations.iter().enumerate() {
+                let edge = edge_value(kind, list.weights, i);
+                let to = list.first_destination + u64::from(*local);
+                let message = program.along(message, edge);
+                let combine = |into: &mut P::Message, message| program.combine(into, message);
+                if post.next.put(to as usize, message, combine) {
+                    self.reached.note_alone(to);
+                }
+            }
+        })?;
+        for batch in &self.batches {
+            let start = machine.batches.start(*batch) as usize;
+            self.waken.batch(*batch)?.for_each(|i| {
+                post.out.take(start + i);
+            });
+        }
+        Ok(report)
+    }
+}
+
+impl<P: Pregel> Job for Pushing<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
+        self.machine.check_stop()?;
+        let position = self.at.fetch_add(1, Ordering::Relaxed);
+        if position >= self.batches.len() {
+            return Ok(Stepped::Finished);
+        }
+        match self.lists {
+            Some(lists) => {
+                with_words!(lists, |WORDS| self.batch::<WORDS>(position, worker.index))?;
+            }
+            None => self.batch::<1>(position, worker.index)?,
+        }
+        Ok(Stepped::Worked)
+    }
+}
+
+/// Who got a message, as long as they are few.
+struct Reached {
+    by_worker: Vec<Mutex<Vec<u64>>>,
+    /// There were too many to list.
+    many: AtomicBool,
+}
+
+impl Reached {
+    fn new(workers: usize) -> Self {
+        Reached {
+            by_worker: (0..workers).map(|_| Mutex::default()).collect(),
+            many: AtomicBool::new(false),
+        }
+    }
+
+    #[inline(always)]
+    fn note(&self, list: &mut Vec<u64>, v: u64) {
+        if list.len() < LISTED {
+            list.push(v);
+        } else {
+            self.many.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// For those who are not a worker that holds its list.
+    fn note_alone(&self, v: u64) {
+        if let Some(list) = self
+            .by_worker
+            .first()
+            .filter(|_| !self.many.load(Ordering::Relaxed))
+        {
+            self.note(&mut lock(list), v);
+        }
+    }
+
+    /// Adds all of them to a set.
+    fn wake<M: Element>(
+        &self,
+        boxes: &Mailboxes<M>,
+        set: &mut ActiveSet,
+    ) -> Result<(), EngineError> {
+        if self.many.load(Ordering::Relaxed) {
+            return set.insert_where(|v| boxes.has(v as usize));
+        }
+        for list in &self.by_worker {
+            for v in &*lock(list) {
+                set.insert(*v)?;
+            }
+        }
+        Ok(())
+    }
+}

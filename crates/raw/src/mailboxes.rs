@@ -1,0 +1,352 @@
+//! Mailboxes that several threads put messages into at once: the hybrid combiner.
+//!
+//! The first message of an empty mailbox is put in under the mailbox's lock. From then on the mailbox is full, and later messages
+//! are combined with what is there by compare-and-exchange, without the lock: where many messages meet, none waits for another
+//! (Capelli et al., iPregel). A message wider than a machine word is always combined under the lock.
+//!
+//! Invariants: whoever changes `states[i]` to [`LOCKED`] has `words[i]` and `wide[i]` to himself until he changes it back; a narrow
+//! mailbox that is [`FULL`] is locked by nobody before it is taken.
+
+#![expect(unsafe_code, reason = "a lock of one byte guards each message")]
+
+use crate::Element;
+use crate::sync::{AtomicU8, AtomicU64, Ordering, UnsafeCell, spin};
+
+const EMPTY: u8 = 0;
+const LOCKED: u8 = 1;
+const FULL: u8 = 2;
+
+/// One mailbox for each of some places, each with one message or none.
+pub struct Mailboxes<M> {
+    states: Box<[AtomicU8]>,
+    kept: Kept<M>,
+}
+
+enum Kept<M> {
+    /// Messages of 8 bytes or less, as the low bytes of words.
+    Narrow(Box<[AtomicU64]>),
+    Wide(Box<[UnsafeCell<M>]>),
+}
+
+// SAFETY: a wide message is reached only by the thread that locked its mailbox, and locking and unlocking order these accesses;
+// everything else is atomics.
+unsafe impl<M: Send> Sync for Mailboxes<M> {}
+
+impl<M> std::fmt::Debug for Mailboxes<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Mailboxes")
+            .field("places", &self.states.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Element> Mailboxes<M> {
+    const NARROW: bool = size_of::<M>() <= size_of::<u64>();
+
+    /// Bytes that so many mailboxes take.
+    pub fn bytes(places: usize) -> u64 {
+        let message = if Self::NARROW {
+            size_of::<u64>()
+        } else {
+            size_of::<M>()
+        };
+        (places as u64).saturating_mul(1 + message as u64)
+    }
+
+    /// So many empty mailboxes.
+    pub fn new(places: usize) -> Self {
+        let kept = match Self::NARROW {
+            true => Kept::Narrow((0..places).map(|_| AtomicU64::new(0)).collect()),
+            false => Kept::Wide(
+                (0..places)
+                    .map(|_| UnsafeCell::new(M::new_zeroed()))
+                    .collect(),
+            ),
+        };
+        Mailboxes {
+            states: (0..places).map(|_| AtomicU8::new(EMPTY)).collect(),
+            kept,
+        }
+    }
+
+    /// Puts a message into mailbox `i`, or combines it with the one that is there; whether it was the first. Nothing happens where
+    /// there is no such mailbox.
+    #[inline]
+    pub fn put(&self, i: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
+        self.put_and_say(i, message, combine, Ordering::Release)
+    }
+
+    /// The same; `say` is how the others are told that the mailbox is full.
+    #[inline(always)]
+    fn put_and_say(
+        &self,
+        i: usize,
+        message: M,
+        combine: impl Fn(&mut M, M),
+        say: Ordering,
+    ) -> bool {
+        let Some(state) = self.states.get(i) else {
+            return false;
+        };
+        match &self.kept {
+            Kept::Narrow(words) => {
+                if state.load(Ordering::Acquire) == FULL || !lock(state, EMPTY) {
+                    exchange(&words[i], message, combine);
+                    return false;
+                }
+                words[i].store(to_word(message), Ordering::Relaxed);
+                state.store(FULL, say);
+                true
+            }
+            Kept::Wide(slots) => {
+                let is_first = lock_any(state);
+                slots[i].with_mut(|slot| {
+                    // SAFETY: the mailbox is locked, by this thread.
+                    let slot = unsafe { &mut *slot };
+                    match is_first {
+                        true => *slot = message,
+                        false => combine(slot, message),
+                    }
+                });
+                state.store(FULL, say);
+                is_first
+            }
+        }
+    }
+
+    /// Takes the message out of mailbox `i`, if there is one; meant for when nobody puts any in.
+    #[inline]
+    pub fn take(&self, i: usize) -> Option<M> {
+        let state = self.states.get(i)?;
+        if state.load(Ordering::Acquire) != FULL || !lock(state, FULL) {
+            return None;
+        }
+        let message = match &self.kept {
+            Kept::Narrow(words) => of_word(words[i].load(Ordering::Relaxed)),
+            Kept::Wide(slots) => slots[i].with_mut(|slot| {
+                // SAFETY: the mailbox is locked, by this thread.
+                unsafe { *slot }
+            }),
+        };
+        state.store(EMPTY, Ordering::Release);
+        Some(message)
+    }
+
+    /// The message in mailbox `i`, which stays there.
+    #[inline]
+    pub fn peek(&self, i: usize) -> Option<M> {
+        let state = self.states.get(i)?;
+        match &self.kept {
+            Kept::Narrow(words) => {
+                let is_full = state.load(Ordering::Acquire) == FULL;
+                is_full.then(|| of_word(words[i].load(Ordering::Relaxed)))
+            }
+            Kept::Wide(slots) => {
+                let is_empty = lock_any(state);
+                let message = slots[i].with_mut(|slot| {
+                    // SAFETY: the mailbox is locked, by this thread.
+                    unsafe { *slot }
+                });
+                state.store(if is_empty { EMPTY } else { FULL }, Ordering::Release);
+                (!is_empty).then_some(message)
+            }
+        }
+    }
+
+    /// Whether there is a message in mailbox `i`.
+    #[inline]
+    pub fn has(&self, i: usize) -> bool {
+        self.states
+            .get(i)
+            .is_some_and(|state| state.load(Ordering::Acquire) == FULL)
+    }
+
+    /// Has mailbox `i` on its way into the cache.
+    #[cfg(not(loom))]
+    #[inline(always)]
+    pub fn prefetch(&self, i: usize) {
+        crate::prefetch(&self.states, i);
+        match &self.kept {
+            Kept::Narrow(words) => crate::prefetch(words, i),
+            Kept::Wide(slots) => crate::prefetch(slots, i),
+        }
+    }
+}
+
+/// Locks a mailbox that is in this state; `false` if it is found full instead.
+#[inline]
+fn lock(state: &AtomicU8, from: u8) -> bool {
+    loop {
+        match state.compare_exchange(from, LOCKED, Ordering::Acquire, Ordering::Acquire) {
+            Ok(_) => return true,
+            Err(FULL) => return false,
+            Err(EMPTY) if from == FULL => return false,
+            Err(_) => spin(),
+        }
+    }
+}
+
+/// Locks a mailbox whatever is in it; whether it is empty.
+#[inline]
+fn lock_any(state: &AtomicU8) -> bool {
+    loop {
+        let found = state.load(Ordering::Relaxed);
+        if found == LOCKED {
+            spin();
+        } else if state
+            .compare_exchange(found, LOCKED, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
+            return found == EMPTY;
+        }
+    }
+}
+
+/// Combines a message with that of a full narrow mailbox.
+#[inline]
+fn exchange<M: Element>(word: &AtomicU64, message: M, combine: impl Fn(&mut M, M)) {
+    let mut old = word.load(Ordering::Relaxed);
+    loop {
+        let mut combined = of_word(old);
+        combine(&mut combined, message);
+        let new = to_word(combined);
+        if new == old {
+            return;
+        }
+        match word.compare_exchange_weak(old, new, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(found) => old = found,
+        }
+    }
+}
+
+#[inline(always)]
+fn to_word<M: Element>(message: M) -> u64 {
+    let mut bytes = [0; 8];
+    if let Some(into) = bytes.get_mut(..size_of::<M>()) {
+        into.copy_from_slice(message.as_bytes());
+    }
+    u64::from_le_bytes(bytes)
+}
+
+#[inline(always)]
+fn of_word<M: Element>(word: u64) -> M {
+    let bytes = word.to_le_bytes();
+    let bytes = bytes.get(..size_of::<M>());
+    bytes
+        .and_then(|bytes| M::read_from_bytes(bytes).ok())
+        .unwrap_or_else(M::new_zeroed)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn first_messages_are_told_apart_and_others_combined() {
+        let boxes = Mailboxes::<f32>::new(3);
+        let add = |sum: &mut f32, one: f32| *sum += one;
+        assert!(boxes.put(1, 2.0, add) && !boxes.put(1, 0.5, add));
+        assert!(boxes.has(1) && !boxes.has(0) && !boxes.has(9));
+        assert_eq!(
+            [boxes.peek(0), boxes.peek(1), boxes.peek(9)],
+            [None, Some(2.5), None]
+        );
+        assert!(!boxes.put(3, 1.0, add), "there is no fourth");
+        assert_eq!(
+            [boxes.take(0), boxes.take(1), boxes.take(1), boxes.take(3)],
+            [None, Some(2.5), None, None]
+        );
+        assert!(boxes.put(1, 7.0, add), "it was emptied");
+    }
+
+    fn threads_lose_nothing<M: Element + PartialEq + std::fmt::Debug>(
+        one: M,
+        add: fn(&mut M, M),
+        all: M,
+    ) {
+        let boxes = Mailboxes::<M>::new(2);
+        let rounds = if cfg!(miri) { 20 } else { 10_000 };
+        let firsts = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..rounds {
+                        let first = boxes.put(1, one, add);
+                        firsts.fetch_add(usize::from(first), Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(firsts.into_inner(), 1);
+        if !cfg!(miri) {
+            assert_eq!(boxes.take(1), Some(all));
+        }
+    }
+
+    #[test]
+    fn narrow_messages_of_threads_add_up() {
+        threads_lose_nothing(1_u16, |sum, one| *sum += one, 30_000);
+        threads_lose_nothing(1_u64, |sum, one| *sum += one, 30_000);
+    }
+
+    #[test]
+    fn wide_messages_of_threads_add_up() {
+        let add = |sum: &mut [u64; 3], one: [u64; 3]| {
+            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        };
+        threads_lose_nothing([1, 2, 3], add, [30_000, 60_000, 90_000]);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+
+    /// Two threads put, in every order that the memory model allows: nothing is lost, and one of them was first.
+    fn puts<M: Element + PartialEq + std::fmt::Debug>(ones: [M; 2], add: fn(&mut M, M), all: M) {
+        loom::model(move || {
+            let boxes = Arc::new(Mailboxes::<M>::new(1));
+            let put = {
+                let boxes = Arc::clone(&boxes);
+                loom::thread::spawn(move || boxes.put(0, ones[0], add))
+            };
+            let mine = boxes.put(0, ones[1], add);
+            let theirs = put.join().unwrap();
+            assert!(mine != theirs, "one was the first");
+            assert_eq!(boxes.take(0), Some(all));
+            assert_eq!(boxes.take(0), None);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_mailbox_that_is_unlocked_too_early_is_noticed() {
+        loom::model(|| {
+            let boxes = Arc::new(Mailboxes::<[u64; 2]>::new(1));
+            let put = {
+                let boxes = Arc::clone(&boxes);
+                loom::thread::spawn(move || {
+                    boxes.put_and_say(0, [1, 1], |_, _| (), Ordering::Relaxed);
+                })
+            };
+            boxes.put_and_say(0, [2, 2], |_, _| (), Ordering::Relaxed);
+            put.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn narrow_messages_add_up() {
+        puts([1_u32, 2], |sum, one| *sum += one, 3);
+    }
+
+    #[test]
+    fn wide_messages_add_up() {
+        let add = |sum: &mut [u64; 2], one: [u64; 2]| {
+            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        };
+        puts([[1, 10], [2, 20]], add, [3, 30]);
+    }
+}
