@@ -5,12 +5,16 @@
 //! 3. *cut*: counts alone say where batches and column files end.
 //! 4. *distribute*: the edges are read again; every arc goes to the bucket of its column file.
 //! 5. *write*: each bucket is read, sorted in memory, and becomes a column file.
+//!
+//! In order of degree, steps 3 to 5 are done twice: `degree.rs` says how.
+//!
 //! 6. *finish*: what belongs to vertices is written, everything is made durable, and the directory gets its name.
 //!
 //! The same input gives the same graph, byte for byte, for any number of threads and any budget: memory decides how
 //! often something is read, never what is written.
 
 mod cut;
+mod degree;
 mod distribute;
 mod finish;
 mod ids;
@@ -24,12 +28,15 @@ mod write;
 use std::path::Path;
 use std::time::Duration;
 
-use graphmill_graph::{Batches, GraphWriter};
+use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::Scratch;
 
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::report::ImportReport;
+use crate::write::Kept;
+use cut::Cut;
+use ids::Indexed;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
@@ -80,9 +87,13 @@ pub fn import(
         "temporary",
     )?;
     let staging = Scratch::create(machine.disk, parent, "import")?;
+    let on_the_way = degree::on_the_way(options);
     let mut import = Import {
         machine,
-        options,
+        options: match options.order {
+            Order::Id => options,
+            Order::Degree => &on_the_way,
+        },
         source,
         vertices,
         temporary: temporary.path(),
@@ -94,15 +105,13 @@ pub fn import(
     let found = import.scan()?;
     let indexed = import.index(found)?;
     let ids = indexed.ids;
-    let cut = import.cut(&indexed)?;
-    let graph = GraphWriter::create(
-        machine.disk.clone(),
-        machine.budget.clone(),
-        staging.path(),
-        cut.shape.clone(),
-    )?;
-    let buckets = import.distribute(indexed, &cut)?;
-    let kept = import.write(&cut, buckets, &graph)?;
+    let (graph, kept) = match options.order {
+        Order::Id => {
+            let cut = import.cut(&indexed, options.batch_size)?;
+            import.columns(indexed, &cut, staging.path())?
+        }
+        Order::Degree => import.by_degree(indexed, options)?,
+    };
     import.finish(graph, ids, kept)?;
     let mut report = import.report;
     report.peak_memory = machine.budget.peak();
@@ -136,7 +145,30 @@ fn read_ahead(chunk_bytes: usize) -> usize {
     (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
 }
 
-impl Import<'_> {
+impl<'a> Import<'a> {
+    /// A graph that is to be written into `folder`.
+    fn graph(&self, cut: &Cut, folder: &Path) -> Result<GraphWriter, IngestError> {
+        Ok(GraphWriter::create(
+            self.machine.disk.clone(),
+            self.machine.budget.clone(),
+            folder,
+            cut.shape.clone(),
+        )?)
+    }
+
+    /// Steps 4 and 5, of a graph in `folder`.
+    fn columns(
+        &mut self,
+        indexed: Indexed<'a>,
+        cut: &Cut,
+        folder: &Path,
+    ) -> Result<(GraphWriter, Kept), IngestError> {
+        let graph = self.graph(cut, folder)?;
+        let buckets = self.distribute(indexed, cut)?;
+        let kept = self.write(cut, buckets, &graph)?;
+        Ok((graph, kept))
+    }
+
     /// Notes the time of a step that ends.
     fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();
