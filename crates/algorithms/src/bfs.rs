@@ -5,7 +5,7 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, Sizes, VertexArray, Write,
+    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, Sizes, VertexArray, Write,
 };
 
 use crate::flood::Flood;
@@ -40,8 +40,8 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
     Ok(depth)
 }
 
-/// Parents in the breadth-first tree: of all neighbours one level up the one with the smallest id; the source's is
-/// itself, [`Index::NONE`] where the search did not reach.
+/// Parents in the breadth-first tree, by rank of id: of all neighbours one level up the one with the smallest id; the source's
+/// is itself, [`Index::NONE`] where the search did not reach.
 ///
 /// # Errors
 /// The engine's.
@@ -50,15 +50,15 @@ pub fn run_parents<I: Index>(
     source: u64,
 ) -> Result<VertexArray<I>, EngineError> {
     let parent = engine.vertex_array::<I>("parent")?;
-    engine.process_vertices(parent.write(), None, |v, parent| {
-        *parent = if v == source { I::of(v) } else { I::NONE }
+    engine.process_vertices((parent.write(), IdRank), None, |v, (parent, rank)| {
+        *parent = if v == source { I::of(rank) } else { I::NONE }
     })?;
     let mut active = engine.no_vertices();
     active.insert(source)?;
     while !active.is_empty() {
         let (_, next) = engine.process_edges(
             &Adopt(PhantomData::<fn() -> I>),
-            (),
+            IdRank,
             parent.write(),
             &active,
             Direction::Forward,
@@ -82,7 +82,7 @@ pub(crate) fn sizes_parents<I: Index>() -> Sizes {
 struct Adopt<I>(PhantomData<fn() -> I>);
 
 impl<I: Index> EdgeProgram for Adopt<I> {
-    type SignalRows = ();
+    type SignalRows = IdRank;
     type ApplyRows = Write<I>;
     type Edge = ();
     type Message = I;
@@ -95,8 +95,8 @@ impl<I: Index> EdgeProgram for Adopt<I> {
     const PULLS: bool = true;
 
     #[inline(always)]
-    fn signal(&self, v: u64, (): ()) -> Option<I> {
-        Some(I::of(v))
+    fn signal(&self, _: u64, rank: u64) -> Option<I> {
+        Some(I::of(rank))
     }
     #[inline(always)]
     fn along(&self, caller: I, (): ()) -> I {

@@ -5,14 +5,15 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sizes, Sum,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, Read, Sizes, Sum,
     VertexArray, Write,
 };
+use graphmill_graph::Order;
 
 use crate::flood::{Flood, Smallest};
 use crate::index::Index;
 
-/// Labels: for each vertex the smallest index in its weakly connected component.
+/// Labels: for each vertex the smallest rank of an id in its weakly connected component.
 ///
 /// The smallest label spreads along the arcs, and against them where the graph is directed. Where each arc has its
 /// opposite, the component of the vertex with the most arcs, mostly by far the largest, is first flooded from there:
@@ -26,7 +27,9 @@ pub fn run<I: Index>(engine: &mut Engine) -> Result<VertexArray<I>, EngineError>
     let mut active = engine.all_vertices()?;
     match engine.vertex_of_most_arcs()? {
         Some(hub) if symmetric => flood(engine, label, hub, &mut active)?,
-        _ => engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?,
+        _ => engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
+            *label = I::of(rank)
+        })?,
     }
     let spread = Spread(PhantomData::<fn() -> I>);
     while !active.is_empty() {
@@ -79,9 +82,19 @@ fn flood<I: Index>(
         smallest.add(least);
         active = next;
     }
-    engine.process_vertices(label.write(), None, |v, label| {
+    if engine.graph().order() != Order::Id {
+        // What was reached is known by index only.
+        smallest = engine.process_vertices((label.read(), IdRank), None, |_, (label, rank)| {
+            if *label == I::NONE {
+                Smallest::ZERO
+            } else {
+                Smallest(rank)
+            }
+        })?;
+    }
+    engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
         *label = if *label == I::NONE {
-            I::of(v)
+            I::of(rank)
         } else {
             I::of(smallest.0)
         }

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `program/` | [`EdgeProgram`]: the narrow waist |
 //! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
+//! | `id_ranks.rs` | the ranks of ids, for ties |
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases on one page |
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
@@ -30,6 +31,7 @@ mod degree_classes;
 mod engine;
 mod error;
 mod held;
+mod id_ranks;
 mod kernel;
 mod machine;
 mod message;
@@ -52,5 +54,5 @@ pub use graphmill_raw::Element;
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
 pub use program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Reach, Sum};
 pub use room::Sizes;
-pub use rows::{Degrees, OutDegree, Read, Rows, Write};
+pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
 pub use vertex_array::{Guard, VertexArray};

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use crate::{fail, names, succeed};
 
 /// The bytes of memory that a refusal asks for.
-fn asked_for(said: &str) -> u64 {
+pub(crate) fn asked_for(said: &str) -> u64 {
     let (_, rest) = said
         .split_once("at least ")
         .or_else(|| said.split_once("--memory "))
@@ -57,6 +57,8 @@ fn an_import_asks_for_memory_that_is_enough() {
                 &["--weights", "f64", "--reverse"],
                 &["--vertices", "list.txt"],
                 &["--vertices", "list.txt", "--reverse"],
+                &["--order", "degree"],
+                &["--order", "degree", "--weights", "f64", "--reverse"],
             ] {
                 for memory in ["1", "1M"] {
                     let import = ["import", input, "-o", "graph", "--threads", threads];
@@ -88,9 +90,13 @@ fn a_run_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);
-    for (input, source) in [("numbers.txt", "7"), ("words.txt", "vertex-7")] {
+    for (input, source, order) in [
+        ("numbers.txt", "7", "id"),
+        ("words.txt", "vertex-7", "id"),
+        ("words.txt", "vertex-7", "degree"),
+    ] {
         let import = ["import", input, "-o", "graph", "--weights", "f32"];
-        succeed(at, &import);
+        succeed(at, &[&import[..], &["--order", order]].concat());
         for threads in ["1", "2", "3"] {
             for output in ["rows.csv", "rows.parquet"] {
                 let run = ["graph", "-o", output, "--threads", threads];
