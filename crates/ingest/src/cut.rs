@@ -51,26 +51,6 @@ pub(crate) fn batch_vertices_max(vertices: u64) -> u64 {
     cap
 }
 
-/// The number of batches over which so many vertices are dealt, and their arcs with them, under the same caps. `size`: vertices
-/// of a batch at most, whatever their edges.
-pub(crate) fn dealt_batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
-    if let Some(size) = size {
-        return vertices.div_ceil(size.max(1));
-    }
-    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices));
-    let batches = by_vertices
-        .max(arcs.div_ceil(batch_arcs_max(arcs)))
-        .min(vertices);
-    let span = vertices.div_ceil(batches.max(1)).max(1);
-    // A little more batches rather than one more bit for every destination.
-    let power = 1 << span.ilog2();
-    if span - power <= power / 4 {
-        vertices.div_ceil(power)
-    } else {
-        batches
-    }
-}
-
 /// Counts of arcs by range of vertex id; one a worker, merged at the end.
 #[derive(Debug)]
 pub(crate) struct Histogram {

@@ -17,6 +17,7 @@ use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, OrderWriter, StoredGrap
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Lease, Stop};
 
+use crate::cut::{batch_arcs_max, batch_vertices_max};
 use crate::error::IngestError;
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
@@ -29,6 +30,26 @@ const FRAMES: usize = 4;
 /// Bytes of a window of the order, unless less is asked for, and entries at least.
 const WINDOW_BYTES_MIN: u64 = 128 << 10;
 const WINDOW_MIN: u64 = 1 << 10;
+
+/// The number of batches over which so many vertices are dealt, and their arcs with them, under the same caps. `size`: vertices
+/// of a batch at most, whatever their edges.
+pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
+    if let Some(size) = size {
+        return vertices.div_ceil(size.max(1));
+    }
+    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices));
+    let batches = by_vertices
+        .max(arcs.div_ceil(batch_arcs_max(arcs)))
+        .min(vertices);
+    let span = vertices.div_ceil(batches.max(1)).max(1);
+    // A little more batches rather than one more bit for every destination.
+    let power = 1 << span.ilog2();
+    if batches > 1 && span - power <= power / 4 {
+        vertices.div_ceil(power)
+    } else {
+        batches
+    }
+}
 
 /// The boundaries of `batches` batches over which so many vertices are dealt: the first ones have one more where they cannot
 /// all have as many.
@@ -288,5 +309,61 @@ impl IndexOf<'_> {
                 .map_or(u64::MAX, |i| (*i).into()),
             Self::Wide(indices) => indices.get(local as usize).copied().unwrap_or(u64::MAX),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_differ_by_one_vertex_at_most() {
+        assert_eq!(cuts(10, 3), [0, 4, 7, 10]);
+        assert_eq!(cuts(9, 3), [0, 3, 6, 9]);
+        assert_eq!(cuts(3, 3), [0, 1, 2, 3]);
+        assert_eq!(cuts(0, 0), [0]);
+    }
+
+    #[test]
+    fn there_are_as_many_batches_as_their_caps_ask_for() {
+        // Vertices, arcs, a size that is asked for; batches.
+        for (vertices, arcs, size, expected) in [
+            (0, 0, None, 0),
+            (0, 0, Some(7), 0),
+            (10, 1000, None, 1),
+            (10, 1000, Some(4), 3),
+            (10, 1000, Some(1), 10),
+            (10, 1000, Some(1 << 40), 1),
+            // By vertices, by arcs, and never more than vertices.
+            (5 << 20, 5 << 20, None, 5),
+            (1 << 20, 1 << 28, None, 16),
+            (3, 1 << 28, None, 3),
+            // By arcs 32, each a little wider than a power of two.
+            (9 << 20, 1 << 29, None, 36),
+        ] {
+            assert_eq!(
+                batches(vertices, arcs, size),
+                expected,
+                "{vertices} {arcs} {size:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn greater_degrees_come_first_whatever_their_size() {
+        let mut turns = ByDegree::default();
+        for (degree, count) in [
+            (0, 5),
+            (3, 2),
+            (SMALL as u64 - 1, 1),
+            (SMALL as u64, 4),
+            (1 << 40, 1),
+        ] {
+            *turns.of(degree) += count;
+        }
+        turns.greater();
+        let first = |degree: u64| *turns.clone().of(degree);
+        assert_eq!((first(1 << 40), first(SMALL as u64)), (0, 1));
+        assert_eq!((first(SMALL as u64 - 1), first(3), first(0)), (5, 6, 8));
     }
 }

@@ -3,9 +3,9 @@
 use graphmill_graph::{Batches, EdgeKind, Shape};
 use graphmill_storage::Lease;
 
-use super::Import;
 use super::ids::Indexed;
-use crate::cut::{Granules, batch_arcs_max, dealt_batches};
+use super::{Import, ImportOptions};
+use crate::cut::{Granules, batch_arcs_max};
 use crate::deal;
 use crate::distribute;
 use crate::error::IngestError;
@@ -60,14 +60,18 @@ impl Import<'_> {
             duplicates: options.duplicates,
         };
         let arcs_out = indexed.arcs_out.as_ref();
-        self.lay_out(cuts, &indexed.arcs_in, arcs_out, given, tables)
+        self.lay_out(options, cuts, &indexed.arcs_in, arcs_out, given, tables)
     }
 
     /// The same for `arcs` arcs whose vertices are dealt over the batches, and with these the arcs, about.
-    pub(super) fn cut_dealt(&mut self, vertices: u64, arcs: u64) -> Result<Cut, IngestError> {
-        let options = self.options;
+    pub(super) fn cut_dealt(
+        &mut self,
+        options: &ImportOptions,
+        vertices: u64,
+        arcs: u64,
+    ) -> Result<Cut, IngestError> {
         let tables = self.tables(vertices, options.batch_size)?;
-        let batches = dealt_batches(vertices, arcs, options.batch_size);
+        let batches = deal::batches(vertices, arcs, options.batch_size);
         let cuts = deal::cuts(vertices, batches);
         let even = Granules::new(vec![0, vertices], vec![arcs]);
         // What was to become of edges has been done.
@@ -78,7 +82,7 @@ impl Import<'_> {
             duplicates: Duplicates::Keep,
         };
         let arcs_out = options.turns_round().then_some(&even);
-        self.lay_out(cuts, &even, arcs_out, given, tables)
+        self.lay_out(options, cuts, &even, arcs_out, given, tables)
     }
 
     /// Room for the tables of all batches.
@@ -90,13 +94,13 @@ impl Import<'_> {
 
     fn lay_out(
         &mut self,
+        options: &ImportOptions,
         cuts: Vec<u64>,
         arcs_in: &Granules,
         arcs_out: Option<&Granules>,
         given: Given,
         tables: Lease,
     ) -> Result<Cut, IngestError> {
-        let options = self.options;
         let vertices = arcs_in.vertices();
         let too_many = || IngestError::TooManyVertices { vertices };
         let files = arcs_in.files(&cuts).ok_or_else(too_many)?;

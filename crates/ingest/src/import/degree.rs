@@ -11,7 +11,9 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, EdgeKind, Facts, GraphWriter, IdsSummary, StoredGraph};
+use graphmill_graph::{
+    Batches, EdgeKind, FRAME_BYTES, Facts, FileKind, GraphWriter, IdsSummary, StoredGraph,
+};
 
 use super::cut::Cut;
 use super::distribute::{ARCS, Buckets};
@@ -27,6 +29,8 @@ use crate::relabel::ArcReader;
 use crate::spill::lock;
 use crate::write::Kept;
 
+/// Bytes of the buffers with which a graph is opened.
+const OPENING_BYTES: u64 = 128 << 10;
 /// Bytes of the tables of a small graph, and to distribute its arcs.
 const SMALL_BYTES: u64 = 512 << 10;
 
@@ -79,6 +83,21 @@ impl Groups {
     }
 }
 
+/// What distribution takes, and what comes after it.
+fn demand(cut: &Cut) -> Demand {
+    let reader_bytes = ArcReader::bytes(cut.plan.weights);
+    Demand::new(&cut.plan, reader_bytes, write::Need::new(cut))
+}
+
+/// Bytes that the graph on the way takes while it is open, at most: by cell, by frame of its files, by page of its vertices.
+fn open_bytes(cut: &Cut) -> u64 {
+    let (plan, batches) = (&cut.plan, cut.shape.batches.len() as u64);
+    let arcs = plan.arcs_max();
+    let cells = arcs.min(batches.saturating_mul(batches));
+    let frames = arcs * (8 + plan.weights.bytes() as u64) / FRAME_BYTES + 3 * batches;
+    128 * (cells + batches) + 8 * frames + plan.vertices / 64 + OPENING_BYTES
+}
+
 impl<'a> Import<'a> {
     /// Stores the graph in order of degree, as `options` say; `self` has those of the graph on the way.
     pub(super) fn by_degree(
@@ -90,6 +109,7 @@ impl<'a> Import<'a> {
         let by_id = self.temporary.join(BY_ID);
         let ids = IdsSummary::dense(indexed.vertices);
         let cut = self.cut(&indexed, self.size_on_the_way(indexed.vertices))?;
+        self.check_degree(&cut, options)?;
         let (graph, kept) = self.columns(indexed, &cut, &by_id)?;
         graph.finish(Facts {
             ids,
@@ -104,7 +124,10 @@ impl<'a> Import<'a> {
         self.options = options;
         let stored = Arc::new(StoredGraph::open(machine.disk, machine.budget, &by_id)?);
         let (vertices, arcs) = (stored.vertices(), stored.arcs());
-        let cut = self.cut_dealt(vertices, arcs)?;
+        for kind in [FileKind::Data, FileKind::Index, FileKind::Weights] {
+            self.report.temporary_bytes += stored.forward().bytes(kind);
+        }
+        let cut = self.cut_dealt(options, vertices, arcs)?;
         let graph = self.graph(&cut, self.staging)?;
         let needed = Deal::bytes(vertices, arcs) + Deal::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
@@ -131,6 +154,32 @@ impl<'a> Import<'a> {
         (size < batch_vertices_max(vertices)).then_some(size)
     }
 
+    /// Refuses a budget that will not do for what follows when the graph on the way is stored, before that is begun.
+    fn check_degree(
+        &mut self,
+        on_the_way: &Cut,
+        options: &ImportOptions,
+    ) -> Result<(), IngestError> {
+        let plan = &on_the_way.plan;
+        let (vertices, arcs) = (plan.vertices, plan.arcs_max());
+        let cut = self.cut_dealt(options, vertices, arcs)?;
+        let held = open_bytes(on_the_way) + Deal::bytes(vertices, arcs) + cut.bytes();
+        // All of the budget, and what that lacks already.
+        let total = self.machine.budget.total();
+        let lack = (held + Deal::WRITE_BYTES).saturating_sub(total);
+        let memory = Memory {
+            total: total + lack,
+            available: total + lack - held,
+        };
+        let demand = demand(&cut);
+        match self.groups(&on_the_way.shape.batches, &demand, memory) {
+            Ok(_) if lack == 0 => Ok(()),
+            Ok(_) => Err(self.too_little(lack)),
+            // Of more memory, a sixteenth goes to larger batches.
+            Err(more) => Err(self.too_little((lack + more) * 16 / 15 + 1)),
+        }
+    }
+
     /// Distributes the arcs of the graph on the way.
     fn redistribute(
         &mut self,
@@ -140,9 +189,8 @@ impl<'a> Import<'a> {
     ) -> Result<Buckets, IngestError> {
         let machine = self.machine;
         let (plan, batches) = (&cut.plan, stored.batches());
-        let reader_bytes = ArcReader::bytes(plan.weights);
-        let demand = Demand::new(plan, reader_bytes, write::Need::new(cut));
-        let (groups, sizes) = self.groups(batches, &demand, reader_bytes)?;
+        let found = self.groups(batches, &demand(cut), self.memory());
+        let (groups, sizes) = found.map_err(|more| self.too_little(more))?;
         let spill = self.spill(plan, sizes)?;
         let meter = Meter::new(machine.progress, "distribute", plan.edges);
         // Workers go on from one pair of groups to the next with what they have.
@@ -195,14 +243,13 @@ impl<'a> Import<'a> {
         Ok(Buckets { spill, counts })
     }
 
-    /// The largest groups of batches that leave enough for distribution.
+    /// The largest groups of batches that leave enough for distribution, or the bytes that are wanting for any.
     fn groups(
         &self,
         batches: &Batches,
         demand: &Demand,
-        reader_bytes: u64,
-    ) -> Result<(Groups, Sizes), IngestError> {
-        let memory = self.memory();
+        memory: Memory,
+    ) -> Result<(Groups, Sizes), u64> {
         let indices_max = self.options.work_bytes_max / size_of::<u64>() as u64;
         let mut vertices_max = batches.vertices().min(indices_max);
         loop {
@@ -223,8 +270,7 @@ impl<'a> Import<'a> {
                     total: memory.total + lack,
                     available: (memory.available + lack) - bytes,
                 };
-                let more = lack + demand.wanting(left, reader_bytes);
-                return Err(self.too_little(more));
+                return Err(lack + demand.wanting(left, demand.reader_bytes()));
             }
             vertices_max = (groups.vertices / 2).max(batches.widest());
         }

@@ -60,6 +60,11 @@ impl Demand {
         }
     }
 
+    /// Bytes of a worker's reader.
+    pub(super) fn reader_bytes(&self) -> u64 {
+        self.reader_bytes
+    }
+
     /// Bytes of the table of all chunks: all but the last of a worker and bucket lack less than a line.
     fn table_bytes(&self, sizes: &Sizes) -> u64 {
         let filled = (sizes.chunk_bytes - HEADER_BYTES) as u64 - self.line_bytes;
