@@ -86,6 +86,30 @@ fn a_graph_of_many_cells_asks_for_memory_that_is_enough() {
 }
 
 #[test]
+fn an_order_of_degree_is_refused_before_the_graph_on_the_way_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let edge = |i: u64| format!("{} {} {}.5\n", i * i % 20_011, i * 7919 % 20_021, i % 9);
+    let edges: String = (0..100_000).map(edge).collect();
+    std::fs::write(at.join("edges.txt"), edges).expect("a file");
+    for (threads, more) in [
+        ("1", &["--batch-size", "16"][..]),
+        (
+            "2",
+            &["--batch-size", "64", "--weights", "f64", "--reverse"],
+        ),
+    ] {
+        // What any import takes is less.
+        for memory in ["6M", "12M"] {
+            let import = ["import", "edges.txt", "-o", "graph", "--order", "degree"];
+            let arguments = [&import[..], more, &["--threads", threads]].concat();
+            does_with_what_it_asks_for(at, &arguments, memory);
+            std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+        }
+    }
+}
+
+#[test]
 fn a_run_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
