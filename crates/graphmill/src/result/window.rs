@@ -111,3 +111,56 @@ impl Window {
         Ok(true)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, ImportConfig, Machine, MachineConfig, Plan, Stop, algorithm, unwatched};
+
+    #[test]
+    fn many_windows_give_what_one_gives() {
+        let folder = tempfile::tempdir().unwrap();
+        let (edges, path) = (folder.path().join("edges.txt"), folder.path().join("graph"));
+        let machine = Machine::open(&MachineConfig::default(), Stop::new()).unwrap();
+        let line = |i: u64| format!("{} {}\n", i * i % 300_007, i * 7919 % 300_017);
+        let text: String = (0..300_000).map(line).collect();
+        machine.disk().write_small(&edges, text.as_bytes()).unwrap();
+        let config = ImportConfig {
+            order: Order::Degree,
+            batch_size: Some(20_000),
+            ..ImportConfig::default()
+        };
+        machine
+            .import(&[edges], &path, &config, &unwatched())
+            .unwrap();
+
+        let graph = machine.graph(&path).unwrap();
+        let mut session = machine
+            .session(&graph, Default::default(), &unwatched())
+            .unwrap();
+        let plan = Plan::new(Config::new("wcc", &path)).unwrap();
+        let settings = algorithm::values(plan.entry, &plan.config.options);
+        let output = (plan.entry.run)(&mut session, &settings).unwrap();
+        let values = |leave: u64| {
+            let budget = machine.budget();
+            let mut window = Window::new(&graph, budget, &output.values, leave).unwrap();
+            let (mut all, mut windows) = (Vec::new(), 0);
+            let mut held = Raw::empty(&output.values);
+            while window.next(&session, &output.values, &mut held).unwrap() {
+                let Raw::U32(values) = &held else {
+                    panic!("components of a small graph are of 32 bits");
+                };
+                all.extend_from_slice(values);
+                windows += 1;
+            }
+            (all, windows)
+        };
+        let (known, one) = values(0);
+        let (found, many) = values(machine.budget().total());
+        assert!(one == 1 && many > 2, "{one} {many}");
+        assert_eq!(known.len() as u64, graph.vertices());
+        // By rank, no component has a name that comes after its vertex.
+        assert!((0..).zip(&known).all(|(rank, name)| *name <= rank));
+        assert!(known == found);
+    }
+}
