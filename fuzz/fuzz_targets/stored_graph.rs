@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
-    FormatError, FrameReader, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId, verify,
+    FormatError, FrameReader, IdCursor, IdKind, Order, SourceIndex, StoredGraph, VertexId, verify,
 };
 use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
 use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
@@ -162,6 +162,7 @@ impl Example {
         };
         let options = ImportOptions {
             reverse: !plain,
+            order: if plain { Order::Id } else { Order::Degree },
             batch_size: Some(if plain { 200 } else { 64 }),
             ..ImportOptions::new("graph")
         };
@@ -280,6 +281,12 @@ impl Example {
                 field["checksum"] = root.1.into();
             }
         }
+        let order = Path::new("graph/order");
+        if let Some((_, root)) = roots.iter().find(|(of, _)| **of == order) {
+            let field = &mut description["order"];
+            field["payload"] = root.0.into();
+            field["checksum"] = root.1.into();
+        }
         let (to_fields, to_bytes): (Vec<_>, Vec<_>) =
             of(last).partition(|change| change.deed & 8 == 0);
         for change in to_fields {
@@ -328,6 +335,7 @@ impl Example {
         let root = match name {
             "ids" => &self.description["ids"]["data"],
             "ids.index" => &self.description["ids"]["index"],
+            "order" => &self.description["order"],
             "directory" | "degrees" | "fanout" => &self.description[side][name],
             _ => return self.of_directory(path),
         };
@@ -366,7 +374,7 @@ impl Example {
             files.push((path.to_path_buf(), payload));
             return (0, 0);
         }
-        let ids = path.parent() == Some(Path::new("graph"));
+        let of_all = path.parent() == Some(Path::new("graph"));
         let name = path
             .file_name()
             .and_then(|name| name.to_str())
@@ -380,8 +388,9 @@ impl Example {
             "fanout",
             "ids",
             "ids.index",
+            "order",
         ];
-        let ending = if ids {
+        let ending = if of_all {
             name
         } else {
             name.rsplit('.').next().unwrap_or(name)
@@ -396,7 +405,7 @@ impl Example {
             .unwrap_or(0);
         let checksum = |frame: u64, bytes: &[u8]| {
             let mut prefix = [0; 24];
-            let graph_id = if ids { 0 } else { self.graph_id };
+            let graph_id = if name.starts_with("ids") { 0 } else { self.graph_id };
             prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
             prefix[8] = u8::from(path.starts_with("graph/reverse"));
             prefix[9] = kind as u8;
@@ -575,6 +584,9 @@ fn read_ids(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<(), FormatError
             && let Ok(Some(index)) = graph.index_of(&mut frames, &id)
         {
             assert!(index < graph.vertices());
+        }
+        if let Ok(rank) = graph.rank_of(&mut frames, v) {
+            assert!(rank < graph.vertices());
         }
         if graph.id_kind() != IdKind::Dense {
             let _ = IdCursor::new(graph, budget, v).map(|mut cursor| cursor.next().is_ok());

@@ -5,8 +5,8 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, LabelProgram, Sizes, VertexArray, Write,
-    sizes_of,
+    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Sizes,
+    VertexArray, Write, sizes_of,
 };
 
 use crate::index::Index;
@@ -44,8 +44,8 @@ impl LabelProgram for Depths {
     }
 }
 
-/// Parents in the breadth-first tree: of all neighbours one level up the one with the smallest id; the source's is
-/// itself, [`Index::NONE`] where the search did not reach.
+/// Parents in the breadth-first tree, by rank of id: of all neighbours one level up the one with the smallest id; the source's
+/// is itself, [`Index::NONE`] where the search did not reach.
 ///
 /// # Errors
 /// The engine's.
@@ -54,15 +54,15 @@ pub fn run_parents<I: Index>(
     source: u64,
 ) -> Result<VertexArray<I>, EngineError> {
     let parent = engine.vertex_array::<I>("parent")?;
-    engine.process_vertices(parent.write(), None, |v, parent| {
-        *parent = if v == source { I::of(v) } else { I::NONE }
+    engine.process_vertices((parent.write(), IdRank), None, |v, (parent, rank)| {
+        *parent = if v == source { I::of(rank) } else { I::NONE }
     })?;
     let mut active = engine.no_vertices();
     active.insert(source)?;
     while !active.is_empty() {
         let (_, next) = engine.process_edges(
             &Adopt(PhantomData::<fn() -> I>),
-            (),
+            IdRank,
             parent.write(),
             &active,
             Direction::Forward,
@@ -86,7 +86,7 @@ pub(crate) fn sizes_parents<I: Index>() -> Sizes {
 struct Adopt<I>(PhantomData<fn() -> I>);
 
 impl<I: Index> EdgeProgram for Adopt<I> {
-    type SignalRows = ();
+    type SignalRows = IdRank;
     type ApplyRows = Write<I>;
     type Edge = ();
     type Message = I;
@@ -99,8 +99,8 @@ impl<I: Index> EdgeProgram for Adopt<I> {
     const PULLS: bool = true;
 
     #[inline(always)]
-    fn signal(&self, v: u64, (): ()) -> Option<I> {
-        Some(I::of(v))
+    fn signal(&self, _: u64, rank: u64) -> Option<I> {
+        Some(I::of(rank))
     }
     #[inline(always)]
     fn along(&self, caller: I, (): ()) -> I {

@@ -1,4 +1,4 @@
-//! Vertex indices as values of vertex arrays: 32 bits where the graph has fewer than 2^32 - 1 vertices, else 64.
+//! Vertex indices, and ranks of ids, as values of vertex arrays: 32 bits where the graph has fewer than 2^32 - 1 vertices, else 64.
 
 use graphmill_engine::{Accumulator, VertexWord};
 

@@ -86,9 +86,9 @@ pub enum Values {
     U32(VertexArray<u32>),
     /// Integers.
     U64(VertexArray<u64>),
-    /// Indices of vertices.
+    /// Vertices, by rank of id.
     Vertex32(VertexArray<u32>),
-    /// Indices of vertices.
+    /// Vertices, by rank of id.
     Vertex64(VertexArray<u64>),
 }
 

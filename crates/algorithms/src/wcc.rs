@@ -5,9 +5,10 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, Read, Sizes, Sum, Unite,
-    VertexArray, Write,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, Read, Sizes, Sum,
+    Unite, VertexArray, Write,
 };
+use graphmill_graph::Order;
 
 use crate::AlgorithmError;
 use crate::flood::{Flood, Smallest};
@@ -22,7 +23,7 @@ pub enum Method {
     Labels,
 }
 
-/// Labels: for each vertex the smallest index in its weakly connected component. The method changes nothing but the time it
+/// Labels: for each vertex the smallest rank of an id in its weakly connected component. The method changes nothing but the time it
 /// takes.
 ///
 /// # Errors
@@ -63,7 +64,9 @@ fn spread<I: Index>(
     };
     match hub {
         Some(hub) => flood(engine, label, hub, &mut active)?,
-        None => engine.process_vertices(label.write(), None, |v, label| *label = I::of(v))?,
+        None => engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
+            *label = I::of(rank)
+        })?,
     }
     let spread = Spread(PhantomData::<fn() -> I>);
     while !active.is_empty() {
@@ -116,9 +119,19 @@ fn flood<I: Index>(
         smallest.add(least);
         active = next;
     }
-    engine.process_vertices(label.write(), None, |v, label| {
+    if engine.graph().order() != Order::Id {
+        // What was reached is known by index only.
+        smallest = engine.process_vertices((label.read(), IdRank), None, |_, (label, rank)| {
+            if *label == I::NONE {
+                Smallest::ZERO
+            } else {
+                Smallest(rank)
+            }
+        })?;
+    }
+    engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
         *label = if *label == I::NONE {
-            I::of(v)
+            I::of(rank)
         } else {
             I::of(smallest.0)
         }

@@ -481,7 +481,7 @@ impl Engine {
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
         let messages = 8 * self.common.batches.vertices();
         let reserve = self.common.shape.reserve() + messages;
-        let done = self.common.arrays.load_degrees(needs, reserve);
+        let done = self.common.arrays.load(needs, reserve);
         done.map_err(|error| self.too_small(error))
     }
 

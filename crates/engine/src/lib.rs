@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `program/` | [`EdgeProgram`]: the narrow waist |
 //! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
+//! | `id_ranks.rs` | the ranks of ids, for ties |
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases on one page |
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
@@ -32,6 +33,7 @@ mod degree_classes;
 mod engine;
 mod error;
 mod held;
+mod id_ranks;
 mod kernel;
 mod machine;
 mod message;
@@ -64,7 +66,7 @@ pub use program::{
 };
 pub use resident::forest::VertexWord;
 pub use room::Sizes;
-pub use rows::{Degrees, OutDegree, Read, Rows, Write};
+pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
 pub use settle::sizes_of;
 pub use unite::Unite;
 pub use vertex_array::{Guard, VertexArray};

@@ -16,6 +16,8 @@ pub enum Need {
     Write(ArrayId),
     /// The out-degrees, which the graph keeps.
     OutDegree,
+    /// The ranks of ids, which the graph keeps where they are not the indices.
+    IdRank,
 }
 
 /// A set of arrays as one row a vertex.
@@ -34,11 +36,12 @@ pub trait Rows: Copy + Send + Sync {
     fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
 }
 
-/// One array, or the out-degrees: what tuples of rows are made of.
+/// One array, or what the graph keeps of its vertices: what tuples of rows are made of.
 pub trait OneArray: Rows {}
 impl<T: Element> OneArray for Read<T> {}
 impl<T: Element> OneArray for Write<T> {}
 impl OneArray for OutDegree {}
+impl OneArray for IdRank {}
 
 /// An array that a pass reads.
 #[derive(Debug)]
@@ -51,6 +54,10 @@ pub struct Write<T>(pub(crate) VertexArray<T>);
 /// The number of arcs that leave a vertex.
 #[derive(Clone, Copy, Debug)]
 pub struct OutDegree;
+
+/// The rank of a vertex in ascending order of ids: ties are broken by it.
+#[derive(Clone, Copy, Debug)]
+pub struct IdRank;
 
 impl<T> Clone for Read<T> {
     fn clone(&self) -> Self {
@@ -128,6 +135,42 @@ impl Rows for OutDegree {
         match slices {
             Degrees::Narrow(degrees) => u64::from(degrees[i]),
             Degrees::Wide(degrees) => degrees[i],
+        }
+    }
+}
+
+/// The ranks of ids of one batch.
+#[derive(Clone, Copy, Debug)]
+pub enum IdRanksOf<'b> {
+    /// They are the indices, of which this is the first.
+    Indices(u64),
+    /// All ranks fit in 32 bits, and there was room for them in memory.
+    Narrow(&'b [u32]),
+    /// Unpacked for this batch.
+    Wide(&'b [u64]),
+}
+
+impl Rows for IdRank {
+    type Row<'r> = u64;
+    type Slices<'b> = IdRanksOf<'b>;
+    const BYTES: usize = size_of::<u64>();
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::IdRank);
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> IdRanksOf<'b> {
+        match guards.first() {
+            Some(Guard::Indices(first)) => IdRanksOf::Indices(*first),
+            Some(guard @ Guard::Shared(_)) => IdRanksOf::Narrow(guard.read()),
+            Some(guard) => IdRanksOf::Wide(guard.read()),
+            None => IdRanksOf::Wide(&[]),
+        }
+    }
+    #[inline(always)]
+    fn row(slices: &mut IdRanksOf<'_>, i: usize) -> u64 {
+        match slices {
+            IdRanksOf::Indices(first) => *first + i as u64,
+            IdRanksOf::Narrow(ranks) => u64::from(ranks[i]),
+            IdRanksOf::Wide(ranks) => ranks[i],
         }
     }
 }

@@ -1,5 +1,8 @@
 //! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
 
+use graphmill_graph::Order;
+use graphmill_raw::AtomicWord;
+
 use crate::engine::{EdgesAt, Engine};
 use crate::error::EngineError;
 use crate::machine::Machine;
@@ -7,7 +10,7 @@ use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::forest::{Forest, VertexWord};
 use crate::resident::lists::with_words;
-use crate::rows::Need;
+use crate::rows::{IdRank, Need};
 use crate::settle::listed;
 use crate::vertex_array::{VertexArray, elements_mut};
 
@@ -23,7 +26,7 @@ pub enum Unite {
 }
 
 impl Engine {
-    /// Gives each vertex the least index of its weakly connected component. `false`, with nothing done, when the labels, or the lists
+    /// Gives each vertex the least rank of an id in its weakly connected component. `false`, with nothing done, when the labels, or the lists
     /// that were asked for, do not fit in memory.
     ///
     /// # Errors
@@ -46,6 +49,37 @@ impl Engine {
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
+        match self.graph().order() {
+            Order::Id => Ok(true),
+            Order::Degree => self.name_by_rank(labels),
+        }
+    }
+
+    /// Gives each vertex, which has the index of its root, the least rank of a vertex of its tree. `false` when that does not fit in
+    /// memory.
+    fn name_by_rank<I: VertexWord>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+        let bytes = self.vertices() as usize * size_of::<I>();
+        if self.common.budget.available() < 2 * bytes as u64 {
+            self.release();
+        }
+        let Ok(mut least) = self.common.budget.buffer("least ranks", bytes) else {
+            return Ok(false);
+        };
+        least.fill(u8::MAX);
+        let least = I::shared(least.typed_mut());
+        self.process_vertices((labels.read(), IdRank), None, |_, (root, rank)| {
+            let (at, rank) = (&least[root.vertex()], I::of_vertex(rank));
+            let mut found = at.load();
+            while rank < found {
+                match at.exchange(found, rank) {
+                    Ok(()) => break,
+                    Err(other) => found = other,
+                }
+            }
+        })?;
+        self.process_vertices(labels.write(), None, |_, label| {
+            *label = least[label.vertex()].load();
+        })?;
         Ok(true)
     }
 

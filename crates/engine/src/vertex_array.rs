@@ -18,6 +18,7 @@ use zerocopy::FromBytes;
 
 use crate::active::{BatchSet, lock};
 use crate::error::EngineError;
+use crate::id_ranks::IdRanks;
 use crate::page_file::{PageFile, PageTable, RowIo, Slot};
 use crate::rows::Need;
 
@@ -81,6 +82,8 @@ pub enum Guard<'s> {
     Exclusive(SegmentMut<'s, u8>),
     /// A copy of what is on disk.
     Paged(Buffer),
+    /// Of ranks that are the indices: the first one.
+    Indices(u64),
 }
 
 impl Guard<'_> {
@@ -89,12 +92,13 @@ impl Guard<'_> {
             Guard::Shared(bytes) => bytes,
             Guard::Exclusive(bytes) => bytes,
             Guard::Paged(bytes) => bytes,
+            Guard::Indices(_) => &[],
         };
         elements(bytes)
     }
     pub(crate) fn write<T: Element>(&mut self) -> &mut [T] {
         match self {
-            Guard::Shared(_) => &mut [],
+            Guard::Shared(_) | Guard::Indices(_) => &mut [],
             Guard::Exclusive(bytes) => elements_mut(bytes),
             Guard::Paged(bytes) => elements_mut(bytes),
         }
@@ -146,7 +150,8 @@ pub(crate) struct ArrayStore {
     pages: PageFile,
     graph: Arc<StoredGraph>,
     degrees: DegreesAt,
-    /// Bytes read to unpack degrees.
+    id_ranks: IdRanks,
+    /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
     budget: Budget,
 }
@@ -182,6 +187,7 @@ impl ArrayStore {
             batches,
             arrays: Vec::new(),
             pages,
+            id_ranks: IdRanks::of(&graph),
             graph,
             degrees: DegreesAt::Unknown,
             degree_bytes: AtomicU64::new(0),
@@ -255,9 +261,18 @@ impl ArrayStore {
         Ok(VertexArray::new(self.number, self.arrays.len() - 1))
     }
 
+    /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
+    pub(crate) fn load(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
+        if needs.contains(&Need::IdRank) {
+            let read = self.id_ranks.load(&self.graph, &self.budget, reserve)?;
+            *self.degree_bytes.get_mut() += read;
+        }
+        self.load_degrees(needs, reserve)
+    }
+
     /// Unpacks the out-degrees into memory when a pass names them, they fit in 32 bits each, and that leaves
     /// `reserve` bytes of the budget.
-    pub(crate) fn load_degrees(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
+    fn load_degrees(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
         if !needs.contains(&Need::OutDegree) || !matches!(self.degrees, DegreesAt::Unknown) {
             return Ok(());
         }
@@ -337,13 +352,14 @@ impl ArrayStore {
                 matches!(rows, Some(RowsAt::Memory { .. }))
             }
             Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
+            Need::IdRank => self.id_ranks.resident(),
         })
     }
 
     fn row_bytes(&self, need: Need) -> usize {
         match need {
             Need::Read(id) | Need::Write(id) => self.get(id).map_or(0, |array| array.element_bytes),
-            Need::OutDegree => size_of::<u64>(),
+            Need::OutDegree | Need::IdRank => size_of::<u64>(),
         }
     }
 
@@ -369,6 +385,13 @@ impl ArrayStore {
             let (id, exclusive) = match need {
                 Need::Read(id) => (*id, false),
                 Need::Write(id) => (*id, true),
+                Need::IdRank => {
+                    guards.push(match self.id_ranks.open(&self.batches, batch)? {
+                        Some(guard) => guard,
+                        None => self.unpack_ranks(batch, io)?,
+                    });
+                    continue;
+                }
                 Need::OutDegree => {
                     if let DegreesAt::Memory { degrees, .. } = &self.degrees {
                         let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
@@ -414,6 +437,18 @@ impl ArrayStore {
             });
         }
         Ok(OpenRows { guards, batch })
+    }
+
+    /// The ranks of the ids of a batch, out of the stored graph.
+    fn unpack_ranks(&self, batch: usize, io: &mut RowIo) -> Result<Guard<'_>, EngineError> {
+        let span = self.batches.span(batch) as usize;
+        let what = "the ranks of ids of a batch";
+        let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
+        let into = ranks.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+        let frames = io.frames(&self.graph, &self.budget)?;
+        self.graph.ranks_of(frames, batch, into)?;
+        self.count_read(frames.take_bytes_read());
+        Ok(Guard::Paged(ranks))
     }
 
     /// Ends a borrow: of the arrays on disk that were open for writing, the pages that hold changed rows are

@@ -25,11 +25,11 @@ pub enum FormatError {
         path: PathBuf,
     },
     /// A format of another time.
-    #[error("{} has format {found}, this program reads format {expected}: import the graph again", path.display())]
+    #[error("{} has format {found}, this program reads formats up to {expected}: import the graph again", path.display())]
     Version {
         /// The graph's `graph.json`.
         path: PathBuf,
-        /// The format this program reads.
+        /// The newest format this program reads.
         expected: u64,
         /// The format of the file.
         found: u64,

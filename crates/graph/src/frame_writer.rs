@@ -52,7 +52,7 @@ impl FrameWriter {
         })
     }
     /// Bytes of the budget that a file takes by chunks of `chunk_bytes`: two of them, and the checksums of 1 GiB.
-    pub(crate) fn memory(chunk_bytes: usize) -> u64 {
+    pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
         (2 * chunk_bytes.next_multiple_of(FRAME_BYTES as usize) + 4 * TABLE_STEP) as u64
     }
     /// Adds a file of the graph; the number by which [`append`](Self::append) knows it.

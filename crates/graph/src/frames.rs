@@ -43,6 +43,8 @@ pub enum FileKind {
     Ids,
     /// The first id of every page.
     IdsIndex,
+    /// Ranks by index and indices by rank.
+    Order,
 }
 
 /// The name of one file of a graph.
@@ -103,6 +105,7 @@ impl fmt::Display for FileId {
             FileKind::Fanout => write!(f, "{folder}/fanout"),
             FileKind::Ids => write!(f, "ids"),
             FileKind::IdsIndex => write!(f, "ids.index"),
+            FileKind::Order => write!(f, "order"),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The dictionary between vertex ids and vertex indices, on disk in pages of 64 KiB.
+//! The dictionary between vertex ids and their ranks in ascending order, on disk in pages of 64 KiB. Ranks are indices unless the
+//! graph has an order of its own.
 //!
 //! In memory there is only the first id of every page. Invariants: ids ascend strictly; a page needs no other page.
 
@@ -89,6 +90,20 @@ impl StoredGraph {
         reader: &mut FrameReader,
         id: &VertexId,
     ) -> Result<Option<u64>, FormatError> {
+        match self.rank_of_id(reader, id)? {
+            Some(rank) => Ok(Some(self.index_of_rank(reader, rank)?)),
+            None => Ok(None),
+        }
+    }
+    /// The rank of a vertex, its place in ascending order of ids; `None` when there is none of that id.
+    ///
+    /// # Errors
+    /// Reading fails.
+    pub fn rank_of_id(
+        &self,
+        reader: &mut FrameReader,
+        id: &VertexId,
+    ) -> Result<Option<u64>, FormatError> {
         let ids = self.ids();
         match (ids.kind, id) {
             (IdKind::Dense, VertexId::Integer(id)) => {
@@ -111,20 +126,28 @@ impl StoredGraph {
     /// # Errors
     /// Reading fails; there is no such vertex.
     pub fn id_of(&self, reader: &mut FrameReader, v: u64) -> Result<VertexId, FormatError> {
-        if v >= self.vertices() {
+        let rank = self.rank_of(reader, v)?;
+        self.id_of_rank(reader, rank)
+    }
+    /// The id of the vertex of a rank, which is less than |V|.
+    ///
+    /// # Errors
+    /// Reading fails; there is no such vertex.
+    pub fn id_of_rank(&self, reader: &mut FrameReader, rank: u64) -> Result<VertexId, FormatError> {
+        if rank >= self.vertices() {
             return Err(FormatError::misuse(format!(
-                "vertex index {v} of a graph of {} vertices",
+                "vertex number {rank} of a graph of {} vertices",
                 self.vertices()
             )));
         }
         let ids = self.ids();
         if ids.kind == IdKind::Dense {
-            return Ok(VertexId::Integer(v));
+            return Ok(VertexId::Integer(rank));
         }
-        let page = ids.starts.partition_point(|&start| start <= v) - 1;
+        let page = ids.starts.partition_point(|&start| start <= rank) - 1;
         let found = ids
             .page(page, reader.frame(IDS, page as u64)?)
-            .and_then(|page| page.id_of(v));
+            .and_then(|page| page.id_of(rank));
         found.ok_or_else(|| self.broken_page(page as u64))
     }
     fn broken_page(&self, page: u64) -> FormatError {

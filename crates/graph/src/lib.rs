@@ -10,6 +10,7 @@
 //! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
 //! | `write.rs`, `sources.rs` | [`GraphWriter`], [`ColumnFileWriter`]: edges in order to column files, degrees, fan-out |
 //! | `ids.rs`, `ids/` | [`IdsWriter`], [`IdCursor`]: the dictionary between ids and indices, on disk |
+//! | `order.rs`, `order/` | [`Order`], [`OrderWriter`]: which index the vertex of each id has |
 //! | `stored.rs`, `stored/` | [`StoredGraph`]: an open graph, its [`ColumnSet`]s |
 //! | `meta.rs`, `directory.rs` | [`Meta`]: graph.json; [`Column`], [`Cell`]: where the cells are |
 //! | `pages.rs`, `fanout.rs` | degrees and fan-out in pages; [`FanoutTable`]: some of them in memory |
@@ -33,6 +34,7 @@ mod frames;
 mod ids;
 mod meta;
 mod minis;
+mod order;
 mod pages;
 mod shape;
 mod source_index;
@@ -53,6 +55,7 @@ pub use frame_reader::FrameReader;
 pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
 pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
 pub use meta::{FORMAT, IdKind, Meta};
+pub use order::{Order, OrderWriter};
 pub use pages::PAGE_VERTICES;
 pub use shape::{EdgeKind, Shape};
 pub use source_index::{Place, SourceIndex, SourceIndexBuilder};

@@ -11,8 +11,10 @@ use crate::frames::Root;
 use crate::shape::EdgeKind;
 use crate::weights::WeightRange;
 
-/// The format this program writes and reads.
-pub const FORMAT: u64 = 2;
+/// The newest format that this program reads: that of graphs whose vertices are not in order of ids.
+pub const FORMAT: u64 = 3;
+/// The format of graphs in order of ids, the oldest that it reads.
+pub(crate) const FORMAT_BY_ID: u64 = 2;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
 const NAME: &str = "graph.json";
@@ -82,6 +84,9 @@ pub struct Meta {
     pub(crate) ids: IdsMeta,
     pub(crate) columns: ColumnsMeta,
     pub(crate) reverse: Option<ColumnsMeta>,
+    /// Which index the vertex of each id has; `None`: they are in order of ids.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) order: Option<Root>,
     /// From the least to the greatest weight; `None`: edges have none, or nobody wrote it down.
     #[serde(default)]
     pub weights: Option<WeightRange>,
@@ -185,7 +190,7 @@ impl Meta {
         }
         let json = |e: serde_json::Error| broken(e.to_string());
         let Head { format } = serde_json::from_slice(text).map_err(json)?;
-        if format != FORMAT {
+        if !(FORMAT_BY_ID..=FORMAT).contains(&format) {
             return Err(FormatError::Version {
                 path: path.into(),
                 expected: FORMAT,
@@ -232,6 +237,7 @@ mod tests {
             },
             columns,
             reverse: Some(columns),
+            order: Some(Root::default()),
             weights: Some(WeightRange {
                 least: -0.1,
                 greatest: 1e300,

@@ -6,6 +6,7 @@
 mod columns;
 mod measure;
 mod opening;
+mod tables;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,11 +17,9 @@ use crate::batches::Batches;
 use crate::directory::{self, Column};
 use crate::error::FormatError;
 use crate::extent_reader::Extent;
-use crate::frame_reader::FrameReader;
 use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Side};
 use crate::ids::Ids;
 use crate::meta::{IdKind, Meta};
-use crate::pages::{CHUNKS_AT, DegreePage, PAGE_VERTICES, chunk_place, each_batch, each_in_chunk};
 use crate::shape::EdgeKind;
 use opening::Opening;
 
@@ -41,6 +40,7 @@ pub struct StoredGraph {
     forward: Arc<ColumnSet>,
     reverse: Option<Arc<ColumnSet>>,
     ids: Arc<Ids>,
+    order: Option<Arc<Framed>>,
     handles: Mutex<Vec<(FileId, FileHandle)>>,
     _cuts: Arc<Lease>,
 }
@@ -86,6 +86,7 @@ impl StoredGraph {
             None => None,
         };
         let ids = opening.ids()?;
+        let order = opening.order()?;
         Ok(StoredGraph {
             disk: Arc::clone(disk),
             path: path.to_path_buf(),
@@ -95,6 +96,7 @@ impl StoredGraph {
             forward: Arc::new(forward),
             reverse: reverse.map(Arc::new),
             ids: Arc::new(ids),
+            order: order.map(Arc::new),
             handles: Mutex::default(),
             _cuts: Arc::new(cuts),
         })
@@ -115,6 +117,7 @@ impl StoredGraph {
             forward: Arc::clone(self.reverse.as_ref()?),
             reverse: Some(Arc::clone(&self.forward)),
             ids: Arc::clone(&self.ids),
+            order: self.order.clone(),
             handles: Mutex::default(),
             _cuts: Arc::clone(&self._cuts),
         })
@@ -232,6 +235,7 @@ impl StoredGraph {
         let found = match id.kind {
             FileKind::Ids => self.ids.data(),
             FileKind::IdsIndex => self.ids.index(),
+            FileKind::Order => self.order_file(),
             _ => self.side(id.side)?.framed(id),
         };
         found.ok_or_else(|| FormatError::misuse(format!("this graph has no {id}")))
@@ -243,7 +247,7 @@ impl StoredGraph {
     /// All files but graph.json.
     pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
         let sets = [Some(self.forward()), self.reverse()];
-        let ids = [self.ids.data(), self.ids.index()];
+        let ids = [self.ids.data(), self.ids.index(), self.order_file()];
         sets.into_iter()
             .flatten()
             .flat_map(ColumnSet::all_files)
@@ -275,108 +279,13 @@ impl StoredGraph {
             }
         }
     }
+    /// The order of the vertices, where it is not that of ids.
+    pub(crate) fn order_file(&self) -> Option<&Framed> {
+        self.order.as_deref()
+    }
     /// The dictionary.
     pub(crate) fn ids(&self) -> &Ids {
         &self.ids
-    }
-    /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.
-    ///
-    /// # Errors
-    /// Reading fails; a degree does not fit a `T`.
-    pub fn degrees_of<T: TryFrom<u64>>(
-        &self,
-        set: &ColumnSet,
-        reader: &mut FrameReader,
-        batch: usize,
-        out: &mut [T],
-    ) -> Result<(), FormatError> {
-        let range = self.batches.range(batch);
-        if out.len() as u64 != range.end - range.start {
-            return Err(FormatError::misuse(format!(
-                "degrees of batch {batch} into {} places",
-                out.len()
-            )));
-        }
-        let file = set.degrees.id;
-        let page_of = |v: u64| v / PAGE_VERTICES;
-        let mut next = range.start;
-        let put = |v: u64, degree: u64, out: &mut [T]| {
-            let degree_t = T::try_from(degree)
-                .map_err(|_| FormatError::DegreeTooLarge { vertex: v, degree })?;
-            out[(v - range.start) as usize] = degree_t;
-            Ok::<_, FormatError>(())
-        };
-        let mut bytes = Vec::new();
-        for at in set
-            .degree_pages
-            .positions(page_of(range.start)..page_of(range.end - 1) + 1)
-        {
-            let (number, place) = set.degree_pages.at(at);
-            bytes.clear();
-            reader.read(file, place.clone(), &mut bytes)?;
-            let page = DegreePage::parse(&bytes).ok_or_else(|| {
-                self.malformed(file, place.start, "a page of degrees makes no sense")
-            })?;
-            let first = number * PAGE_VERTICES;
-            for v in next..first.max(next) {
-                put(v, 0, out)?;
-            }
-            for v in first.max(range.start)..(first + PAGE_VERTICES).min(range.end) {
-                put(v, page.get((v - first) as usize), out)?;
-            }
-            next = (first + PAGE_VERTICES).clamp(range.start, range.end);
-        }
-        for v in next..range.end {
-            put(v, 0, out)?;
-        }
-        Ok(())
-    }
-    /// Calls `f` with each destination batch, ascending, that vertex `v` has an edge to in `set`.
-    ///
-    /// # Errors
-    /// Reading fails.
-    pub fn fanout_of(
-        &self,
-        set: &ColumnSet,
-        reader: &mut FrameReader,
-        v: u64,
-        f: impl FnMut(usize),
-    ) -> Result<(), FormatError> {
-        let Some(place) = set.fanout_pages.find(v / PAGE_VERTICES) else {
-            return Ok(());
-        };
-        let (local, batches) = ((v % PAGE_VERTICES) as usize, self.batches.len());
-        let file = set.fanout.id;
-        let from = (place.start % FRAME_BYTES) as usize;
-        let bytes = (place.end - place.start) as usize;
-        let done = if from + bytes <= FRAME_BYTES as usize {
-            let frame = reader.frame(file, place.start / FRAME_BYTES)?;
-            frame
-                .get(from..from + bytes)
-                .and_then(|page| each_batch(page, local, batches, f))
-        } else {
-            // The page reaches into the next frame, as the chunk may too.
-            let mut part = Vec::new();
-            reader.read(
-                file,
-                place.start..place.start + (CHUNKS_AT.min(bytes)) as u64,
-                &mut part,
-            )?;
-            match chunk_place(&part, local)
-                .filter(|chunk| chunk.start <= chunk.end && chunk.end <= bytes)
-            {
-                None => None,
-                Some(chunk) => {
-                    part.clear();
-                    let at = |byte: usize| place.start + byte as u64;
-                    reader.read(file, at(chunk.start)..at(chunk.end), &mut part)?;
-                    each_in_chunk(&part, local, batches, f)
-                }
-            }
-        };
-        done.ok_or_else(|| {
-            self.malformed(file, place.start, "a page of the fan-out makes no sense")
-        })
     }
     /// The columns of one of the two sides, as they were imported, whichever way round the graph is seen.
     ///

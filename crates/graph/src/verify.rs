@@ -1,7 +1,8 @@
 //! Reads a whole graph and checks that it is what was written.
 //!
 //! 1. Every frame of every file against its checksum.
-//! 2. Every cell's blocks against the directory: as many edges, in order, inside their batches.
+//! 2. Where vertices are not in order of ids, that their order is one: a permutation.
+//! 3. Every cell's blocks against the directory: as many edges, in order, inside their batches.
 
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use crate::block::{BLOCK_EDGES_MAX, BlockView};
 use crate::error::FormatError;
 use crate::extent_reader::{CHUNK_BYTES, Extent, ExtentReader};
 use crate::frames::{FileKind, Side};
+use crate::order;
 use crate::stored::{ColumnSet, StoredGraph};
 
 /// What a graph was found to be.
@@ -70,6 +72,7 @@ pub fn verify(
         seen.bytes += reader.take_bytes_read();
         progress(seen.bytes);
     }
+    order::verify(graph, budget, stop)?;
     let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
     let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
     for set in [Some(graph.forward()), graph.reverse()]

@@ -19,9 +19,9 @@ use crate::directory::{self, CellSizes, FileRoots};
 use crate::error::FormatError;
 use crate::extent_reader::CHUNK_BYTES;
 use crate::frame_writer::{FrameWriter, Temporary};
-use crate::frames::{FRAME_BYTES, FileId, FileKind, Side};
+use crate::frames::{FRAME_BYTES, FileId, FileKind, Root, Side};
 use crate::ids::IdsSummary;
-use crate::meta::{ColumnsMeta, FORMAT, Meta};
+use crate::meta::{ColumnsMeta, FORMAT, FORMAT_BY_ID, Meta};
 use crate::shape::{EdgeKind, Shape};
 use crate::sources;
 use crate::varint;
@@ -70,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) shape: Shape,
     pub(crate) graph_id: u64,
     done: Mutex<BTreeMap<(Side, usize), FileDone>>,
+    /// The order of the vertices, where it is not that of ids.
+    pub(crate) order: Mutex<Option<Root>>,
 }
 
 impl Shared {
@@ -96,7 +98,7 @@ const DIRECTORY_CELL_BYTES: u64 = 80;
 
 /// Writes one graph into a directory.
 pub struct GraphWriter {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl GraphWriter {
@@ -125,6 +127,7 @@ impl GraphWriter {
                 shape,
                 graph_id,
                 done: Mutex::default(),
+                order: Mutex::default(),
             }),
         })
     }
@@ -189,8 +192,12 @@ impl GraphWriter {
             disk.sync_dir(&shared.staging.join("reverse"))?;
         }
         disk.sync_dir(&shared.staging)?;
+        let order = *shared.order.lock().unwrap_or_else(PoisonError::into_inner);
         let meta = Meta {
-            format: FORMAT,
+            format: match order {
+                Some(_) => FORMAT,
+                None => FORMAT_BY_ID,
+            },
             program: facts.program,
             graph_id: format!("{:016x}", shared.graph_id),
             vertices: shape.vertices(),
@@ -206,6 +213,7 @@ impl GraphWriter {
             ids: facts.ids.meta,
             columns,
             reverse: reverse.map(|(columns, ..)| columns),
+            order,
             weights,
             checksum: String::new(),
         };

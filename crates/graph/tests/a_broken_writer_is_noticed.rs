@@ -7,8 +7,10 @@ mod model;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_graph::{FormatError, FrameReader, IdCursor, StoredGraph, VertexId};
-use graphmill_storage::{Budget, Disk, SimDisk};
+use graphmill_graph::{
+    FormatError, FrameReader, GraphWriter, IdCursor, IdsSummary, StoredGraph, VertexId, verify,
+};
+use graphmill_storage::{Budget, Disk, SimDisk, Stop};
 use model::Model;
 
 const FRAME: usize = 64 << 10;
@@ -96,4 +98,47 @@ fn a_page_of_ids_that_says_it_begins_or_ends_elsewhere() {
     assert!(matches!(read(7), Err(FormatError::Malformed { .. })));
     change_ids(&disk, |payload| payload[8] ^= 1);
     assert_eq!(read(7).unwrap(), good);
+}
+
+/// A graph without edges whose order is those two lists.
+fn ordered(ranks: &[u64], indices: &[u64]) -> Result<Arc<StoredGraph>, FormatError> {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+    let (budget, path) = (Budget::new(64 << 20), Path::new("graph"));
+    let model = Model::new(vec![0, 3, 5], vec![]);
+    let writer = GraphWriter::create(disk.clone(), budget.clone(), path, model.shape()).unwrap();
+    writer.column_file(0).unwrap().finish().unwrap();
+    let mut order = writer.order().unwrap();
+    order.push(ranks).unwrap();
+    order.push(indices).unwrap();
+    order.finish()?;
+    writer.finish(model.facts(IdsSummary::dense(5))).unwrap();
+    Ok(Arc::new(StoredGraph::open(&disk, &budget, path)?))
+}
+
+#[test]
+fn an_order_that_is_no_permutation() {
+    let check = |ranks: &[u64], indices: &[u64]| {
+        let graph = ordered(ranks, indices).unwrap();
+        verify(&graph, &Budget::new(64 << 20), &Stop::new(), |_| {}).map(drop)
+    };
+    check(&[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4]).unwrap();
+    check(&[2, 0, 1, 4, 3], &[1, 2, 0, 4, 3]).unwrap();
+    for (ranks, indices) in [
+        ([2, 0, 1, 4, 3], [2, 0, 1, 4, 3]),
+        ([0, 0, 1, 4, 3], [1, 2, 0, 4, 3]),
+        ([2, 0, 1, 4, 3], [1, 1, 0, 4, 3]),
+        ([2, 0, 1, 5, 3], [1, 2, 0, 4, 3]),
+        ([2, 0, 1, 4, 3], [1, 2, 0, 9, 3]),
+    ] {
+        let error = check(&ranks, &indices).unwrap_err();
+        let is_named = error.to_string().contains("graph/order");
+        assert!(
+            is_named && matches!(error, FormatError::Malformed { .. }),
+            "{error}"
+        );
+    }
+    for length in 0..5 {
+        let short = ordered(&[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4][..length]);
+        assert!(matches!(short, Err(FormatError::Misuse { .. })));
+    }
 }

@@ -18,6 +18,7 @@ fn example(seed: u64, edges: usize) -> Model {
     (model.edge, model.reverse, model.file_batches) = (EdgeKind::F32, true, 3);
     let ids = (0..900u64).map(|i| VertexId::Text(format!("vertex {:06}", i * 7).into_bytes()));
     model.ids = Some(ids.collect());
+    model.order = Some((0..900).map(|rank| (rank * 7 + seed) % 900).collect());
     model
 }
 
@@ -40,7 +41,7 @@ fn store(model: &Model) -> Stored {
             }
         }
     }
-    assert_eq!(files.len(), 3 + 2 * (3 + 2 * 3));
+    assert_eq!(files.len(), 4 + 2 * (3 + 2 * 3));
     Stored {
         disk,
         files,

@@ -7,7 +7,7 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_graph::{EdgeKind, StoredGraph, VertexId, verify};
+use graphmill_graph::{EdgeKind, FrameReader, Order, StoredGraph, VertexId, verify};
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
 use model::{Model, read};
 
@@ -100,6 +100,33 @@ fn weights_and_the_reverse_graph() {
         (model.edge, model.reverse, model.run) = (edge, true, 4096);
         check(&model);
         model.run = 7;
+        check(&model);
+    }
+}
+
+#[test]
+fn an_order_of_the_vertices_other_than_that_of_ids() {
+    for (seed, vertices, span) in [(1, 1, 1), (2, 900, 200), (3, 9000, 1000)] {
+        let mut model = Model::random(seed, vertices, span, 3 * vertices as usize);
+        // A multiple of a number that shares no factor with any of these.
+        model.order = Some((0..vertices).map(|rank| rank * 7919 % vertices).collect());
+        let graph = check(&model);
+        assert_eq!(graph.order(), Order::Degree);
+        let budget = Budget::new(64 << 20);
+        let mut reader = FrameReader::new(&graph, &budget, 2).unwrap();
+        let mut ranks = vec![0u32; graph.batches().span(0) as usize];
+        graph.ranks_of(&mut reader, 0, &mut ranks).unwrap();
+        assert!(
+            ranks
+                .iter()
+                .zip(0..)
+                .all(|(&rank, v)| u64::from(rank) * 7919 % vertices == v)
+        );
+        model.ids = Some(
+            (0..vertices)
+                .map(|rank| VertexId::Integer(rank * rank + 5))
+                .collect(),
+        );
         check(&model);
     }
 }
@@ -214,7 +241,7 @@ fn dictionaries_of_integers_and_texts() {
     model.ids = Some(texts.into_iter().map(VertexId::Text).collect());
     let graph = check(&model);
     let budget = Budget::new(1 << 20);
-    let mut reader = graphmill_graph::FrameReader::new(&graph, &budget, 1).unwrap();
+    let mut reader = FrameReader::new(&graph, &budget, 1).unwrap();
     for absent in [
         VertexId::Text(b"https://example.org/".to_vec()),
         VertexId::Integer(5),

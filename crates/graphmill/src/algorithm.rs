@@ -104,6 +104,19 @@ pub(crate) fn settings(
     Ok(settings)
 }
 
+/// The same settings with the vertices among them by rank of id, as a judge takes them.
+pub(crate) fn by_rank(
+    mut settings: Settings,
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+) -> Result<Settings, Error> {
+    let mut reader = FrameReader::new(graph, budget, 1)?;
+    for vertex in settings.vertices.values_mut().flatten() {
+        *vertex = graph.rank_of(&mut reader, *vertex)?;
+    }
+    Ok(settings)
+}
+
 /// The ids of a list: separated by commas, with white space around them left out. A backslash takes the character after it as it
 /// is, so that an id may hold any.
 fn ids_of(list: &str) -> Vec<String> {

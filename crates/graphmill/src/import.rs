@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use graphmill_graph::EdgeKind;
+use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, OnError,
     ReadOptions, SelfLoops, check_memory, import,
@@ -32,7 +32,9 @@ pub struct ImportConfig {
     pub vertices: Vec<PathBuf>,
     /// Whether the transposed graph is stored too.
     pub reverse: bool,
-    /// Vertices of a batch, exactly, 2^31 at most; for experiments.
+    /// The order in which vertices get their indices; no answer depends on it, but for the rounding of sums.
+    pub order: Order,
+    /// Vertices of a batch, exactly, 2^31 at most; in order of degree at most so many. For experiments.
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets an index for seeks (DFOGraph, section 4.1: inflate ratio).
     pub csr_ratio: u32,
@@ -51,6 +53,7 @@ impl Default for ImportConfig {
             self_loops: defaults.self_loops,
             vertices: Vec::new(),
             reverse: defaults.reverse,
+            order: defaults.order,
             batch_size: defaults.batch_size,
             csr_ratio: defaults.csr_ratio,
         }
@@ -141,6 +144,7 @@ impl Machine {
             duplicates: config.duplicates,
             self_loops: config.self_loops,
             reverse: config.reverse,
+            order: config.order,
             batch_size: config.batch_size,
             csr_ratio: config.csr_ratio,
             ..ImportOptions::new(graph)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, WeightRange};
+use graphmill_graph::{ColumnSet, EdgeKind, FileKind, IdKind, Order, WeightRange};
 use graphmill_storage::{Open, StorageError};
 use serde::Serialize;
 
@@ -34,6 +34,8 @@ pub struct GraphInfo {
     pub weights: Option<WeightRange>,
     /// How vertices are named.
     pub ids: IdKind,
+    /// The order in which vertices got their indices.
+    pub order: Order,
     /// Batches of vertices.
     pub batches: u64,
     /// Whether the transposed graph is stored too.
@@ -77,6 +79,7 @@ impl Machine {
             edge: graph.edge_kind(),
             weights: meta.weights,
             ids: graph.id_kind(),
+            order: graph.order(),
             batches: graph.batches().len() as u64,
             reverse: graph.reverse().is_some(),
             block_bytes: bytes(FileKind::Data),

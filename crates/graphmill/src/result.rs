@@ -1,4 +1,4 @@
-//! A result on its way out: rows of (vertex, value) in order of vertex index, to a file or to a list of the highest.
+//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file or to a list of the highest.
 //!
 //! Steps of [`write`]: a file aside, block by block from the caller's cursor, synced, renamed onto its name. Until then nothing
 //! stands under the name; on failure the file aside is removed.
@@ -6,8 +6,10 @@
 mod block;
 mod csv;
 mod parquet;
+mod raw;
 mod rows;
 mod top;
+mod window;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +19,7 @@ use graphmill_storage::{Budget, Disk, StorageError};
 use crate::file_aside::FileAside;
 
 pub use block::{Block, Labels, Texts, Values};
-pub(crate) use rows::{RowCursor, bytes_needed};
+pub(crate) use rows::{RowCursor, bytes_needed, bytes_wanted};
 pub(crate) use top::Top;
 pub use top::TopRow;
 

@@ -90,7 +90,7 @@ impl Plan {
         self.carry_out(stop, watcher, None)
     }
 
-    /// The same, and hands every row to `each` on its way out, a block at a time in order of vertex index.
+    /// The same, and hands every row to `each` on its way out, a block at a time in ascending order of ids.
     ///
     /// # Errors
     /// As for [`Plan::run`].

@@ -120,7 +120,7 @@ impl Machine {
 }
 
 impl Session {
-    /// Hands out the rows of a result, a block at a time in order of vertex index.
+    /// Hands out the rows of a result, a block at a time in ascending order of ids.
     ///
     /// # Errors
     /// The disk fails, the budget has no room for a batch and a block, or work was to stop.
@@ -167,8 +167,8 @@ impl Session {
 
     /// Makes room for the rows of a result, where passes have taken it for cells.
     fn make_room(&mut self) {
-        let needed = result::bytes_needed(&self.graph.measure());
-        if self.machine.budget().available() < needed {
+        let wanted = result::bytes_wanted(&self.graph.measure());
+        if self.machine.budget().available() < wanted {
             self.engine.release();
         }
     }

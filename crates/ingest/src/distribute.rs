@@ -12,7 +12,7 @@ use graphmill_storage::{Budget, Buffer, Disk};
 use crate::error::IngestError;
 use crate::import::Meter;
 use crate::layout::{Columns, Layout, Packing};
-use crate::policy::{SelfLoops, bits};
+use crate::policy::{Duplicates, SelfLoops, bits};
 use crate::presence::{RankOf, Ranks};
 use crate::spill::{Spill, SpillWriter};
 use crate::spool::Edges;
@@ -81,6 +81,9 @@ pub(crate) struct Plan {
     pub(crate) weights: EdgeKind,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
+    pub(crate) duplicates: Duplicates,
+    /// Edges to be distributed.
+    pub(crate) edges: u64,
     /// Per bucket, the bits a key is shifted by to give its part.
     pub(crate) part_shifts: Vec<u32>,
     /// Parts of a bucket, a power of two.
@@ -101,9 +104,13 @@ impl Plan {
             .flatten()
     }
 
-    /// The arcs of one set of columns at most, where the input has `edges` edges.
-    pub(crate) fn arcs_max(&self, edges: u64) -> u64 {
-        if self.directed { edges } else { 2 * edges }
+    /// The arcs of one set of columns at most.
+    pub(crate) fn arcs_max(&self) -> u64 {
+        if self.directed {
+            self.edges
+        } else {
+            2 * self.edges
+        }
     }
 }
 

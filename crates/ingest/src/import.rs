@@ -5,6 +5,9 @@
 //! 3. *cut*: counts alone say where batches and column files end.
 //! 4. *distribute*: the edges are read again; every arc goes to the bucket of its column file.
 //! 5. *write*: each bucket is read, sorted in memory, and becomes a column file.
+//!
+//! In order of degree, steps 3 to 5 are done twice: `degree.rs` says how.
+//!
 //! 6. *finish*: what belongs to vertices is written, everything is made durable, and the directory gets its name.
 //!
 //! Of a graph by rule whose arcs are known in the order of the stored graph, one step stands for the first five
@@ -15,6 +18,7 @@
 
 mod compute;
 mod cut;
+mod degree;
 mod distribute;
 mod finish;
 mod ids;
@@ -28,14 +32,17 @@ mod write;
 use std::path::Path;
 use std::time::Duration;
 
-use graphmill_graph::{Batches, GraphWriter};
+use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::Scratch;
 
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::Generated;
 use crate::report::ImportReport;
+use crate::write::Kept;
 use compute::Computed;
+use cut::Cut;
+use ids::Indexed;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
@@ -66,8 +73,10 @@ pub fn generate(
     graph: &Generated,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
+    // The rule tells arcs in order of ids.
     let computed = graph
         .circulant(options.directed, options.duplicates)
+        .filter(|_| options.order == Order::Id)
         .map(|circulant| Computed { graph, circulant });
     store(machine, graph, None, computed, options)
 }
@@ -112,9 +121,13 @@ fn store(
         "temporary",
     )?;
     let staging = Scratch::create(machine.disk, parent, "import")?;
+    let on_the_way = degree::on_the_way(options);
     let mut import = Import {
         machine,
-        options,
+        options: match options.order {
+            Order::Id => options,
+            Order::Degree => &on_the_way,
+        },
         source,
         vertices,
         temporary: temporary.path(),
@@ -131,18 +144,17 @@ fn store(
         }
     };
     let ids = indexed.ids;
-    let cut = import.cut(&indexed)?;
-    let graph = GraphWriter::create(
-        machine.disk.clone(),
-        machine.budget.clone(),
-        staging.path(),
-        cut.shape.clone(),
-    )?;
-    let kept = match computed {
-        Some(computed) => import.compute(computed, &cut, &graph)?,
-        None => {
-            let buckets = import.distribute(indexed, &cut)?;
-            import.write(&cut, buckets, &graph)?
+    let (graph, kept) = match (options.order, computed) {
+        (Order::Degree, _) => import.by_degree(indexed, options)?,
+        (Order::Id, None) => {
+            let cut = import.cut(&indexed, options.batch_size)?;
+            import.columns(indexed, &cut, staging.path())?
+        }
+        (Order::Id, Some(computed)) => {
+            let cut = import.cut(&indexed, options.batch_size)?;
+            let graph = import.graph(&cut, staging.path())?;
+            let kept = import.compute(computed, &cut, &graph)?;
+            (graph, kept)
         }
     };
     import.finish(graph, ids, kept)?;
@@ -178,7 +190,30 @@ fn read_ahead(chunk_bytes: usize) -> usize {
     (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
 }
 
-impl Import<'_> {
+impl<'a> Import<'a> {
+    /// A graph that is to be written into `folder`.
+    fn graph(&self, cut: &Cut, folder: &Path) -> Result<GraphWriter, IngestError> {
+        Ok(GraphWriter::create(
+            self.machine.disk.clone(),
+            self.machine.budget.clone(),
+            folder,
+            cut.shape.clone(),
+        )?)
+    }
+
+    /// Steps 4 and 5, of a graph in `folder`.
+    fn columns(
+        &mut self,
+        indexed: Indexed<'a>,
+        cut: &Cut,
+        folder: &Path,
+    ) -> Result<(GraphWriter, Kept), IngestError> {
+        let graph = self.graph(cut, folder)?;
+        let buckets = self.distribute(indexed, cut)?;
+        let kept = self.write(cut, buckets, &graph)?;
+        Ok((graph, kept))
+    }
+
     /// Notes the time of a step that ends.
     fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();

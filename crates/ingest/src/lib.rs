@@ -13,6 +13,7 @@
 //! | `presence.rs` | which integer ids occur, and their ranks |
 //! | `dictionary.rs`, `dictionary/` | ids that memory cannot hold, sorted on disk |
 //! | `count.rs`, `cut.rs` | arcs by range of vertices; where batches and column files end |
+//! | `deal.rs`, `relabel.rs` | in order of degree: which index each vertex gets; arcs called by other indices |
 //! | `layout.rs` | where an arc goes, and the key that orders it there |
 //! | `distribute.rs` | the second reading: arcs to the buckets of column files |
 //! | `write.rs`, `sort.rs`, `policy.rs` | a bucket to a column file: sort, duplicates, cells |
@@ -25,6 +26,7 @@
 
 mod count;
 mod cut;
+mod deal;
 mod dictionary;
 mod distribute;
 mod edge;
@@ -36,6 +38,7 @@ mod parallel;
 mod policy;
 mod presence;
 mod readers;
+mod relabel;
 mod report;
 mod scan;
 mod sort;

@@ -8,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use common::{Bench, Look, Memory, random_source};
-use graphmill_graph::{EdgeKind, StoredGraph, verify};
+use graphmill_graph::{EdgeKind, Order, StoredGraph, verify};
 use graphmill_ingest::{Duplicates, ImportOptions, ImportReport, IngestError};
 use graphmill_storage::{Budget, Fault, FaultKind, On};
 
 const GRAPH: &str = "/data/graph";
 
-fn options() -> ImportOptions {
+fn options(order: Order) -> ImportOptions {
     ImportOptions {
+        order,
         reverse: true,
         duplicates: Duplicates::Sum,
         batch_size: Some(64),
@@ -23,21 +24,30 @@ fn options() -> ImportOptions {
     }
 }
 
-/// A graph by the bitmap, spooled or not, and one by the dictionary.
-fn sources() -> Vec<Memory> {
-    vec![
+/// A graph by the bitmap, spooled or not, and one by the dictionary; and one in order of degree.
+fn sources() -> Vec<(Memory, Order)> {
+    let by_degree = random_source(4, Look::Gaps, 200, 2000, EdgeKind::F32, true);
+    let by_id = vec![
         random_source(1, Look::Gaps, 200, 2000, EdgeKind::F32, true),
         random_source(2, Look::Sparse, 200, 2000, EdgeKind::None, false),
         random_source(3, Look::Words, 200, 2000, EdgeKind::F64, false),
-    ]
+    ];
+    let by_id = by_id.into_iter().map(|source| (source, Order::Id));
+    by_id.chain([(by_degree, Order::Degree)]).collect()
 }
 
-fn import(bench: &Bench, source: &Memory) -> Result<ImportReport, IngestError> {
-    bench.import(source, None, &options(), &bench.simulated(5, 2), 32 << 20)
+fn import(bench: &Bench, (source, order): &(Memory, Order)) -> Result<ImportReport, IngestError> {
+    bench.import(
+        source,
+        None,
+        &options(*order),
+        &bench.simulated(5, 2),
+        32 << 20,
+    )
 }
 
 /// The operations of one import, and the files of the graph.
-fn undisturbed(source: &Memory) -> (u64, BTreeMap<PathBuf, Vec<u8>>) {
+fn undisturbed(source: &(Memory, Order)) -> (u64, BTreeMap<PathBuf, Vec<u8>>) {
     let bench = Bench::new(1);
     let before = bench.sim.operations();
     import(&bench, source).expect("an import without faults");
@@ -148,10 +158,10 @@ fn a_flipped_bit_is_seen_now_or_when_the_graph_is_read() {
 
 #[test]
 fn when_memory_is_refused_at_the_nth_lease() {
-    for source in sources() {
+    for (source, order) in sources() {
         for nth in (1..400).step_by(7) {
             let bench = Bench::new(1);
-            match bench.import_with_refusal(&source, &options(), nth) {
+            match bench.import_with_refusal(&source, &options(order), nth) {
                 Ok(_) => break,
                 Err(error) => {
                     assert!(

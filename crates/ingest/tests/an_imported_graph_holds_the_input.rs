@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{Bench, Look, Memory, arcs, naive, random_source};
-use graphmill_graph::{EdgeKind, StoredGraph, VertexId};
+use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId};
 use graphmill_ingest::{Duplicates, Ids, ImportOptions, SelfLoops};
 use graphmill_storage::{Budget, Random};
 
@@ -129,7 +129,13 @@ fn on_random_inputs_with_all_policies() {
         };
         let list = random_source(seed + 1000, look, 20, 20, EdgeKind::None, false);
         let list = (random.below(3) == 0).then_some(&list);
-        check(seed, &source, list, &options);
+        for order in [Order::Id, Order::Degree] {
+            let options = ImportOptions {
+                order,
+                ..options.clone()
+            };
+            check(seed, &source, list, &options);
+        }
     }
 }
 
@@ -152,7 +158,13 @@ fn on_inputs_larger_than_a_chunk() {
             batch_size: Some(1024),
             ..ImportOptions::new(GRAPH)
         };
-        check_with(seed, &source, None, &options, 20_000);
+        for order in [Order::Id, Order::Degree] {
+            let options = ImportOptions {
+                order,
+                ..options.clone()
+            };
+            check_with(seed, &source, None, &options, 20_000);
+        }
     }
 }
 
@@ -165,8 +177,17 @@ fn on_nothing_and_next_to_nothing() {
         vertices: None,
         rereads_fast: true,
     };
-    let options = ImportOptions::new(GRAPH);
-    check(0, &empty, None, &options);
+    for order in [Order::Id, Order::Degree] {
+        nothing_and_next_to_nothing(&empty, order);
+    }
+}
+
+fn nothing_and_next_to_nothing(empty: &Memory, order: Order) {
+    let options = ImportOptions {
+        order,
+        ..ImportOptions::new(GRAPH)
+    };
+    check(0, empty, None, &options);
     check(
         1,
         &Memory {
@@ -215,7 +236,7 @@ fn on_nothing_and_next_to_nothing() {
         5,
         &Memory {
             pieces: vec![vec![one]],
-            ..empty
+            ..empty.clone()
         },
         None,
         &dropping,
@@ -226,7 +247,12 @@ fn on_nothing_and_next_to_nothing() {
 fn with_a_range_of_vertices_that_is_known() {
     let mut source = random_source(7, Look::Gaps, 100, 400, EdgeKind::None, true);
     source.vertices = Some(100_000);
-    for batch_size in [None, Some(1000)] {
+    for (batch_size, order) in [
+        (None, Order::Id),
+        (Some(1000), Order::Id),
+        (None, Order::Degree),
+        (Some(1000), Order::Degree),
+    ] {
         check(
             7,
             &source,
@@ -234,6 +260,7 @@ fn with_a_range_of_vertices_that_is_known() {
             &ImportOptions {
                 directed: false,
                 batch_size,
+                order,
                 ..ImportOptions::new(GRAPH)
             },
         );

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{EdgeKind, IdKind, Machine, MachineConfig, Stop};
+use graphmill::{EdgeKind, IdKind, Machine, MachineConfig, Order, Stop};
 
 use crate::args::Info;
 use crate::size;
@@ -52,6 +52,11 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
         IdKind::Text => "text",
     };
     line("vertex ids", ids.to_string())?;
+    let order = match info.order {
+        Order::Id => "by id",
+        Order::Degree => "by degree, most arcs first in every batch",
+    };
+    line("order", order.to_string())?;
     line("batches", size::grouped(info.batches))?;
     line(
         "transposed",

@@ -13,6 +13,7 @@ mod help;
 mod interrupt;
 mod judged;
 mod memory;
+mod order;
 mod results;
 mod usage;
 

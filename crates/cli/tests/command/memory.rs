@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use crate::{fail, names, succeed};
 
 /// The bytes of memory that a refusal asks for.
-fn asked_for(said: &str) -> u64 {
+pub(crate) fn asked_for(said: &str) -> u64 {
     let (_, rest) = said
         .split_once("at least ")
         .or_else(|| said.split_once("--memory "))
@@ -57,6 +57,8 @@ fn an_import_asks_for_memory_that_is_enough() {
                 &["--weights", "f64", "--reverse"],
                 &["--vertices", "list.txt"],
                 &["--vertices", "list.txt", "--reverse"],
+                &["--order", "degree"],
+                &["--order", "degree", "--weights", "f64", "--reverse"],
             ] {
                 for memory in ["1", "1M"] {
                     let import = ["import", input, "-o", "graph", "--threads", threads];
@@ -106,13 +108,41 @@ fn a_generated_graph_asks_for_memory_that_is_enough() {
 }
 
 #[test]
+fn an_order_of_degree_is_refused_before_the_graph_on_the_way_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let edge = |i: u64| format!("{} {} {}.5\n", i * i % 20_011, i * 7919 % 20_021, i % 9);
+    let edges: String = (0..100_000).map(edge).collect();
+    std::fs::write(at.join("edges.txt"), edges).expect("a file");
+    for (threads, more) in [
+        ("1", &["--batch-size", "16"][..]),
+        (
+            "2",
+            &["--batch-size", "64", "--weights", "f64", "--reverse"],
+        ),
+    ] {
+        // What any import takes is less.
+        for memory in ["6M", "12M"] {
+            let import = ["import", "edges.txt", "-o", "graph", "--order", "degree"];
+            let arguments = [&import[..], more, &["--threads", threads]].concat();
+            does_with_what_it_asks_for(at, &arguments, memory);
+            std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+        }
+    }
+}
+
+#[test]
 fn a_run_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     write_edges(at);
-    for (input, source) in [("numbers.txt", "7"), ("words.txt", "vertex-7")] {
+    for (input, source, order) in [
+        ("numbers.txt", "7", "id"),
+        ("words.txt", "vertex-7", "id"),
+        ("words.txt", "vertex-7", "degree"),
+    ] {
         let import = ["import", input, "-o", "graph", "--weights", "f32"];
-        succeed(at, &import);
+        succeed(at, &[&import[..], &["--order", order]].concat());
         for threads in ["1", "2", "3"] {
             for output in ["rows.csv", "rows.parquet"] {
                 let run = ["graph", "-o", output, "--threads", threads];

@@ -1,4 +1,4 @@
-//! One reference graph through `import` and `run`, with several batch sizes, against its known answers and the judges.
+//! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the judges.
 
 use std::path::Path;
 
@@ -12,6 +12,9 @@ use crate::say;
 /// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
 const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(1024)];
 
+/// Orders in which vertices are stored.
+const ORDERS: [&str; 2] = ["id", "degree"];
+
 /// More batches than this make a test slow; GRAPHMILL_BATCHES_MAX may say another number.
 fn batches_max() -> u64 {
     let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
@@ -24,9 +27,12 @@ pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
     let known = Known::load(&data, name);
     let (vertices, batches_max) = (known.answers.vertices, batches_max());
-    for size in BATCH_SIZES {
+    for (size, order) in BATCH_SIZES
+        .into_iter()
+        .flat_map(|size| ORDERS.map(|order| (size, order)))
+    {
         let chosen = size.map_or("chosen".to_string(), |size| size.to_string());
-        let case = known.case(format!("{name}, batch size {chosen}"));
+        let case = known.case(format!("{name}, batch size {chosen}, order of {order}"));
         if size.is_some_and(|size| vertices.div_ceil(size) > batches_max) {
             let how = "set GRAPHMILL_BATCHES_MAX to allow them";
             say(&format!(
@@ -35,7 +41,7 @@ pub(crate) fn check(name: &str) {
             ));
             continue;
         }
-        let mut options = vec!["--weights", "f64", "--duplicates", "min"];
+        let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
         if !known.answers.directed {
             options.push("--undirected");
         }

@@ -1,4 +1,4 @@
-//! The ids of a graph in order of index, a page in memory at a time and the next ones read ahead.
+//! The ids of a graph in ascending order, a page in memory at a time and the next ones read ahead.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::frame_reader::FrameReader;
 use crate::meta::IdKind;
 use crate::stored::StoredGraph;
 
-/// Gives the ids of a graph in order of index.
+/// Gives the ids of a graph in ascending order: by rank.
 pub struct IdCursor {
     graph: Arc<StoredGraph>,
     reader: FrameReader,
@@ -24,7 +24,7 @@ pub struct IdCursor {
 }
 
 impl IdCursor {
-    /// A cursor whose first id is that of vertex index `from`.
+    /// A cursor whose first id is that of rank `from`.
     ///
     /// # Errors
     /// The budget has no room (about 1 MiB), or reading fails.

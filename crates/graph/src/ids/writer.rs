@@ -1,4 +1,4 @@
-//! Writes the dictionary: ids in ascending order get the indices 0, 1, 2, ...
+//! Writes the dictionary: ids in ascending order get the ranks 0, 1, 2, ...
 //!
 //! 1. An id becomes an entry: whole every 64 ids, else by what it adds to the id before.
 //! 2. A page that the entry does not fit into is ended: restarts at its back, its first id to the index.
@@ -24,7 +24,7 @@ pub struct IdsSummary {
 }
 
 impl IdsSummary {
-    /// Ids that are the indices 0..`vertices` themselves; no file is written.
+    /// Ids that are the ranks 0..`vertices` themselves; no file is written.
     pub fn dense(vertices: u64) -> Self {
         let (data, index) = (Root::default(), Root::default());
         IdsSummary {
@@ -43,7 +43,7 @@ impl IdsSummary {
     }
 }
 
-/// Writes the dictionary: ids in ascending order get the indices 0, 1, 2, ...
+/// Writes the dictionary: ids in ascending order get the ranks 0, 1, 2, ...
 pub struct IdsWriter {
     writer: FrameWriter,
     data: usize,

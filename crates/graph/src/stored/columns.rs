@@ -59,7 +59,7 @@ impl ColumnSet {
             FileKind::Directory => self.directory.root.payload,
             FileKind::Degrees => self.degrees.root.payload,
             FileKind::Fanout => self.fanout.root.payload,
-            FileKind::Ids | FileKind::IdsIndex => 0,
+            FileKind::Ids | FileKind::IdsIndex | FileKind::Order => 0,
         }
     }
     /// Where the blocks of a cell are. `cell`: a position in the column's cells.
@@ -97,7 +97,7 @@ impl ColumnSet {
             FileKind::Directory => Some(&self.directory),
             FileKind::Degrees => Some(&self.degrees),
             FileKind::Fanout => Some(&self.fanout),
-            FileKind::Ids | FileKind::IdsIndex => None,
+            FileKind::Ids | FileKind::IdsIndex | FileKind::Order => None,
         }
     }
     pub(super) fn all_files(&self) -> impl Iterator<Item = &Framed> {

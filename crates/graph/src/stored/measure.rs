@@ -15,6 +15,7 @@ use crate::error::FormatError;
 use crate::frames::{FRAME_BYTES, FileId, FileKind, Framed, Root, Side};
 use crate::ids;
 use crate::meta::{IdKind, Meta};
+use crate::order::{ORDER, Order};
 use crate::pages::{PAGE_VERTICES, PageIndex};
 use crate::shape::EdgeKind;
 
@@ -26,6 +27,8 @@ pub struct Measure {
     pub batches: Batches,
     /// How vertices are named.
     pub ids: IdKind,
+    /// The order of the vertices.
+    pub order: Order,
     /// What an edge carries.
     pub edge: EdgeKind,
     /// Sets of columns, 1 or 2.
@@ -45,6 +48,7 @@ impl Measure {
         Measure {
             batches: Batches::default(),
             ids: IdKind::Dense,
+            order: Order::Id,
             edge: EdgeKind::None,
             ways: 1,
             cells: 0,
@@ -87,6 +91,7 @@ impl StoredGraph {
         Measure {
             batches: self.batches().clone(),
             ids: self.id_kind(),
+            order: self.order(),
             edge: self.edge_kind(),
             ways: ways().count(),
             cells: ways().map(cells).sum(),
@@ -125,10 +130,16 @@ impl StoredGraph {
             kept += ids::index_bytes(data / FRAME_BYTES, index);
             passing = passing.max(index);
         }
+        let mut order = Order::Id;
+        if meta.order.is_some() {
+            order = Order::Degree;
+            kept += checksums(length(disk, &ORDER.path(path))?);
+        }
         Ok(Forecast {
             opening_bytes: Meta::reading_bytes(disk, path)?.max(kept + passing),
             measure: Measure {
                 ids: meta.ids.kind,
+                order,
                 edge: meta.edge,
                 ways,
                 cells: most.cells,

@@ -19,6 +19,7 @@ use crate::error::FormatError;
 use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Root, Side};
 use crate::ids::Ids;
 use crate::meta::{ColumnsMeta, IdKind, Meta};
+use crate::order::{ORDER, payload_bytes};
 use crate::pages::{DEGREE_PAGE_BYTES_MAX, PageIndex, fanout_page_bytes_max};
 use crate::shape::EdgeKind;
 
@@ -168,6 +169,17 @@ impl Opening<'_> {
         let (list, _lease) = self.read(framed, position..end)?;
         let vertices = self.meta.vertices;
         PageIndex::parse(&list, count, vertices, position, page_bytes_max).ok_or_else(broken)
+    }
+    pub(super) fn order(&mut self) -> Result<Option<Framed>, FormatError> {
+        let Some(root) = self.meta.order else {
+            return Ok(None);
+        };
+        let order = self.open(ORDER, root)?;
+        if Some(root.payload) != payload_bytes(self.meta.vertices) {
+            let what = format!("it is not the order of {} vertices", self.meta.vertices);
+            return Err(order.malformed(self.path, 0, what));
+        }
+        Ok(Some(order))
     }
     pub(super) fn ids(&mut self) -> Result<Ids, FormatError> {
         let ids = self.meta.ids;

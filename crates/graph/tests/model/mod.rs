@@ -31,6 +31,8 @@ pub(crate) struct Model {
     pub(crate) run: usize,
     /// `None`: dense.
     pub(crate) ids: Option<Vec<VertexId>>,
+    /// The index of the vertex of each rank; `None`: in order of ids.
+    pub(crate) order: Option<Vec<u64>>,
 }
 
 impl Model {
@@ -46,6 +48,7 @@ impl Model {
             file_batches: 3,
             run: 1000,
             ids: None,
+            order: None,
         }
     }
     /// Random edges over batches of about `span` vertices; a tenth of them into one hub.
@@ -118,6 +121,12 @@ impl Model {
                 writer.finish()?
             }
         };
+        if let Some(indices) = &self.order {
+            let mut order = writer.order()?;
+            order.push(&inverse(indices))?;
+            order.push(indices)?;
+            order.finish()?;
+        }
         // The last file first: the order of files must not matter.
         for (i, batches) in self.files().into_iter().enumerate().rev() {
             if self.reverse {
@@ -197,6 +206,10 @@ impl Model {
         Told {
             forward: side(false),
             reverse: self.reverse.then(|| side(true)),
+            ranks: match &self.order {
+                Some(indices) => inverse(indices),
+                None => (0..(*self.cuts.last().unwrap()).min(IDS_READ)).collect(),
+            },
             ids: match &self.ids {
                 Some(ids) => ids.clone(),
                 None => (0..(*self.cuts.last().unwrap()).min(IDS_READ))
@@ -207,7 +220,16 @@ impl Model {
     }
 }
 
-/// Dense ids are read up to here.
+/// The inverse of a permutation.
+pub(crate) fn inverse(list: &[u64]) -> Vec<u64> {
+    let mut inverse = vec![0; list.len()];
+    for (at, &to) in (0..).zip(list) {
+        inverse[to as usize] = at;
+    }
+    inverse
+}
+
+/// Dense ids, and ranks that are indices, are read up to here.
 pub(crate) const IDS_READ: u64 = 10_000;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -222,7 +244,9 @@ pub(crate) struct SideTold {
 pub(crate) struct Told {
     pub(crate) forward: SideTold,
     pub(crate) reverse: Option<SideTold>,
+    /// In ascending order, and the rank of the vertex of each index.
     pub(crate) ids: Vec<VertexId>,
+    pub(crate) ranks: Vec<u64>,
 }
 
 /// Reads everything back by streams, and compares seeks with what the streams gave.
@@ -246,9 +270,17 @@ pub(crate) fn read(
             break;
         }
     }
-    for v in (0..ids.len()).step_by(ids.len() / 50 + 1) {
-        assert_eq!(graph.id_of(&mut reader, v as u64)?, ids[v]);
-        assert_eq!(graph.index_of(&mut reader, &ids[v])?, Some(v as u64));
+    let mut ranks = Vec::new();
+    graph.each_rank(&mut reader, 0..graph.vertices().min(IDS_READ), |rank| {
+        ranks.push(rank)
+    })?;
+    for v in (0..ids.len().min(ranks.len())).step_by(ids.len() / 50 + 1) {
+        let (index, id) = (v as u64, &ids[ranks[v] as usize]);
+        assert_eq!(graph.id_of(&mut reader, index)?, *id);
+        assert_eq!(graph.index_of(&mut reader, id)?, Some(index));
+        assert_eq!(graph.rank_of(&mut reader, index)?, ranks[v]);
+        assert_eq!(graph.index_of_rank(&mut reader, ranks[v])?, index);
+        assert_eq!(graph.id_of_rank(&mut reader, v as u64)?, ids[v]);
         let mut cursor = IdCursor::new(&graph, budget, v as u64)?;
         assert_eq!(cursor.next()?.map(|id| id.to_owned()), Some(ids[v].clone()));
     }
@@ -256,6 +288,7 @@ pub(crate) fn read(
         forward,
         reverse,
         ids,
+        ranks,
     })
 }
 

@@ -106,7 +106,7 @@ impl Values {
     }
 }
 
-/// Consecutive rows of a result, in order of vertex index.
+/// Consecutive rows of a result, in ascending order of ids.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// The vertex of each row.

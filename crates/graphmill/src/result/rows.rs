@@ -1,4 +1,5 @@
-//! Rows of a result as blocks: an algorithm's values batch by batch from the engine, beside the ids in order of index.
+//! Rows of a result as blocks in ascending order of ids: an algorithm's values batch by batch from the engine, beside the ids.
+//! Where indices have another order, `window.rs` puts the values in that of ids first.
 //!
 //! Where values are vertices, their ids are looked up, a block's at a time and each once, in ascending order, so that pages of ids
 //! are read as seldom as the memory allows.
@@ -8,11 +9,13 @@ use std::sync::Arc;
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
 use graphmill_graph::{
-    FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, Measure, StoredGraph, VertexId,
+    FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, Measure, Order, StoredGraph, VertexId,
 };
 use graphmill_storage::{Budget, Lease, Open};
 
 use super::block::{Block, Labels, ROWS_MAX, Texts, Values};
+use super::raw::Raw;
+use super::window::Window;
 use super::{Shape, WRITER_BYTES};
 use crate::Error;
 
@@ -27,9 +30,15 @@ const PAGE_BYTES: u64 = 1 << 13;
 /// Frames of ids that looking up vertices keeps, at most.
 const FRAMES_MAX: u64 = 1024;
 
-/// Bytes of memory that the result of a run on `graph` takes on its way out.
+/// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
-    row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES + WRITER_BYTES
+    let rows = row_bytes(graph) + paged_bytes(graph) + 16 * FRAME_BYTES;
+    rows + Window::bytes_least(graph) + WRITER_BYTES
+}
+
+/// Bytes with which values are put in the order of ids in one go.
+pub(crate) fn bytes_wanted(graph: &Measure) -> u64 {
+    bytes_needed(graph) + Window::bytes_wanted(graph)
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
@@ -58,7 +67,9 @@ pub(crate) struct RowCursor<'a> {
     batches: usize,
     /// The batch that is read next.
     batch: usize,
-    /// Values of the batch before it, of which those before `at` are gone.
+    /// Where the vertices are not in order of ids.
+    window: Option<Window>,
+    /// Values of the batch before it, or of the window, of which those before `at` are gone.
     held: Raw,
     at: usize,
     _lease: Lease,
@@ -78,6 +89,11 @@ impl<'a> RowCursor<'a> {
         let lease = budget.lease("rows of the result", row_bytes(&graph.measure()))?;
         let kind = graph.id_kind();
         let ids = IdCursor::new(graph, budget, 0)?;
+        let leave = paged_bytes(&graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
+        let window = match graph.order() {
+            Order::Id => None,
+            Order::Degree => Some(Window::new(graph, budget, &output.values, leave)?),
+        };
         let lookup = match output.values {
             Array::Vertex32(_) | Array::Vertex64(_) if kind != IdKind::Dense => {
                 Some(Lookup::new(graph, budget)?)
@@ -92,6 +108,7 @@ impl<'a> RowCursor<'a> {
             kind,
             batches: graph.batches().len(),
             batch: 0,
+            window,
             held: Raw::empty(&output.values),
             at: 0,
             _lease: lease,
@@ -141,12 +158,9 @@ impl<'a> RowCursor<'a> {
         let mut raw = Raw::empty(&self.output.values);
         while raw.len() < rows {
             if self.at == self.held.len() {
-                if self.batch == self.batches {
+                if !self.refill()? {
                     break;
                 }
-                self.held
-                    .read(self.engine, &self.output.values, self.batch)?;
-                self.batch += 1;
                 self.at = 0;
             }
             let taken = (rows - raw.len()).min(self.held.len() - self.at);
@@ -158,11 +172,11 @@ impl<'a> RowCursor<'a> {
             (Raw::F32(values), _) => Values::F32(values),
             (Raw::F64(values), _) => Values::F64(values),
             (Raw::U32(values), Array::Vertex32(_)) => {
-                let indices = values.into_iter().map(u64::from).collect();
-                Values::Vertex(self.labels(indices, reached.as_deref())?)
+                let ranks = values.into_iter().map(u64::from).collect();
+                Values::Vertex(self.labels(ranks, reached.as_deref())?)
             }
-            (Raw::U64(indices), Array::Vertex64(_)) => {
-                Values::Vertex(self.labels(indices, reached.as_deref())?)
+            (Raw::U64(ranks), Array::Vertex64(_)) => {
+                Values::Vertex(self.labels(ranks, reached.as_deref())?)
             }
             (Raw::U32(values), _) => Values::U32(values),
             (Raw::U64(values), _) => Values::U64(values),
@@ -174,10 +188,24 @@ impl<'a> RowCursor<'a> {
         }))
     }
 
-    fn labels(&mut self, indices: Vec<u64>, reached: Option<&[bool]>) -> Result<Labels, Error> {
+    /// Takes the next values in the order of ids; false behind the last.
+    fn refill(&mut self) -> Result<bool, Error> {
+        let (engine, values) = (self.engine, &self.output.values);
+        if let Some(window) = &mut self.window {
+            return window.next(engine, values, &mut self.held);
+        }
+        if self.batch == self.batches {
+            return Ok(false);
+        }
+        self.held.read(engine, values, self.batch)?;
+        self.batch += 1;
+        Ok(true)
+    }
+
+    fn labels(&mut self, ranks: Vec<u64>, reached: Option<&[bool]>) -> Result<Labels, Error> {
         match &mut self.lookup {
-            None => Ok(Labels::Integers(indices)),
-            Some(lookup) => lookup.labels(&indices, reached),
+            None => Ok(Labels::Integers(ranks)),
+            Some(lookup) => lookup.labels(&ranks, reached),
         }
     }
 }
@@ -211,25 +239,25 @@ impl Lookup {
         })
     }
 
-    /// The ids of the vertices `indices`; anything where not reached.
-    fn labels(&mut self, indices: &[u64], reached: Option<&[bool]>) -> Result<Labels, Error> {
+    /// The ids of the vertices of these ranks; anything where not reached.
+    fn labels(&mut self, ranks: &[u64], reached: Option<&[bool]>) -> Result<Labels, Error> {
         let graph = Arc::clone(self.reader.graph());
-        let mut distinct: Vec<u64> = (0..indices.len())
+        let mut distinct: Vec<u64> = (0..ranks.len())
             .filter(|&row| reached.is_none_or(|reached| reached[row]))
-            .map(|row| indices[row])
+            .map(|row| ranks[row])
             .collect();
         distinct.sort_unstable();
         distinct.dedup();
         let mut found = labels(graph.id_kind());
-        for &index in &distinct {
-            match (&mut found, graph.id_of(&mut self.reader, index)?) {
+        for &rank in &distinct {
+            match (&mut found, graph.id_of_rank(&mut self.reader, rank)?) {
                 (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
                 (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
                 // A dictionary holds ids of one kind.
                 _ => break,
             }
         }
-        let place = |row: usize| distinct.binary_search(&indices[row]).ok();
+        let place = |row: usize| distinct.binary_search(&ranks[row]).ok();
         match &found {
             Labels::Integers(ids) => {
                 let id = |row| {
@@ -237,11 +265,11 @@ impl Lookup {
                         .and_then(|place| ids.get(place).copied())
                         .unwrap_or_default()
                 };
-                Ok(Labels::Integers((0..indices.len()).map(id).collect()))
+                Ok(Labels::Integers((0..ranks.len()).map(id).collect()))
             }
             Labels::Texts(texts) => {
                 self.more = None;
-                let bytes: usize = (0..indices.len())
+                let bytes: usize = (0..ranks.len())
                     .filter_map(place)
                     .map(|place| texts.get(place).len())
                     .sum();
@@ -252,76 +280,11 @@ impl Lookup {
                     );
                 }
                 let mut all = Texts::default();
-                for row in 0..indices.len() {
+                for row in 0..ranks.len() {
                     all.push(place(row).map_or(&[], |place| texts.get(place)));
                 }
                 Ok(Labels::Texts(all))
             }
-        }
-    }
-}
-
-/// Elements of a vertex array.
-enum Raw {
-    F32(Vec<f32>),
-    F64(Vec<f64>),
-    U32(Vec<u32>),
-    U64(Vec<u64>),
-}
-
-impl Raw {
-    fn empty(array: &Array) -> Raw {
-        match array {
-            Array::F32(_) => Raw::F32(Vec::new()),
-            Array::F64(_) => Raw::F64(Vec::new()),
-            Array::U32(_) | Array::Vertex32(_) => Raw::U32(Vec::new()),
-            Array::U64(_) | Array::Vertex64(_) => Raw::U64(Vec::new()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Raw::F32(values) => values.len(),
-            Raw::F64(values) => values.len(),
-            Raw::U32(values) => values.len(),
-            Raw::U64(values) => values.len(),
-        }
-    }
-
-    /// Replaces the elements by those of a batch of `array`, which is of the kind of `self`.
-    fn read(&mut self, engine: &Engine, array: &Array, batch: usize) -> Result<(), Error> {
-        match (self, array) {
-            (Raw::F32(values), Array::F32(array)) => engine.read_batch(array, batch, values)?,
-            (Raw::F64(values), Array::F64(array)) => engine.read_batch(array, batch, values)?,
-            (Raw::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
-                engine.read_batch(array, batch, values)?
-            }
-            (Raw::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
-                engine.read_batch(array, batch, values)?
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Adds `count` elements of `other`, which is of the same kind, from `at` on.
-    fn append(&mut self, other: &Raw, at: usize, count: usize) {
-        match (self, other) {
-            (Raw::F32(values), Raw::F32(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::F64(values), Raw::F64(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::U32(values), Raw::U32(more)) => values.extend_from_slice(&more[at..at + count]),
-            (Raw::U64(values), Raw::U64(more)) => values.extend_from_slice(&more[at..at + count]),
-            _ => {}
-        }
-    }
-
-    /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
-    fn reached(&self) -> Vec<bool> {
-        match self {
-            Raw::F32(values) => values.iter().map(|value| *value != f32::INFINITY).collect(),
-            Raw::F64(values) => values.iter().map(|value| *value != f64::INFINITY).collect(),
-            Raw::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
-            Raw::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
         }
     }
 }

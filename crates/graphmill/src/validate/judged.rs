@@ -1,7 +1,7 @@
 //! Is a result right for its graph? By the judge of its algorithm, serially and in memory, without a reference.
 //!
 //! Steps of [`Plan::judge`]: 1. graph and options, as for a run; 2. memory for the judge is leased, or refused with how much would do;
-//! 3. the rows of the result, ids turned into indices; 4. the arcs; 5. the verdict, indices turned back into ids. Rows that do not fit
+//! 3. the rows of the result, ids turned into their ranks; 4. the arcs, by rank too; 5. the verdict, ranks turned back into ids. Rows that do not fit
 //! the graph are differences, and then the judge is not asked.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use graphmill_algorithms::judge::{Held, Objection};
 use graphmill_algorithms::{Given, Judge, Takes};
 use graphmill_engine::EngineError;
-use graphmill_graph::StoredGraph;
+use graphmill_graph::{FrameReader, Order, StoredGraph};
 use graphmill_storage::{Budget, Lease, Stop};
 
 use super::arcs::ArcReader;
@@ -20,10 +20,12 @@ use super::{ValidateError, Verdict, open};
 use crate::opening::Purpose;
 use crate::plan::Plan;
 use crate::progress::Watcher;
-use crate::{Error, Machine};
+use crate::{Error, Machine, algorithm};
 
 /// Bytes that reading the result takes: a chunk of its file, or pages of a Parquet file as `run` writes it.
 const FILE_BYTES: u64 = 6 << 20;
+/// Frames of ranks that are read ahead, in place of those of the file.
+const FRAMES: usize = 8;
 /// Bytes of the budget that must be free besides those of the judge.
 const READING_BYTES: u64 = ArcReader::BYTES + Names::BYTES + FILE_BYTES;
 
@@ -42,6 +44,7 @@ impl Plan {
         // Before edges are imported for nothing.
         drop(open(&machine, result, Reading::Words)?);
         let (graph, settings, _hold) = self.question(&machine, Purpose::Look, watcher)?;
+        let settings = algorithm::by_rank(settings, &graph, machine.budget())?;
         let mut judge = (self.entry.judge)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*judge)?;
         judge.open();
@@ -52,9 +55,11 @@ impl Plan {
         if !verdict.is_same() {
             return Ok(verdict);
         }
+        let ranks = ranks(&graph, machine.budget())?;
+        let rank = |v: u64| ranks.get(v as usize).copied().unwrap_or(v);
         let mut arcs = ArcReader::new(&graph, machine.budget(), self.entry.weighted)?;
         arcs.each(stop, |source, destination, weight| {
-            judge.arc(source, destination, weight);
+            judge.arc(rank(source), rank(destination), weight);
         })?;
         if let Err(objection) = judge.verdict() {
             let text = told(objection, &mut names)?;
@@ -70,7 +75,13 @@ impl Plan {
 
 /// Memory for the judge and for which vertices have a row; what reading needs must be free besides.
 fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Lease, Error> {
-    let bytes = judge.bytes().saturating_add(graph.vertices());
+    // Whether a vertex has a row, and its rank where that is not its index.
+    let each = match graph.order() {
+        Order::Id => 1,
+        Order::Degree => 1 + size_of::<u64>() as u64,
+    };
+    let lists = graph.vertices().saturating_mul(each);
+    let bytes = judge.bytes().saturating_add(lists);
     let needed = bytes.saturating_add(READING_BYTES);
     if needed > budget.available() {
         let used = budget.total() - budget.available();
@@ -81,6 +92,17 @@ fn lease(budget: &Budget, graph: &StoredGraph, judge: &dyn Judge) -> Result<Leas
         }));
     }
     Ok(budget.lease("the judge's lists", bytes)?)
+}
+
+/// The ranks of all vertices by index, of which the caller has leased the bytes; empty where indices are ranks.
+fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Vec<u64>, Error> {
+    let mut ranks = Vec::new();
+    if graph.order() == Order::Degree {
+        let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+        ranks.reserve_exact(graph.vertices() as usize);
+        graph.each_rank(&mut reader, 0..graph.vertices(), |rank| ranks.push(rank))?;
+    }
+    Ok(ranks)
 }
 
 /// Hands the values of the result to the judge; what does not fit the graph is a difference.
@@ -101,7 +123,7 @@ fn rows(
             return Err(Error::Stopped);
         }
         let Row { id, value } = row.map_err(unsorted)?;
-        let place = names.index_of(&id)?;
+        let place = names.rank_of(&id)?;
         let Some((vertex, has_row)) =
             place.and_then(|vertex| Some((vertex, has_row.get_mut(vertex as usize)?)))
         else {
@@ -161,7 +183,7 @@ fn names_vertex(
         Value::Text(text) => Id::parse(text),
         Value::Unreached | Value::Float(_) => return Ok(false),
     };
-    let named = names.index_of_value(id)?;
+    let named = names.rank_of_value(id)?;
     Ok(named.is_some_and(|named| judge.value(vertex, Given::Integer(named))))
 }
 

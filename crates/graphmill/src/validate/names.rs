@@ -1,4 +1,4 @@
-//! The ids of a result as a graph has them: from an id to the index of its vertex.
+//! The ids of a result as a graph has them: from an id to its rank, and back.
 
 use std::sync::Arc;
 
@@ -44,8 +44,8 @@ impl Names {
         })
     }
 
-    /// The index of the vertex with this id; none when the graph has no such vertex.
-    pub(super) fn index_of(&mut self, id: &Id) -> Result<Option<u64>, Error> {
+    /// The rank of this id; none when the graph has no such vertex.
+    pub(super) fn rank_of(&mut self, id: &Id) -> Result<Option<u64>, Error> {
         let vertex = match (self.graph.id_kind(), id) {
             (IdKind::Text, id) => VertexId::Text(match id {
                 Id::Integer(id) => id.to_string().into_bytes(),
@@ -54,23 +54,23 @@ impl Names {
             (_, Id::Integer(id)) => VertexId::Integer(*id),
             (_, Id::Text(_)) => return Ok(None),
         };
-        Ok(self.graph.index_of(&mut self.reader, &vertex)?)
+        Ok(self.graph.rank_of_id(&mut self.reader, &vertex)?)
     }
 
     /// The same for ids that come many times in a row.
-    pub(super) fn index_of_value(&mut self, id: Id) -> Result<Option<u64>, Error> {
+    pub(super) fn rank_of_value(&mut self, id: Id) -> Result<Option<u64>, Error> {
         match &self.last {
-            Some((last, index)) if *last == id => Ok(*index),
+            Some((last, rank)) if *last == id => Ok(*rank),
             _ => {
-                let index = self.index_of(&id)?;
-                self.last = Some((id, index));
-                Ok(index)
+                let rank = self.rank_of(&id)?;
+                self.last = Some((id, rank));
+                Ok(rank)
             }
         }
     }
 
-    /// The id of a vertex.
-    pub(super) fn id_of(&mut self, vertex: u64) -> Result<VertexId, Error> {
-        Ok(self.graph.id_of(&mut self.reader, vertex)?)
+    /// The id of a rank.
+    pub(super) fn id_of(&mut self, rank: u64) -> Result<VertexId, Error> {
+        Ok(self.graph.id_of_rank(&mut self.reader, rank)?)
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Import<'a> {
         let steps_bytes: u64 = self.ways().map(|ways| Steps::bytes(circulant, ways)).sum();
         if steps_bytes > machine.budget.available() {
             // Cells cannot be counted then: what is needed for as many as there could be.
-            let need = write::Need::new(cut, self.report.edges, self.options.duplicates);
+            let need = write::Need::new(cut);
             self.need("the neighbours of a vertex", |total| {
                 steps_bytes.saturating_add(need.bytes(total, GRAIN))
             })?;

@@ -9,11 +9,14 @@ use super::cut::Cut;
 use super::ids::Indexed;
 use super::sizes::{Demand, Memory, Sizes};
 use super::{Import, Meter, write};
-use crate::distribute::Distributor;
+use crate::distribute::{Distributor, Plan};
 use crate::error::IngestError;
 use crate::parallel;
 use crate::source::SourceReader;
 use crate::spill::Spill;
+
+/// The temporary file of all arcs.
+pub(super) const ARCS: &str = "arcs";
 
 /// The buckets of all column files.
 pub(super) struct Buckets {
@@ -31,39 +34,14 @@ impl<'a> Import<'a> {
     ) -> Result<Buckets, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
-        let buckets = plan.buckets();
-        let demand = Demand::new(
-            plan,
-            self.report.edges,
-            indexed.source.reader_bytes(),
-            write::Need::new(cut, self.report.edges, self.options.duplicates),
-        );
-        let memory = Memory {
-            total: machine.budget.total(),
-            available: machine.budget.available(),
-        };
-        let Some(Sizes {
-            lanes,
-            slab_bytes,
-            chunk_bytes,
-        }) = demand.sizes(self.lanes(), memory)
-        else {
+        let demand = Demand::new(plan, indexed.source.reader_bytes(), write::Need::new(cut));
+        let memory = self.memory();
+        let Some(sizes) = demand.sizes(self.lanes(), memory) else {
             let more = demand.wanting(memory, indexed.source.reader_bytes_max());
-            return Err(IngestError::too_little_memory(
-                "column files",
-                memory.available + more,
-                memory.available,
-                machine.budget,
-            ));
+            return Err(self.too_little(more));
         };
-
-        let spill = Spill::create(
-            &**machine.disk,
-            self.temporary.join("arcs"),
-            buckets,
-            chunk_bytes,
-        )?;
-        let meter = Meter::new(machine.progress, "distribute", self.report.edges);
+        let spill = self.spill(plan, sizes)?;
+        let meter = Meter::new(machine.progress, "distribute", plan.edges);
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor = Distributor::new(
@@ -72,7 +50,7 @@ impl<'a> Import<'a> {
                 &spill,
                 &**machine.disk,
                 machine.budget,
-                slab_bytes,
+                sizes.slab_bytes,
                 &meter,
             )?;
             Ok((reader, distributor))
@@ -82,15 +60,53 @@ impl<'a> Import<'a> {
         };
         let states = parallel::run(
             machine.workers,
-            lanes as usize,
+            sizes.lanes as usize,
             machine.stop,
             indexed.source.units(),
             make,
             work,
         )?;
+        let distributors = states.into_iter().map(|(_, distributor)| distributor);
+        let counts = self.gather(plan, distributors)?;
+        indexed.source.check_unchanged(&**machine.disk)?;
+        self.done("distribute");
+        Ok(Buckets { spill, counts })
+    }
+
+    /// What there is of the budget.
+    pub(super) fn memory(&self) -> Memory {
+        Memory {
+            total: self.machine.budget.total(),
+            available: self.machine.budget.available(),
+        }
+    }
+
+    /// The error for a budget that wants so many bytes more.
+    pub(super) fn too_little(&self, more: u64) -> IngestError {
+        let budget = self.machine.budget;
+        let available = budget.available();
+        IngestError::too_little_memory("column files", available + more, available, budget)
+    }
+
+    /// A temporary file for the arcs of all buckets.
+    pub(super) fn spill(&self, plan: &Plan, sizes: Sizes) -> Result<Spill, IngestError> {
+        Spill::create(
+            &**self.machine.disk,
+            self.temporary.join(ARCS),
+            plan.buckets(),
+            sizes.chunk_bytes,
+        )
+    }
+
+    /// Ends the work of all distributors; the counts of all parts.
+    pub(super) fn gather<'d>(
+        &mut self,
+        plan: &Plan,
+        distributors: impl Iterator<Item = Distributor<'d>>,
+    ) -> Result<Buffer, IngestError> {
         let mut counts: Option<Buffer> = None;
         let mut edges = 0;
-        for (_, distributor) in states {
+        for distributor in distributors {
             let (part_counts, distributed, written) = distributor.finish()?;
             match &mut counts {
                 None => counts = Some(part_counts),
@@ -104,18 +120,16 @@ impl<'a> Import<'a> {
             edges += distributed;
             self.report.temporary_bytes += written;
         }
-        if edges != self.report.edges {
+        if edges != plan.edges {
             return Err(IngestError::input_changed());
         }
-        indexed.source.check_unchanged(&**machine.disk)?;
-        let counts = match counts {
+        Ok(match counts {
             Some(counts) => counts,
             // There was nothing to read.
-            None => machine
-                .budget
-                .buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?,
-        };
-        self.done("distribute");
-        Ok(Buckets { spill, counts })
+            None => {
+                let bytes = plan.buckets() * plan.parts * size_of::<u64>();
+                self.machine.budget.buffer("counts of arcs", bytes)?
+            }
+        })
     }
 }

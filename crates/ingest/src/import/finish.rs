@@ -40,6 +40,7 @@ impl Import<'_> {
                 "duplicates",
                 format!("{:?}", options.duplicates).to_lowercase(),
             ),
+            ("order", format!("{:?}", options.order).to_lowercase()),
             (
                 "self_loops",
                 format!("{:?}", options.self_loops).to_lowercase(),

@@ -1,12 +1,12 @@
 //! The least memory that any import can do with, so that a budget too small for it is refused before work starts.
 //!
 //! It is what the steps take whatever the input: readers and histograms of the first reading, one worker that writes one column
-//! file. What an input takes beyond that, its steps refuse themselves, each before it begins.
+//! file, the order of degree where it is asked for. What an input takes beyond that, its steps refuse themselves, each before it begins.
 
-use graphmill_graph::{EdgeKind, GraphWriter};
+use graphmill_graph::{EdgeKind, GraphWriter, Order};
 use graphmill_storage::{Budget, Workers};
 
-use super::{ImportOptions, scan, write};
+use super::{ImportOptions, degree, scan, write};
 use crate::error::IngestError;
 use crate::spill::GRAIN;
 
@@ -38,7 +38,11 @@ pub fn check_memory(
         weights,
         options.duplicates,
     );
-    let needed = first.least_bytes().max(last) + TABLES_BYTES;
+    let order = match options.order {
+        Order::Id => 0,
+        Order::Degree => degree::least_bytes(weights),
+    };
+    let needed = first.least_bytes().max(last).max(order) + TABLES_BYTES;
     let available = budget.available();
     if needed <= available {
         return Ok(());

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use graphmill_graph::Order;
 use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
 
 use super::Progress;
@@ -42,7 +43,9 @@ pub struct ImportOptions {
     pub self_loops: SelfLoops,
     /// Whether arcs are stored turned round as well. An undirected graph is its own reverse: nothing more is stored.
     pub reverse: bool,
-    /// Vertices of a batch, exactly, at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
+    /// The order in which vertices get their indices.
+    pub order: Order,
+    /// Vertices of a batch, exactly (dealt in order of degree: at most), at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
     /// vertices and edges.
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap index.
@@ -62,6 +65,7 @@ impl ImportOptions {
             duplicates: Duplicates::Keep,
             self_loops: SelfLoops::Keep,
             reverse: false,
+            order: Order::Id,
             batch_size: None,
             csr_ratio: 32,
             work_bytes_max: u64::MAX,

@@ -47,17 +47,22 @@ fn halves(from: usize, to: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Demand {
-    /// Of an input of so many edges, each reader of which takes `reader_bytes`.
-    pub(super) fn new(plan: &Plan, edges: u64, reader_bytes: u64, write: write::Need) -> Self {
+    /// Of edges each reader of which takes `reader_bytes`.
+    pub(super) fn new(plan: &Plan, reader_bytes: u64, write: write::Need) -> Self {
         let sides = plan.sides().count() as u64;
         Self {
             buckets: plan.buckets() as u64,
             reader_bytes,
             fixed_bytes: distribute::fixed_bytes(plan.buckets(), plan.parts, plan.packing),
             line_bytes: distribute::line_bytes(plan.packing) as u64,
-            arcs_bytes: sides * plan.arcs_max(edges) * plan.packing.bytes() as u64,
+            arcs_bytes: sides * plan.arcs_max() * plan.packing.bytes() as u64,
             write,
         }
+    }
+
+    /// Bytes of a worker's reader.
+    pub(super) fn reader_bytes(&self) -> u64 {
+        self.reader_bytes
     }
 
     /// Bytes of the table of all chunks: all but the last of a worker and bucket lack less than a line.

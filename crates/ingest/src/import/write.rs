@@ -50,11 +50,11 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// Of an input of `edges` edges.
-    pub(super) fn new(cut: &Cut, edges: u64, duplicates: Duplicates) -> Self {
+    /// Of what a cut says.
+    pub(super) fn new(cut: &Cut) -> Self {
         let plan = &cut.plan;
         let batches = cut.shape.batches.len() as u64;
-        let arcs = plan.arcs_max(edges);
+        let arcs = plan.arcs_max();
         let (mut all_cells, mut finish) = (0, 0);
         for side in plan.sides() {
             // A cell is noted when it has arcs.
@@ -66,7 +66,7 @@ impl Need {
         }
         Self {
             weights: plan.weights,
-            duplicates,
+            duplicates: plan.duplicates,
             held: cut.bytes() + distribute::counts_bytes(plan.buckets(), plan.parts),
             notes: GraphWriter::memory_of_cells(plan.buckets() as u64, all_cells),
             finish,
@@ -104,7 +104,7 @@ impl Import<'_> {
     ) -> Result<Kept, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
-        let duplicates = self.options.duplicates;
+        let duplicates = plan.duplicates;
         let counts = buckets.counts.typed::<u64>();
         let arcs_of = |bucket: usize| {
             counts[bucket * plan.parts..(bucket + 1) * plan.parts]
@@ -121,7 +121,7 @@ impl Import<'_> {
         let fixed = fixed_bytes(writer_bytes, chunk_bytes);
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
         // That the notes leave enough was known when arcs were distributed.
-        let notes = Need::new(cut, self.report.edges, duplicates).notes;
+        let notes = Need::new(cut).notes;
         self.check("column files", notes + least)?;
         let available = machine.budget.available() - notes;
         let lanes = self

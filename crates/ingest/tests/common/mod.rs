@@ -124,7 +124,7 @@ fn text(id: &VertexId) -> &[u8] {
     }
 }
 
-/// A graph as a test sees it: ids in order, arcs (source, destination, weight bits) sorted.
+/// A graph as a test sees it: ids in order, arcs (source, destination, weight bits) sorted, their ends by rank of id.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plain {
     pub(crate) ids: Vec<VertexId>,
@@ -363,11 +363,20 @@ impl Bench {
         while let Some(id) = cursor.next().unwrap() {
             ids.push(id.to_owned());
         }
+        let ranks = ranks(&graph, &budget);
+        let by_rank = |mut arcs: Vec<(u64, u64, u64)>| {
+            for arc in &mut arcs {
+                (arc.0, arc.1) = (ranks[arc.0 as usize], ranks[arc.1 as usize]);
+            }
+            arcs.sort_unstable();
+            arcs
+        };
         let arcs = checked_arcs(&graph, graph.forward(), &budget);
         assert_eq!(arcs.len() as u64, graph.arcs());
+        let arcs = by_rank(arcs);
         let reverse = graph
             .reverse()
-            .map(|set| checked_arcs(&graph, set, &budget));
+            .map(|set| by_rank(checked_arcs(&graph, set, &budget)));
         let dropped = |reason: &str| graph.meta().dropped.get(reason).copied().unwrap_or(0);
         Plain {
             ids,
@@ -377,6 +386,16 @@ impl Bench {
             dropped_self_loops: dropped("self_loops"),
         }
     }
+}
+
+/// The rank of each vertex.
+pub(crate) fn ranks(graph: &Arc<StoredGraph>, budget: &Budget) -> Vec<u64> {
+    let mut reader = FrameReader::new(graph, budget, 8).unwrap();
+    let mut ranks = Vec::new();
+    graph
+        .each_rank(&mut reader, 0..graph.vertices(), |rank| ranks.push(rank))
+        .unwrap();
+    ranks
 }
 
 /// The arcs of a set of columns; checks that degrees agree.

@@ -1,0 +1,105 @@
+//! The values of some vertices as they are in a vertex array.
+
+use graphmill_algorithms::Values as Array;
+use graphmill_engine::Engine;
+
+use crate::Error;
+
+/// Elements of a vertex array.
+pub(super) enum Raw {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+}
+
+impl Raw {
+    pub(super) fn empty(array: &Array) -> Raw {
+        match array {
+            Array::F32(_) => Raw::F32(Vec::new()),
+            Array::F64(_) => Raw::F64(Vec::new()),
+            Array::U32(_) | Array::Vertex32(_) => Raw::U32(Vec::new()),
+            Array::U64(_) | Array::Vertex64(_) => Raw::U64(Vec::new()),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Raw::F32(values) => values.len(),
+            Raw::F64(values) => values.len(),
+            Raw::U32(values) => values.len(),
+            Raw::U64(values) => values.len(),
+        }
+    }
+
+    /// Replaces the elements by those of a batch of `array`, which is of the kind of `self`.
+    pub(super) fn read(
+        &mut self,
+        engine: &Engine,
+        array: &Array,
+        batch: usize,
+    ) -> Result<(), Error> {
+        match (self, array) {
+            (Raw::F32(values), Array::F32(array)) => engine.read_batch(array, batch, values)?,
+            (Raw::F64(values), Array::F64(array)) => engine.read_batch(array, batch, values)?,
+            (Raw::U32(values), Array::U32(array) | Array::Vertex32(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            (Raw::U64(values), Array::U64(array) | Array::Vertex64(array)) => {
+                engine.read_batch(array, batch, values)?
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds `count` elements of `other`, which is of the same kind, from `at` on.
+    pub(super) fn append(&mut self, other: &Raw, at: usize, count: usize) {
+        match (self, other) {
+            (Raw::F32(values), Raw::F32(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::F64(values), Raw::F64(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::U32(values), Raw::U32(more)) => values.extend_from_slice(&more[at..at + count]),
+            (Raw::U64(values), Raw::U64(more)) => values.extend_from_slice(&more[at..at + count]),
+            _ => {}
+        }
+    }
+
+    /// Becomes `count` elements, whatever they are.
+    pub(super) fn resize(&mut self, count: usize) {
+        match self {
+            Raw::F32(values) => values.resize(count, 0.0),
+            Raw::F64(values) => values.resize(count, 0.0),
+            Raw::U32(values) => values.resize(count, 0),
+            Raw::U64(values) => values.resize(count, 0),
+        }
+    }
+
+    /// Puts each element of `other`, which is of the same kind, to its place, where there is such a place.
+    pub(super) fn place(&mut self, other: &Raw, places: impl Iterator<Item = u64>) {
+        match (self, other) {
+            (Raw::F32(values), Raw::F32(more)) => place(values, more, places),
+            (Raw::F64(values), Raw::F64(more)) => place(values, more, places),
+            (Raw::U32(values), Raw::U32(more)) => place(values, more, places),
+            (Raw::U64(values), Raw::U64(more)) => place(values, more, places),
+            _ => {}
+        }
+    }
+
+    /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
+    pub(super) fn reached(&self) -> Vec<bool> {
+        match self {
+            Raw::F32(values) => values.iter().map(|value| *value != f32::INFINITY).collect(),
+            Raw::F64(values) => values.iter().map(|value| *value != f64::INFINITY).collect(),
+            Raw::U32(values) => values.iter().map(|value| *value != u32::MAX).collect(),
+            Raw::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
+        }
+    }
+}
+
+fn place<T: Copy>(values: &mut [T], more: &[T], places: impl Iterator<Item = u64>) {
+    for (value, place) in more.iter().zip(places) {
+        if let Some(to) = values.get_mut(place as usize) {
+            *to = *value;
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The values of a vertex array in the order of ids, where indices have another.
+//!
+//! A window of values in order of ids is in memory; the whole array goes by, batch by batch, and every value whose place is in
+//! the window goes there. The less memory, the more windows, and the more often the array is read.
+
+use std::sync::Arc;
+
+use graphmill_algorithms::Values as Array;
+use graphmill_engine::Engine;
+use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
+use graphmill_storage::{Budget, Lease};
+
+use super::block::ROWS_MAX;
+use super::raw::Raw;
+use crate::Error;
+
+/// Frames of ranks that are read ahead.
+const FRAMES: usize = 8;
+/// Bytes of a value, and of a rank, at most.
+const ENTRY_BYTES: u64 = 8;
+
+/// Vertices of a window at least: few windows of small batches.
+fn vertices_least(graph: &Measure) -> u64 {
+    let rows = graph.batches.widest().max(ROWS_MAX as u64);
+    rows.min(graph.batches.vertices())
+}
+
+/// Puts values in the order of ids.
+pub(super) struct Window {
+    graph: Arc<StoredGraph>,
+    ranks: FrameReader,
+    /// The rank of the first vertex of the next window, and vertices of a window.
+    next: u64,
+    vertices: u64,
+    /// The values of one batch, and the ranks of its vertices.
+    values: Raw,
+    places: Vec<u64>,
+    _lease: Lease,
+}
+
+impl Window {
+    /// Bytes of the budget that it takes of a graph at least.
+    pub(super) fn bytes_least(graph: &Measure) -> u64 {
+        match graph.order {
+            Order::Id => 0,
+            // A batch with its ranks, and a window.
+            Order::Degree => {
+                let entries = 2 * graph.batches.widest() + vertices_least(graph);
+                FRAMES as u64 * FRAME_BYTES + ENTRY_BYTES * entries
+            }
+        }
+    }
+
+    /// Bytes besides, with which there is one window.
+    pub(super) fn bytes_wanted(graph: &Measure) -> u64 {
+        match graph.order {
+            Order::Id => 0,
+            Order::Degree => 2 * ENTRY_BYTES * graph.batches.vertices(),
+        }
+    }
+
+    /// One before the first of the elements of `array`. Of what is free, `leave` bytes are left, and half of the rest.
+    pub(super) fn new(
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+        array: &Array,
+        leave: u64,
+    ) -> Result<Window, Error> {
+        let measure = graph.measure();
+        let least = Self::bytes_least(&measure);
+        let more = budget.available().saturating_sub(leave + least) / 2 / ENTRY_BYTES;
+        let vertices = graph.vertices().min(vertices_least(&measure) + more);
+        let batch = 2 * ENTRY_BYTES * measure.batches.widest();
+        let bytes = batch + ENTRY_BYTES * vertices;
+        Ok(Window {
+            graph: Arc::clone(graph),
+            ranks: FrameReader::new(graph, budget, FRAMES)?,
+            next: 0,
+            vertices,
+            values: Raw::empty(array),
+            places: Vec::new(),
+            _lease: budget.lease("values in order of ids", bytes)?,
+        })
+    }
+
+    /// Replaces `held` by the values of the next window of `array`; false behind the last.
+    pub(super) fn next(
+        &mut self,
+        engine: &Engine,
+        array: &Array,
+        held: &mut Raw,
+    ) -> Result<bool, Error> {
+        let first = self.next;
+        let count = self.vertices.min(self.graph.vertices() - first);
+        if count == 0 {
+            return Ok(false);
+        }
+        held.resize(count as usize);
+        let batches = self.graph.batches();
+        for batch in 0..batches.len() {
+            self.values.read(engine, array, batch)?;
+            self.places.clear();
+            let (ranks, places) = (&mut self.ranks, &mut self.places);
+            self.graph
+                .each_rank(ranks, batches.range(batch), |rank| places.push(rank))?;
+            // Of ranks before the window, numbers beyond any place.
+            let places = self.places.iter().map(|rank| rank.wrapping_sub(first));
+            held.place(&self.values, places);
+        }
+        self.next += count;
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, ImportConfig, Machine, MachineConfig, Plan, Stop, algorithm, unwatched};
+
+    #[test]
+    fn many_windows_give_what_one_gives() {
+        let folder = tempfile::tempdir().unwrap();
+        let (edges, path) = (folder.path().join("edges.txt"), folder.path().join("graph"));
+        let machine = Machine::open(&MachineConfig::default(), Stop::new()).unwrap();
+        let line = |i: u64| format!("{} {}\n", i * i % 300_007, i * 7919 % 300_017);
+        let text: String = (0..300_000).map(line).collect();
+        machine.disk().write_small(&edges, text.as_bytes()).unwrap();
+        let config = ImportConfig {
+            order: Order::Degree,
+            batch_size: Some(20_000),
+            ..ImportConfig::default()
+        };
+        machine
+            .import(&[edges], &path, &config, &unwatched())
+            .unwrap();
+
+        let graph = machine.graph(&path).unwrap();
+        let mut session = machine
+            .session(&graph, Default::default(), &unwatched())
+            .unwrap();
+        let plan = Plan::new(Config::new("wcc", &path)).unwrap();
+        let settings = algorithm::values(plan.entry, &plan.config.options);
+        let output = (plan.entry.run)(&mut session, &settings).unwrap();
+        let values = |leave: u64| {
+            let budget = machine.budget();
+            let mut window = Window::new(&graph, budget, &output.values, leave).unwrap();
+            let (mut all, mut windows) = (Vec::new(), 0);
+            let mut held = Raw::empty(&output.values);
+            while window.next(&session, &output.values, &mut held).unwrap() {
+                let Raw::U32(values) = &held else {
+                    panic!("components of a small graph are of 32 bits");
+                };
+                all.extend_from_slice(values);
+                windows += 1;
+            }
+            (all, windows)
+        };
+        let (known, one) = values(0);
+        let (found, many) = values(machine.budget().total());
+        assert!(one == 1 && many > 2, "{one} {many}");
+        assert_eq!(known.len() as u64, graph.vertices());
+        // By rank, no component has a name that comes after its vertex.
+        assert!((0..).zip(&known).all(|(rank, name)| *name <= rank));
+        assert!(known == found);
+    }
+}

@@ -1,0 +1,369 @@
+//! The order of degree: which index the vertex of each rank gets, where ranks are places in ascending order of ids.
+//!
+//! 1. The out-degrees of a graph that is stored in order of ids are read once and counted by value: few values are distinct, since
+//!    n distinct degrees take at least n²/2 arcs.
+//! 2. How many vertices have a greater degree says where those of a degree begin in descending order; in order of ids, each
+//!    takes the next place of its degree. That is its *turn*.
+//! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
+//!
+//! So the indices by rank follow from one reading of the degrees, in constant memory. What needs them in another order gets
+//! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never what is written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, OrderWriter, StoredGraph};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Buffer, Lease, Stop};
+
+use crate::cut::{batch_arcs_max, batch_vertices_max};
+use crate::error::IngestError;
+
+/// Degrees that have a counter of their own; of greater ones, those that occur.
+const SMALL: usize = 1 << 14;
+/// Bytes of a greater one in its map, amply.
+const LARGE_BYTES: u64 = 64;
+/// Vertices whose degrees are read at once, and frames of degrees.
+const RUN: usize = 1 << 14;
+const FRAMES: usize = 4;
+/// Bytes of a window of the order, unless less is asked for, and entries at least.
+const WINDOW_BYTES_MIN: u64 = 128 << 10;
+const WINDOW_MIN: u64 = 1 << 10;
+
+/// The number of batches over which so many vertices are dealt, and their arcs with them, under the same caps. `size`: vertices
+/// of a batch at most, whatever their edges.
+pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
+    if let Some(size) = size {
+        return vertices.div_ceil(size.max(1));
+    }
+    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices));
+    let batches = by_vertices
+        .max(arcs.div_ceil(batch_arcs_max(arcs)))
+        .min(vertices);
+    let span = vertices.div_ceil(batches.max(1)).max(1);
+    // A little more batches rather than one more bit for every destination.
+    let power = 1 << span.ilog2();
+    if batches > 1 && span - power <= power / 4 {
+        vertices.div_ceil(power)
+    } else {
+        batches
+    }
+}
+
+/// The boundaries of `batches` batches over which so many vertices are dealt: the first ones have one more where they cannot
+/// all have as many.
+pub(crate) fn cuts(vertices: u64, batches: u64) -> Vec<u64> {
+    let (each, more) = (vertices / batches.max(1), vertices % batches.max(1));
+    let cut = |batch: u64| batch * each + batch.min(more);
+    (0..=batches).map(cut).collect()
+}
+
+/// A number for each degree that occurs.
+#[derive(Clone, Debug)]
+struct ByDegree {
+    small: Vec<u64>,
+    large: BTreeMap<u64, u64>,
+}
+
+impl Default for ByDegree {
+    fn default() -> Self {
+        Self {
+            small: vec![0; SMALL],
+            large: BTreeMap::new(),
+        }
+    }
+}
+
+impl ByDegree {
+    /// Bytes of one for a graph of so many vertices and arcs, at most.
+    fn bytes(vertices: u64, arcs: u64) -> u64 {
+        let distinct = (2 * arcs).isqrt() + 1;
+        let large = distinct.min(vertices).min(arcs / SMALL as u64);
+        (SMALL * size_of::<u64>()) as u64 + large * LARGE_BYTES
+    }
+
+    fn of(&mut self, degree: u64) -> &mut u64 {
+        match self.small.get_mut(degree as usize) {
+            Some(number) => number,
+            None => self.large.entry(degree).or_default(),
+        }
+    }
+
+    /// Turns counts into how many have a greater degree.
+    fn greater(&mut self) {
+        let mut sum = 0;
+        let large = self.large.values_mut().rev();
+        for number in large.chain(self.small.iter_mut().rev()) {
+            sum += std::mem::replace(number, sum);
+        }
+    }
+}
+
+/// Calls `each` with runs of out-degrees in order of rank, and the rank of the first of each, of the ranks below `end`.
+fn degrees(
+    graph: &Arc<StoredGraph>,
+    budget: &Budget,
+    stop: &Stop,
+    end: u64,
+    mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
+) -> Result<(), IngestError> {
+    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
+    let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
+    for first in (0..end).step_by(RUN) {
+        if stop.requested() {
+            return Err(IngestError::Stopped);
+        }
+        let ranks = first..end.min(first + RUN as u64);
+        let run = &mut run.typed_mut::<u64>()[..(ranks.end - first) as usize];
+        graph.degrees_in(graph.forward(), &mut reader, ranks, run)?;
+        each(first, run)?;
+    }
+    Ok(())
+}
+
+/// Vertices that are dealt over batches in descending order of out-degree.
+#[derive(Debug)]
+pub(crate) struct Deal<'a> {
+    graph: Arc<StoredGraph>,
+    budget: &'a Budget,
+    stop: &'a Stop,
+    /// The first turn of each degree.
+    turns: ByDegree,
+    batches: Batches,
+    /// Of the turns, and of those that a walk takes.
+    _lease: Lease,
+}
+
+impl<'a> Deal<'a> {
+    /// Bytes of the budget that a deal of so many vertices and arcs takes.
+    pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
+        2 * ByDegree::bytes(vertices, arcs)
+    }
+    /// Bytes that a walk takes besides.
+    pub(crate) const WALK_BYTES: u64 =
+        (FRAMES as u64) * FRAME_BYTES + (RUN * size_of::<u64>()) as u64 + (8 << 10);
+    /// Bytes that writing the order takes besides, at least.
+    pub(crate) const WRITE_BYTES: u64 =
+        Self::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
+
+    /// Deals the vertices of `graph`, which is in order of ids, over `batches`.
+    pub(crate) fn new(
+        graph: &Arc<StoredGraph>,
+        budget: &'a Budget,
+        stop: &'a Stop,
+        batches: Batches,
+    ) -> Result<Self, IngestError> {
+        let bytes = Self::bytes(graph.vertices(), graph.arcs());
+        let lease = budget.lease("counts of vertices by degree", bytes)?;
+        let mut turns = ByDegree::default();
+        degrees(graph, budget, stop, graph.vertices(), |_, degrees| {
+            for degree in degrees {
+                *turns.of(*degree) += 1;
+            }
+            Ok(())
+        })?;
+        turns.greater();
+        Ok(Self {
+            graph: Arc::clone(graph),
+            budget,
+            stop,
+            turns,
+            batches,
+            _lease: lease,
+        })
+    }
+
+    /// Calls `each` with runs of indices in order of rank, and the rank of the first of each, of the ranks below `end`.
+    pub(crate) fn indices(
+        &self,
+        end: u64,
+        mut each: impl FnMut(u64, &[u64]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let mut next = self.turns.clone();
+        let batches = self.batches.len().max(1) as u64;
+        degrees(&self.graph, self.budget, self.stop, end, |first, run| {
+            for entry in &mut *run {
+                let next = next.of(*entry);
+                let turn = std::mem::replace(next, *next + 1);
+                *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+            }
+            each(first, run)
+        })
+    }
+
+    /// Writes the order: the ranks by index, by windows of at most so many bytes, then the indices by rank.
+    pub(crate) fn write(
+        &self,
+        mut order: OrderWriter,
+        window_bytes_max: u64,
+    ) -> Result<(), IngestError> {
+        let vertices = self.graph.vertices();
+        let free = self.budget.available().saturating_sub(Self::WALK_BYTES);
+        let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
+        let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
+        let window = window.min(vertices);
+        let mut ranks = self
+            .budget
+            .buffer("the order of vertices", window as usize * size_of::<u64>())?;
+        let mut first = 0;
+        while first < vertices {
+            let count = window.min(vertices - first) as usize;
+            let ranks = &mut ranks.typed_mut::<u64>()[..count];
+            self.indices(vertices, |rank, indices| {
+                for (rank, index) in (rank..).zip(indices) {
+                    let place = index.wrapping_sub(first) as usize;
+                    if let Some(place) = ranks.get_mut(place) {
+                        *place = rank;
+                    }
+                }
+                Ok(())
+            })?;
+            order.push(ranks)?;
+            first += window;
+        }
+        drop(ranks);
+        self.indices(vertices, |_, indices| Ok(order.push(indices)?))?;
+        Ok(order.finish()?)
+    }
+
+    /// The indices of a range of ranks, in memory.
+    pub(crate) fn slice(&self, ranks: Range<u64>) -> Result<Slice, IngestError> {
+        let wide = is_wide(self.graph.vertices());
+        let bytes = Slice::bytes(self.graph.vertices(), ranks.end - ranks.start);
+        let mut entries = self
+            .budget
+            .buffer("the order of vertices", bytes as usize)?;
+        self.indices(ranks.end, |first, indices| {
+            let skipped = ranks.start.saturating_sub(first).min(indices.len() as u64);
+            let indices = &indices[skipped as usize..];
+            let at = (first + skipped).saturating_sub(ranks.start) as usize;
+            if wide {
+                let places = &mut entries.typed_mut::<u64>()[at..];
+                places
+                    .iter_mut()
+                    .zip(indices)
+                    .for_each(|(to, from)| *to = *from);
+            } else {
+                let places = &mut entries.typed_mut::<u32>()[at..];
+                places
+                    .iter_mut()
+                    .zip(indices)
+                    .for_each(|(to, from)| *to = *from as u32);
+            }
+            Ok(())
+        })?;
+        Ok(Slice {
+            ranks,
+            wide,
+            entries,
+        })
+    }
+}
+
+/// Whether indices need more than 32 bits.
+fn is_wide(vertices: u64) -> bool {
+    vertices > 1 << 32
+}
+
+/// The indices of the vertices of some ranks.
+#[derive(Debug)]
+pub(crate) struct Slice {
+    pub(crate) ranks: Range<u64>,
+    wide: bool,
+    entries: Buffer,
+}
+
+impl Slice {
+    /// Bytes of the budget for so many ranks of a graph of so many vertices.
+    pub(crate) fn bytes(vertices: u64, ranks: u64) -> u64 {
+        let bytes = if is_wide(vertices) { 8 } else { 4 };
+        AlignedBuffer::footprint((ranks * bytes) as usize)
+    }
+
+    /// The indices of the ranks from `first` on, one of its own.
+    pub(crate) fn from(&self, first: u64) -> IndexOf<'_> {
+        let at = first.saturating_sub(self.ranks.start) as usize;
+        if self.wide {
+            IndexOf::Wide(self.entries.typed().get(at..).unwrap_or(&[]))
+        } else {
+            IndexOf::Narrow(self.entries.typed().get(at..).unwrap_or(&[]))
+        }
+    }
+}
+
+/// Indices by rank, from some rank on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum IndexOf<'a> {
+    Narrow(&'a [u32]),
+    Wide(&'a [u64]),
+}
+
+impl IndexOf<'_> {
+    /// The index of the rank that comes so many after the first; of one that is not there some number that is no index.
+    #[inline(always)]
+    pub(crate) fn of(&self, local: u32) -> u64 {
+        match self {
+            Self::Narrow(indices) => indices
+                .get(local as usize)
+                .map_or(u64::MAX, |i| (*i).into()),
+            Self::Wide(indices) => indices.get(local as usize).copied().unwrap_or(u64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_differ_by_one_vertex_at_most() {
+        assert_eq!(cuts(10, 3), [0, 4, 7, 10]);
+        assert_eq!(cuts(9, 3), [0, 3, 6, 9]);
+        assert_eq!(cuts(3, 3), [0, 1, 2, 3]);
+        assert_eq!(cuts(0, 0), [0]);
+    }
+
+    #[test]
+    fn there_are_as_many_batches_as_their_caps_ask_for() {
+        // Vertices, arcs, a size that is asked for; batches.
+        for (vertices, arcs, size, expected) in [
+            (0, 0, None, 0),
+            (0, 0, Some(7), 0),
+            (10, 1000, None, 1),
+            (10, 1000, Some(4), 3),
+            (10, 1000, Some(1), 10),
+            (10, 1000, Some(1 << 40), 1),
+            // By vertices, by arcs, and never more than vertices.
+            (5 << 20, 5 << 20, None, 5),
+            (1 << 20, 1 << 28, None, 16),
+            (3, 1 << 28, None, 3),
+            // By arcs 32, each a little wider than a power of two.
+            (9 << 20, 1 << 29, None, 36),
+        ] {
+            assert_eq!(
+                batches(vertices, arcs, size),
+                expected,
+                "{vertices} {arcs} {size:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn greater_degrees_come_first_whatever_their_size() {
+        let mut turns = ByDegree::default();
+        for (degree, count) in [
+            (0, 5),
+            (3, 2),
+            (SMALL as u64 - 1, 1),
+            (SMALL as u64, 4),
+            (1 << 40, 1),
+        ] {
+            *turns.of(degree) += count;
+        }
+        turns.greater();
+        let first = |degree: u64| *turns.clone().of(degree);
+        assert_eq!((first(1 << 40), first(SMALL as u64)), (0, 1));
+        assert_eq!((first(SMALL as u64 - 1), first(3), first(0)), (5, 6, 8));
+    }
+}

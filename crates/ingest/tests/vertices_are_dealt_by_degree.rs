@@ -1,0 +1,110 @@
+//! In order of degree, the vertices are dealt over the batches: that of degree-rank r lies in batch r mod B, at place r / B.
+
+mod common;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use common::{Bench, Look, Memory, random_source, ranks};
+use graphmill_graph::{EdgeKind, FrameReader, Order, StoredGraph};
+use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
+use graphmill_storage::Budget;
+
+const GRAPH: &str = "/data/graph";
+
+/// Imports, and checks the places of all vertices; returns the number of batches.
+fn check(seed: u64, source: &Memory, options: &ImportOptions) -> u64 {
+    let bench = Bench::new(seed);
+    bench
+        .import(source, None, options, &bench.threads(2), 64 << 20)
+        .expect("an import");
+    let budget = Budget::new(64 << 20);
+    let path = Path::new(GRAPH);
+    let graph = Arc::new(StoredGraph::open(&bench.disk, &budget, path).expect("a graph"));
+    assert_eq!(graph.order(), Order::Degree);
+    let mut reader = FrameReader::new(&graph, &budget, 8).expect("a reader");
+    let ranks = ranks(&graph, &budget);
+    assert_eq!(
+        ranks.iter().collect::<HashSet<_>>().len() as u64,
+        graph.vertices(),
+        "each vertex has one place"
+    );
+
+    let batches = graph.batches();
+    // Of every vertex its degree downwards, its rank, and where it is.
+    let mut vertices = Vec::new();
+    for batch in 0..batches.len() {
+        let range = batches.range(batch);
+        let mut degrees = vec![0u64; batches.span(batch) as usize];
+        graph
+            .degrees_of(graph.forward(), &mut reader, batch, &mut degrees)
+            .expect("degrees");
+        let keys: Vec<_> = range
+            .clone()
+            .zip(&degrees)
+            .map(|(v, &degree)| (u64::MAX - degree, ranks[v as usize]))
+            .collect();
+        assert!(
+            keys.is_sorted(),
+            "degrees descend, and of equal ones ids ascend"
+        );
+        let places = (0u64..).map(|place| (batch as u64, place));
+        vertices.extend(keys.into_iter().zip(places));
+    }
+    vertices.sort_unstable();
+    let count = batches.len() as u64;
+    for (turn, (_, place)) in (0..).zip(vertices) {
+        assert_eq!(
+            place,
+            (turn % count, turn / count),
+            "turn {turn} of {count} batches"
+        );
+    }
+    if let Some(size) = options.batch_size {
+        assert_eq!(count, graph.vertices().div_ceil(size));
+    }
+    count
+}
+
+#[test]
+fn whatever_the_ids_the_policies_and_the_batches() {
+    let looks = [
+        Look::Dense,
+        Look::Gaps,
+        Look::Sparse,
+        Look::Huge,
+        Look::Words,
+    ];
+    for (seed, look) in (0..).zip(looks) {
+        let source = random_source(seed, look, 500, 4000, EdgeKind::F32, seed % 2 == 0);
+        for batch_size in [None, Some(1), Some(7), Some(64), Some(300), Some(1024)] {
+            for (directed, duplicates, self_loops) in [
+                (true, Duplicates::Keep, SelfLoops::Keep),
+                (false, Duplicates::First, SelfLoops::Drop),
+            ] {
+                let options = ImportOptions {
+                    directed,
+                    duplicates,
+                    self_loops,
+                    batch_size,
+                    order: Order::Degree,
+                    ..ImportOptions::new(GRAPH)
+                };
+                check(seed, &source, &options);
+            }
+        }
+    }
+}
+
+#[test]
+fn over_as_many_batches_as_the_arcs_ask_for() {
+    let source = random_source(9, Look::Gaps, 3000, 1_200_000, EdgeKind::None, true);
+    let options = ImportOptions {
+        directed: false,
+        order: Order::Degree,
+        ..ImportOptions::new(GRAPH)
+    };
+    let batches = check(9, &source, &options);
+    assert!(batches > 1, "two million arcs are more than a batch takes");
+}
