@@ -1,9 +1,9 @@
 //! Vertex indices, and ranks of ids, as values of vertex arrays: 32 bits where the graph has fewer than 2^32 - 1 vertices, else 64.
 
-use graphmill_engine::{Accumulator, VertexWord};
+use graphmill_engine::{Accumulator, Word};
 
 /// An integer that holds a vertex index.
-pub trait Index: Accumulator + VertexWord {
+pub trait Index: Accumulator + Word {
     /// No vertex.
     const NONE: Self;
     /// The index, which fits.

@@ -117,7 +117,6 @@ pub struct Engine {
     /// The graph the other way round, where it is directed and imported so.
     pub(crate) turned: Option<Way>,
     pub(crate) active: Arc<ActivePool>,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) on_pass: Option<OnPass>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
@@ -206,13 +205,13 @@ impl Engine {
             seek: settings.seek,
             gamma: settings.gamma,
             edges: settings.edges,
+            clock: settings.clock,
         };
         Ok(Engine {
             common,
             stored: Way::new(graph, &settings.budget)?,
             turned,
             active: ActivePool::new(batches, settings.budget),
-            clock: settings.clock,
             on_pass: settings.on_pass,
             metrics: Metrics {
                 rows_resident: true,
@@ -326,7 +325,7 @@ impl Engine {
         active: Option<&ActiveSet>,
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
-        let began = self.clock.now();
+        let began = self.common.clock.now();
         if active.is_some_and(|active| !active.is_of(&self.active)) {
             return Err(EngineError::ForeignSet);
         }
@@ -364,7 +363,7 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
-        let began = self.clock.now();
+        let began = self.common.clock.now();
         if !active.is_of(&self.active) {
             return Err(EngineError::ForeignSet);
         }
@@ -435,7 +434,7 @@ impl Engine {
         apply_rows: P::ApplyRows,
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
-        let began = self.clock.now();
+        let began = self.common.clock.now();
         if active.is_some_and(|active| !active.is_of(&self.active)) {
             return Err(EngineError::ForeignSet);
         }
@@ -513,9 +512,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Takes note of the seconds in which edges were loaded into memory since the last call.
+    pub(crate) fn take_loading(&mut self) -> f64 {
+        let loading = self.held.take_loading().as_secs_f64();
+        self.metrics.loading += loading;
+        loading
+    }
+
     pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
         self.common.arrays.publish();
-        superstep.seconds = (self.clock.now() - began).as_secs_f64();
+        let loading = self.take_loading();
+        superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;

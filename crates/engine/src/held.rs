@@ -3,6 +3,8 @@
 //! Cells are pinned when a dense pass comes, which reads them all anyway, or when sparse passes have read so much that
 //! it is worth it: a search that meets ten vertices reads the frames of these, however large memory is.
 
+use std::time::Duration;
+
 use graphmill_graph::Cell;
 
 use crate::degree_classes::DegreeClasses;
@@ -26,6 +28,8 @@ pub(crate) struct Held {
     weighted: bool,
     /// Bytes read to fill it that no pass has accounted for.
     read: u64,
+    /// Time that filling it took of which no pass knows.
+    loading: Duration,
     /// Passes that would have been pulls over the turned graph.
     pulls_missed: u32,
 }
@@ -131,14 +135,20 @@ impl Held {
             let room = machine.budget.available().saturating_sub(lists + besides);
             self.pin(machine, turned, weighted, room)?;
         }
+        let began = machine.clock.now();
         let way = &mut self.ways[usize::from(turned)];
         way.lists = None;
         if way.pins.all() {
             way.lists = Some(Lists::load(machine, &way.pins, weighted)?);
         }
-        Ok(way.lists.is_some())
+        self.loading += machine.clock.now() - began;
+        Ok(self.way(turned).lists.is_some())
     }
 
+    /// Time that filling it took since the last call.
+    pub(crate) fn take_loading(&mut self) -> Duration {
+        std::mem::take(&mut self.loading)
+    }
     /// Gives the memory of pinned cells back.
     pub(crate) fn release_pins(&mut self) {
         for way in &mut self.ways {
@@ -151,9 +161,12 @@ impl Held {
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
-        let read = self.read;
-        *self = Held::default();
-        self.read = read;
+        let (read, loading) = (self.read, self.loading);
+        *self = Held {
+            read,
+            loading,
+            ..Held::default()
+        };
     }
 
     /// Loads the classes of degrees of each way round.
@@ -202,10 +215,12 @@ impl Held {
         weighted: bool,
         room: u64,
     ) -> Result<(), EngineError> {
+        let began = machine.clock.now();
         let way = &mut self.ways[usize::from(turned)];
         way.pins = Pins::fill(machine, weighted, room)?;
         way.filled = true;
         self.weighted = weighted;
+        self.loading += machine.clock.now() - began;
         self.read += way.pins.read();
         Ok(())
     }

@@ -56,7 +56,7 @@ mod workspace;
 pub use active::ActiveSet;
 pub use engine::{EdgesAt, Engine, KernelChoice, OnPass, SeekChoice, Settings};
 pub use error::EngineError;
-pub use graphmill_raw::Element;
+pub use graphmill_raw::{Element, Word};
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
 pub use phase::sends::Sink;
 pub use pregel::{Version, sizes_of_pregel};
@@ -64,7 +64,6 @@ pub use program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
     SendProgram, Sum, Vertex,
 };
-pub use resident::forest::VertexWord;
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
 pub use settle::sizes_of;

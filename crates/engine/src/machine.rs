@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
-use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
+use graphmill_storage::{Budget, Clock, JobError, Lease, Stop, StorageError, Workers};
 
 use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
@@ -28,6 +28,7 @@ pub(crate) struct Common {
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
     pub(crate) edges: EdgesAt,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// A graph one way round: as it is stored, or with every arc turned round.

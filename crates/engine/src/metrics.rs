@@ -83,6 +83,7 @@ pub struct Metrics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<Unlisted>,
     /// Seconds in which edges were loaded into memory, apart from all passes.
+    #[serde(skip)]
     pub loading: f64,
     /// Cells held in memory, in bytes of the stored graph.
     pub pinned_bytes: u64,
@@ -99,6 +100,22 @@ impl Metrics {
     #[must_use]
     pub fn passes(&self) -> u64 {
         self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
+    }
+
+    /// Billions of edges traversed a second (GTEPS): edges that carried a message over the seconds of the passes that went over
+    /// edges; none when there was no such pass.
+    #[must_use]
+    pub fn gteps(&self) -> Option<f64> {
+        let passes = self.supersteps.iter();
+        let of_edges = passes.filter(|pass| !matches!(pass.mode, Mode::Vertices | Mode::Send));
+        let listed = of_edges.map(|pass| (pass.edges, pass.seconds));
+        let unlisted = self
+            .unlisted
+            .map(|unlisted| (unlisted.edges, unlisted.seconds));
+        let (edges, seconds) = listed
+            .chain(unlisted)
+            .fold((0, 0.0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1));
+        (edges > 0 && seconds > 0.0).then(|| edges as f64 / seconds / 1e9)
     }
 
     /// Takes in one more pass.
@@ -136,5 +153,23 @@ mod tests {
         assert_eq!((metrics.supersteps.len(), unlisted.passes), (LISTED_MAX, 3));
         assert_eq!(unlisted.edges, 3 * LISTED_MAX as u64 + 3);
         assert_eq!(metrics.passes(), LISTED_MAX as u64 + 3);
+    }
+
+    #[test]
+    fn only_passes_over_edges_count_for_their_speed() {
+        let mut metrics = Metrics::default();
+        assert_eq!(metrics.gteps(), None);
+        for (mode, edges, seconds) in [
+            (Mode::Vertices, 0, 5.0),
+            (Mode::Pull, 3_000_000_000, 0.5),
+            (Mode::Scatter, 1_000_000_000, 1.5),
+        ] {
+            metrics.push(Superstep {
+                edges,
+                seconds,
+                ..crate::engine::superstep(mode)
+            });
+        }
+        assert_eq!(metrics.gteps(), Some(2.0));
     }
 }

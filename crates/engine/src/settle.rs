@@ -167,11 +167,10 @@ impl Engine {
                 return Ok(false);
             }
         }
-        let began = self.clock.now();
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
         let loaded = self.held.load_lists(&machine, turned, weighted);
-        self.metrics.loading += (self.clock.now() - began).as_secs_f64();
+        self.take_loading();
         self.metrics.pinned_bytes = self.held.pinned_bytes();
         self.metrics.lists_bytes = self.held.lists_bytes();
         loaded
@@ -222,7 +221,7 @@ impl Engine {
         };
         let workers = machine.workers.count();
         let store = Store::new(&machine.budget, machine.batches.vertices(), workers)?;
-        let tell = listed(&*self.clock, &self.on_pass, &mut self.metrics);
+        let tell = listed(&*self.common.clock, &self.on_pass, &mut self.metrics);
         match P::UNIFORM {
             true => with_words!(lists, |WORDS| levels::settle::<P, WORDS>(
                 &ground, &store, first, tell

@@ -1,14 +1,13 @@
 //! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
 
 use graphmill_graph::Order;
-use graphmill_raw::AtomicWord;
+use graphmill_raw::{AtomicWord, Forest, Word};
 
 use crate::engine::{EdgesAt, Engine};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::program::Direction;
 use crate::resident::components;
-use crate::resident::forest::{Forest, VertexWord};
 use crate::resident::lists::with_words;
 use crate::rows::{IdRank, Need};
 use crate::settle::listed;
@@ -31,7 +30,7 @@ impl Engine {
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
-    pub fn unite<I: VertexWord>(
+    pub fn unite<I: Word>(
         &mut self,
         labels: VertexArray<I>,
         how: Unite,
@@ -57,7 +56,7 @@ impl Engine {
 
     /// Gives each vertex, which has the index of its root, the least rank of a vertex of its tree. `false` when that does not fit in
     /// memory.
-    fn name_by_rank<I: VertexWord>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+    fn name_by_rank<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
         let bytes = self.vertices() as usize * size_of::<I>();
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();
@@ -68,7 +67,7 @@ impl Engine {
         least.fill(u8::MAX);
         let least = I::shared(least.typed_mut());
         self.process_vertices((labels.read(), IdRank), None, |_, (root, rank)| {
-            let (at, rank) = (&least[root.vertex()], I::of_vertex(rank));
+            let (at, rank) = (&least[root.index()], I::of_index(rank));
             let mut found = at.load();
             while rank < found {
                 match at.exchange(found, rank) {
@@ -78,19 +77,19 @@ impl Engine {
             }
         })?;
         self.process_vertices(labels.write(), None, |_, label| {
-            *label = least[label.vertex()].load();
+            *label = least[label.index()].load();
         })?;
         Ok(true)
     }
 
-    fn unite_rows<I: VertexWord>(
+    fn unite_rows<I: Word>(
         &mut self,
         labels: &[I::Atomic],
         over_lists: bool,
     ) -> Result<(), EngineError> {
         let forest = Forest::<I, I::Atomic>::new(labels);
         let machine = Machine::new(&self.common, &self.stored);
-        let tell = listed(&*self.clock, &self.on_pass, &mut self.metrics);
+        let tell = listed(&*self.common.clock, &self.on_pass, &mut self.metrics);
         let way = self.held.way(false);
         match &way.lists {
             Some(lists) if over_lists => {

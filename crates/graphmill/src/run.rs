@@ -54,7 +54,9 @@ pub struct Run {
 pub struct Seconds {
     /// Opening the graph, importing it included.
     pub open: f64,
-    /// The algorithm.
+    /// Loading edges into memory.
+    pub load: f64,
+    /// The algorithm, without loading.
     pub run: f64,
     /// Writing the result.
     pub write: f64,
@@ -71,6 +73,9 @@ struct Account<'a> {
     memory_budget: u64,
     peak_memory: u64,
     seconds: Seconds,
+    /// Billions of edges traversed a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gteps: Option<f64>,
     #[serde(flatten)]
     passes: &'a Metrics,
 }
@@ -176,7 +181,8 @@ impl Plan {
             peak_memory: machine.budget().peak(),
             seconds: Seconds {
                 open: seconds(began, opened),
-                run: seconds(opened, finished),
+                load: session.metrics().loading,
+                run: seconds(opened, finished) - session.metrics().loading,
                 write: seconds(finished, written),
             },
             result_bytes,
@@ -332,6 +338,7 @@ impl Plan {
             memory_budget: self.memory,
             peak_memory: run.peak_memory,
             seconds: run.seconds,
+            gteps: run.metrics.gteps(),
             passes: &run.metrics,
         };
         let mut text = serde_json::to_vec_pretty(&account)

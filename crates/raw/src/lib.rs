@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
@@ -18,6 +19,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod aligned_buffer;
+mod forest;
 mod mailboxes;
 mod open_files;
 mod prefetch;
@@ -29,6 +31,7 @@ mod team;
 pub mod uring;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use forest::Forest;
 pub use mailboxes::Mailboxes;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;

@@ -3,17 +3,24 @@
 //! All accesses are relaxed: a number stands for itself alone, and what ends the threads' work (a [`crate::Team`] that
 //! returns) makes all of them visible.
 
-#![expect(unsafe_code, reason = "looks at plain numbers as atomic ones")]
-
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#![cfg_attr(
+    not(loom),
+    expect(unsafe_code, reason = "looks at plain numbers as atomic ones")
+)]
 
 use crate::Element;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A number that an atomic holds.
 pub trait Word: Element + Ord + std::fmt::Debug {
     /// The atomic.
     type Atomic: AtomicWord<Self>;
+    /// The number of an index, which fits.
+    fn of_index(index: u64) -> Self;
+    /// The index of a number.
+    fn index(self) -> usize;
     /// Looks at numbers as atomic ones for as long as they are borrowed.
+    #[cfg(not(loom))]
     fn shared(words: &mut [Self]) -> &[Self::Atomic];
 }
 
@@ -34,6 +41,15 @@ macro_rules! words {
     ($($word:ty: $atomic:ty;)*) => {$(
         impl Word for $word {
             type Atomic = $atomic;
+            #[inline(always)]
+            fn of_index(index: u64) -> $word {
+                index as $word
+            }
+            #[inline(always)]
+            fn index(self) -> usize {
+                self as usize
+            }
+            #[cfg(not(loom))]
             #[inline]
             fn shared(words: &mut [$word]) -> &[$atomic] {
                 const {
@@ -68,7 +84,7 @@ words! {
     u64: AtomicU64;
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

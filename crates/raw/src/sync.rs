@@ -5,12 +5,12 @@
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop as spin,
-    sync::atomic::{AtomicU8, AtomicU64, Ordering},
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop as spin,
-    sync::atomic::{AtomicU8, AtomicU64, Ordering},
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
 /// A cell with the checker's way of reaching into it.

@@ -49,12 +49,13 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let passes = run.metrics.passes();
     writeln!(
         out,
-        "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to write), {} of memory at most",
+        "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to load edges, {:.2} s to write), {} of memory at most",
         size::grouped(run.vertices),
         size::grouped(run.edges),
         size::grouped(passes),
-        run.seconds.open + run.seconds.run + run.seconds.write,
+        run.seconds.open + run.seconds.load + run.seconds.run + run.seconds.write,
         run.seconds.open,
+        run.seconds.load,
         run.seconds.write,
         size::text(run.peak_memory)
     )?;

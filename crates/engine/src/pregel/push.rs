@@ -75,7 +75,7 @@ impl Engine {
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         while step.facts.superstep < limit && !waken.is_empty() {
-            let began = self.clock.now();
+            let began = self.common.clock.now();
             let mut next = self.active.empty();
             let machine = Machine::new(&self.common, &self.stored);
             let held = self.held.way(false);

@@ -4,12 +4,11 @@
 //! looked at again where each edge is also an edge of its other end. The first neighbour is the least one of a list, so pointing
 //! at it, where it is less than the vertex itself, makes a forest without looking at any other vertex.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
-use graphmill_raw::AtomicWord;
+use graphmill_raw::{AtomicWord, Forest, Word};
 
-use super::forest::{Forest, VertexWord};
 use super::lists::Lists;
 use super::round::{Round, go};
 use crate::engine::superstep;
@@ -28,7 +27,7 @@ const AHEAD: usize = 16;
 
 /// Unites the ends of all edges; flat at the end. `against` are the edges the other way round where the graph has them apart.
 /// `tell` hears of each step.
-pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
+pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     machine: &Machine,
     lists: &Lists,
     against: Option<&Lists>,
@@ -36,55 +35,58 @@ pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let pass = |messages: usize| Superstep {
+    let pass = |messages: usize, edges: u64| Superstep {
         active: messages as u64,
         messages: messages as u64,
+        edges,
         ..superstep(Mode::Push)
     };
     let neighbour = |v: usize, number: usize| {
         let record = lists.of::<WORDS>(v).get(number)?;
-        Some(I::of_vertex(u64::from(record[0])))
+        Some(I::of_index(u64::from(record[0])))
     };
     all(machine, vertices, |v| {
-        let own = I::of_vertex(v as u64);
+        let own = I::of_index(v as u64);
         forest.point(v, neighbour(v, 0).map_or(own, |first| first.min(own)));
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(vertices));
+    tell(pass(vertices, vertices as u64));
     all(machine, vertices, |v| {
         // What is wanted a little later is on its way while this is worked on.
         if let Some(later) = neighbour(v + AHEAD, 1) {
             forest.prefetch(later);
         }
         if let Some(second) = neighbour(v, 1) {
-            forest.unite(I::of_vertex(v as u64), second);
+            forest.unite(I::of_index(v as u64), second);
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(vertices));
+    tell(pass(vertices, vertices as u64));
     let largest = match machine.graph.symmetric() || against.is_some() {
         true => most_frequent(forest),
         false => None,
     };
-    let left = AtomicUsize::new(0);
+    let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
     all(machine, vertices, |v| {
-        let own = I::of_vertex(v as u64);
+        let own = I::of_index(v as u64);
         if largest == Some(forest.pointer(own)) {
             return;
         }
-        left.fetch_add(1, Ordering::Relaxed);
         let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
-        for record in lists.of::<WORDS>(v).iter().chain(callers) {
-            forest.unite(own, I::of_vertex(u64::from(record[0])));
+        let list = lists.of::<WORDS>(v);
+        left.fetch_add(1, Ordering::Relaxed);
+        edges.fetch_add((list.len() + callers.len()) as u64, Ordering::Relaxed);
+        for record in list.iter().chain(callers) {
+            forest.unite(own, I::of_index(u64::from(record[0])));
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(left.into_inner()));
+    tell(pass(left.into_inner(), edges.into_inner()));
     Ok(())
 }
 
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
-pub(crate) fn unite_cells<I: VertexWord, A: AtomicWord<I>>(
+pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
     machine: &Machine,
     pins: &Pins,
     forest: Forest<'_, I, A>,
@@ -92,16 +94,16 @@ pub(crate) fn unite_cells<I: VertexWord, A: AtomicWord<I>>(
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
     all(machine, vertices, |v| {
-        forest.point(v, I::of_vertex(v as u64))
+        forest.point(v, I::of_index(v as u64))
     })?;
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = machine.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
     let pass = arcs::visit(machine, pins, false, wanted, |list| {
-        let source = I::of_vertex(list.source);
+        let source = I::of_index(list.source);
         for local in list.destinations {
             let destination = list.first_destination + u64::from(*local);
-            forest.unite(source, I::of_vertex(destination));
+            forest.unite(source, I::of_index(destination));
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
@@ -110,11 +112,11 @@ pub(crate) fn unite_cells<I: VertexWord, A: AtomicWord<I>>(
 }
 
 /// The root that most vertices of a sample have.
-fn most_frequent<I: VertexWord, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<I> {
+fn most_frequent<I: Word, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<I> {
     let stride = forest.len().div_ceil(SAMPLE).max(1);
     let sampled = (0..forest.len()).step_by(stride);
     let mut roots: Vec<I> = sampled
-        .map(|v| forest.pointer(I::of_vertex(v as u64)))
+        .map(|v| forest.pointer(I::of_index(v as u64)))
         .collect();
     roots.sort_unstable();
     let longest = roots.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;

@@ -7,12 +7,10 @@
 //! | `round.rs` | a round of work, by all workers or one |
 //! | `levels.rs` | level after level, by push or pull |
 //! | `buckets.rs` | bucket after bucket |
-//! | `forest.rs` | trees of vertices that hang together |
 //! | `components.rs` | all edges into a forest |
 
 pub(crate) mod buckets;
 pub(crate) mod components;
-pub(crate) mod forest;
 pub(crate) mod levels;
 pub(crate) mod lists;
 pub(crate) mod pile;

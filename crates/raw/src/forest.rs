@@ -1,0 +1,208 @@
+//! A forest that several threads grow at once: nodes of one tree hang together.
+//!
+//! Each node points at one that is not greater, a root at itself; so the root of a tree is its least node. A pointer only
+//! ever goes down, to a node of the same tree, and two trees become one when a root is made to point at a lesser node by a
+//! single exchange, which fails if it is no root any more. Without a lock, and with one outcome in whatever order edges come
+//! (Sutton, Ben-Nun and Barak, Optimizing Parallel Graph Connectivity Computation via Subgraph Sampling, IPDPS 2018).
+
+use std::marker::PhantomData;
+
+use crate::{AtomicWord, Word};
+
+/// A forest whose pointers are atomics of the caller's.
+#[derive(Debug)]
+pub struct Forest<'f, I, A> {
+    pointers: &'f [A],
+    index: PhantomData<I>,
+}
+
+impl<I, A> Clone for Forest<'_, I, A> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<I, A> Copy for Forest<'_, I, A> {}
+
+impl<'f, I: Word, A: AtomicWord<I>> Forest<'f, I, A> {
+    /// Over pointers of which each is not greater than its own place.
+    pub fn new(pointers: &'f [A]) -> Self {
+        Forest {
+            pointers,
+            index: PhantomData,
+        }
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.pointers.len()
+    }
+    /// Whether there is no node.
+    pub fn is_empty(&self) -> bool {
+        self.pointers.is_empty()
+    }
+
+    /// Makes a node point at one of its tree that is not greater, at the start.
+    #[inline(always)]
+    pub fn point(&self, v: usize, at: I) {
+        if let Some(pointer) = self.pointers.get(v) {
+            pointer.store(at);
+        }
+    }
+
+    /// Where a node points: its root, once the forest is flat.
+    #[inline(always)]
+    pub fn pointer(&self, v: I) -> I {
+        self.pointers.get(v.index()).map_or(v, AtomicWord::load)
+    }
+
+    /// Has the pointer of a node on its way into the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, v: I) {
+        crate::prefetch(self.pointers, v.index());
+    }
+
+    /// Makes the trees of two nodes one.
+    #[inline(always)]
+    pub fn unite(&self, a: I, b: I) {
+        let (a, b) = (self.pointer(a), self.pointer(b));
+        if a != b {
+            self.hook(a, b);
+        }
+    }
+
+    fn hook(&self, mut a: I, mut b: I) {
+        while a != b {
+            let (low, high) = if a < b { (a, b) } else { (b, a) };
+            let of_high = self.pointer(high);
+            if of_high == low {
+                return;
+            }
+            if of_high == high {
+                let Some(pointer) = self.pointers.get(high.index()) else {
+                    return;
+                };
+                if pointer.exchange(high, low).is_ok() {
+                    return;
+                }
+            }
+            // Up by two: a shorter way next time round, whatever others do meanwhile.
+            a = self.pointer(self.pointer(high));
+            b = self.pointer(low);
+        }
+    }
+
+    /// Makes a node point at its root, when no trees are being united.
+    #[inline(always)]
+    pub fn flatten(&self, v: usize) {
+        let Some(pointer) = self.pointers.get(v) else {
+            return;
+        };
+        let mut at = pointer.load();
+        let first = at;
+        loop {
+            let above = self.pointer(at);
+            if above == at {
+                break;
+            }
+            at = above;
+        }
+        if at != first {
+            pointer.store(at);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_of_threads_are_those_of_one() {
+        let nodes = if cfg!(miri) { 50 } else { 5000 };
+        let edge = |i: u32| (i * 7 % nodes, (i * i + 3) % nodes);
+        let mut expected: Vec<u32> = (0..nodes).collect();
+        loop {
+            let before = expected.clone();
+            for (a, b) in (0..nodes / 2).map(edge) {
+                let least = expected[a as usize].min(expected[b as usize]);
+                expected[a as usize] = least;
+                expected[b as usize] = least;
+            }
+            if before == expected {
+                break;
+            }
+        }
+        let mut pointers: Vec<u32> = (0..nodes).collect();
+        let forest = Forest::new(u32::shared(&mut pointers));
+        std::thread::scope(|scope| {
+            for first in 0..3 {
+                scope.spawn(move || {
+                    for (a, b) in (first..nodes / 2).step_by(3).map(edge) {
+                        forest.unite(a, b);
+                    }
+                });
+            }
+        });
+        (0..nodes as usize).for_each(|v| forest.flatten(v));
+        assert_eq!(pointers, expected);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::AtomicU32;
+
+    fn pointers(nodes: u32) -> Arc<Vec<AtomicU32>> {
+        Arc::new((0..nodes).map(AtomicU32::new).collect())
+    }
+
+    /// Two threads unite these pairs, in every order that the memory model allows; flat, all nodes have root 0.
+    fn become_one(
+        nodes: u32,
+        pairs: [&'static [(u32, u32)]; 2],
+        unite: fn(&[AtomicU32], u32, u32),
+    ) {
+        loom::model(move || {
+            let pointers = pointers(nodes);
+            let theirs = {
+                let pointers = Arc::clone(&pointers);
+                loom::thread::spawn(move || {
+                    pairs[0].iter().for_each(|(a, b)| unite(&pointers, *a, *b))
+                })
+            };
+            pairs[1].iter().for_each(|(a, b)| unite(&pointers, *a, *b));
+            theirs.join().unwrap();
+            let forest = Forest::<u32, _>::new(&pointers);
+            (0..nodes as usize).for_each(|v| forest.flatten(v));
+            assert!((0..nodes).all(|v| forest.pointer(v) == 0));
+        });
+    }
+
+    #[test]
+    fn no_union_is_lost() {
+        let unite = |pointers: &[AtomicU32], a, b| Forest::new(pointers).unite(a, b);
+        become_one(3, [&[(1, 2)], &[(0, 2)]], unite);
+        become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
+    }
+
+    #[test]
+    #[should_panic(expected = "pointer(v) == 0")]
+    fn a_root_that_is_hooked_without_a_look_is_noticed() {
+        // A plain store in place of the exchange: what another thread hung there meanwhile is gone.
+        let careless = |pointers: &[AtomicU32], a: u32, b: u32| {
+            let forest = Forest::<u32, _>::new(pointers);
+            let root = |mut v: u32| {
+                while forest.pointer(v) != v {
+                    v = forest.pointer(v);
+                }
+                v
+            };
+            let (a, b) = (root(a), root(b));
+            forest.point(a.max(b) as usize, a.min(b));
+        };
+        become_one(3, [&[(1, 2)], &[(0, 2)]], careless);
+    }
+}
