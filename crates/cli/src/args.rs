@@ -414,6 +414,9 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
+    /// Run the algorithm so many times over the graph as it is loaded, to measure it
+    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    pub(crate) trials: u32,
     /// Where edges are while passes go over them
     #[arg(
         long,

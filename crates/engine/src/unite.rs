@@ -67,14 +67,7 @@ impl Engine {
         least.fill(u8::MAX);
         let least = I::shared(least.typed_mut());
         self.process_vertices((labels.read(), IdRank), None, |_, (root, rank)| {
-            let (at, rank) = (&least[root.index()], I::of_index(rank));
-            let mut found = at.load();
-            while rank < found {
-                match at.exchange(found, rank) {
-                    Ok(()) => break,
-                    Err(other) => found = other,
-                }
-            }
+            least[root.index()].lower(I::of_index(rank), false);
         })?;
         self.process_vertices(labels.write(), None, |_, label| {
             *label = least[label.index()].load();

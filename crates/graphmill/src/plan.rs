@@ -31,6 +31,8 @@ pub struct Config {
     pub metrics: Option<PathBuf>,
     /// How many of the highest values to keep.
     pub top: usize,
+    /// How often the algorithm runs over the open graph, to measure it; the result is that of the last time. 0 is 1.
+    pub trials: u32,
     /// What may be taken of the machine.
     pub machine: MachineConfig,
     /// What is for the engine to choose unless it is told.
@@ -48,6 +50,7 @@ impl Config {
             output: None,
             metrics: None,
             top: 0,
+            trials: 1,
             machine: MachineConfig::default(),
             tuning: Tuning::default(),
         }

@@ -35,6 +35,26 @@ pub trait AtomicWord<T>: Sync {
     /// # Errors
     /// The value that it has instead of `old`.
     fn exchange(&self, old: T, new: T) -> Result<(), T>;
+
+    /// Lowers it to `new`; whether it was greater. `alone` says that no other thread changes it meanwhile.
+    #[inline(always)]
+    fn lower(&self, new: T, alone: bool) -> bool
+    where
+        T: Copy + Ord,
+    {
+        let mut old = self.load();
+        while new < old {
+            if alone {
+                self.store(new);
+                return true;
+            }
+            match self.exchange(old, new) {
+                Ok(()) => return true,
+                Err(found) => old = found,
+            }
+        }
+        false
+    }
 }
 
 macro_rules! words {

@@ -21,6 +21,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         top: common.top.unwrap_or(0),
         machine: options::machine(&common.machine),
         tuning: tuning(&common.experiments),
+        trials: common.experiments.trials,
         ..defaults
     };
     let plan = Plan::new(config)?;

@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use graphmill_raw::{AtomicWord, prefetch};
 
 use super::lists::value_of;
-use super::pile::{Block, Piles, Shared, Store};
-use super::round::{Ground, Round, go};
+use super::pile::{Block, Piles, Store};
+use super::round::{Ground, each_block};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -20,7 +20,7 @@ use crate::metrics::{Mode, Superstep};
 use crate::program::{Label, LabelProgram};
 
 /// Blocks that a worker goes on with by itself, at most: more are worth sharing.
-const OWN_BLOCKS: usize = 4;
+const OWN_BLOCKS: usize = 8;
 /// Vertices whose lists are on their way at a time.
 const AHEAD: usize = 16;
 /// Edges of a list whose labels are on their way.
@@ -38,131 +38,106 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         .map(|_| Mutex::new(Piles::new(store)))
         .collect();
     let degree = machine.graph.arcs() / machine.batches.vertices().max(1) + 1;
-    let mut round = |level: Shared, bucket: Option<u64>| {
-        let count = level.len();
-        let send = Send::<P, WORDS> {
-            ground,
-            bucket,
-            level,
-            piles: &piles,
-            sent: AtomicU64::new(0),
-            edges: AtomicU64::new(0),
-        };
-        go(machine, &send, count * degree)?;
+    let mut blocks = first;
+    let mut bucket = None;
+    loop {
+        let count = blocks.iter().map(|block| block.len() as u64).sum();
+        let (sent, edges) = (AtomicU64::new(0), AtomicU64::new(0));
+        each_block(
+            machine,
+            &piles,
+            &mut blocks,
+            count * degree,
+            |block, piles, alone| {
+                let mut did = send::<P, WORDS>(ground, bucket, block, piles, alone);
+                while bucket.is_some()
+                    && let Some(block) = piles.pop(OWN_BLOCKS)
+                {
+                    let more = send::<P, WORDS>(ground, bucket, &block, piles, alone);
+                    did = (did.0 + more.0, did.1 + more.1);
+                    piles.give_back(block);
+                }
+                sent.fetch_add(did.0, Ordering::Relaxed);
+                edges.fetch_add(did.1, Ordering::Relaxed);
+            },
+        )?;
         tell(Superstep {
             active: count,
-            messages: send.sent.into_inner(),
-            edges: send.edges.into_inner(),
+            messages: sent.into_inner(),
+            edges: edges.into_inner(),
             ..superstep(Mode::Push)
         });
-        Ok::<_, EngineError>(())
-    };
-    round(Shared::new(first), None)?;
-    loop {
         // Those for which there was no block go at once.
-        let marked = store.marked();
-        if !marked.is_empty() {
-            round(Shared::new(marked), None)?;
-            continue;
+        blocks = store.marked();
+        if blocks.is_empty() {
+            bucket = piles.iter().filter_map(|piles| lock(piles).first()).min();
+            let Some(bucket) = bucket else {
+                return Ok(());
+            };
+            for piles in &piles {
+                lock(piles).turn_to(bucket, &mut blocks);
+            }
+        } else {
+            bucket = None;
         }
-        let Some(bucket) = piles.iter().filter_map(|piles| lock(piles).first()).min() else {
-            return Ok(());
-        };
-        let level = piles
-            .iter()
-            .flat_map(|piles| lock(piles).turn_to(bucket))
-            .collect();
-        round(Shared::new(level), Some(bucket))?;
     }
 }
 
-/// Vertices send their labels along their edges.
-struct Send<'r, 's, P: LabelProgram, const WORDS: usize> {
-    ground: &'r Ground<'r, P>,
-    /// Whose labels are sent; all when `None`.
+/// The vertices of a block send their labels along their edges if these are in the bucket, or in any case without one; how many
+/// did, along how many edges.
+#[inline(always)]
+fn send<P: LabelProgram, const WORDS: usize>(
+    ground: &Ground<'_, P>,
     bucket: Option<u64>,
-    level: Shared,
-    piles: &'r [Mutex<Piles<'s>>],
-    sent: AtomicU64,
-    edges: AtomicU64,
-}
-
-impl<P: LabelProgram, const WORDS: usize> Round for Send<'_, '_, P, WORDS> {
-    fn part(&self, worker: usize) -> bool {
-        let Some(block) = self.level.take() else {
-            return false;
-        };
-        let mut piles = lock(&self.piles[worker]);
-        self.block(&block, &mut piles);
-        piles.give_back(block);
-        while self.bucket.is_some()
-            && piles.ready() <= OWN_BLOCKS
-            && let Some(block) = piles.pop()
-        {
-            self.block(&block, &mut piles);
-            piles.give_back(block);
+    block: &Block,
+    piles: &mut Piles<'_>,
+    alone: bool,
+) -> (u64, u64) {
+    let Ground {
+        lists,
+        labels,
+        program,
+        ..
+    } = *ground;
+    let (mut sent, mut edges) = (0, 0);
+    for vertices in block.chunks(AHEAD) {
+        for v in vertices {
+            lists.prefetch_begin(*v as usize);
+            prefetch(labels, *v as usize);
         }
-        true
-    }
-}
-
-impl<P: LabelProgram, const WORDS: usize> Send<'_, '_, P, WORDS> {
-    #[inline(always)]
-    fn block(&self, block: &Block, piles: &mut Piles<'_>) {
-        let Ground {
-            lists,
-            labels,
-            program,
-            ..
-        } = *self.ground;
-        let (mut sent, mut edges) = (0, 0);
-        for vertices in block.chunks(AHEAD) {
-            for v in vertices {
-                lists.prefetch_begin(*v as usize);
-                prefetch(labels, *v as usize);
-            }
-            vertices
-                .iter()
-                .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
-            for &v in vertices {
-                let label: P::Label = Label::of_word(labels[v as usize].load());
-                let own = program.bucket(label);
-                match self.bucket {
-                    // It was lowered since, and has been sent from a lower bucket.
-                    Some(bucket) if own < bucket => continue,
-                    // It waited among the latest of all.
-                    Some(bucket) if own > bucket => {
-                        piles.push(own, v);
-                        continue;
-                    }
-                    _ => (),
+        vertices
+            .iter()
+            .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
+        for &v in vertices {
+            let label: P::Label = Label::of_word(labels[v as usize].load());
+            let own = program.bucket(label);
+            match bucket {
+                // It was lowered since, and has been sent from a lower bucket.
+                Some(bucket) if own < bucket => continue,
+                // It waited among the latest of all.
+                Some(bucket) if own > bucket => {
+                    piles.push(own, v);
+                    continue;
                 }
-                let list = lists.of::<WORDS>(v as usize);
-                sent += 1;
-                edges += list.len() as u64;
-                for (i, record) in list.iter().enumerate() {
-                    if let Some(later) = list.get(i + EDGES_AHEAD) {
-                        prefetch(labels, later[0] as usize);
-                    }
-                    let Some(at) = labels.get(record[0] as usize) else {
-                        continue;
-                    };
-                    let lower = program.along(label, value_of(record));
-                    let word = lower.word();
-                    let mut old = at.load();
-                    while word < old {
-                        match at.exchange(old, word) {
-                            Ok(()) => {
-                                piles.push(program.bucket(lower), record[0]);
-                                break;
-                            }
-                            Err(found) => old = found,
-                        }
-                    }
+                _ => (),
+            }
+            let list = lists.of::<WORDS>(v as usize);
+            sent += 1;
+            edges += list.len() as u64;
+            for (i, record) in list.iter().enumerate() {
+                if let Some(later) = list.get(i + EDGES_AHEAD) {
+                    prefetch(labels, later[0] as usize);
+                }
+                let Some(at) = labels.get(record[0] as usize) else {
+                    continue;
+                };
+                let lower = program.along(label, value_of(record));
+                let word = lower.word();
+                if at.lower(word, alone) {
+                    piles.push(program.bucket(lower), record[0]);
                 }
             }
         }
-        self.sent.fetch_add(sent, Ordering::Relaxed);
-        self.edges.fetch_add(edges, Ordering::Relaxed);
     }
+    (sent, edges)
 }

@@ -11,8 +11,8 @@ use graphmill_raw::AtomicWord;
 use graphmill_storage::Lease;
 
 use super::lists::Lists;
-use super::pile::{Block, Piles, Shared, Store};
-use super::round::{Ground, Round, WordOf, go};
+use super::pile::{Block, Piles, Store};
+use super::round::{Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -60,89 +60,78 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let mut bitmaps = None;
     let mut unseen = arcs;
     let mut edges = degrees(ground.lists, &first);
-    let mut level = Shared::new(first);
+    let mut level = first;
     loop {
-        let count = level.len();
+        let count = level.iter().map(|block| block.len() as u64).sum();
         if count == 0 {
             return Ok(());
         }
-        let pulls = ground.against.filter(|_| edges > unseen / PULL_EDGES);
-        let next: P::Label = ground.program.along(label, P::Edge::ONE);
-        match pulls {
-            None => {
-                unseen = unseen.saturating_sub(edges);
-                let push = Push::<P, WORDS> {
-                    ground,
-                    label: next.word(),
-                    level,
-                    piles: &piles,
-                    edges: AtomicU64::new(0),
-                };
-                go(machine, &push, edges)?;
-                tell(Superstep {
-                    active: count,
-                    messages: count,
-                    edges,
-                    ..superstep(Mode::Push)
-                });
-                edges = push.edges.into_inner();
-                level = Shared::new(gather_piles(&piles, store));
-                label = next;
+        let Some(against) = ground.against.filter(|_| edges > unseen / PULL_EDGES) else {
+            unseen = unseen.saturating_sub(edges);
+            label = ground.program.along(label, P::Edge::ONE);
+            let of_next = AtomicU64::new(0);
+            let word = label.word();
+            each_block(machine, &piles, &mut level, edges, |block, piles, alone| {
+                let edges = push::<P, WORDS>(ground, word, block, piles, alone);
+                of_next.fetch_add(edges, Ordering::Relaxed);
+            })?;
+            tell(Superstep {
+                active: count,
+                messages: count,
+                edges,
+                ..superstep(Mode::Push)
+            });
+            edges = of_next.into_inner();
+            collect(&piles, store, &mut level);
+            continue;
+        };
+        if bitmaps.is_none() {
+            bitmaps = Some(Bitmaps::new(ground)?);
+        }
+        let Some(bitmaps) = &mut bitmaps else {
+            continue;
+        };
+        let front = &bitmaps.front;
+        each_block(machine, &piles, &mut level, count, |block, _, _| {
+            for v in block {
+                front[*v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
             }
-            Some(against) => {
-                if bitmaps.is_none() {
-                    bitmaps = Some(Bitmaps::new(ground)?);
-                }
-                let Some(bitmaps) = &mut bitmaps else {
-                    continue;
-                };
-                go(
-                    machine,
-                    &ToBitmap {
-                        level,
-                        bits: &bitmaps.front,
-                        piles: &piles,
-                    },
-                    count,
-                )?;
-                let mut awake = count;
-                loop {
-                    let next = ground.program.along(label, P::Edge::ONE);
-                    let pull = Pull::<P, WORDS> {
-                        ground,
-                        against,
-                        label: next.word(),
-                        front: &bitmaps.front,
-                        next: &bitmaps.next,
-                        at: AtomicUsize::new(0),
-                        woken: AtomicU64::new(0),
-                        edges: AtomicU64::new(0),
-                    };
-                    go(machine, &pull, arcs)?;
-                    tell(Superstep {
-                        active: awake,
-                        messages: awake,
-                        edges: pull.edges.into_inner(),
-                        ..superstep(Mode::Pull)
-                    });
-                    let before = std::mem::replace(&mut awake, pull.woken.into_inner());
-                    std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-                    label = next;
-                    if awake < before && awake <= vertices / PUSH_VERTICES {
-                        break;
-                    }
-                }
-                let to_piles = ToPiles {
-                    bits: &bitmaps.front,
-                    at: AtomicUsize::new(0),
-                    piles: &piles,
-                };
-                go(machine, &to_piles, awake)?;
-                level = Shared::new(gather_piles(&piles, store));
-                // What is left is little.
-                edges = awake;
+        })?;
+        let mut awake = count;
+        loop {
+            label = ground.program.along(label, P::Edge::ONE);
+            let pull = Pull::<P, WORDS> {
+                ground,
+                against,
+                label: label.word(),
+                front: &bitmaps.front,
+                next: &bitmaps.next,
+                at: AtomicUsize::new(0),
+                woken: AtomicU64::new(0),
+                edges: AtomicU64::new(0),
+            };
+            go(machine, &pull, arcs)?;
+            tell(Superstep {
+                active: awake,
+                messages: awake,
+                edges: pull.edges.into_inner(),
+                ..superstep(Mode::Pull)
+            });
+            let before = std::mem::replace(&mut awake, pull.woken.into_inner());
+            std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
+            if awake < before && awake <= vertices / PUSH_VERTICES {
+                break;
             }
         }
+        let to_piles = ToPiles {
+            bits: &bitmaps.front,
+            at: AtomicUsize::new(0),
+            piles: &piles,
+        };
+        go(machine, &to_piles, vertices)?;
+        collect(&piles, store, &mut level);
+        // What is left is little.
+        edges = awake;
     }
 }
 
@@ -154,16 +143,15 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
         .sum()
 }
 
-/// All vertices that wait.
-fn gather_piles(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
-    let mut blocks: Vec<Block> = piles
-        .iter()
-        .flat_map(|piles| lock(piles).turn_to(0))
-        .collect();
+/// Moves all vertices that wait to `level`.
+fn collect(piles: &[Mutex<Piles<'_>>], store: &Store, level: &mut Vec<Block>) {
+    for piles in piles {
+        lock(piles).turn_to(0, level);
+    }
     loop {
         match store.marked() {
-            marked if marked.is_empty() => return blocks,
-            marked => blocks.extend(marked),
+            marked if marked.is_empty() => return,
+            marked => level.extend(marked),
         }
     }
 }
@@ -184,55 +172,38 @@ impl Bitmaps {
     }
 }
 
-/// Each vertex of a level goes to its neighbours.
-struct Push<'r, 's, P: LabelProgram, const WORDS: usize> {
-    ground: &'r Ground<'r, P>,
-    /// Of the next level.
+/// Each vertex of a block goes to its neighbours, who take this label and are piled up if they had a greater one; the edges that
+/// these have.
+#[inline(always)]
+fn push<P: LabelProgram, const WORDS: usize>(
+    ground: &Ground<'_, P>,
     label: WordOf<P>,
-    level: Shared,
-    piles: &'r [Mutex<Piles<'s>>],
-    /// Of the next level.
-    edges: AtomicU64,
-}
-
-impl<P: LabelProgram, const WORDS: usize> Round for Push<'_, '_, P, WORDS> {
-    fn part(&self, worker: usize) -> bool {
-        let Some(block) = self.level.take() else {
-            return false;
-        };
-        let Ground { lists, labels, .. } = *self.ground;
-        let mut piles = lock(&self.piles[worker]);
-        let mut edges = 0;
-        for vertices in block.chunks(AHEAD) {
-            vertices
-                .iter()
-                .for_each(|v| lists.prefetch_begin(*v as usize));
-            vertices
-                .iter()
-                .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
-            for &v in vertices {
-                for record in lists.of::<WORDS>(v as usize) {
-                    let Some(at) = labels.get(record[0] as usize) else {
-                        continue;
-                    };
-                    let mut old = at.load();
-                    while old > self.label {
-                        match at.exchange(old, self.label) {
-                            Ok(()) => {
-                                piles.push(0, record[0]);
-                                edges += lists.degree(record[0] as usize);
-                                break;
-                            }
-                            Err(found) => old = found,
-                        }
-                    }
+    block: &Block,
+    piles: &mut Piles<'_>,
+    alone: bool,
+) -> u64 {
+    let Ground { lists, labels, .. } = *ground;
+    let mut edges = 0;
+    for vertices in block.chunks(AHEAD) {
+        vertices
+            .iter()
+            .for_each(|v| lists.prefetch_begin(*v as usize));
+        vertices
+            .iter()
+            .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
+        for &v in vertices {
+            for record in lists.of::<WORDS>(v as usize) {
+                let Some(at) = labels.get(record[0] as usize) else {
+                    continue;
+                };
+                if at.lower(label, alone) {
+                    piles.push(0, record[0]);
+                    edges += lists.degree(record[0] as usize);
                 }
             }
         }
-        piles.give_back(block);
-        self.edges.fetch_add(edges, Ordering::Relaxed);
-        true
     }
+    edges
 }
 
 /// Each vertex that has no label yet looks for a neighbour in the level.
@@ -284,26 +255,6 @@ impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
         }
         self.woken.fetch_add(woken, Ordering::Relaxed);
         self.edges.fetch_add(edges, Ordering::Relaxed);
-        true
-    }
-}
-
-/// A level from blocks to a bitmap that is as long as the last level left it.
-struct ToBitmap<'r, 's> {
-    level: Shared,
-    bits: &'r [AtomicU64],
-    piles: &'r [Mutex<Piles<'s>>],
-}
-
-impl Round for ToBitmap<'_, '_> {
-    fn part(&self, worker: usize) -> bool {
-        let Some(block) = self.level.take() else {
-            return false;
-        };
-        for v in &block {
-            self.bits[*v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
-        }
-        lock(&self.piles[worker]).give_back(block);
         true
     }
 }

@@ -11,12 +11,12 @@ use graphmill_storage::{Budget, Lease};
 use crate::error::EngineError;
 
 /// Vertices of a block.
-pub(crate) const BLOCK: usize = 512;
+pub(crate) const BLOCK: usize = 128;
 /// Buckets that a worker tells apart, from the one at hand on; what comes later is looked at again when its time has come.
 const BUCKETS: usize = 1024;
 
 /// Blocks of marked vertices that are made at a time, besides those of the store.
-const MARKED_AT_ONCE: usize = 64;
+const MARKED_AT_ONCE: usize = 256;
 
 /// Some vertices.
 pub(crate) type Block = Vec<u32>;
@@ -95,12 +95,41 @@ impl Store {
     }
 }
 
+/// Vertices of one bucket.
+#[derive(Default)]
+struct Pile {
+    full: Vec<Block>,
+    /// The block with room.
+    open: Block,
+}
+
+impl Pile {
+    /// Adds a vertex if the open block has room.
+    #[inline(always)]
+    fn push(&mut self, v: u32) -> bool {
+        let has_room = self.open.len() < self.open.capacity();
+        if has_room {
+            self.open.push(v);
+        }
+        has_room
+    }
+    fn is_empty(&self) -> bool {
+        self.full.is_empty() && self.open.is_empty()
+    }
+    fn pop(&mut self) -> Option<Block> {
+        let open = || (!self.open.is_empty()).then(|| std::mem::take(&mut self.open));
+        self.full.pop().or_else(open)
+    }
+}
+
 /// The piles of one worker, by bucket.
 pub(crate) struct Piles<'s> {
     store: &'s Store,
-    /// From bucket `base` on; of each pile the last block may have room.
-    piles: VecDeque<Vec<Block>>,
+    /// The bucket at hand.
     base: u64,
+    now: Pile,
+    /// The buckets after it.
+    ahead: VecDeque<Pile>,
     free: Vec<Block>,
 }
 
@@ -108,8 +137,9 @@ impl<'s> Piles<'s> {
     pub(crate) fn new(store: &'s Store) -> Self {
         Piles {
             store,
-            piles: VecDeque::new(),
             base: 0,
+            now: Pile::default(),
+            ahead: VecDeque::new(),
             free: Vec::new(),
         }
     }
@@ -117,85 +147,76 @@ impl<'s> Piles<'s> {
     /// Adds a vertex to the pile of a bucket.
     #[inline(always)]
     pub(crate) fn push(&mut self, bucket: u64, v: u32) {
-        let at = (bucket.saturating_sub(self.base) as usize).min(BUCKETS - 1);
-        match self.piles.get_mut(at).and_then(|pile| pile.last_mut()) {
-            Some(block) if block.len() < BLOCK => block.push(v),
-            _ => self.push_block(at, v),
+        let done = match bucket.saturating_sub(self.base) as usize {
+            0 => self.now.push(v),
+            later => match self.ahead.get_mut(later.min(BUCKETS) - 1) {
+                Some(pile) => pile.push(v),
+                None => false,
+            },
+        };
+        if !done {
+            self.push_block(bucket, v);
         }
     }
 
     #[cold]
-    fn push_block(&mut self, at: usize, v: u32) {
-        while self.piles.len() <= at {
-            self.piles.push_back(Vec::new());
+    fn push_block(&mut self, bucket: u64, v: u32) {
+        let later = (bucket.saturating_sub(self.base) as usize).min(BUCKETS);
+        if self.ahead.len() < later {
+            self.ahead.resize_with(later, Pile::default);
         }
+        let pile = match later {
+            0 => &mut self.now,
+            later => &mut self.ahead[later - 1],
+        };
         match self.free.pop().or_else(|| self.store.take()) {
             Some(mut block) => {
                 block.push(v);
-                self.piles[at].push(block);
+                match std::mem::replace(&mut pile.open, block) {
+                    none if none.is_empty() => (),
+                    full => pile.full.push(full),
+                }
             }
             None => self.store.mark(v),
         }
     }
 
-    /// Takes a block of the first bucket.
-    pub(crate) fn pop(&mut self) -> Option<Block> {
-        self.piles.front_mut()?.pop()
-    }
-    /// Blocks in the pile of the first bucket.
-    pub(crate) fn ready(&self) -> usize {
-        self.piles.front().map_or(0, Vec::len)
+    /// Takes a block of the bucket at hand, if there are no more than so many.
+    pub(crate) fn pop(&mut self, most: usize) -> Option<Block> {
+        if self.now.full.len() >= most {
+            return None;
+        }
+        self.now.pop()
     }
     /// Keeps an empty block for later.
     pub(crate) fn give_back(&mut self, mut block: Block) {
         block.clear();
-        self.free.push(block);
+        if block.capacity() >= BLOCK {
+            self.free.push(block);
+        }
     }
 
     /// The first bucket that is not empty.
     pub(crate) fn first(&self) -> Option<u64> {
-        let at = self.piles.iter().position(|pile| !pile.is_empty())?;
-        Some(self.base + at as u64)
-    }
-
-    /// Makes `bucket`, before which nothing waits, the first one, and takes its pile.
-    pub(crate) fn turn_to(&mut self, bucket: u64) -> Vec<Block> {
-        let passed = (bucket - self.base).min(self.piles.len() as u64) as usize;
-        self.piles.drain(..passed);
-        self.base = bucket;
-        self.piles
-            .front_mut()
-            .map(std::mem::take)
-            .unwrap_or_default()
-    }
-}
-
-/// Blocks that workers share out between them.
-#[derive(Default)]
-pub(crate) struct Shared {
-    blocks: Vec<std::sync::Mutex<Block>>,
-    next: AtomicUsize,
-}
-
-impl Shared {
-    pub(crate) fn new(blocks: Vec<Block>) -> Self {
-        Shared {
-            blocks: blocks.into_iter().map(std::sync::Mutex::new).collect(),
-            next: AtomicUsize::new(0),
+        if !self.now.is_empty() {
+            return Some(self.base);
         }
+        let at = self.ahead.iter().position(|pile| !pile.is_empty())?;
+        Some(self.base + 1 + at as u64)
     }
-    /// A block that nobody has taken yet.
-    pub(crate) fn take(&self) -> Option<Block> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
-        self.blocks
-            .get(at)
-            .map(|block| std::mem::take(&mut *crate::active::lock(block)))
-    }
-    /// Number of vertices in all blocks, before any was taken.
-    pub(crate) fn len(&self) -> u64 {
-        self.blocks
-            .iter()
-            .map(|block| crate::active::lock(block).len() as u64)
-            .sum()
+
+    /// Makes `bucket`, before which nothing waits, the one at hand, and moves its pile to `blocks`.
+    pub(crate) fn turn_to(&mut self, bucket: u64, blocks: &mut Vec<Block>) {
+        for _ in self.base..bucket {
+            match self.ahead.pop_front() {
+                Some(pile) => self.now = pile,
+                None => break,
+            }
+        }
+        self.base = bucket;
+        blocks.append(&mut self.now.full);
+        if !self.now.open.is_empty() {
+            blocks.push(std::mem::take(&mut self.now.open));
+        }
     }
 }

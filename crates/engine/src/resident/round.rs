@@ -1,8 +1,13 @@
 //! One round of work over lists, done by all workers, or by the calling thread alone when it is small.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use graphmill_raw::Word;
 use graphmill_storage::{Job, JobError, Step, Worker};
 
+use super::pile::{Block, Piles};
+use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::program::{Label, LabelProgram};
@@ -14,7 +19,7 @@ pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
 pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
 
 /// Edges, about, that are not worth waking another thread for.
-const SMALL: u64 = 2048;
+const SMALL: u64 = 1024;
 
 /// What all rounds of a program see.
 pub(crate) struct Ground<'g, P: LabelProgram> {
@@ -53,4 +58,57 @@ pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<()
         return Ok(());
     }
     run(machine, &AsJob(round))
+}
+
+/// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
+/// worker does it all. The blocks are kept for later.
+pub(crate) fn each_block<'s>(
+    machine: &Machine,
+    piles: &[Mutex<Piles<'s>>],
+    blocks: &mut Vec<Block>,
+    edges: u64,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
+) -> Result<(), EngineError> {
+    if edges < SMALL
+        && let Some(piles) = piles.first()
+    {
+        machine.check_stop()?;
+        let mut piles = lock(piles);
+        for block in blocks.drain(..) {
+            work(&block, &mut piles, true);
+            piles.give_back(block);
+        }
+        return Ok(());
+    }
+    let round = Blocks {
+        piles,
+        blocks: blocks.drain(..).map(Mutex::new).collect(),
+        next: AtomicUsize::new(0),
+        alone: machine.workers.count() == 1,
+        work,
+    };
+    go(machine, &round, u64::MAX)
+}
+
+/// Blocks that workers share out between them.
+struct Blocks<'r, 's, W> {
+    piles: &'r [Mutex<Piles<'s>>],
+    blocks: Vec<Mutex<Block>>,
+    next: AtomicUsize,
+    alone: bool,
+    work: W,
+}
+
+impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) + Sync> Round for Blocks<'_, 's, W> {
+    fn part(&self, worker: usize) -> bool {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(block) = self.blocks.get(at) else {
+            return false;
+        };
+        let block = std::mem::take(&mut *lock(block));
+        let mut piles = lock(&self.piles[worker]);
+        (self.work)(&block, &mut piles, self.alone);
+        piles.give_back(block);
+        true
+    }
 }
