@@ -76,6 +76,49 @@
 //! # }
 //! ```
 //!
+//! The same from where a vertex stands: a vertex program. PageRank as in Fig. 2 of the iPregel paper:
+//!
+//! ```
+//! use graphmill::prelude::*;
+//! # use graphmill::{ImportConfig, Machine, MachineConfig, unwatched};
+//!
+//! struct PageRank { rounds: u64 }
+//!
+//! impl Pregel for PageRank {
+//!     type Value = f64;
+//!     type Message = f64;
+//!     type Edge = ();
+//!     type Aggregate = ();
+//!     const NOTHING: f64 = -0.0;
+//!
+//!     fn compute(&self, me: &mut Vertex<'_, Self>, sum: Option<f64>) {
+//!         let vertices = me.vertices() as f64;
+//!         *me.value = match me.superstep() {
+//!             0 => 1.0 / vertices,
+//!             _ => 0.15 / vertices + 0.85 * sum.unwrap_or(0.0),
+//!         };
+//!         if me.superstep() == self.rounds { return me.vote_to_halt() }
+//!         me.broadcast(*me.value / me.out_degree() as f64);
+//!     }
+//!     fn combine(&self, sum: &mut f64, share: f64) { *sum += share }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let (edges, graph) = (folder.path().join("edges.txt"), folder.path().join("graph"));
+//! # std::fs::write(&edges, "0 1\n1 2\n2 0\n3 0\n")?;
+//! # let machine = Machine::open(&MachineConfig::default(), Default::default())?;
+//! # machine.import(&[edges], &graph, &ImportConfig::default(), &unwatched())?;
+//! # let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
+//! let rank = session.vertex_array::<f64>("rank")?;
+//! session.pregel(PageRank { rounds: 10 }, rank, Version::Pull, None)?;
+//! # let mut ranks = Vec::new();
+//! # session.read_batch(&rank, 0, &mut ranks)?;
+//! # assert!((ranks[3] - 0.15 / 4.0).abs() < 1e-12 && ranks[0] > ranks[1]);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! | file | what it holds |
 //! | --- | --- |
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
@@ -134,7 +177,8 @@ pub mod prelude {
     pub use graphmill_algorithms::{Output, Values as OutputValues};
     pub use graphmill_engine::{
         Accumulator, Activate, ActiveSet, Direction, EdgeProgram, EdgeValue, Element, Engine,
-        OutDegree, Reach, Read, Rows, Sum, VertexArray, Write,
+        IdRank, Label, LabelProgram, OutDegree, Pregel, Reach, Read, Rows, SendProgram, Sink, Sum,
+        Version, Vertex, VertexArray, Write,
     };
     pub use graphmill_graph::EdgeKind;
 }
