@@ -5,7 +5,8 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Accumulator, Direction, EdgeValue, Engine, Label, LabelProgram, Sizes, VertexArray, sizes_of,
+    Accumulator, Direction, EdgeValue, Engine, EngineError, Label, LabelProgram, Sizes,
+    VertexArray, sizes_of,
 };
 use graphmill_graph::StoredGraph;
 
@@ -40,7 +41,8 @@ pub fn run<R: Length>(
     active.insert(source)?;
     let width = match method {
         Method::Delta(Some(width)) => width,
-        Method::Delta(None) | Method::BellmanFord => bucket_width(engine.graph()),
+        Method::Delta(None) => bucket_width(engine)?,
+        Method::BellmanFord => 1.0,
     };
     let relax = Relax::<R> {
         per_bucket: width.recip(),
@@ -54,19 +56,18 @@ pub fn run<R: Length>(
     Ok(distance)
 }
 
-/// A width of buckets for the weights of a graph.
-fn bucket_width(graph: &StoredGraph) -> f64 {
-    let Some(weights) = graph.meta().weights else {
-        return 1.0;
-    };
+/// A width of buckets for a graph: the wider the longer its arcs, and the narrower the more of them a vertex has.
+fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
+    let mean = engine.mean_weight()?.unwrap_or(1.0);
+    let graph = engine.graph();
     let degree = graph.arcs() as f64 / graph.vertices().max(1) as f64;
-    // As wide as a vertex has a few arcs within it, about, if weights are spread evenly.
-    let width = weights.greatest / degree.max(1.0) * WIDTH;
-    if width.is_normal() { width } else { 1.0 }
+    let width = WIDTH * mean / degree.max(1.0);
+    Ok(if width.is_normal() { width } else { 1.0 })
 }
 
-/// Arcs of a vertex within the width of a bucket, about.
-const WIDTH: f64 = 1.0;
+/// Mean lengths of an arc, shared by the arcs of a vertex, that a bucket is wide: found best, or nearly, on a Kronecker graph (128 on
+/// average, 54 arcs a vertex), a grid (128, 4) and roads (2.2 arcs a vertex).
+const WIDTH: f64 = 4.0;
 
 /// Refuses graphs with negative weights.
 pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {

@@ -123,6 +123,8 @@ pub struct Engine {
     pub(crate) broken: bool,
     /// A budget that is enough for the usual program.
     enough: u64,
+    /// [`Engine::mean_weight`], once it was asked for.
+    pub(crate) mean_weight: Option<Option<f64>>,
     /// What passes of any kind use of the graph.
     pub(crate) held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
@@ -220,6 +222,7 @@ impl Engine {
             },
             broken: false,
             enough,
+            mean_weight: None,
             held: Held::default(),
             workspaces: None,
         })

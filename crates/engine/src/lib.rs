@@ -21,6 +21,7 @@
 //! | `degree_classes.rs` | how many edges an active set has, about |
 //! | `pregel.rs`, `pregel/` | vertex programs, pull and push |
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
+//! | `sample.rs` | what a few edges say of all |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
@@ -47,6 +48,7 @@ mod program;
 mod resident;
 mod room;
 mod rows;
+mod sample;
 mod settle;
 mod superstep;
 mod unite;

@@ -185,7 +185,9 @@ fn shortest_paths_are_those_of_passes() {
 }
 
 /// Each vertex sends its number to others that it has no arc to, once, and adds up what comes; then a few of them pass it on.
-struct Letters;
+struct Letters {
+    each: u64,
+}
 
 /// Where the `i`-th letter of a vertex goes.
 fn address(v: u64, i: u64, vertices: u64) -> u64 {
@@ -207,10 +209,10 @@ impl Pregel for Letters {
         let (v, vertices) = (vertex.index(), vertex.vertices());
         match vertex.superstep() {
             0 => {
-                for i in 0..LETTERS {
+                for i in 0..self.each {
                     vertex.send(address(v, i, vertices), v + 1);
                 }
-                vertex.aggregate(LETTERS);
+                vertex.aggregate(self.each);
                 // Every third stays awake without a message.
                 if !v.is_multiple_of(3) {
                     vertex.vote_to_halt();
@@ -258,13 +260,48 @@ fn letters_reach_whom_they_are_addressed_to() {
         for version in VERSIONS {
             let letters = |engine: &mut Engine| {
                 let values = engine.vertex_array::<u64>("letters")?;
-                engine.pregel(Letters, values, version, None)?;
+                engine.pregel(Letters { each: LETTERS }, values, version, None)?;
                 Ok(all(engine, values))
             };
             in_modes(&graph, letters, |mode, found| {
                 assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
             });
         }
+    }
+}
+
+#[test]
+fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
+    const EACH: u64 = 3000;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", 2000, random(5, 2000, 3000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 300, 500, false);
+    let letters = |memory: u64, threads: usize| {
+        let scratch = tempfile::tempdir().unwrap();
+        let mode = mode(EdgesAt::Auto, threads, Bytes(memory));
+        let mut engine = engine(&path, scratch.path(), mode, memory).unwrap();
+        let values = engine.vertex_array::<u64>("letters").unwrap();
+        engine
+            .pregel(Letters { each: EACH }, values, Version::Pull, None)
+            .unwrap();
+        let mut sends = engine
+            .metrics()
+            .supersteps
+            .iter()
+            .filter(|pass| pass.mode == How::Send);
+        let first = sends.next().unwrap();
+        assert_eq!(first.messages, EACH * graph.vertices);
+        (all(&engine, values), first.bytes_written)
+    };
+    // 96 MB of letters.
+    let (expected, written) = letters(1 << 30, 2);
+    assert_eq!(written, 0);
+    for threads in [1, 3] {
+        let (found, written) = letters(24 << 20, threads);
+        assert!(found == expected, "{threads} threads");
+        assert!(written > 64 << 20, "{written} bytes went to the disk");
     }
 }
 
