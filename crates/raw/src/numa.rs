@@ -14,8 +14,8 @@ const NODES_MAX: usize = 1024;
 const WORDS: usize = NODES_MAX / 64;
 
 /// A set of nodes by number.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Nodes([u64; WORDS]);
+#[derive(Clone, PartialEq, Eq)]
+pub struct Nodes(Box<[u64; WORDS]>);
 
 impl Nodes {
     /// The nodes of this machine that have memory; node 0 where the kernel knows no nodes.
@@ -28,7 +28,7 @@ impl Nodes {
     }
     /// These nodes; numbers beyond what a kernel can have are left out.
     pub fn of(numbers: impl IntoIterator<Item = usize>) -> Nodes {
-        let mut nodes = Nodes([0; WORDS]);
+        let mut nodes = Nodes(Box::new([0; WORDS]));
         for node in numbers {
             if let Some(word) = nodes.0.get_mut(node / 64) {
                 *word |= 1 << (node % 64);
@@ -65,7 +65,7 @@ impl FromStr for Nodes {
             true => text.parse().ok().filter(|number| *number < NODES_MAX),
             false => None,
         };
-        let mut nodes = Nodes([0; WORDS]);
+        let mut nodes = Nodes(Box::new([0; WORDS]));
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let (first, last) = (number(first).ok_or(())?, number(last).ok_or(())?);
@@ -73,7 +73,7 @@ impl FromStr for Nodes {
                 return Err(());
             }
             let more = Nodes::of(first..=last);
-            for (word, more) in nodes.0.iter_mut().zip(more.0) {
+            for (word, more) in nodes.0.iter_mut().zip(*more.0) {
                 *word |= more;
             }
         }
@@ -218,7 +218,7 @@ pub fn processors() -> Vec<usize> {
         )
     };
     match written > 0 {
-        true => Nodes(mask).iter().collect(),
+        true => Nodes(Box::new(mask)).iter().collect(),
         false => Vec::new(),
     }
 }
@@ -231,7 +231,7 @@ pub(crate) fn stay_on(processor: usize) {
         libc::syscall(
             libc::SYS_sched_setaffinity,
             0,
-            size_of_val(&mask),
+            size_of_val(&*mask),
             mask.as_ptr(),
         )
     };
