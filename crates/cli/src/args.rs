@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use graphmill::{EdgesAt, OptionKind, OptionSpec};
+use graphmill::{OptionKind, OptionSpec};
 
 use crate::size;
 
@@ -386,6 +386,8 @@ pub(crate) struct RunCommon {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
+    pub(crate) tiers: Tiers,
+    #[command(flatten)]
     pub(crate) experiments: Experiments,
 }
 
@@ -414,24 +416,20 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
-    /// Where edges are while passes go over them
-    #[arg(
-        long,
-        value_name = "edges=auto|dram|stream",
-        value_parser = parse_place,
-        default_value = "edges=auto",
-        hide_default_value = true
-    )]
-    pub(crate) place: EdgesAt,
 }
 
-fn parse_place(text: &str) -> Result<EdgesAt, String> {
-    match text {
-        "edges=auto" => Ok(EdgesAt::Auto),
-        "edges=dram" => Ok(EdgesAt::Memory),
-        "edges=stream" => Ok(EdgesAt::Disk),
-        _ => Err("give edges=auto, edges=dram or edges=stream".to_owned()),
-    }
+/// Which data lies on which tier of memory. The result does not depend on it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Tiers of memory (the result does not depend on them)")]
+pub(crate) struct Tiers {
+    /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
+    /// file:PATH (a folder, a new file, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
+    /// it: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed) [default: dram, edges=auto]
+    #[arg(long, value_name = "KIND=WHERE|PRESET")]
+    pub(crate) place: Vec<String>,
+    /// The tier that is called slow: numa:NODES, file:PATH or model; named alone it is --place rw-split
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) slow_tier: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -9,7 +9,7 @@ use graphmill_graph::{
     Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
+use graphmill_storage::{Budget, Clock, Disk, Kind, Stop, StorageError, Tiers, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -74,6 +74,8 @@ pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 pub struct Settings {
     /// Everything large is leased from it.
     pub budget: Budget,
+    /// Where memory of each kind comes from.
+    pub tiers: Tiers,
     /// Where the stored graph and the page file are.
     pub disk: Arc<dyn Disk>,
     /// Who does the work.
@@ -188,15 +190,17 @@ impl Engine {
             pages,
             Arc::clone(&graph),
             settings.budget.clone(),
+            settings.tiers.clone(),
         );
         let turned = graph
             .turned()
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let common = Common {
-            shape: Shape::of(&measure, settings.workers.count()),
+            shape: Shape::of(&measure, settings.workers.count()).on(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
+            tiers: settings.tiers,
             workers: settings.workers,
             arrays,
             row_io,
@@ -283,6 +287,7 @@ impl Engine {
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
         let reserve = self.common.shape.reserve();
         let bytes = self.vertices() * size_of::<T>() as u64;
+        let bytes = self.common.tiers.leased(Kind::Vertices, bytes);
         let is_new = !self.common.arrays.has(name);
         if is_new && self.common.budget.available() < bytes.saturating_add(reserve) {
             // Rows come before cells.

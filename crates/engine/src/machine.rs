@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
-use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Workers};
+use graphmill_storage::{Budget, JobError, Lease, Stop, StorageError, Tiers, Workers};
 
 use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
@@ -17,6 +17,8 @@ pub(crate) struct Common {
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: Shape,
     pub(crate) budget: Budget,
+    /// Where memory of each kind comes from.
+    pub(crate) tiers: Tiers,
     pub(crate) workers: Arc<Workers>,
     pub(crate) arrays: ArrayStore,
     /// One a worker.

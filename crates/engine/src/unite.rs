@@ -2,6 +2,7 @@
 
 use graphmill_graph::Order;
 use graphmill_raw::AtomicWord;
+use graphmill_storage::Kind;
 
 use crate::engine::{EdgesAt, Engine};
 use crate::error::EngineError;
@@ -62,7 +63,8 @@ impl Engine {
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();
         }
-        let Ok(mut least) = self.common.budget.buffer("least ranks", bytes) else {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let Ok(mut least) = tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) else {
             return Ok(false);
         };
         least.fill(u8::MAX);

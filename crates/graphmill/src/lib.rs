@@ -118,7 +118,9 @@ pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
     Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,
 };
-pub use graphmill_storage::{Budget, Clock, IoChoice, Stop, SystemClock};
+pub use graphmill_storage::{
+    Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,
+};
 pub use import::ImportConfig;
 pub use info::GraphInfo;
 pub use machine::{Machine, MachineConfig, default_memory, default_threads, memory_total};

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Config, KernelChoice, Plan, SeekChoice, Stop, Tuning};
+use graphmill::{Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop, Tuning};
 
 use crate::args::{Direction, Experiments, Run, Seek};
 use crate::{progress, size};
@@ -12,6 +12,9 @@ use super::options;
 
 pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
+    let tiers = &common.tiers;
+    let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref())
+        .map_err(graphmill::Error::from)?;
     let defaults = Config::new(args.algorithm, common.input);
     let config = Config {
         options: args.options,
@@ -19,7 +22,10 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         output: common.output.clone(),
         metrics: common.metrics,
         top: common.top.unwrap_or(0),
-        machine: options::machine(&common.machine),
+        machine: MachineConfig {
+            placement,
+            ..options::machine(&common.machine)
+        },
         tuning: tuning(&common.experiments),
         ..defaults
     };
@@ -74,6 +80,6 @@ fn tuning(args: &Experiments) -> Tuning {
             Seek::Always => SeekChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
-        edges: args.place,
+        ..Tuning::default()
     }
 }

@@ -33,7 +33,7 @@ impl<P: EdgeProgram> FollowRoom<P> {
         let mut reached = BatchSet::default();
         reached.reserve(vertices, &machine.budget)?;
         Ok(FollowRoom {
-            accumulators: Accumulators::new(&machine.budget, vertices, P::IDENTITY)?,
+            accumulators: Accumulators::new(machine, vertices, P::IDENTITY)?,
             reached,
         })
     }

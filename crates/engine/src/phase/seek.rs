@@ -78,7 +78,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
             let entries = machine.shape.entries;
             let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
             self._lease = Some(machine.budget.lease("queued messages", queues)?);
-            let accumulators = Accumulators::new(&machine.budget, entries, P::IDENTITY)?;
+            let accumulators = Accumulators::new(machine, entries, P::IDENTITY)?;
             self.accumulators = Some(accumulators);
             self.reached.reserve(entries, &machine.budget)?;
             self.queues.resize_with(batches.len(), Vec::new);

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
+use graphmill_storage::{Buffer, Job, JobError, Kind, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
@@ -119,7 +119,10 @@ impl<M: Element> Sink<'_, M> {
             // Pages of the file are whole.
             false => bytes_of::<M>(count).next_multiple_of(machine.arrays.pages().page_bytes()),
         };
-        let mut bytes = machine.budget.buffer("sent messages", bytes)?;
+        let mut bytes =
+            machine
+                .tiers
+                .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
         for (place, i) in order.iter().enumerate() {
             let to = self.to[*i as usize];
             let batch = machine.batches.batch_of(to);
@@ -370,7 +373,7 @@ impl<P: SendProgram> Receive<'_, P> {
         let accumulators = match &mut *set {
             Some(set) => set,
             none => none.insert(Accumulators::new(
-                &machine.budget,
+                machine,
                 machine.shape.widest,
                 P::IDENTITY,
             )?),
