@@ -430,6 +430,25 @@ pub(crate) struct Tiers {
     /// The tier that is called slow: numa:NODES, file:PATH or model; named alone it is --place rw-split
     #[arg(long, value_name = "WHERE")]
     pub(crate) slow_tier: Option<String>,
+    /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write
+    #[arg(
+        long,
+        value_name = "none|paper",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) charge: Charge,
+    /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "charge")]
+    pub(crate) dram_bandwidth: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Charge {
+    #[default]
+    None,
+    Paper,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -22,6 +22,7 @@ use crate::phase::{Done, Pass, sends};
 use crate::program::{Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
+use crate::traffic::{Charge, TierBytes, Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
 use crate::workspace::Workspace;
 
@@ -96,6 +97,8 @@ pub struct Settings {
     pub edges: EdgesAt,
     /// Of the programs that will run, to tell what memory would be enough.
     pub sizes: Sizes,
+    /// Time that is spent for bytes on the slow tier, where there is none such.
+    pub charge: Option<Charge>,
     /// Told after each pass: its number from 1, and what it did.
     pub on_pass: Option<OnPass>,
 }
@@ -196,7 +199,11 @@ impl Engine {
             .turned()
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
+        let workers = settings.workers.count();
+        let traffic = Traffic::new(workers, settings.charge, &settings.tiers, &settings.clock);
+        let placement = placed_at(&settings.tiers);
         let common = Common {
+            traffic,
             shape: Shape::of(&measure, settings.workers.count()).on(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
@@ -219,6 +226,7 @@ impl Engine {
             clock: settings.clock,
             on_pass: settings.on_pass,
             metrics: Metrics {
+                placement,
                 rows_resident: true,
                 messages_resident: true,
                 ..Metrics::default()
@@ -520,10 +528,11 @@ impl Engine {
 
     pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
         self.common.arrays.publish();
-        superstep.seconds = (self.clock.now() - began).as_secs_f64();
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
+        (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
+        superstep.seconds = (self.clock.now() - began).as_secs_f64();
         if let Some(tell) = &self.on_pass {
             tell(self.metrics.passes() + 1, &superstep);
         }
@@ -569,6 +578,8 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
         bytes_sent: 0,
         cells: 0,
         cells_sought: 0,
+        tiers: TierBytes::default(),
+        seconds_charged: 0.0,
         mode,
     }
 }

@@ -40,6 +40,14 @@ impl IdRanks {
         matches!(self, IdRanks::Indices | IdRanks::Memory { .. })
     }
 
+    /// Bytes of one in memory.
+    pub(crate) fn bytes_of_one(&self) -> u64 {
+        match self {
+            IdRanks::Memory { .. } => size_of::<u32>() as u64,
+            IdRanks::Indices | IdRanks::Unknown | IdRanks::Disk => 0,
+        }
+    }
+
     /// Unpacks them into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
     /// read.
     pub(crate) fn load(

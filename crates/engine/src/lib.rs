@@ -22,6 +22,7 @@
 //! | `pregel.rs`, `pregel/` | vertex programs, pull and push |
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
+//! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
 #![forbid(unsafe_code)]
@@ -49,6 +50,7 @@ mod room;
 mod rows;
 mod settle;
 mod superstep;
+mod traffic;
 mod unite;
 mod vertex_array;
 mod workspace;
@@ -68,5 +70,6 @@ pub use resident::forest::VertexWord;
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
 pub use settle::sizes_of;
+pub use traffic::{Charge, Moved, PlacedAt, TierBytes};
 pub use unite::Unite;
 pub use vertex_array::{Guard, VertexArray};

@@ -7,12 +7,14 @@ use graphmill_storage::Kind;
 use crate::engine::{EdgesAt, Engine};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::metrics::Superstep;
 use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::forest::{Forest, VertexWord};
 use crate::resident::lists::with_words;
 use crate::rows::{IdRank, Need};
 use crate::settle::listed;
+use crate::traffic::Access;
 use crate::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
@@ -92,16 +94,31 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let forest = Forest::<I, I::Atomic>::new(labels);
         let machine = Machine::new(&self.common, &self.stored);
-        let tell = listed(&*self.clock, &self.on_pass, &mut self.metrics);
         let way = self.held.way(false);
-        match &way.lists {
-            Some(lists) if over_lists => {
+        let lists = way.lists.as_ref().filter(|_| over_lists);
+        let traffic = &self.common.traffic;
+        let label = size_of::<I>() as u64;
+        // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
+        let count = |pass: &Superstep| {
+            traffic.shared(|worker, part| {
+                let (edges, messages) = (part(pass.edges), part(pass.messages));
+                if let Some(lists) = lists {
+                    lists.count(worker, messages, edges);
+                }
+                worker.read(Kind::Vertices, Access::Random, 2 * edges * label);
+                worker.write(Kind::Vertices, Access::Random, messages * label);
+            });
+        };
+        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let tell = listed(&*self.clock, on_pass, metrics, traffic, count);
+        match lists {
+            Some(lists) => {
                 let against = self.held.way(true).lists.as_ref();
                 with_words!(lists, |WORDS| components::unite::<I, _, WORDS>(
                     &machine, lists, against, forest, tell
                 ))
             }
-            _ => components::unite_cells(&machine, &way.pins, forest, tell),
+            None => components::unite_cells(&machine, &way.pins, forest, tell),
         }
     }
 }

@@ -382,6 +382,23 @@ impl ArrayStore {
         }
     }
 
+    /// Bytes of one row of those of these arrays that are in memory: what a pass reads of it, and what it writes.
+    pub(crate) fn resident_bytes(&self, needs: &[Need]) -> (u64, u64) {
+        let (mut read, mut written) = (0, 0);
+        for need in needs.iter().filter(|need| self.resident(&[**need])) {
+            let bytes = self.row_bytes(*need) as u64;
+            read += match need {
+                Need::Read(_) | Need::Write(_) => bytes,
+                Need::OutDegree => size_of::<u32>() as u64,
+                Need::IdRank => self.id_ranks.bytes_of_one(),
+            };
+            if let Need::Write(_) = need {
+                written += bytes;
+            }
+        }
+        (read, written)
+    }
+
     /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.
     pub(crate) fn staged_bytes(&self, needs: &[Need]) -> usize {
         let one = |need: &Need| match self.resident(&[*need]) {

@@ -113,7 +113,9 @@ pub use algorithm::algorithms;
 pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
-pub use graphmill_engine::{EdgesAt, KernelChoice, Metrics, SeekChoice, Superstep};
+pub use graphmill_engine::{
+    Charge, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep, TierBytes,
+};
 pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
     Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,

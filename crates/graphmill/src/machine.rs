@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_engine::Charge;
 use graphmill_storage::{
     Budget, Clock, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers, Workers,
     open_disk,
@@ -24,6 +25,8 @@ pub struct MachineConfig {
     pub io: IoChoice,
     /// Which kind of data of a run lies on which tier of memory.
     pub placement: Placement,
+    /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
+    pub charge: Option<Charge>,
 }
 
 /// Memory, disk, threads and time of one run, and the wish that it ends.
@@ -33,6 +36,7 @@ pub struct Machine {
     disk: Arc<dyn Disk>,
     workers: Arc<Workers>,
     tiers: Tiers,
+    charge: Option<Charge>,
     clock: Arc<dyn Clock>,
     stop: Stop,
     tmp: Option<PathBuf>,
@@ -51,6 +55,7 @@ impl Machine {
             workers: Arc::new(Workers::threads(threads, Arc::clone(&disk))?),
             disk,
             tiers: Tiers::open(&config.placement)?,
+            charge: config.charge,
             clock: Arc::new(SystemClock::new()),
             stop,
             tmp: config.tmp.clone(),
@@ -75,6 +80,11 @@ impl Machine {
     /// The tiers of memory.
     pub fn tiers(&self) -> &Tiers {
         &self.tiers
+    }
+
+    /// What bytes on the slow tier are charged.
+    pub(crate) fn charge(&self) -> Option<Charge> {
+        self.charge
     }
 
     /// The time.

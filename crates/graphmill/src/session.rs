@@ -112,6 +112,7 @@ impl Machine {
                 (told, _) => told,
             },
             sizes,
+            charge: self.charge(),
             on_pass: Some(Arc::new(move |number, pass| {
                 watcher(&Progress::Superstep { number, pass });
             })),

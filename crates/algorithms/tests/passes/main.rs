@@ -167,6 +167,7 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             gamma: 1024,
             edges: mode.edges,
             sizes: Sizes::USUAL,
+            charge: None,
             on_pass: None,
         },
     )

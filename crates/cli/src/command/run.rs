@@ -3,9 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop, Tuning};
+use graphmill::{
+    Charge, Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop, Tuning,
+};
 
-use crate::args::{Direction, Experiments, Run, Seek};
+use crate::args::{self, Direction, Experiments, Run, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
@@ -24,6 +26,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         top: common.top.unwrap_or(0),
         machine: MachineConfig {
             placement,
+            charge: charge(tiers),
             ..options::machine(&common.machine)
         },
         tuning: tuning(&common.experiments),
@@ -65,6 +68,19 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         size::text(run.peak_memory)
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn charge(args: &Tiers) -> Option<Charge> {
+    match args.charge {
+        args::Charge::None => None,
+        args::Charge::Paper => Some(Charge {
+            dram_bandwidth: match args.dram_bandwidth {
+                Some(bytes) => bytes as f64,
+                None => Charge::PAPER.dram_bandwidth,
+            },
+            ..Charge::PAPER
+        }),
+    }
 }
 
 fn tuning(args: &Experiments) -> Tuning {

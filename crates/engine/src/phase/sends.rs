@@ -20,6 +20,7 @@ use crate::page_file::{RowIo, Slot};
 use crate::phase::vertices::close;
 use crate::program::{Activate, SendProgram, Sum};
 use crate::rows::{Need, Rows};
+use crate::traffic::Access;
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
@@ -135,6 +136,8 @@ impl<M: Element> Sink<'_, M> {
             write_at(&mut bytes, at, self.messages[*i as usize]);
         }
         let at = if is_kept {
+            let traffic = machine.traffic.of(self.worker);
+            traffic.write(Kind::Messages, Access::Sequential, bytes.len() as u64);
             PostAt::Memory(bytes)
         } else {
             let mut io = lock(&machine.row_io[self.worker]);
@@ -329,6 +332,9 @@ impl<P: SendProgram> Send<'_, P> {
         }
         sink.post();
         sink.failed?;
+        let span = machine.batches.span(batch);
+        let count = self.active.map_or(span, |active| active.count_in(batch));
+        machine.count_rows(worker, self.needs, count, count == span);
         *lock(&self.sums[position]) = sum;
         let mut io = lock(&machine.row_io[worker]);
         close(machine, open, self.needs, self.active, batch, &mut io)
@@ -381,11 +387,14 @@ impl<P: SendProgram> Receive<'_, P> {
         let mut io = lock(&machine.row_io[worker]);
         let mut folded = BatchSet::default();
         folded.reserve(span, &machine.budget)?;
+        let traffic = machine.traffic.of(worker);
         for post in self.posts {
             let Ok(at) = post.parts.binary_search_by_key(&batch, |(batch, _)| *batch) else {
                 continue;
             };
             let places = post.parts[at].1.clone();
+            let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
+            traffic.change(Kind::Messages, Access::Random, folds);
             let mut fold = |to: Option<u64>, message: Option<P::Message>| {
                 if let (Some(to), Some(message)) = (to, message) {
                     let local = (to - start) as usize;
@@ -396,6 +405,8 @@ impl<P: SendProgram> Receive<'_, P> {
             let messages_at = post.count * size_of::<u64>();
             match &post.at {
                 PostAt::Memory(bytes) => {
+                    let read = bytes_of::<P::Message>(places.len()) as u64;
+                    traffic.read(Kind::Messages, Access::Sequential, read);
                     for place in places {
                         fold(
                             read_at(bytes, place * size_of::<u64>()),
@@ -420,7 +431,7 @@ impl<P: SendProgram> Receive<'_, P> {
             }
         }
         let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
-        let mut sum = P::Sum::ZERO;
+        let (mut sum, mut applied) = (P::Sum::ZERO, 0);
         {
             let mut next = self.reached.batch(batch)?;
             let mut rows = P::ApplyRows::slices(&mut open.guards);
@@ -429,12 +440,16 @@ impl<P: SendProgram> Receive<'_, P> {
                 let row = P::ApplyRows::row(&mut rows, i);
                 let (summand, activate) = program.apply(start + i as u64, row, accumulator);
                 sum.add(summand);
+                applied += 1;
                 if activate == Activate::Yes {
                     next.insert(i);
                 }
             });
         }
         *lock(&self.sums[position]) = sum;
+        machine.count_rows(worker, self.needs, applied, false);
+        let bytes = applied * size_of::<P::Accumulator>() as u64;
+        traffic.change(Kind::Messages, Access::Random, bytes);
         machine
             .arrays
             .close(open, self.needs, Some(&folded), &mut io)

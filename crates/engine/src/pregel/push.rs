@@ -23,6 +23,7 @@ use crate::pins::Pins;
 use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
 use crate::resident::lists::{Lists, value_of, with_words};
 use crate::rows::{Need, OutDegree, Rows, Write};
+use crate::traffic::Access;
 use crate::vertex_array::VertexArray;
 
 /// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
@@ -229,6 +230,21 @@ impl<P: Pregel> Pushing<'_, P> {
             });
         }
         *lock(&self.tallies[position]) = tally;
+        let woken = self.waken.count_in(batch);
+        let all = woken == machine.batches.span(batch);
+        machine.count_rows(worker, self.needs, woken, all);
+        let traffic = machine.traffic.of(worker);
+        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        traffic.change(Kind::Messages, Access::of(all), woken * one_box);
+        let edges = tally.1;
+        match self.lists {
+            Some(lists) => lists.count(traffic, tally.0.broadcasts, edges),
+            None => {
+                let bytes = tally.0.broadcasts * one_box;
+                traffic.write(Kind::Messages, Access::of(all), bytes);
+            }
+        }
+        traffic.change(Kind::Messages, Access::Random, edges * one_box);
         close(machine, open, self.needs, Some(self.waken), batch, &mut io)
     }
 
@@ -257,6 +273,13 @@ impl<P: Pregel> Pushing<'_, P> {
                 }
             }
         })?;
+        // Of each edge the box of the sender is looked at, and that of the receiver changed.
+        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        machine.traffic.shared(|worker, part| {
+            let bytes = part(report.edges) * one_box;
+            worker.read(Kind::Messages, Access::Random, bytes);
+            worker.change(Kind::Messages, Access::Random, bytes);
+        });
         for batch in &self.batches {
             let start = machine.batches.start(*batch) as usize;
             self.waken.batch(*batch)?.for_each(|i| {

@@ -36,9 +36,10 @@ pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let pass = |messages: usize| Superstep {
+    let pass = |messages: usize, edges: usize| Superstep {
         active: messages as u64,
         messages: messages as u64,
+        edges: edges as u64,
         ..superstep(Mode::Push)
     };
     let neighbour = |v: usize, number: usize| {
@@ -50,7 +51,7 @@ pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
         forest.point(v, neighbour(v, 0).map_or(own, |first| first.min(own)));
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(vertices));
+    tell(pass(vertices, vertices));
     all(machine, vertices, |v| {
         // What is wanted a little later is on its way while this is worked on.
         if let Some(later) = neighbour(v + AHEAD, 1) {
@@ -61,12 +62,12 @@ pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(vertices));
+    tell(pass(vertices, vertices));
     let largest = match machine.graph.symmetric() || against.is_some() {
         true => most_frequent(forest),
         false => None,
     };
-    let left = AtomicUsize::new(0);
+    let (left, edges) = (AtomicUsize::new(0), AtomicUsize::new(0));
     all(machine, vertices, |v| {
         let own = I::of_vertex(v as u64);
         if largest == Some(forest.pointer(own)) {
@@ -74,12 +75,14 @@ pub(crate) fn unite<I: VertexWord, A: AtomicWord<I>, const WORDS: usize>(
         }
         left.fetch_add(1, Ordering::Relaxed);
         let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
-        for record in lists.of::<WORDS>(v).iter().chain(callers) {
+        let own_list = lists.of::<WORDS>(v);
+        edges.fetch_add(own_list.len() + callers.len(), Ordering::Relaxed);
+        for record in own_list.iter().chain(callers) {
             forest.unite(own, I::of_vertex(u64::from(record[0])));
         }
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
-    tell(pass(left.into_inner()));
+    tell(pass(left.into_inner(), edges.into_inner()));
     Ok(())
 }
 

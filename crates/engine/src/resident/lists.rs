@@ -16,6 +16,7 @@ use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::pins::Pins;
 use crate::program::EdgeValue;
+use crate::traffic::{Access, OfWorker};
 
 /// Frames of degrees that a worker keeps.
 const DEGREE_FRAMES: usize = 2;
@@ -119,6 +120,13 @@ impl Lists {
     /// Bytes of them.
     pub(crate) fn bytes(&self) -> u64 {
         (self.begins.len() + self.records.len()) as u64
+    }
+
+    /// Counts looking at the lists of so many vertices, with so many edges together.
+    pub(crate) fn count(&self, traffic: &OfWorker, vertices: u64, edges: u64) {
+        let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
+        traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
+        traffic.read(Kind::Edges, Access::Random, edges * record as u64);
     }
 
     /// Has where the list of a vertex begins on its way into the cache.
