@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use graphmill::{EdgesAt, OptionKind, OptionSpec};
+use graphmill::{OptionKind, OptionSpec};
 
 use crate::size;
 
@@ -386,6 +386,8 @@ pub(crate) struct RunCommon {
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
+    pub(crate) tiers: Tiers,
+    #[command(flatten)]
     pub(crate) experiments: Experiments,
 }
 
@@ -417,24 +419,39 @@ pub(crate) struct Experiments {
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub(crate) trials: u32,
-    /// Where edges are while passes go over them
-    #[arg(
-        long,
-        value_name = "edges=auto|dram|stream",
-        value_parser = parse_place,
-        default_value = "edges=auto",
-        hide_default_value = true
-    )]
-    pub(crate) place: EdgesAt,
 }
 
-fn parse_place(text: &str) -> Result<EdgesAt, String> {
-    match text {
-        "edges=auto" => Ok(EdgesAt::Auto),
-        "edges=dram" => Ok(EdgesAt::Memory),
-        "edges=stream" => Ok(EdgesAt::Disk),
-        _ => Err("give edges=auto, edges=dram or edges=stream".to_owned()),
-    }
+/// Which data lies on which tier of memory. The result does not depend on it.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Tiers of memory (the result does not depend on them)")]
+pub(crate) struct Tiers {
+    /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
+    /// file:PATH (a folder, a new file, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
+    /// it: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed) [default: dram, edges=auto]
+    #[arg(long, value_name = "KIND=WHERE|PRESET")]
+    pub(crate) place: Vec<String>,
+    /// The tier that is called slow: numa:NODES, file:PATH or model; named alone it is --place rw-split
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) slow_tier: Option<String>,
+    /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write
+    #[arg(
+        long,
+        value_name = "none|paper",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) charge: Charge,
+    /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "charge")]
+    pub(crate) dram_bandwidth: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Charge {
+    #[default]
+    None,
+    Paper,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

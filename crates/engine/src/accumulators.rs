@@ -7,9 +7,10 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer};
+use graphmill_storage::{Buffer, Kind};
 
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::program::Accumulator;
 
 /// A row of accumulators, leased from the budget.
@@ -25,8 +26,10 @@ impl<A: Accumulator> Accumulators<A> {
     }
 
     /// So many accumulators with this value.
-    pub(crate) fn new(budget: &Budget, entries: usize, identity: A) -> Result<Self, EngineError> {
-        let mut memory = budget.buffer("accumulators", entries * size_of::<A>())?;
+    pub(crate) fn new(machine: &Machine, entries: usize, identity: A) -> Result<Self, EngineError> {
+        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let bytes = entries * size_of::<A>();
+        let mut memory = tiers.buffer(Kind::Messages, budget, "accumulators", bytes)?;
         memory.typed_mut::<A>().fill(identity);
         Ok(Accumulators {
             memory,

@@ -9,7 +9,7 @@ use graphmill_graph::{
     Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Workers};
+use graphmill_storage::{Budget, Clock, Disk, Kind, Stop, StorageError, Tiers, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -22,6 +22,7 @@ use crate::phase::{Done, Pass, sends};
 use crate::program::{Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
+use crate::traffic::{Charge, TierBytes, Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
 use crate::workspace::Workspace;
 
@@ -74,6 +75,8 @@ pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 pub struct Settings {
     /// Everything large is leased from it.
     pub budget: Budget,
+    /// Where memory of each kind comes from.
+    pub tiers: Tiers,
     /// Where the stored graph and the page file are.
     pub disk: Arc<dyn Disk>,
     /// Who does the work.
@@ -94,6 +97,8 @@ pub struct Settings {
     pub edges: EdgesAt,
     /// Of the programs that will run, to tell what memory would be enough.
     pub sizes: Sizes,
+    /// Time that is spent for bytes on the slow tier, where there is none such.
+    pub charge: Option<Charge>,
     /// Told after each pass: its number from 1, and what it did.
     pub on_pass: Option<OnPass>,
 }
@@ -189,15 +194,21 @@ impl Engine {
             pages,
             Arc::clone(&graph),
             settings.budget.clone(),
+            settings.tiers.clone(),
         );
         let turned = graph
             .turned()
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
+        let workers = settings.workers.count();
+        let traffic = Traffic::new(workers, settings.charge, &settings.tiers, &settings.clock);
+        let placement = placed_at(&settings.tiers);
         let common = Common {
-            shape: Shape::of(&measure, settings.workers.count()),
+            traffic,
+            shape: Shape::of(&measure, settings.workers.count()).on(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
+            tiers: settings.tiers,
             workers: settings.workers,
             arrays,
             row_io,
@@ -216,6 +227,7 @@ impl Engine {
             active: ActivePool::new(batches, settings.budget),
             on_pass: settings.on_pass,
             metrics: Metrics {
+                placement,
                 rows_resident: true,
                 messages_resident: true,
                 ..Metrics::default()
@@ -285,6 +297,7 @@ impl Engine {
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
         let reserve = self.common.shape.reserve();
         let bytes = self.vertices() * size_of::<T>() as u64;
+        let bytes = self.common.tiers.leased(Kind::Vertices, bytes);
         let is_new = !self.common.arrays.has(name);
         if is_new && self.common.budget.available() < bytes.saturating_add(reserve) {
             // Rows come before cells.
@@ -525,10 +538,11 @@ impl Engine {
     pub(crate) fn end_pass(&mut self, began: Duration, mut superstep: Superstep) {
         self.common.arrays.publish();
         let loading = self.take_loading();
-        superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         let (read, written) = self.common.arrays.take_traffic();
         superstep.bytes_read += read;
         superstep.bytes_written += written;
+        (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
+        superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.on_pass {
             tell(self.metrics.passes() + 1, &superstep);
         }
@@ -574,6 +588,8 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
         bytes_sent: 0,
         cells: 0,
         cells_sought: 0,
+        tiers: TierBytes::default(),
+        seconds_charged: 0.0,
         mode,
     }
 }

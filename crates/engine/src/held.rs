@@ -75,6 +75,10 @@ impl Held {
     pub(crate) fn pinned_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.bytes()).sum()
     }
+    /// Bytes of the budget that pinned cells take.
+    pub(crate) fn leased_bytes(&self) -> u64 {
+        self.ways.iter().map(|way| way.pins.leased_bytes()).sum()
+    }
     /// Bytes of lists of edges.
     pub(crate) fn lists_bytes(&self) -> u64 {
         self.ways
@@ -117,7 +121,7 @@ impl Held {
             .into_iter()
             .fold(0, u64::saturating_add);
         // What is pinned already is pinned anew.
-        let free = machine.budget.available() + if cells > 0 { self.pinned_bytes() } else { 0 };
+        let free = machine.budget.available() + if cells > 0 { self.leased_bytes() } else { 0 };
         Lists::possible(machine) && needed <= free
     }
 

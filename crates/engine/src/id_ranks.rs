@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use graphmill_graph::{Batches, FrameReader, Order, StoredGraph};
-use graphmill_raw::{AlignedBuffer, Segments};
-use graphmill_storage::{Budget, Lease};
+use graphmill_raw::Segments;
+use graphmill_storage::{Budget, Kind, Lease, Tiers};
 
 use crate::error::EngineError;
 use crate::vertex_array::Guard;
@@ -40,12 +40,20 @@ impl IdRanks {
         matches!(self, IdRanks::Indices | IdRanks::Memory { .. })
     }
 
+    /// Bytes of one in memory.
+    pub(crate) fn bytes_of_one(&self) -> u64 {
+        match self {
+            IdRanks::Memory { .. } => size_of::<u32>() as u64,
+            IdRanks::Indices | IdRanks::Unknown | IdRanks::Disk => 0,
+        }
+    }
+
     /// Unpacks them into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
     /// read.
     pub(crate) fn load(
         &mut self,
         graph: &Arc<StoredGraph>,
-        budget: &Budget,
+        (tiers, budget): (&Tiers, &Budget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
         if !matches!(self, IdRanks::Unknown) {
@@ -55,11 +63,12 @@ impl IdRanks {
         let batches = graph.batches();
         let bytes = batches.vertices() * size_of::<u32>() as u64;
         let fit = batches.vertices() <= 1 << 32;
-        if !fit || budget.available() < bytes.saturating_add(reserve) {
+        let leased = tiers.leased(Kind::Vertices, bytes);
+        if !fit || budget.available() < leased.saturating_add(reserve) {
             return Ok(0);
         }
-        let lease = budget.lease("ranks of ids", bytes)?;
-        let mut all = AlignedBuffer::zeroed(bytes as usize)?;
+        let all = tiers.buffer(Kind::Vertices, budget, "ranks of ids", bytes as usize)?;
+        let (mut all, lease) = all.into_parts();
         let mut frames = FrameReader::new(graph, budget, FRAMES)?;
         let mut rest = &mut all.typed_mut::<u32>()[..batches.vertices() as usize];
         for batch in 0..batches.len() {

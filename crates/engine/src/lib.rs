@@ -23,6 +23,7 @@
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `sample.rs` | what a few edges say of all |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
+//! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
 #![forbid(unsafe_code)]
@@ -51,6 +52,7 @@ mod rows;
 mod sample;
 mod settle;
 mod superstep;
+mod traffic;
 mod unite;
 mod vertex_array;
 mod workspace;
@@ -69,5 +71,6 @@ pub use program::{
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
 pub use settle::sizes_of;
+pub use traffic::{Charge, Moved, PlacedAt, TierBytes};
 pub use unite::Unite;
 pub use vertex_array::{Guard, VertexArray};

@@ -4,12 +4,16 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
-use graphmill_storage::{Budget, Clock, JobError, Lease, Stop, StorageError, Workers};
+use graphmill_storage::{
+    Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
+};
 
 use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
 use crate::page_file::RowIo;
 use crate::room::Shape;
+use crate::rows::Need;
+use crate::traffic::{Access, Traffic};
 use crate::vertex_array::ArrayStore;
 
 /// What does not depend on the direction of arcs.
@@ -17,7 +21,11 @@ pub(crate) struct Common {
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: Shape,
     pub(crate) budget: Budget,
+    /// Where memory of each kind comes from.
+    pub(crate) tiers: Tiers,
     pub(crate) workers: Arc<Workers>,
+    /// What workers move in memory.
+    pub(crate) traffic: Traffic,
     pub(crate) arrays: ArrayStore,
     /// One a worker.
     pub(crate) row_io: Vec<Mutex<RowIo>>,
@@ -149,6 +157,13 @@ impl<'e> Machine<'e> {
             .malformed(extent.file, extent.bytes.start, found.to_string())
             .into()
     }
+    /// Counts rows that a worker had in its hands, of all vertices of a batch or of some.
+    pub(crate) fn count_rows(&self, worker: usize, needs: &[Need], rows: u64, all: bool) {
+        let (read, written) = self.arrays.resident_bytes(needs);
+        let (traffic, access) = (self.traffic.of(worker), Access::of(all));
+        traffic.read(Kind::Vertices, access, rows * read);
+        traffic.write(Kind::Vertices, access, rows * written);
+    }
     pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
         if self.stop.requested() {
             Err(EngineError::Stopped)
@@ -177,11 +192,30 @@ impl<'e> Ways<'e> {
 }
 
 /// Runs a job and gives back the engine's own error where that is what stopped it.
-pub(crate) fn run(machine: &Machine, job: &dyn graphmill_storage::Job) -> Result<(), EngineError> {
-    machine.workers.run(job).map_err(|error| match error {
+pub(crate) fn run(machine: &Machine, job: &dyn Job) -> Result<(), EngineError> {
+    let traffic = &machine.traffic;
+    let outcome = match traffic.charges() {
+        true => machine.workers.run(&Charged { job, traffic }),
+        false => machine.workers.run(job),
+    };
+    outcome.map_err(|error| match error {
         StorageError::Job(error) => of_job(error),
         error => error.into(),
     })
+}
+
+/// A job whose workers spend what they owe for the slow tier.
+struct Charged<'j> {
+    job: &'j dyn Job,
+    traffic: &'j Traffic,
+}
+
+impl Job for Charged<'_> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        let step = self.job.step(worker)?;
+        self.traffic.spend(worker.index);
+        Ok(step)
+    }
 }
 
 fn of_job(error: JobError) -> EngineError {

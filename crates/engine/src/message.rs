@@ -7,13 +7,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_graph::{Batches, BlockView};
-use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
-use graphmill_storage::{Budget, Buffer, Disk, Lease};
+use graphmill_graph::BlockView;
+use graphmill_raw::{Element, SegmentMut, SegmentRef, Segments};
+use graphmill_storage::{Buffer, Disk, Kind, Lease};
 use zerocopy::FromBytes;
 
 use crate::active::lock;
 use crate::error::EngineError;
+use crate::machine::Machine;
 use crate::message_file::{MessageFile, Window};
 
 const WORD: usize = 64;
@@ -24,7 +25,7 @@ pub(crate) struct Messages<M: Element> {
     present: Segments<u64>,
     counts: Vec<AtomicU64>,
     spans: Vec<usize>,
-    _lease: Lease,
+    _leases: Vec<Lease>,
 }
 
 enum Values<M: Element> {
@@ -48,11 +49,8 @@ pub(crate) struct OnDisk {
 }
 
 impl<M: Element> Messages<M> {
-    pub(crate) fn new(
-        batches: &Batches,
-        budget: &Budget,
-        on_disk: Option<OnDisk>,
-    ) -> Result<Self, EngineError> {
+    pub(crate) fn new(machine: &Machine, on_disk: Option<OnDisk>) -> Result<Self, EngineError> {
+        let (batches, budget) = (&*machine.batches, &machine.budget);
         let spans: Vec<usize> = (0..batches.len())
             .map(|b| batches.span(b) as usize)
             .collect();
@@ -67,16 +65,20 @@ impl<M: Element> Messages<M> {
         };
         let word_cuts = cuts(&|span| span.div_ceil(WORD));
         let words = word_cuts.last().copied().unwrap_or(0);
-        let in_memory = match on_disk {
-            None => batches.vertices() * size_of::<M>() as u64,
-            Some(_) => 0,
+        let mut leases = Vec::new();
+        let mut memory = |bytes: usize| {
+            let buffer = machine
+                .tiers
+                .buffer(Kind::Messages, budget, "messages", bytes)?;
+            let (memory, lease) = buffer.into_parts();
+            leases.push(lease);
+            Ok::<_, EngineError>(memory)
         };
-        let lease = budget.lease("messages", 8 * words as u64 + in_memory)?;
         let values = match on_disk {
             None => {
                 let cuts = cuts(&|span| span);
                 let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
-                Values::Memory(Segments::new(AlignedBuffer::zeroed(bytes)?, cuts))
+                Values::Memory(Segments::new(memory(bytes)?, cuts))
             }
             Some(to) => {
                 let bytes: Vec<usize> = spans.iter().map(|span| span * size_of::<M>()).collect();
@@ -93,10 +95,10 @@ impl<M: Element> Messages<M> {
         };
         Ok(Messages {
             values,
-            present: Segments::new(AlignedBuffer::zeroed(words * 8)?, word_cuts),
+            present: Segments::new(memory(words * 8)?, word_cuts),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             spans,
-            _lease: lease,
+            _leases: leases,
         })
     }
 

@@ -1,6 +1,10 @@
 //! What a run did, pass by pass.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+
+use crate::traffic::{PlacedAt, TierBytes};
 
 /// How the edges of a pass were gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +49,10 @@ pub struct Superstep {
     pub cells: u64,
     /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
     pub cells_sought: u64,
+    /// Bytes moved in memory, by kind of data.
+    pub tiers: TierBytes,
+    /// Seconds that workers spent for bytes on the slow tier, all workers together; 0 without a charge.
+    pub seconds_charged: f64,
     /// How the edges were gone through.
     pub mode: Mode,
 }
@@ -72,6 +80,10 @@ pub struct Unlisted {
     pub cells: u64,
     /// Of these, cells in which edges were sought.
     pub cells_sought: u64,
+    /// Bytes moved in memory, by kind of data.
+    pub tiers: TierBytes,
+    /// Seconds that workers spent for bytes on the slow tier.
+    pub seconds_charged: f64,
 }
 
 /// All passes of an engine, in order.
@@ -82,6 +94,8 @@ pub struct Metrics {
     /// The passes after them, if there were any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unlisted: Option<Unlisted>,
+    /// Where each kind of data lies in memory.
+    pub placement: BTreeMap<&'static str, PlacedAt>,
     /// Seconds in which edges were loaded into memory, apart from all passes.
     #[serde(skip)]
     pub loading: f64,
@@ -133,6 +147,8 @@ impl Metrics {
         all.bytes_written += pass.bytes_written;
         all.cells += pass.cells;
         all.cells_sought += pass.cells_sought;
+        all.tiers.add(&pass.tiers);
+        all.seconds_charged += pass.seconds_charged;
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments};
-use graphmill_storage::{Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::active::lock;
 use crate::error::EngineError;
@@ -159,6 +159,8 @@ impl Pins {
     pub(crate) fn memory(machine: &Machine, weighted: bool) -> u64 {
         let (data, indices) = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
+        let data = machine.tiers.leased(Kind::Edges, data);
+        let [fanout, indices] = [fanout, indices].map(|of| machine.tiers.leased(Kind::Index, of));
         besides(machine) + fanout + (data + indices).max(2 * indices)
     }
 
@@ -169,6 +171,7 @@ impl Pins {
         let cell_bytes = cell_bytes(machine, weighted);
         let edge_bytes = edge_bytes(machine, weighted);
         let (data_bytes, index_bytes) = sums(machine, weighted);
+        let index_leased = machine.tiers.leased(Kind::Index, index_bytes);
         let room = bytes.saturating_sub(besides(machine));
         if room == 0 {
             return Ok(Pins {
@@ -179,21 +182,32 @@ impl Pins {
         }
         let lists = 0..machine.batches.vertices();
         let fanout_bytes = FanoutTable::memory(graph.forward(), &lists);
+        let fanout_bytes = machine.tiers.leased(Kind::Index, fanout_bytes);
         let mut lists_read = 0;
         let (fanout, room) = if fanout_bytes <= room / 4 {
             let mut frames = lock(&machine.frames);
             let side = graph.forward().side();
-            let table = FanoutTable::load(graph, side, &mut frames, &machine.budget, lists)?;
+            let table = FanoutTable::load(
+                graph,
+                side,
+                &mut frames,
+                (&machine.tiers, &machine.budget),
+                lists,
+            )?;
             lists_read = frames.take_bytes_read();
             (Some(table), room - fanout_bytes)
         } else {
             (None, room)
         };
-        let all_indices = index_bytes <= room / 2;
-        let room = if all_indices {
-            room - index_bytes
-        } else {
-            room
+        let all_indices = index_leased <= room / 2;
+        let room = match all_indices {
+            true => room - index_leased,
+            false => room,
+        };
+        // What the budget does not pay for has room.
+        let room = match machine.tiers.leased(Kind::Edges, data_bytes) {
+            0 => data_bytes,
+            _ => room,
         };
         let whole = data_bytes <= room;
         let share = |of: u64| match whole {
@@ -260,14 +274,15 @@ impl Pins {
             }
         }
         let groups = groups(machine, &stretches);
-        let filling = |starts: &[usize], end| Filling::new(machine, starts, end, &groups);
+        let filling =
+            |kind, starts: &[usize], end| Filling::new(machine, kind, starts, end, &groups);
         let job = Fill {
             machine,
             stretches: &stretches,
             groups: &groups,
-            data: filling(&column_starts[0], data)?,
-            weights: filling(&column_starts[1], weights)?,
-            indices: filling(&index_starts, indices)?,
+            data: filling(Kind::Edges, &column_starts[0], data)?,
+            weights: filling(Kind::Edges, &column_starts[1], weights)?,
+            indices: filling(Kind::Index, &index_starts, indices)?,
             next: AtomicUsize::new(0),
             read: AtomicU64::new(0),
         };
@@ -307,6 +322,11 @@ impl Pins {
     pub(crate) fn bytes(&self) -> u64 {
         let held = self.bytes.iter().flatten();
         held.map(|(bytes, _)| bytes.len() as u64).sum()
+    }
+    /// Bytes of the budget that they take.
+    pub(crate) fn leased_bytes(&self) -> u64 {
+        let held = self.bytes.iter().flatten();
+        held.map(|(_, lease)| lease.bytes()).sum()
     }
     /// Bytes that filling read.
     pub(crate) fn read(&self) -> u64 {
@@ -360,11 +380,15 @@ impl Filling {
     /// Room for bytes of all columns up to `end`, which begin at `starts`, to be filled group by group.
     fn new(
         machine: &Machine,
+        kind: Kind,
         starts: &[usize],
         end: usize,
         groups: &[Range<usize>],
     ) -> Result<Self, EngineError> {
-        let (memory, lease) = machine.budget.buffer("pinned cells", end)?.into_parts();
+        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let (memory, lease) = tiers
+            .buffer(kind, budget, "pinned cells", end)?
+            .into_parts();
         let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
         let cuts = groups.iter().map(begin).chain([end]).collect();
         Ok(Filling {

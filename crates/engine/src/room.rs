@@ -5,6 +5,7 @@
 
 use graphmill_graph::{FRAME_BYTES, Measure};
 use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Kind, Tiers};
 
 use crate::active::BatchSet;
 use crate::phase::readers::Stream;
@@ -37,6 +38,8 @@ pub(crate) struct Shape {
     bits: u64,
     /// Bytes of the bitmaps of a set of vertices, with their summaries.
     pub(crate) set_of_vertices: u64,
+    /// The budget pays for messages and accumulators.
+    messages_leased: bool,
 }
 
 /// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
@@ -124,6 +127,15 @@ impl Shape {
             set_of_vertices: each()
                 .map(|b| BatchSet::bytes(batches.span(b) as usize))
                 .sum(),
+            messages_leased: true,
+        }
+    }
+
+    /// The same where data lies on such tiers.
+    pub(crate) fn on(self, tiers: &Tiers) -> Self {
+        Shape {
+            messages_leased: tiers.leased(Kind::Messages, 1) > 0,
+            ..self
         }
     }
 
@@ -206,11 +218,14 @@ impl Shape {
         let active = 4 * self.set_of_vertices;
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
-        let messages = self.vertices * sizes.message as u64;
+        let messages = match self.messages_leased {
+            true => self.bits + self.vertices * sizes.message as u64,
+            false => 0,
+        };
         Needed {
             stream,
             fixed,
-            in_memory: fixed + self.bits + sets(2) + messages,
+            in_memory: fixed + sets(2) + messages,
             on_disk: fixed + self.bits + sets(1) + workers * self.window(sizes, HELD_MIN),
         }
     }
@@ -220,7 +235,10 @@ impl Shape {
         if self.strips > 1 { self.strips } else { 0 }
     }
     fn set(&self, sizes: Sizes) -> u64 {
-        AlignedBuffer::footprint(self.entries * sizes.accumulator)
+        match self.messages_leased {
+            true => AlignedBuffer::footprint(self.entries * sizes.accumulator),
+            false => 0,
+        }
     }
     /// The rows of one more strip that a gather folds side by side with others.
     fn pulled(&self, sizes: Sizes) -> u64 {
@@ -258,6 +276,7 @@ mod tests {
             targets: 65,
             bits: 65 << 16,
             set_of_vertices: 65 * BatchSet::bytes(1 << 19),
+            messages_leased: true,
         }
     }
 

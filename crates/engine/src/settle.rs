@@ -2,7 +2,7 @@
 
 use graphmill_graph::EdgeKind;
 use graphmill_raw::Word;
-use graphmill_storage::Clock;
+use graphmill_storage::{Clock, Kind};
 
 use crate::active::ActiveSet;
 use crate::engine::{EdgesAt, Engine, OnPass};
@@ -18,6 +18,7 @@ use crate::resident::round::{Ground, WordOf};
 use crate::resident::{buckets, levels};
 use crate::room::Sizes;
 use crate::rows::{Need, Read, Write};
+use crate::traffic::{Access, Traffic};
 use crate::vertex_array::{VertexArray, elements_mut};
 
 impl Engine {
@@ -221,7 +222,19 @@ impl Engine {
         };
         let workers = machine.workers.count();
         let store = Store::new(&machine.budget, machine.batches.vertices(), workers)?;
-        let tell = listed(&*self.common.clock, &self.on_pass, &mut self.metrics);
+        let traffic = &self.common.traffic;
+        let label = size_of::<P::Label>() as u64;
+        // Each edge looks at a label, and whoever sends one was given it.
+        let count = |pass: &Superstep| {
+            traffic.shared(|worker, part| {
+                lists.count(worker, part(pass.messages), part(pass.edges));
+                let (edges, messages) = (part(pass.edges), part(pass.messages));
+                worker.read(Kind::Vertices, Access::Random, edges * label);
+                worker.write(Kind::Vertices, Access::Random, messages * label);
+            });
+        };
+        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         match P::UNIFORM {
             true => with_words!(lists, |WORDS| levels::settle::<P, WORDS>(
                 &ground, &store, first, tell
@@ -233,14 +246,18 @@ impl Engine {
     }
 }
 
-/// What lists each pass that it is told of, as long as the time since the one before.
+/// What lists each pass that it is told of, as long as the time since the one before, with what `count` says that it moved.
 pub(crate) fn listed<'e>(
     clock: &'e dyn Clock,
     on_pass: &'e Option<OnPass>,
     metrics: &'e mut Metrics,
+    traffic: &'e Traffic,
+    count: impl Fn(&Superstep) + 'e,
 ) -> impl FnMut(Superstep) + 'e {
     let mut began = clock.now();
     move |mut pass| {
+        count(&pass);
+        (pass.tiers, pass.seconds_charged) = traffic.take();
         let now = clock.now();
         pass.seconds = (now - std::mem::replace(&mut began, now)).as_secs_f64();
         if let Some(tell) = on_pass {

@@ -2,15 +2,18 @@
 
 use graphmill_graph::Order;
 use graphmill_raw::{AtomicWord, Forest, Word};
+use graphmill_storage::Kind;
 
 use crate::engine::{EdgesAt, Engine};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::metrics::Superstep;
 use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::lists::with_words;
 use crate::rows::{IdRank, Need};
 use crate::settle::listed;
+use crate::traffic::Access;
 use crate::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
@@ -61,7 +64,8 @@ impl Engine {
         if self.common.budget.available() < 2 * bytes as u64 {
             self.release();
         }
-        let Ok(mut least) = self.common.budget.buffer("least ranks", bytes) else {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let Ok(mut least) = tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) else {
             return Ok(false);
         };
         least.fill(u8::MAX);
@@ -82,16 +86,31 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let forest = Forest::<I, I::Atomic>::new(labels);
         let machine = Machine::new(&self.common, &self.stored);
-        let tell = listed(&*self.common.clock, &self.on_pass, &mut self.metrics);
         let way = self.held.way(false);
-        match &way.lists {
-            Some(lists) if over_lists => {
+        let lists = way.lists.as_ref().filter(|_| over_lists);
+        let traffic = &self.common.traffic;
+        let label = size_of::<I>() as u64;
+        // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
+        let count = |pass: &Superstep| {
+            traffic.shared(|worker, part| {
+                let (edges, messages) = (part(pass.edges), part(pass.messages));
+                if let Some(lists) = lists {
+                    lists.count(worker, messages, edges);
+                }
+                worker.read(Kind::Vertices, Access::Random, 2 * edges * label);
+                worker.write(Kind::Vertices, Access::Random, messages * label);
+            });
+        };
+        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
+        match lists {
+            Some(lists) => {
                 let against = self.held.way(true).lists.as_ref();
                 with_words!(lists, |WORDS| components::unite::<I, _, WORDS>(
                     &machine, lists, against, forest, tell
                 ))
             }
-            _ => components::unite_cells(&machine, &way.pins, forest, tell),
+            None => components::unite_cells(&machine, &way.pins, forest, tell),
         }
     }
 }

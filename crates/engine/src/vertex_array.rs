@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
 use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
-use graphmill_storage::{Budget, Buffer, Lease};
+use graphmill_storage::{Budget, Buffer, Kind, Lease, Tiers};
 use zerocopy::FromBytes;
 
 use crate::active::{BatchSet, lock};
@@ -154,6 +154,7 @@ pub(crate) struct ArrayStore {
     /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
     budget: Budget,
+    tiers: Tiers,
 }
 
 /// Where out-degrees are read from.
@@ -181,6 +182,7 @@ impl ArrayStore {
         pages: PageFile,
         graph: Arc<StoredGraph>,
         budget: Budget,
+        tiers: Tiers,
     ) -> Self {
         ArrayStore {
             number: STORES.fetch_add(1, Ordering::Relaxed),
@@ -192,6 +194,7 @@ impl ArrayStore {
             degrees: DegreesAt::Unknown,
             degree_bytes: AtomicU64::new(0),
             budget,
+            tiers,
         }
     }
 
@@ -227,9 +230,8 @@ impl ArrayStore {
         }
         let element_bytes = size_of::<T>();
         let bytes = self.batches.vertices() * element_bytes as u64;
-        let rows = if self.budget.available() >= bytes.saturating_add(reserve) {
-            let lease = self.budget.lease("vertex rows", bytes)?;
-            let rows = AlignedBuffer::zeroed(bytes as usize)?;
+        let rows = if self.has_room(bytes, reserve) {
+            let (rows, lease) = self.memory("vertex rows", bytes)?;
             let cuts = (0..=self.batches.len())
                 .map(|b| self.batches.cut(b) as usize * element_bytes)
                 .collect();
@@ -264,7 +266,9 @@ impl ArrayStore {
     /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
         if needs.contains(&Need::IdRank) {
-            let read = self.id_ranks.load(&self.graph, &self.budget, reserve)?;
+            let read = self
+                .id_ranks
+                .load(&self.graph, (&self.tiers, &self.budget), reserve)?;
             *self.degree_bytes.get_mut() += read;
         }
         self.load_degrees(needs, reserve)
@@ -278,11 +282,10 @@ impl ArrayStore {
         }
         self.degrees = DegreesAt::Disk;
         let bytes = self.batches.vertices() * size_of::<u32>() as u64;
-        if self.budget.available() < bytes.saturating_add(reserve) {
+        if !self.has_room(bytes, reserve) {
             return Ok(());
         }
-        let lease = self.budget.lease("out-degrees", bytes)?;
-        let mut all = AlignedBuffer::zeroed(bytes as usize)?;
+        let (mut all, lease) = self.memory("out-degrees", bytes)?;
         let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
         let mut rest = &mut all.typed_mut::<u32>()[..self.batches.vertices() as usize];
         for batch in 0..self.batches.len() {
@@ -308,6 +311,22 @@ impl ArrayStore {
             _lease: lease,
         };
         Ok(())
+    }
+
+    /// Whether the budget holds so many bytes of the kind of vertices, and `reserve`.
+    fn has_room(&self, bytes: u64, reserve: u64) -> bool {
+        let leased = self.tiers.leased(Kind::Vertices, bytes);
+        self.budget.available() >= leased.saturating_add(reserve)
+    }
+    fn memory(
+        &self,
+        what: &'static str,
+        bytes: u64,
+    ) -> Result<(AlignedBuffer, Lease), EngineError> {
+        let buffer = self
+            .tiers
+            .buffer(Kind::Vertices, &self.budget, what, bytes as usize)?;
+        Ok(buffer.into_parts())
     }
 
     /// Takes note of bytes read for degrees elsewhere.
@@ -361,6 +380,23 @@ impl ArrayStore {
             Need::Read(id) | Need::Write(id) => self.get(id).map_or(0, |array| array.element_bytes),
             Need::OutDegree | Need::IdRank => size_of::<u64>(),
         }
+    }
+
+    /// Bytes of one row of those of these arrays that are in memory: what a pass reads of it, and what it writes.
+    pub(crate) fn resident_bytes(&self, needs: &[Need]) -> (u64, u64) {
+        let (mut read, mut written) = (0, 0);
+        for need in needs.iter().filter(|need| self.resident(&[**need])) {
+            let bytes = self.row_bytes(*need) as u64;
+            read += match need {
+                Need::Read(_) | Need::Write(_) => bytes,
+                Need::OutDegree => size_of::<u32>() as u64,
+                Need::IdRank => self.id_ranks.bytes_of_one(),
+            };
+            if let Need::Write(_) = need {
+                written += bytes;
+            }
+        }
+        (read, written)
     }
 
     /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.

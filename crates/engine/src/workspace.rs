@@ -260,7 +260,7 @@ impl<P: EdgeProgram> Workspace<P> {
         }
         // Degrees are looked at where they take little, and leave enough.
         let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
-        let free = budget.available() + held.pinned_bytes();
+        let free = budget.available() + held.leased_bytes();
         let without = free.checked_sub(classes);
         if P::REACH == Reach::Reached
             && classes <= free / CLASSES_SHARE
@@ -271,7 +271,7 @@ impl<P: EdgeProgram> Workspace<P> {
             }
             held.load_degrees(ways)?;
         }
-        let wanted = shape.share(sizes, budget.available() + held.pinned_bytes());
+        let wanted = shape.share(sizes, budget.available() + held.leased_bytes());
         let fits = |room: &Room| room.held.is_none() && room.takes <= budget.available();
         let room = wanted.filter(fits).or_else(|| {
             held.release_pins();
@@ -296,7 +296,7 @@ impl<P: EdgeProgram> Workspace<P> {
             workers: machine.workers.count(),
             held,
         });
-        self.messages = Some(Messages::new(&machine.batches, budget, to_disk)?);
+        self.messages = Some(Messages::new(machine, to_disk)?);
         self.keep = room.besides;
         self.room = Some(room);
         self.slot.group = room.group;

@@ -9,7 +9,7 @@ use graphmill_graph::{
     Batches, EdgeKind, Extent, ExtentReader, Facts, FanoutTable, FileKind, FrameReader,
     GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side, StoredGraph, verify,
 };
-use graphmill_storage::{Budget, Clock, IoChoice, Random, Stop, SystemClock, open_disk};
+use graphmill_storage::{Budget, Clock, IoChoice, Random, Stop, SystemClock, Tiers, open_disk};
 
 const SCALE: u32 = 22;
 const BATCH_BITS: u32 = 19;
@@ -166,8 +166,14 @@ fn main() {
         clock.now() - begin,
     );
     let begin = clock.now();
-    let table = FanoutTable::load(&graph, Side::Forward, &mut reader, &budget, 0..vertices)
-        .expect("a table");
+    let table = FanoutTable::load(
+        &graph,
+        Side::Forward,
+        &mut reader,
+        (&Tiers::default(), &budget),
+        0..vertices,
+    )
+    .expect("a table");
     report(
         "load fan-out",
         set.bytes(FileKind::Fanout) as f64 / 1e6,

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Buffer};
+use graphmill_storage::{Budget, Buffer, Kind, Tiers};
 
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
@@ -45,7 +45,7 @@ impl FanoutTable {
         graph: &Arc<StoredGraph>,
         side: Side,
         reader: &mut FrameReader,
-        budget: &Budget,
+        (tiers, budget): (&Tiers, &Budget),
         range: Range<u64>,
     ) -> Result<Self, FormatError> {
         let set = graph.side(side)?;
@@ -54,7 +54,7 @@ impl FanoutTable {
         let length = (place.end - place.start) as usize;
         let mut bytes = None;
         if length > 0 {
-            let mut buffer = budget.buffer("fan-out lists", length)?;
+            let mut buffer = tiers.buffer(Kind::Index, budget, "fan-out lists", length)?;
             let (mut at, mut part) = (0, Vec::new());
             while at < length {
                 part.clear();

@@ -6,7 +6,7 @@ use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::EngineError;
 use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
-use graphmill_storage::{BudgetError, StorageError};
+use graphmill_storage::{BudgetError, PlacementError, StorageError};
 
 use crate::result::ResultError;
 use crate::validate::ValidateError;
@@ -108,7 +108,10 @@ pub enum Error {
     /// The memory budget.
     #[error(transparent)]
     Budget(#[from] BudgetError),
-    /// Disk or threads.
+    /// Which data lies on which tier of memory.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
+    /// Disk, threads or tiers of memory.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -137,6 +140,8 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::AlreadyStored { .. }
+                | Error::Placement(_)
+                | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
                 | Error::Ingest(IngestError::Generator { .. } | IngestError::BatchSize { .. })

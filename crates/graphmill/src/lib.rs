@@ -156,12 +156,16 @@ pub use algorithm::algorithms;
 pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
-pub use graphmill_engine::{EdgesAt, KernelChoice, Metrics, SeekChoice, Superstep};
+pub use graphmill_engine::{
+    Charge, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep, TierBytes,
+};
 pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
     Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,
 };
-pub use graphmill_storage::{Budget, Clock, IoChoice, Stop, SystemClock};
+pub use graphmill_storage::{
+    Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,
+};
 pub use import::ImportConfig;
 pub use info::GraphInfo;
 pub use machine::{Machine, MachineConfig, default_memory, default_threads, memory_total};

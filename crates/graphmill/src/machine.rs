@@ -6,8 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_engine::Charge;
 use graphmill_storage::{
-    Budget, Clock, Disk, IoChoice, Stop, StorageError, SystemClock, Workers, open_disk,
+    Budget, Clock, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers, Workers,
+    open_disk,
 };
 
 /// What may be taken of the machine. The default takes [`default_memory`] and [`default_threads`].
@@ -21,6 +23,10 @@ pub struct MachineConfig {
     pub tmp: Option<PathBuf>,
     /// How the disk is reached.
     pub io: IoChoice,
+    /// Which kind of data of a run lies on which tier of memory.
+    pub placement: Placement,
+    /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
+    pub charge: Option<Charge>,
 }
 
 /// Memory, disk, threads and time of one run, and the wish that it ends.
@@ -29,6 +35,8 @@ pub struct Machine {
     budget: Budget,
     disk: Arc<dyn Disk>,
     workers: Arc<Workers>,
+    tiers: Tiers,
+    charge: Option<Charge>,
     clock: Arc<dyn Clock>,
     stop: Stop,
     tmp: Option<PathBuf>,
@@ -38,7 +46,7 @@ impl Machine {
     /// Starts the threads and opens the disk. Work ends soon after `stop` is requested.
     ///
     /// # Errors
-    /// The system has no more threads, or not the way to the disk that was asked for.
+    /// The system has no more threads, or not the way to the disk or the tier of memory that was asked for.
     pub fn open(config: &MachineConfig, stop: Stop) -> Result<Machine, StorageError> {
         let disk = open_disk(config.io)?;
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
@@ -46,6 +54,8 @@ impl Machine {
             budget: Budget::new(config.memory.unwrap_or_else(default_memory)),
             workers: Arc::new(Workers::threads(threads, Arc::clone(&disk))?),
             disk,
+            tiers: Tiers::open(&config.placement)?,
+            charge: config.charge,
             clock: Arc::new(SystemClock::new()),
             stop,
             tmp: config.tmp.clone(),
@@ -65,6 +75,16 @@ impl Machine {
     /// The threads.
     pub fn workers(&self) -> &Arc<Workers> {
         &self.workers
+    }
+
+    /// The tiers of memory.
+    pub fn tiers(&self) -> &Tiers {
+        &self.tiers
+    }
+
+    /// What bytes on the slow tier are charged.
+    pub(crate) fn charge(&self) -> Option<Charge> {
+        self.charge
     }
 
     /// The time.

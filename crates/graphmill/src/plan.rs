@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
+use graphmill_storage::{Kind, PlacementError};
 
 use crate::import::ImportConfig;
 use crate::machine::{MachineConfig, default_memory, default_threads};
@@ -84,6 +85,11 @@ impl Plan {
         algorithm::check(entry, &config.options)?;
         if let Some(output) = &config.output {
             Format::of(output)?;
+        }
+        let placement = &config.machine.placement;
+        let slow = Kind::ALL.iter().any(|kind| placement.is_slow(*kind));
+        if config.machine.charge.is_some() && !slow {
+            return Err(PlacementError::NothingToCharge.into());
         }
         Ok(Plan {
             entry,

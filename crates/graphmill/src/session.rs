@@ -8,7 +8,7 @@ use std::sync::Arc;
 use graphmill_algorithms::Output;
 use graphmill_engine::{EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
-use graphmill_storage::Scratch;
+use graphmill_storage::{Kind, Scratch, Where};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, RowCursor};
@@ -23,7 +23,7 @@ pub struct Tuning {
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
     pub gamma: u64,
-    /// Where edges are while passes go over them.
+    /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
     pub edges: EdgesAt,
 }
 
@@ -96,6 +96,7 @@ impl Machine {
         let watcher = Arc::clone(watcher);
         let settings = Settings {
             budget: self.budget().clone(),
+            tiers: self.tiers().clone(),
             disk: Arc::clone(self.disk()),
             workers: Arc::clone(self.workers()),
             clock: Arc::clone(self.clock()),
@@ -104,8 +105,14 @@ impl Machine {
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
-            edges: tuning.edges,
+            edges: match (tuning.edges, self.tiers().placement().at(Kind::Edges)) {
+                (EdgesAt::Auto, Where::Stream) => EdgesAt::Disk,
+                (told, Where::Auto | Where::Stream) => told,
+                (EdgesAt::Auto, _) => EdgesAt::Memory,
+                (told, _) => told,
+            },
             sizes,
+            charge: self.charge(),
             on_pass: Some(Arc::new(move |number, pass| {
                 watcher(&Progress::Superstep { number, pass });
             })),

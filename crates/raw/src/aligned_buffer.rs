@@ -1,7 +1,8 @@
 //! Zeroed memory from the kernel, aligned for direct I/O and, when large, for huge pages.
 //!
-//! Invariants: `start` is aligned to [`PAGE_BYTES`]; `start..start + mapped` is one private mapping (or dangling when
-//! `mapped` is 0) that only this buffer frees; all its bytes are initialised (the kernel hands out zeros); `bytes <= mapped`.
+//! Invariants: `start` is aligned to [`PAGE_BYTES`]; `start..start + mapped` is one mapping (or dangling when `mapped` is 0) that only
+//! this buffer frees, private or of a part of a file that nobody else has; all its bytes are initialised (the kernel hands out zeros);
+//! `bytes <= mapped`.
 //! The memory never moves, so a pointer into it stays good when the `AlignedBuffer` itself moves.
 
 #![expect(unsafe_code, reason = "hands out memory it maps itself")]
@@ -10,6 +11,9 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+use crate::file_map::Extent;
+use crate::numa::{Nodes, Policy};
 
 /// The grain of memory and of direct I/O, in bytes.
 pub const PAGE_BYTES: usize = 4096;
@@ -39,6 +43,8 @@ pub struct AlignedBuffer {
     start: NonNull<u8>,
     mapped: usize,
     bytes: usize,
+    /// The part of a file that the memory is; given back after the memory.
+    _extent: Option<Extent>,
 }
 
 impl AlignedBuffer {
@@ -67,7 +73,36 @@ impl AlignedBuffer {
             start,
             mapped,
             bytes,
+            _extent: None,
         })
+    }
+
+    /// The same, with pages of these nodes when they are first touched.
+    ///
+    /// # Errors
+    /// The system gives no memory, has no such nodes, or forbids the choice (EPERM, ENOSYS: some containers do).
+    pub fn on_nodes(bytes: usize, nodes: &Nodes, policy: Policy) -> std::io::Result<Self> {
+        let buffer = AlignedBuffer::zeroed(bytes).map_err(|error| error.source)?;
+        if buffer.mapped > 0 {
+            // SAFETY: the whole mapping is the buffer's own.
+            unsafe { crate::numa::bind(buffer.start.as_ptr(), buffer.mapped, nodes, policy)? };
+        }
+        Ok(buffer)
+    }
+
+    /// A part of a file that was mapped for this buffer alone, `mapped` bytes from `start` on, all zeros or other plain bytes.
+    pub(crate) fn of_extent(
+        start: NonNull<u8>,
+        mapped: usize,
+        bytes: usize,
+        extent: Extent,
+    ) -> Self {
+        AlignedBuffer {
+            start,
+            mapped,
+            bytes,
+            _extent: Some(extent),
+        }
     }
 
     /// The bytes that `bytes` bytes really take: whole pages.

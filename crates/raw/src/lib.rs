@@ -6,8 +6,10 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
+//! | `file_map.rs` | [`FileMap`]: memory that is a file |
 //! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
+//! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
@@ -19,8 +21,10 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod aligned_buffer;
+mod file_map;
 mod forest;
 mod mailboxes;
+pub mod numa;
 mod open_files;
 mod prefetch;
 mod segments;
@@ -31,6 +35,7 @@ mod team;
 pub mod uring;
 
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
+pub use file_map::FileMap;
 pub use forest::Forest;
 pub use mailboxes::Mailboxes;
 pub use open_files::allow_open_files;

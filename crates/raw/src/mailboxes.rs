@@ -9,8 +9,8 @@
 
 #![expect(unsafe_code, reason = "a lock of one byte guards each message")]
 
-use crate::Element;
-use crate::sync::{AtomicU8, AtomicU64, Ordering, UnsafeCell, spin};
+use crate::sync::{AtomicU8, AtomicU64, Cells, Ordering, UnsafeCell, spin};
+use crate::{AlignedBuffer, Element};
 
 const EMPTY: u8 = 0;
 const LOCKED: u8 = 1;
@@ -18,14 +18,14 @@ const FULL: u8 = 2;
 
 /// One mailbox for each of some places, each with one message or none.
 pub struct Mailboxes<M> {
-    states: Box<[AtomicU8]>,
+    states: Cells<AtomicU8>,
     kept: Kept<M>,
 }
 
 enum Kept<M> {
     /// Messages of 8 bytes or less, as the low bytes of words.
-    Narrow(Box<[AtomicU64]>),
-    Wide(Box<[UnsafeCell<M>]>),
+    Narrow(Cells<AtomicU64>),
+    Wide(Cells<UnsafeCell<M>>),
 }
 
 // SAFETY: a wide message is reached only by the thread that locked its mailbox, and locking and unlocking order these accesses;
@@ -43,30 +43,30 @@ impl<M> std::fmt::Debug for Mailboxes<M> {
 impl<M: Element> Mailboxes<M> {
     const NARROW: bool = size_of::<M>() <= size_of::<u64>();
 
-    /// Bytes that so many mailboxes take.
-    pub fn bytes(places: usize) -> u64 {
+    /// Bytes of the two buffers that so many mailboxes take: of states and of messages.
+    pub fn bytes(places: usize) -> [usize; 2] {
         let message = if Self::NARROW {
             size_of::<u64>()
         } else {
             size_of::<M>()
         };
-        (places as u64).saturating_mul(1 + message as u64)
+        [places, places.saturating_mul(message)]
     }
 
-    /// So many empty mailboxes.
-    pub fn new(places: usize) -> Self {
+    /// So many empty mailboxes in zeroed buffers of as many bytes as [`Mailboxes::bytes`] says; fewer where these are shorter.
+    pub fn new(places: usize, [states, messages]: [AlignedBuffer; 2]) -> Self {
         let kept = match Self::NARROW {
-            true => Kept::Narrow((0..places).map(|_| AtomicU64::new(0)).collect()),
-            false => Kept::Wide(
-                (0..places)
-                    .map(|_| UnsafeCell::new(M::new_zeroed()))
-                    .collect(),
-            ),
+            true => Kept::Narrow(Cells::new(messages, places, || AtomicU64::new(0))),
+            false => Kept::Wide(Cells::new(messages, places, || {
+                UnsafeCell::new(M::new_zeroed())
+            })),
         };
-        Mailboxes {
-            states: (0..places).map(|_| AtomicU8::new(EMPTY)).collect(),
-            kept,
-        }
+        let places = match &kept {
+            Kept::Narrow(words) => words.len(),
+            Kept::Wide(slots) => slots.len(),
+        };
+        let states = Cells::new(states, places, || AtomicU8::new(EMPTY));
+        Mailboxes { states, kept }
     }
 
     /// Puts a message into mailbox `i`, or combines it with the one that is there; whether it was the first. Nothing happens where
@@ -238,13 +238,19 @@ fn of_word<M: Element>(word: u64) -> M {
         .unwrap_or_else(M::new_zeroed)
 }
 
+#[cfg(test)]
+fn boxes<M: Element>(places: usize) -> Mailboxes<M> {
+    let buffers = Mailboxes::<M>::bytes(places).map(|bytes| AlignedBuffer::zeroed(bytes).unwrap());
+    Mailboxes::new(places, buffers)
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
     fn first_messages_are_told_apart_and_others_combined() {
-        let boxes = Mailboxes::<f32>::new(3);
+        let boxes = boxes::<f32>(3);
         let add = |sum: &mut f32, one: f32| *sum += one;
         assert!(boxes.put(1, 2.0, add) && !boxes.put(1, 0.5, add));
         assert!(boxes.has(1) && !boxes.has(0) && !boxes.has(9));
@@ -265,7 +271,7 @@ mod tests {
         add: fn(&mut M, M),
         all: M,
     ) {
-        let boxes = Mailboxes::<M>::new(2);
+        let boxes = boxes::<M>(2);
         let rounds = if cfg!(miri) { 20 } else { 10_000 };
         let firsts = std::sync::atomic::AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -308,7 +314,7 @@ mod every_order {
     /// Two threads put, in every order that the memory model allows: nothing is lost, and one of them was first.
     fn puts<M: Element + PartialEq + std::fmt::Debug>(ones: [M; 2], add: fn(&mut M, M), all: M) {
         loom::model(move || {
-            let boxes = Arc::new(Mailboxes::<M>::new(1));
+            let boxes = Arc::new(boxes::<M>(1));
             let put = {
                 let boxes = Arc::clone(&boxes);
                 loom::thread::spawn(move || boxes.put(0, ones[0], add))
@@ -325,7 +331,7 @@ mod every_order {
     #[should_panic(expected = "Causality violation")]
     fn a_mailbox_that_is_unlocked_too_early_is_noticed() {
         loom::model(|| {
-            let boxes = Arc::new(Mailboxes::<[u64; 2]>::new(1));
+            let boxes = Arc::new(boxes::<[u64; 2]>(1));
             let put = {
                 let boxes = Arc::clone(&boxes);
                 loom::thread::spawn(move || {

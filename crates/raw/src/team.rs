@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
+use crate::numa;
+
 /// Looks at a condition this often, some 30 microseconds, before it parks.
 const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
 /// After so many looks it lets others have the processor: the thread it waits for may be among them.
@@ -61,10 +63,19 @@ impl std::fmt::Debug for Call {
 impl Team {
     /// `threads` threads (at least 1), of which `threads - 1` are started here as `NAME-1`, `NAME-2`, ...
     ///
+    /// Those stay each on a processor of its own where there are as many that this process may use, counted from the one that the
+    /// caller runs on: so what they touch stays in the caches, and on the node, that are near. The caller goes where it is sent.
+    ///
     /// # Errors
     /// The system starts no more threads.
     pub fn new(threads: usize, name: &str) -> std::io::Result<Team> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut own = numa::processors();
+        let here = own.iter().position(|own| *own == numa::here().0);
+        own.rotate_left(here.unwrap_or(0));
+        if threads > own.len().min(processors) {
+            own.clear();
+        }
         let shared = Shared {
             generation: AtomicU64::new(0),
             running: AtomicUsize::new(0),
@@ -80,8 +91,13 @@ impl Team {
         for index in 1..threads {
             let shared = Arc::clone(&team.shared);
             let builder = std::thread::Builder::new().name(format!("{name}-{index}"));
-            team.threads
-                .push(builder.spawn(move || shared.serve(index))?);
+            let own = own.get(index).copied();
+            team.threads.push(builder.spawn(move || {
+                if let Some(own) = own {
+                    numa::stay_on(own);
+                }
+                shared.serve(index);
+            })?);
         }
         Ok(team)
     }
@@ -203,6 +219,26 @@ mod tests {
                         .all(|count| count.load(Ordering::Relaxed) == round),
                     "{threads} threads"
                 );
+            }
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no processors to stay on")]
+    fn threads_stay_on_processors_of_their_own_where_there_are_enough() {
+        let allowed = numa::processors();
+        for threads in [allowed.len(), allowed.len() + 1] {
+            let team = Team::new(threads, "test").unwrap();
+            let may_use = Mutex::new(vec![Vec::new(); threads]);
+            team.run(&|index| lock(&may_use)[index] = numa::processors());
+            let may_use = may_use.into_inner().unwrap();
+            assert_eq!(may_use[0], allowed, "the caller is left alone");
+            let mut own: Vec<usize> = may_use[1..].concat();
+            own.sort_unstable();
+            own.dedup();
+            match threads == allowed.len() {
+                true => assert_eq!(own.len(), threads - 1),
+                false => assert!(may_use.iter().all(|may| *may == allowed)),
             }
         }
     }

@@ -9,7 +9,12 @@ use std::time::{Duration, Instant};
 pub trait Clock: Send + Sync + Debug {
     /// Time since the start.
     fn now(&self) -> Duration;
+    /// Lets so much time go by: the thread that calls does nothing else meanwhile.
+    fn wait(&self, time: Duration);
 }
+
+/// A sleep ends so much too late, about: the end of a wait is awake.
+const AWAKE: Duration = Duration::from_micros(100);
 
 /// The machine's monotonic clock, from its making on.
 #[derive(Debug)]
@@ -37,6 +42,15 @@ impl Clock for SystemClock {
     fn now(&self) -> Duration {
         self.start.elapsed()
     }
+    fn wait(&self, time: Duration) {
+        let end = self.now() + time;
+        if time > 2 * AWAKE {
+            std::thread::sleep(time - AWAKE);
+        }
+        while self.now() < end {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// A clock that moves only when told to.
@@ -61,6 +75,9 @@ impl Clock for SimulatedClock {
     fn now(&self) -> Duration {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
+    fn wait(&self, time: Duration) {
+        self.advance(time);
+    }
 }
 
 #[cfg(test)]
@@ -74,6 +91,8 @@ mod tests {
         clock.advance(Duration::from_millis(5));
         clock.advance(Duration::from_millis(2));
         assert_eq!(clock.now(), Duration::from_millis(7));
+        clock.wait(Duration::from_millis(1));
+        assert_eq!(clock.now(), Duration::from_millis(8));
     }
 
     #[test]
@@ -81,5 +100,10 @@ mod tests {
         let clock = SystemClock::new();
         let readings: Vec<Duration> = (0..1000).map(|_| clock.now()).collect();
         assert!(readings.is_sorted());
+        for micros in [0, 20, 500] {
+            let (before, time) = (clock.now(), Duration::from_micros(micros));
+            clock.wait(time);
+            assert!(clock.now() - before >= time);
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use graphmill_raw::OutOfMemory;
 
 use crate::budget::BudgetError;
+use crate::placement::PlacementError;
 
 /// What a job's own failure is carried in.
 pub type JobError = Box<dyn std::error::Error + Send + Sync>;
@@ -93,6 +94,9 @@ pub enum StorageError {
     /// The system gave no memory although the budget allowed it.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
+    /// A kind of data cannot lie where it was to.
+    #[error(transparent)]
+    Placement(#[from] PlacementError),
     /// A job's own error, as it was.
     #[error(transparent)]
     Job(JobError),

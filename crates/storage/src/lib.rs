@@ -11,6 +11,8 @@
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | what is left of an operation after a short read or write |
+//! | `placement.rs`, `placement/` | [`Placement`]: which kind of data is to lie on which tier of memory |
+//! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
 //! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
 //! | `clock.rs`, `random.rs`, `stop.rs` | [`Clock`], [`Random`], [`Stop`] |
@@ -22,9 +24,11 @@ mod budget;
 mod clock;
 mod disk;
 mod error;
+mod placement;
 mod random;
 mod scratch;
 mod stop;
+mod tiers;
 mod workers;
 
 pub use budget::{Budget, BudgetError, Buffer, Lease};
@@ -35,7 +39,9 @@ pub use disk::{
     Operation, Queue, open_disk,
 };
 pub use error::{JobError, StorageError};
+pub use placement::{Kind, Placement, PlacementError, Where};
 pub use random::Random;
 pub use scratch::Scratch;
 pub use stop::Stop;
+pub use tiers::Tiers;
 pub use workers::{Job, Step, Worker, Workers};

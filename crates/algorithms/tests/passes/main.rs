@@ -16,7 +16,9 @@ use graphmill_engine::{
 use graphmill_graph::{
     Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
 };
-use graphmill_storage::{Budget, Disk, IoChoice, Random, Stop, SystemClock, Workers, open_disk};
+use graphmill_storage::{
+    Budget, Disk, IoChoice, Random, Stop, SystemClock, Tiers, Workers, open_disk,
+};
 
 type Edge = (u64, u64, f64);
 
@@ -154,6 +156,7 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
         graph,
         Settings {
             budget,
+            tiers: Tiers::default(),
             disk,
             workers,
             clock: Arc::new(SystemClock::new()),
@@ -164,6 +167,7 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             gamma: 1024,
             edges: mode.edges,
             sizes: Sizes::USUAL,
+            charge: None,
             on_pass: None,
         },
     )

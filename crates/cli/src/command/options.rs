@@ -15,6 +15,7 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
             args::Io::Uring => IoChoice::Uring,
             args::Io::Threads => IoChoice::Threads,
         },
+        ..MachineConfig::default()
     }
 }
 

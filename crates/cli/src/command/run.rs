@@ -3,15 +3,20 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{Config, KernelChoice, Plan, SeekChoice, Stop, Tuning};
+use graphmill::{
+    Charge, Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop, Tuning,
+};
 
-use crate::args::{Direction, Experiments, Run, Seek};
+use crate::args::{self, Direction, Experiments, Run, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
 
 pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
+    let tiers = &common.tiers;
+    let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref())
+        .map_err(graphmill::Error::from)?;
     let defaults = Config::new(args.algorithm, common.input);
     let config = Config {
         options: args.options,
@@ -19,7 +24,11 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         output: common.output.clone(),
         metrics: common.metrics,
         top: common.top.unwrap_or(0),
-        machine: options::machine(&common.machine),
+        machine: MachineConfig {
+            placement,
+            charge: charge(tiers),
+            ..options::machine(&common.machine)
+        },
         tuning: tuning(&common.experiments),
         trials: common.experiments.trials,
         ..defaults
@@ -63,6 +72,19 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn charge(args: &Tiers) -> Option<Charge> {
+    match args.charge {
+        args::Charge::None => None,
+        args::Charge::Paper => Some(Charge {
+            dram_bandwidth: match args.dram_bandwidth {
+                Some(bytes) => bytes as f64,
+                None => Charge::PAPER.dram_bandwidth,
+            },
+            ..Charge::PAPER
+        }),
+    }
+}
+
 fn tuning(args: &Experiments) -> Tuning {
     Tuning {
         kernel: match args.direction {
@@ -76,6 +98,6 @@ fn tuning(args: &Experiments) -> Tuning {
             Seek::Always => SeekChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
-        edges: args.place,
+        ..Tuning::default()
     }
 }

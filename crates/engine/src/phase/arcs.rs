@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
-use graphmill_storage::{Job, JobError, Step, Worker};
+use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
 use crate::active::lock;
 use crate::error::EngineError;
@@ -12,6 +12,7 @@ use crate::machine::{Machine, run};
 use crate::metrics::{Mode, Superstep};
 use crate::phase::readers::{Readers, Stream, join};
 use crate::pins::Pins;
+use crate::traffic::Access;
 
 /// Reads in flight of a worker.
 const DEPTH: usize = 4;
@@ -136,6 +137,9 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
                     edges += of_block;
                 }
                 left = 0;
+                let bytes = cell.data_bytes() + cell.edges() * width as u64;
+                let traffic = machine.traffic.of(worker.index);
+                traffic.read(Kind::Edges, Access::Sequential, bytes);
             }
             while left > 0 {
                 readers.pump(worker.queue.as_mut())?;

@@ -5,6 +5,7 @@
 //! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
 
 use graphmill_raw::prefetch;
+use graphmill_storage::Kind;
 
 use crate::accumulators::Accumulators;
 use crate::active::{BatchSet, lock};
@@ -14,6 +15,7 @@ use crate::phase::{Done, Pass, apply_reached};
 use crate::program::EdgeProgram;
 use crate::resident::lists::{Lists, value_of, with_words};
 use crate::rows::Rows;
+use crate::traffic::Access;
 
 /// What sparse passes over lists keep from one to the next.
 pub(crate) struct FollowRoom<P: EdgeProgram> {
@@ -33,7 +35,7 @@ impl<P: EdgeProgram> FollowRoom<P> {
         let mut reached = BatchSet::default();
         reached.reserve(vertices, &machine.budget)?;
         Ok(FollowRoom {
-            accumulators: Accumulators::new(&machine.budget, vertices, P::IDENTITY)?,
+            accumulators: Accumulators::new(machine, vertices, P::IDENTITY)?,
             reached,
         })
     }
@@ -100,8 +102,14 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             });
             follow(&mut several);
         }
+        machine.count_rows(0, pass.signal, pass.active.count_in(batch), set.is_full());
         machine.arrays.close(open, pass.signal, Some(&set), io)?;
     }
+    let (sources, edges) = (report.messages, report.edges);
+    let traffic = machine.traffic.of(0);
+    lists.count(traffic, sources, edges);
+    let bytes = edges * size_of::<P::Accumulator>() as u64;
+    traffic.change(Kind::Messages, Access::Random, bytes);
     machine.arrays.end_phase();
     for batch in 0..machine.batches.len() {
         let range = machine.batches.range(batch);

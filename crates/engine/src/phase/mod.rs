@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use graphmill_storage::Kind;
+
 use crate::active::{ActiveSet, BatchSet};
 use crate::error::EngineError;
 use crate::machine::Machine;
@@ -9,6 +11,7 @@ use crate::metrics::Superstep;
 use crate::page_file::RowIo;
 use crate::program::{Accumulator, Activate, EdgeProgram, Sum};
 use crate::rows::{Need, Rows};
+use crate::traffic::Access;
 
 pub(crate) mod arcs;
 pub(crate) mod follow;
@@ -72,7 +75,7 @@ fn apply_reached<P: EdgeProgram>(
     } = pass;
     let mut open = machine.arrays.open(batch, needs, io)?;
     let start = machine.batches.start(batch);
-    let mut sum = P::Sum::ZERO;
+    let (mut sum, mut applied) = (P::Sum::ZERO, 0);
     let span = machine.batches.span(batch) as usize;
     let mut outside = None;
     let mut dirty = BatchSet::default();
@@ -96,6 +99,7 @@ fn apply_reached<P: EdgeProgram>(
             let row = P::ApplyRows::row(&mut rows, i);
             let (summand, activate) = program.apply(start + i as u64, row, accumulator);
             sum.add(summand);
+            applied += 1;
             if activate == Activate::Yes {
                 next.insert(i);
             }
@@ -108,6 +112,13 @@ fn apply_reached<P: EdgeProgram>(
     if let Some(local) = outside {
         return Err(machine.graph.outside_batch(batch, local).into());
     }
+    // Sparse passes run on the calling thread.
+    machine.count_rows(0, needs, applied, false);
+    let bytes = applied * size_of::<P::Accumulator>() as u64;
+    machine
+        .traffic
+        .of(0)
+        .change(Kind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
     done.sum.add(sum);
     machine

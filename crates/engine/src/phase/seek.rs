@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
-use graphmill_storage::{Lease, Queue};
+use graphmill_storage::{Kind, Lease, Queue};
 
 use crate::accumulators::Accumulators;
 use crate::active::{BatchSet, lock};
@@ -25,6 +25,7 @@ use crate::phase::{Done, Pass, apply_reached};
 use crate::pins::Pins;
 use crate::program::{EdgeProgram, EdgeValue, edge_value};
 use crate::rows::Rows;
+use crate::traffic::Access;
 
 /// Reads in flight for a sparse pass, at most.
 const READS: usize = 32;
@@ -78,7 +79,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
             let entries = machine.shape.entries;
             let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
             self._lease = Some(machine.budget.lease("queued messages", queues)?);
-            let accumulators = Accumulators::new(&machine.budget, entries, P::IDENTITY)?;
+            let accumulators = Accumulators::new(machine, entries, P::IDENTITY)?;
             self.accumulators = Some(accumulators);
             self.reached.reserve(entries, &machine.budget)?;
             self.queues.resize_with(batches.len(), Vec::new);
@@ -189,7 +190,13 @@ pub(crate) fn edges<P: EdgeProgram>(
         for cell in &plan.cells {
             fold.cell(cell, &queues[column][cell.queue.clone()])?;
         }
-        done.report.edges += fold.edges;
+        let edges = fold.edges;
+        done.report.edges += edges;
+        let bytes = edges * size_of::<P::Accumulator>() as u64;
+        machine
+            .traffic
+            .of(0)
+            .change(Kind::Messages, Access::Random, bytes);
         done.report.cells += plan.cells.len() as u64;
         done.report.cells_sought += plan.cells.len() as u64;
         if let Some(streams) = streams {
@@ -260,6 +267,7 @@ fn signal<P: EdgeProgram>(
         }
         report.bytes_read += frames.take_bytes_read();
         drop(frames);
+        machine.count_rows(0, needs, active.count_in(batch), set.is_full());
         machine.arrays.close(open, needs, Some(&set), io)?;
     }
     Ok(())
@@ -295,6 +303,8 @@ impl<P: EdgeProgram> Fold<'_, P> {
         let pinned = self.pins.cell(machine, column, planned.position);
         let offset = machine.global_offset(cell.source_batch(), column);
         let start = machine.batches.start(cell.source_batch());
+        // Of a pinned cell its edges' part of its bytes, of its index one word for each source.
+        let (edges_before, cell_bytes) = (self.edges, cell.data_bytes() as u128);
         let mask = (1usize << machine.batches.bits(column)) - 1;
         let accumulators = &mut self.accumulators[..=mask];
         let kind = machine.graph.edge_kind();
@@ -364,6 +374,17 @@ impl<P: EdgeProgram> Fold<'_, P> {
                     });
                 }
             }
+        }
+        let edges = self.edges - edges_before;
+        let traffic = machine.traffic.of(0);
+        if pinned.is_some() {
+            let of_edges = cell_bytes * u128::from(edges) / u128::from(cell.edges().max(1));
+            let bytes = of_edges as u64 + edges * width as u64;
+            traffic.read(Kind::Edges, Access::Random, bytes);
+        }
+        if self.pins.indices() {
+            let words = (queue.len() * size_of::<u64>()) as u64;
+            traffic.read(Kind::Index, Access::Random, words);
         }
         Ok(())
     }

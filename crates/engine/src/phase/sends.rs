@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Buffer, Job, JobError, Step, Worker};
+use graphmill_storage::{Buffer, Job, JobError, Kind, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
@@ -20,6 +20,7 @@ use crate::page_file::{RowIo, Slot};
 use crate::phase::vertices::close;
 use crate::program::{Activate, SendProgram, Sum};
 use crate::rows::{Need, Rows};
+use crate::traffic::Access;
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
@@ -119,7 +120,10 @@ impl<M: Element> Sink<'_, M> {
             // Pages of the file are whole.
             false => bytes_of::<M>(count).next_multiple_of(machine.arrays.pages().page_bytes()),
         };
-        let mut bytes = machine.budget.buffer("sent messages", bytes)?;
+        let mut bytes =
+            machine
+                .tiers
+                .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
         for (place, i) in order.iter().enumerate() {
             let to = self.to[*i as usize];
             let batch = machine.batches.batch_of(to);
@@ -132,6 +136,8 @@ impl<M: Element> Sink<'_, M> {
             write_at(&mut bytes, at, self.messages[*i as usize]);
         }
         let at = if is_kept {
+            let traffic = machine.traffic.of(self.worker);
+            traffic.write(Kind::Messages, Access::Sequential, bytes.len() as u64);
             PostAt::Memory(bytes)
         } else {
             let mut io = lock(&machine.row_io[self.worker]);
@@ -326,6 +332,9 @@ impl<P: SendProgram> Send<'_, P> {
         }
         sink.post();
         sink.failed?;
+        let span = machine.batches.span(batch);
+        let count = self.active.map_or(span, |active| active.count_in(batch));
+        machine.count_rows(worker, self.needs, count, count == span);
         *lock(&self.sums[position]) = sum;
         let mut io = lock(&machine.row_io[worker]);
         close(machine, open, self.needs, self.active, batch, &mut io)
@@ -370,7 +379,7 @@ impl<P: SendProgram> Receive<'_, P> {
         let accumulators = match &mut *set {
             Some(set) => set,
             none => none.insert(Accumulators::new(
-                &machine.budget,
+                machine,
                 machine.shape.widest,
                 P::IDENTITY,
             )?),
@@ -378,11 +387,14 @@ impl<P: SendProgram> Receive<'_, P> {
         let mut io = lock(&machine.row_io[worker]);
         let mut folded = BatchSet::default();
         folded.reserve(span, &machine.budget)?;
+        let traffic = machine.traffic.of(worker);
         for post in self.posts {
             let Ok(at) = post.parts.binary_search_by_key(&batch, |(batch, _)| *batch) else {
                 continue;
             };
             let places = post.parts[at].1.clone();
+            let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
+            traffic.change(Kind::Messages, Access::Random, folds);
             let mut fold = |to: Option<u64>, message: Option<P::Message>| {
                 if let (Some(to), Some(message)) = (to, message) {
                     let local = (to - start) as usize;
@@ -393,6 +405,8 @@ impl<P: SendProgram> Receive<'_, P> {
             let messages_at = post.count * size_of::<u64>();
             match &post.at {
                 PostAt::Memory(bytes) => {
+                    let read = bytes_of::<P::Message>(places.len()) as u64;
+                    traffic.read(Kind::Messages, Access::Sequential, read);
                     for place in places {
                         fold(
                             read_at(bytes, place * size_of::<u64>()),
@@ -417,7 +431,7 @@ impl<P: SendProgram> Receive<'_, P> {
             }
         }
         let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
-        let mut sum = P::Sum::ZERO;
+        let (mut sum, mut applied) = (P::Sum::ZERO, 0);
         {
             let mut next = self.reached.batch(batch)?;
             let mut rows = P::ApplyRows::slices(&mut open.guards);
@@ -426,12 +440,16 @@ impl<P: SendProgram> Receive<'_, P> {
                 let row = P::ApplyRows::row(&mut rows, i);
                 let (summand, activate) = program.apply(start + i as u64, row, accumulator);
                 sum.add(summand);
+                applied += 1;
                 if activate == Activate::Yes {
                     next.insert(i);
                 }
             });
         }
         *lock(&self.sums[position]) = sum;
+        machine.count_rows(worker, self.needs, applied, false);
+        let bytes = applied * size_of::<P::Accumulator>() as u64;
+        traffic.change(Kind::Messages, Access::Random, bytes);
         machine
             .arrays
             .close(open, self.needs, Some(&folded), &mut io)

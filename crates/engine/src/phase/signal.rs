@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_storage::{Job, JobError, Step, Worker};
+use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
 use crate::active::lock;
 use crate::error::EngineError;
@@ -10,6 +10,7 @@ use crate::message::Messages;
 use crate::phase::Pass;
 use crate::program::EdgeProgram;
 use crate::rows::Rows;
+use crate::traffic::Access;
 
 /// One signal phase as a job: each step is one batch with active vertices.
 pub(crate) struct Signal<'p, P: EdgeProgram> {
@@ -72,6 +73,13 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
                     count += emitted;
                 });
             }
+        }
+        let full = set.is_full();
+        machine.count_rows(worker, needs, active.count_in(batch), full);
+        if self.messages.in_memory() {
+            let bytes = count * size_of::<P::Message>() as u64;
+            let traffic = machine.traffic.of(worker);
+            traffic.write(Kind::Messages, Access::of(full), bytes);
         }
         self.messages.end(batch, writer, count, worker)?;
         machine.arrays.close(open, needs, Some(&set), &mut io)

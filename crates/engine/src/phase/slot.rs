@@ -81,7 +81,7 @@ impl<A: Accumulator, M> SlotRoom<A, M> {
     ) -> Result<(), EngineError> {
         while self.free.len() < count {
             self.free
-                .push(Accumulators::new(&machine.budget, entries, identity)?);
+                .push(Accumulators::new(machine, entries, identity)?);
         }
         Ok(())
     }

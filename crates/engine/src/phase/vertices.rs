@@ -71,16 +71,20 @@ where
         let mut io = lock(&self.machine.row_io[worker]);
         let mut open = self.machine.arrays.open(batch, &self.needs, &mut io)?;
         let start = self.machine.batches.start(batch);
+        let span = self.machine.batches.span(batch);
+        let count = self.active.map_or(span, |active| active.count_in(batch));
         let mut sum = A::ZERO;
         {
             let mut rows = R::slices(&mut open.guards);
             let one = |i: usize| sum.add((self.work)(start + i as u64, R::row(&mut rows, i)));
             match self.active {
-                None => (0..self.machine.batches.span(batch) as usize).for_each(one),
+                None => (0..span as usize).for_each(one),
                 Some(active) => active.batch(batch)?.for_each(one),
             }
         }
         *lock(&self.sums[position]) = sum;
+        self.machine
+            .count_rows(worker, &self.needs, count, count == span);
         close(self.machine, open, &self.needs, self.active, batch, &mut io)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use graphmill_graph::{Cell, EdgeKind};
 use graphmill_raw::{Element, Mailboxes};
-use graphmill_storage::{Job, JobError, Step as Stepped, Worker};
+use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
 use super::{Step, Tally};
 use crate::active::{ActiveSet, lock};
@@ -23,6 +23,7 @@ use crate::pins::Pins;
 use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
 use crate::resident::lists::{Lists, value_of, with_words};
 use crate::rows::{Need, OutDegree, Rows, Write};
+use crate::traffic::Access;
 use crate::vertex_array::VertexArray;
 
 /// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
@@ -47,28 +48,29 @@ impl Engine {
         limit: u64,
     ) -> Result<(), EngineError> {
         let vertices = self.vertices() as usize;
-        let one_set = Mailboxes::<P::Message>::bytes(vertices);
+        let bytes = Mailboxes::<P::Message>::bytes(vertices).map(|bytes| bytes as u64);
+        let one_set = self.common.tiers.leased(Kind::Messages, bytes.iter().sum());
         let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
         if self.common.budget.available() < 3 * one_set {
             self.release();
         }
-        let lease = self.common.budget.lease("mailboxes", 2 * one_set);
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
-        let Some(_two_sets) = lease.ok().filter(|_| resident) else {
-            return Err(EngineError::PushNeedsMemory {
-                bytes: 2 * one_set,
-                available: self.common.budget.available(),
-            });
+        let boxes = |places: usize| self.mailboxes::<P::Message>(places);
+        let two_sets = boxes(vertices).and_then(|now| Ok((now, boxes(vertices)?)));
+        let ((now, _now), (next, _next)) = match two_sets {
+            Ok(two_sets) if resident => two_sets,
+            Ok(_) | Err(StorageError::Budget(_)) => {
+                return Err(EngineError::PushNeedsMemory {
+                    bytes: 2 * one_set,
+                    available: self.common.budget.available(),
+                });
+            }
+            Err(error) => return Err(error.into()),
         };
         let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
         let waiting = if over_lists { 0 } else { vertices };
-        let out_bytes = Mailboxes::<P::Message>::bytes(waiting);
-        let _third = self.common.budget.lease("mailboxes", out_bytes)?;
-        let mut post = Post {
-            now: Mailboxes::new(vertices),
-            next: Mailboxes::new(vertices),
-            out: Mailboxes::new(waiting),
-        };
+        let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
+        let mut post = Post { now, next, out };
         let mut waken = self.all_vertices()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
@@ -109,6 +111,24 @@ impl Engine {
             self.turn(step, tally)?;
         }
         Ok(())
+    }
+
+    /// So many empty mailboxes, and what pays for them.
+    fn mailboxes<M: Element>(
+        &self,
+        places: usize,
+    ) -> Result<(Mailboxes<M>, [Lease; 2]), StorageError> {
+        let buffer = |bytes| {
+            let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+            Ok::<_, StorageError>(
+                tiers
+                    .buffer(Kind::Messages, budget, "mailboxes", bytes)?
+                    .into_parts(),
+            )
+        };
+        let [states, messages] = Mailboxes::<M>::bytes(places);
+        let ((states, first), (messages, second)) = (buffer(states)?, buffer(messages)?);
+        Ok((Mailboxes::new(places, [states, messages]), [first, second]))
     }
 }
 
@@ -210,6 +230,21 @@ impl<P: Pregel> Pushing<'_, P> {
             });
         }
         *lock(&self.tallies[position]) = tally;
+        let woken = self.waken.count_in(batch);
+        let all = woken == machine.batches.span(batch);
+        machine.count_rows(worker, self.needs, woken, all);
+        let traffic = machine.traffic.of(worker);
+        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        traffic.change(Kind::Messages, Access::of(all), woken * one_box);
+        let edges = tally.1;
+        match self.lists {
+            Some(lists) => lists.count(traffic, tally.0.broadcasts, edges),
+            None => {
+                let bytes = tally.0.broadcasts * one_box;
+                traffic.write(Kind::Messages, Access::of(all), bytes);
+            }
+        }
+        traffic.change(Kind::Messages, Access::Random, edges * one_box);
         close(machine, open, self.needs, Some(self.waken), batch, &mut io)
     }
 
@@ -238,6 +273,13 @@ impl<P: Pregel> Pushing<'_, P> {
                 }
             }
         })?;
+        // Of each edge the box of the sender is looked at, and that of the receiver changed.
+        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        machine.traffic.shared(|worker, part| {
+            let bytes = part(report.edges) * one_box;
+            worker.read(Kind::Messages, Access::Random, bytes);
+            worker.change(Kind::Messages, Access::Random, bytes);
+        });
         for batch in &self.batches {
             let start = machine.batches.start(*batch) as usize;
             self.waken.batch(*batch)?.for_each(|i| {

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader};
 use graphmill_raw::{AlignedBuffer, Segments, prefetch};
-use graphmill_storage::{Job, JobError, Lease, Step, Worker};
+use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::pins::Pins;
 use crate::program::EdgeValue;
+use crate::traffic::{Access, OfWorker};
 
 /// Frames of degrees that a worker keeps.
 const DEGREE_FRAMES: usize = 2;
@@ -43,6 +44,8 @@ impl Lists {
         let records = graph.arcs().saturating_mul(record).saturating_add(4096);
         let worker = 8 * batches.widest() + (DEGREE_FRAMES as u64) * FRAME_BYTES + SCRATCH_BYTES;
         let starts = 5 * 8 * batches.len() as u64;
+        let begins = machine.tiers.leased(Kind::Index, begins);
+        let records = machine.tiers.leased(Kind::Edges, records);
         (
             begins.saturating_add(records),
             worker * machine.workers.count() as u64 + starts,
@@ -71,10 +74,11 @@ impl Lists {
         let kind = Self::kind_of(machine, weighted);
         let besides = Self::memory(machine, weighted).1;
         let _besides = machine.budget.lease("loading lists", besides)?;
-        let room = |bytes: u64| machine.budget.buffer("lists of edges", bytes as usize);
-        let (begins, first) = room(8 * (batches.vertices() + 1))?.into_parts();
+        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let room = |kind, bytes: u64| tiers.buffer(kind, budget, "lists of edges", bytes as usize);
+        let (begins, first) = room(Kind::Index, 8 * (batches.vertices() + 1))?.into_parts();
         let records = machine.graph.arcs() * 4 * words(kind) as u64;
-        let (records, second) = room(records)?.into_parts();
+        let (records, second) = room(Kind::Edges, records)?.into_parts();
         // The edges of a row of cells lie together, as its sources do.
         let mut ends = vec![0];
         let mut end = 0;
@@ -116,6 +120,13 @@ impl Lists {
     /// Bytes of them.
     pub(crate) fn bytes(&self) -> u64 {
         (self.begins.len() + self.records.len()) as u64
+    }
+
+    /// Counts looking at the lists of so many vertices, with so many edges together.
+    pub(crate) fn count(&self, traffic: &OfWorker, vertices: u64, edges: u64) {
+        let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
+        traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
+        traffic.read(Kind::Edges, Access::Random, edges * record as u64);
     }
 
     /// Has where the list of a vertex begins on its way into the cache.

@@ -11,7 +11,7 @@ use graphmill_graph::{
     FormatError, FrameReader, GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side,
     SourceIndex, StoredGraph, VertexId,
 };
-use graphmill_storage::{Budget, Disk, Random};
+use graphmill_storage::{Budget, Disk, Random, Tiers};
 
 /// Source, destination, weight.
 pub(crate) type Edge = (u64, u64, f64);
@@ -407,7 +407,13 @@ fn read_side(
     asked.retain(|&v| v < batches.vertices());
     let table = match batches.vertices() {
         0 => None,
-        n => Some(FanoutTable::load(graph, side, frames, budget, 0..n)?),
+        n => Some(FanoutTable::load(
+            graph,
+            side,
+            frames,
+            (&Tiers::default(), budget),
+            0..n,
+        )?),
     };
     for v in asked {
         let (mut list, mut resident) = (Vec::new(), Vec::new());

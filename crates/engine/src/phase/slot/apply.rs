@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use graphmill_storage::Kind;
+
 use super::Slot;
 use super::run::{Run, Target};
 use crate::accumulators::Accumulators;
@@ -11,6 +13,7 @@ use crate::error::EngineError;
 use crate::phase::readers::Readers;
 use crate::program::{Accumulator, Activate, EdgeProgram, Reach, Sum};
 use crate::rows::Rows;
+use crate::traffic::Access;
 use crate::vertex_array::OpenRows;
 
 /// The strips of a batch that are folded but not yet merged.
@@ -115,6 +118,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             reached.reserve(span, &self.machine.budget)?;
         }
         let mut sum = P::Sum::ZERO;
+        let mut applied = 0;
         {
             let mut rows = P::ApplyRows::slices(&mut open.guards);
             for (i, accumulator) in total[..span].iter_mut().enumerate() {
@@ -123,6 +127,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     let (summand, activate) =
                         self.program.apply(start + i as u64, row, *accumulator);
                     sum.add(summand);
+                    applied += 1;
                     if activate == Activate::Yes {
                         next.insert(i);
                     }
@@ -135,6 +140,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
         drop(next);
         *lock(&self.sums[batch]) = sum;
+        let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
+        self.machine.count_rows(worker, self.needs, applied, all);
+        let traffic = self.machine.traffic.of(worker);
+        traffic.read(Kind::Messages, Access::Sequential, span as u64 * one);
+        traffic.write(Kind::Messages, Access::of(all), applied * one);
         // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
         if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
             .iter()

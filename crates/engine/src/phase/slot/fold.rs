@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use graphmill_graph::{BlockView, EdgeKind};
+use graphmill_storage::Kind;
 
 use super::run::{Run, Target, strip_count};
 use super::{Kernel, STEP_BYTES, Slot};
@@ -13,6 +14,7 @@ use crate::machine::Machine;
 use crate::phase::sought::BLOCK_BYTES_MAX;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
+use crate::traffic::Access;
 use crate::vertex_array::OpenRows;
 
 pub(super) enum Advance {
@@ -102,6 +104,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             let rows = &mut run.rows[item.target];
             let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
             let folded = folded.map_err(|_| broken())?;
+            let groups = block.groups() as u64;
+            self.count(
+                worker,
+                groups,
+                folded,
+                item.pinned.map(|_| (used, block_edges)),
+            );
             edges += folded;
             run.folded[item.target] |= folded > 0;
             worked += used;
@@ -131,6 +140,29 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             Advance::Starved if worked > 0 => Advance::Worked,
             outcome => outcome,
         })
+    }
+
+    /// Counts what folding a block moved: of its sources, of the edges that carried a message, and of its bytes and edges if it is in
+    /// memory.
+    fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
+        let traffic = self.machine.traffic.of(worker);
+        if let Some((bytes, edges)) = pinned {
+            let width = match P::Edge::WEIGHTED {
+                true => self.machine.graph.edge_kind().bytes(),
+                false => 0,
+            };
+            let bytes = bytes + edges * width;
+            traffic.read(Kind::Edges, Access::Sequential, bytes as u64);
+        }
+        let (message, accumulator) = (size_of::<P::Message>(), size_of::<P::Accumulator>());
+        let (messages, accumulators, access) = match self.kernel {
+            Kernel::Scatter => (groups, folded, Access::Random),
+            Kernel::Gather => (folded, groups, Access::Sequential),
+        };
+        if self.messages.in_memory() {
+            traffic.read(Kind::Messages, Access::Random, messages * message as u64);
+        }
+        traffic.change(Kind::Messages, access, accumulators * accumulator as u64);
     }
 
     /// Folds one block into its target; the number of edges that carried a message.

@@ -1,0 +1,289 @@
+//! Bytes that a pass moves between processors and memory, by kind of data: read or written, in order or at random; and what is charged
+//! for those on a slow tier.
+//!
+//! They are counted batch by batch and block by block, from what a phase does with each, not access by access: `docs/tiers.md` has the
+//! formulas. Each worker counts for itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use graphmill_storage::{Clock, Kind, Tiers};
+use serde::Serialize;
+
+/// How bytes lie that are read or written one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Side by side, in ascending order.
+    Sequential,
+    /// Anywhere.
+    Random,
+}
+
+impl Access {
+    /// Of things of which all are gone to, or some.
+    pub(crate) fn of(all: bool) -> Self {
+        match all {
+            true => Access::Sequential,
+            false => Access::Random,
+        }
+    }
+}
+
+/// Bytes of one kind of data that a pass moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Read in order.
+    pub read_sequential: u64,
+    /// Read at random.
+    pub read_random: u64,
+    /// Written in order.
+    pub written_sequential: u64,
+    /// Written at random.
+    pub written_random: u64,
+}
+
+impl Moved {
+    /// All that was read.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.read_sequential + self.read_random
+    }
+    /// All that was written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written_sequential + self.written_random
+    }
+}
+
+/// Bytes that a pass moved in memory, by kind of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TierBytes {
+    /// Rows, degrees, ranks of ids.
+    pub vertices: Moved,
+    /// Messages, accumulators, mailboxes.
+    pub messages: Moved,
+    /// Indices of cells, where lists begin.
+    pub index: Moved,
+    /// Cells with their weights, records of lists.
+    pub edges: Moved,
+}
+
+impl TierBytes {
+    /// Those of one kind.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> &Moved {
+        match kind {
+            Kind::Vertices => &self.vertices,
+            Kind::Messages => &self.messages,
+            Kind::Index => &self.index,
+            Kind::Edges => &self.edges,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &TierBytes) {
+        let all = [
+            (&mut self.vertices, &other.vertices),
+            (&mut self.messages, &other.messages),
+            (&mut self.index, &other.index),
+            (&mut self.edges, &other.edges),
+        ];
+        for (sum, more) in all {
+            sum.read_sequential += more.read_sequential;
+            sum.read_random += more.read_random;
+            sum.written_sequential += more.written_sequential;
+            sum.written_random += more.written_random;
+        }
+    }
+}
+
+/// Where a kind of data lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlacedAt {
+    /// The tier; of a file also whether it was mapped with MAP_SYNC.
+    pub tier: String,
+    /// Whether it is the slow one.
+    pub slow: bool,
+}
+
+/// Where each kind of data lies, by its name.
+pub(crate) fn placed_at(tiers: &Tiers) -> BTreeMap<&'static str, PlacedAt> {
+    let of = |kind: Kind| PlacedAt {
+        tier: tiers.describe(kind),
+        slow: tiers.placement().is_slow(kind),
+    };
+    Kind::ALL.map(|kind| (kind.name(), of(kind))).into()
+}
+
+/// What a byte on a slow tier costs more than one in DRAM: the time that is spent when a machine has no such tier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Charge {
+    /// Times that reading takes longer than from DRAM.
+    pub read: f64,
+    /// Times that writing takes longer.
+    pub write: f64,
+    /// Bytes a second that one thread gets from DRAM.
+    pub dram_bandwidth: f64,
+}
+
+impl Charge {
+    /// Optane memory as Capelli et al. quote it (iPregel on NVRAM, section "Related work"): reading is 2.4 times slower than DDR4, writing
+    /// 6 times. A thread's share of DRAM is that of a core of their machine: six channels of DDR4-2933 for 24 cores.
+    pub const PAPER: Charge = Charge {
+        read: 2.4,
+        write: 6.0,
+        dram_bandwidth: 6.0 * 2.933e9 * 8.0 / 24.0,
+    };
+
+    /// Seconds that so many bytes take longer.
+    fn seconds(&self, read: u64, written: u64) -> f64 {
+        let more = read as f64 * (self.read - 1.0) + written as f64 * (self.write - 1.0);
+        more / self.dram_bandwidth
+    }
+}
+
+/// A worker spends what it owes once it is so much: shorter waits are lost in the noise of waiting.
+const SPENT_AT_ONCE: Duration = Duration::from_micros(50);
+
+/// What all workers moved in the pass at hand.
+pub(crate) struct Traffic {
+    workers: Vec<OfWorker>,
+    charging: Option<Charging>,
+}
+
+struct Charging {
+    charge: Charge,
+    slow: Vec<Kind>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What one worker moved: read in order, at random, written in order, at random, for each kind. In cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct OfWorker {
+    bytes: [[AtomicU64; 4]; 4],
+    /// What it has spent of what it owes, in nanoseconds.
+    spent: AtomicU64,
+}
+
+impl OfWorker {
+    pub(crate) fn read(&self, kind: Kind, access: Access, bytes: u64) {
+        self.bytes[kind as usize][access as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+    pub(crate) fn write(&self, kind: Kind, access: Access, bytes: u64) {
+        self.bytes[kind as usize][2 + access as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+    /// Read and written again.
+    pub(crate) fn change(&self, kind: Kind, access: Access, bytes: u64) {
+        self.read(kind, access, bytes);
+        self.write(kind, access, bytes);
+    }
+
+    fn moved(&self, kind: Kind) -> Moved {
+        let of = |which: usize| self.bytes[kind as usize][which].load(Ordering::Relaxed);
+        Moved {
+            read_sequential: of(0),
+            read_random: of(1),
+            written_sequential: of(2),
+            written_random: of(3),
+        }
+    }
+}
+
+impl Charging {
+    /// What a worker owes in the pass at hand.
+    fn owed(&self, worker: &OfWorker) -> Duration {
+        let (mut read, mut written) = (0, 0);
+        for kind in &self.slow {
+            let moved = worker.moved(*kind);
+            read += moved.read();
+            written += moved.written();
+        }
+        let seconds = self.charge.seconds(read, written);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
+    }
+    /// What of that it has not spent.
+    fn left(&self, worker: &OfWorker) -> Duration {
+        let spent = Duration::from_nanos(worker.spent.load(Ordering::Relaxed));
+        self.owed(worker).saturating_sub(spent)
+    }
+    fn take_note(&self, worker: &OfWorker) {
+        let owed = self.owed(worker).as_nanos() as u64;
+        worker.spent.store(owed, Ordering::Relaxed);
+    }
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        workers: usize,
+        charge: Option<Charge>,
+        tiers: &Tiers,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        let is_slow = |kind: &Kind| tiers.placement().is_slow(*kind);
+        let slow: Vec<Kind> = Kind::ALL.into_iter().filter(is_slow).collect();
+        Traffic {
+            workers: (0..workers).map(|_| OfWorker::default()).collect(),
+            charging: charge.filter(|_| !slow.is_empty()).map(|charge| Charging {
+                charge,
+                slow,
+                clock: Arc::clone(clock),
+            }),
+        }
+    }
+
+    /// The counts of a worker.
+    pub(crate) fn of(&self, worker: usize) -> &OfWorker {
+        &self.workers[worker]
+    }
+    /// Counts what all workers moved in equal parts.
+    pub(crate) fn shared(&self, count: impl Fn(&OfWorker, &dyn Fn(u64) -> u64)) {
+        let workers = self.workers.len() as u64;
+        for (number, worker) in (0..).zip(&self.workers) {
+            let part = |all: u64| all / workers + u64::from(number < all % workers);
+            count(worker, &part);
+        }
+    }
+
+    /// Whether time is spent for bytes on the slow tier.
+    pub(crate) fn charges(&self) -> bool {
+        self.charging.is_some()
+    }
+    /// Has a worker spend what it owes, if it is worth it.
+    pub(crate) fn spend(&self, worker: usize) {
+        if let Some(charging) = &self.charging {
+            let worker = &self.workers[worker];
+            let left = charging.left(worker);
+            if left >= SPENT_AT_ONCE {
+                charging.take_note(worker);
+                charging.clock.wait(left);
+            }
+        }
+    }
+
+    /// Ends a pass: what all workers moved, and the seconds that they were charged all together. What they still owe they spend side by
+    /// side: the longest of it goes by here.
+    pub(crate) fn take(&self) -> (TierBytes, f64) {
+        let mut seconds = 0.0;
+        if let Some(charging) = &self.charging {
+            let left = self.workers.iter().map(|worker| charging.left(worker));
+            charging.clock.wait(left.max().unwrap_or(Duration::ZERO));
+            let owed = self.workers.iter().map(|worker| charging.owed(worker));
+            seconds = owed.map(|owed| owed.as_secs_f64()).sum();
+        }
+        let mut all = TierBytes::default();
+        for worker in &self.workers {
+            let [vertices, messages, index, edges] = Kind::ALL.map(|kind| worker.moved(kind));
+            all.add(&TierBytes {
+                vertices,
+                messages,
+                index,
+                edges,
+            });
+            let counts = worker.bytes.iter().flatten().chain([&worker.spent]);
+            counts.for_each(|count| count.store(0, Ordering::Relaxed));
+        }
+        (all, seconds)
+    }
+}

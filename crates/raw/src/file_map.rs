@@ -1,0 +1,272 @@
+//! Memory that is a file: buffers cut out of one file that is mapped, on a file system or on a device of persistent memory.
+//!
+//! Invariants: nobody else has the file (it has no name, or it is a device that this process has locked), so nobody else changes its
+//! bytes or its length; no two living buffers have an extent in common, as `taken` says; the blocks of an extent are there before it
+//! is mapped, so that touching it never asks the file system for space.
+
+#![expect(unsafe_code, reason = "maps files")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{AlignedBuffer, PAGE_BYTES};
+
+/// Extents are whole multiples of it, the size of a huge page: a file system that maps huge pages wants blocks for all of such a
+/// page when one byte of it is touched, and devices map no less.
+const GRAIN_BYTES: u64 = 2 << 20;
+/// Bytes of zeros that are written at a time where a file system cannot set space aside.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A file that buffers are cut out of.
+#[derive(Debug)]
+pub struct FileMap {
+    file: File,
+    /// Bytes of a device; none of a file, which grows.
+    capacity: Option<u64>,
+    /// Extents in use: where each begins, and its bytes.
+    taken: Mutex<BTreeMap<u64, u64>>,
+    /// What was given back may still hold what was in it.
+    stale: AtomicBool,
+    /// Mappings were made with MAP_SYNC.
+    synchronous: AtomicBool,
+}
+
+impl FileMap {
+    /// Cuts buffers out of an empty file without a name.
+    ///
+    /// # Errors
+    /// The file has a name or bytes in it: somebody else could change them.
+    pub fn of_file(file: File) -> io::Result<Arc<FileMap>> {
+        use std::os::unix::fs::MetadataExt;
+        let about = file.metadata()?;
+        if !about.is_file() || about.nlink() > 0 || about.len() > 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(FileMap::new(file, None))
+    }
+
+    /// Cuts buffers out of a character device of so many bytes, which stays locked meanwhile.
+    ///
+    /// # Errors
+    /// It is not a device, or another process has locked it.
+    pub fn of_device(device: File, bytes: u64) -> io::Result<Arc<FileMap>> {
+        use std::os::unix::fs::FileTypeExt;
+        if !device.metadata()?.file_type().is_char_device() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        device.try_lock()?;
+        Ok(FileMap::new(device, Some(bytes)))
+    }
+
+    fn new(file: File, capacity: Option<u64>) -> Arc<FileMap> {
+        Arc::new(FileMap {
+            file,
+            stale: AtomicBool::new(capacity.is_some()),
+            capacity,
+            taken: Mutex::default(),
+            synchronous: AtomicBool::new(false),
+        })
+    }
+
+    /// Zeroed memory of `bytes` bytes in the file.
+    ///
+    /// # Errors
+    /// The file system or the device has no room, or does not map files.
+    pub fn buffer(self: &Arc<Self>, bytes: usize) -> io::Result<AlignedBuffer> {
+        if bytes == 0 {
+            return AlignedBuffer::zeroed(0).map_err(|error| error.source);
+        }
+        let extent = self.take(bytes)?;
+        if self.capacity.is_none() {
+            self.set_aside(extent.first, extent.bytes)?;
+        }
+        // A device maps whole grains.
+        let mapped = match self.capacity {
+            Some(_) => extent.bytes as usize,
+            None => bytes.next_multiple_of(PAGE_BYTES),
+        };
+        let start = self.map(extent.first, mapped)?;
+        let mut buffer = AlignedBuffer::of_extent(start, mapped, bytes, extent);
+        if self.stale.load(Ordering::Relaxed) {
+            buffer.fill(0);
+        }
+        Ok(buffer)
+    }
+
+    /// Whether what is written is in persistent memory as soon as it leaves the caches: the mappings were made with MAP_SYNC.
+    pub fn is_synchronous(&self) -> bool {
+        self.synchronous.load(Ordering::Relaxed)
+    }
+
+    /// The first extent that is free.
+    fn take(self: &Arc<Self>, bytes: usize) -> io::Result<Extent> {
+        let bytes = (bytes as u64).next_multiple_of(GRAIN_BYTES);
+        let mut taken = lock(&self.taken);
+        let mut first = 0;
+        for (begin, bytes_taken) in taken.iter() {
+            if begin - first >= bytes {
+                break;
+            }
+            first = begin + bytes_taken;
+        }
+        if self
+            .capacity
+            .is_some_and(|capacity| first + bytes > capacity)
+        {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        taken.insert(first, bytes);
+        drop(taken);
+        Ok(Extent {
+            file: Arc::clone(self),
+            first,
+            bytes,
+        })
+    }
+
+    /// Has the file system keep blocks for a part of the file, which reads as zeros.
+    fn set_aside(&self, first: u64, bytes: u64) -> io::Result<()> {
+        match self.fallocate(0, first, bytes) {
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+            done => return done,
+        }
+        // Bytes that are written have blocks.
+        let mut at = 0;
+        while at < bytes {
+            let now = (bytes - at).min(ZEROS.len() as u64);
+            self.file.write_all_at(&ZEROS[..now as usize], first + at)?;
+            at += now;
+        }
+        Ok(())
+    }
+
+    fn fallocate(&self, mode: libc::c_int, first: u64, bytes: u64) -> io::Result<()> {
+        loop {
+            // SAFETY: the descriptor is open as long as `self` lives; the call touches no memory of this process.
+            let done = unsafe {
+                libc::fallocate64(
+                    self.file.as_raw_fd(),
+                    mode,
+                    first as libc::off64_t,
+                    bytes as libc::off64_t,
+                )
+            };
+            if done == 0 {
+                return Ok(());
+            }
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+    }
+
+    /// Maps a part of the file, by MAP_SYNC where there is such a thing: on DAX, where no page cache lies in between.
+    fn map(&self, first: u64, bytes: usize) -> io::Result<NonNull<u8>> {
+        let map = |flags: libc::c_int| -> io::Result<NonNull<u8>> {
+            // SAFETY: a new mapping at an address of the kernel's choice touches no memory in use. Nobody else changes the file's
+            // bytes or length (see the file's invariants), so the mapping is memory like any other.
+            let start = unsafe {
+                libc::mmap(
+                    std::ptr::null_mut(),
+                    bytes,
+                    libc::PROT_READ | libc::PROT_WRITE,
+                    flags,
+                    self.file.as_raw_fd(),
+                    first as libc::off_t,
+                )
+            };
+            match start == libc::MAP_FAILED {
+                true => Err(io::Error::last_os_error()),
+                false => {
+                    NonNull::new(start.cast()).ok_or(io::Error::from(io::ErrorKind::OutOfMemory))
+                }
+            }
+        };
+        let start = match map(libc::MAP_SHARED_VALIDATE | libc::MAP_SYNC) {
+            Ok(start) => {
+                self.synchronous.store(true, Ordering::Relaxed);
+                start
+            }
+            Err(_) => map(libc::MAP_SHARED)?,
+        };
+        // SAFETY: the range is the mapping made above. A wish: where there are no huge pages, small ones serve as well.
+        unsafe { libc::madvise(start.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
+        Ok(start)
+    }
+}
+
+/// A part of a file that one buffer has to itself; dropped, once it is no longer mapped, its blocks are free again.
+#[derive(Debug)]
+pub(crate) struct Extent {
+    file: Arc<FileMap>,
+    first: u64,
+    bytes: u64,
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        let file = &*self.file;
+        if file.capacity.is_none() {
+            let punch = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            if file.fallocate(punch, self.first, self.bytes).is_err() {
+                file.stale.store(true, Ordering::Relaxed);
+            }
+        }
+        lock(&file.taken).remove(&self.first);
+    }
+}
+
+/// What the lock guards is whole at every moment.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn buffers_of_a_file_are_memory_and_their_blocks_go_with_them() {
+        let file = FileMap::of_file(tempfile::tempfile().unwrap()).unwrap();
+        let blocks = || file.file.metadata().unwrap().blocks() * 512;
+        let mut first = file.buffer(5000).unwrap();
+        let mut second = file.buffer(3 << 20).unwrap();
+        assert!(
+            blocks() >= 6 << 20,
+            "the blocks are there before they are touched"
+        );
+        assert_eq!((first.len(), second.len()), (5000, 3 << 20));
+        assert!(first.iter().chain(&*second).all(|byte| *byte == 0));
+        first.fill(1);
+        second.fill(2);
+        assert!(first.iter().all(|byte| *byte == 1), "they do not overlap");
+        drop(second);
+        assert!(blocks() < 4 << 20, "its blocks were given back");
+        let third = file.buffer(3 << 20).unwrap();
+        assert!(
+            third.iter().all(|byte| *byte == 0),
+            "what lies where the second lay"
+        );
+        drop((first, third));
+        assert!(lock(&file.taken).is_empty());
+        assert_eq!(file.buffer(0).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn files_that_others_can_reach_are_refused() {
+        let named = tempfile::NamedTempFile::new().unwrap();
+        let error = FileMap::of_file(named.reopen().unwrap()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+        let error = FileMap::of_device(named.reopen().unwrap(), 1 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,307 @@
+//! Nodes of memory and processors: which there are, where memory comes from, where a thread runs.
+//!
+//! A node is memory with the processors that are near it, or memory alone: CXL memory, and Optane memory used as RAM, are nodes
+//! without processors.
+
+#![expect(unsafe_code, reason = "calls the system")]
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+/// Nodes that a kernel can have at most, and processors that are told apart.
+const NODES_MAX: usize = 1024;
+const WORDS: usize = NODES_MAX / 64;
+
+/// A set of nodes by number.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Nodes(Box<[u64; WORDS]>);
+
+impl Nodes {
+    /// The nodes of this machine that have memory; node 0 where the kernel knows no nodes.
+    pub fn with_memory() -> Nodes {
+        listed("has_memory").unwrap_or_else(|| Nodes::of([0]))
+    }
+    /// Of the nodes of this machine, those that have processors.
+    pub fn with_processors() -> Nodes {
+        listed("has_cpu").unwrap_or_else(|| Nodes::of([0]))
+    }
+    /// These nodes; numbers beyond what a kernel can have are left out.
+    pub fn of(numbers: impl IntoIterator<Item = usize>) -> Nodes {
+        let mut nodes = Nodes(Box::new([0; WORDS]));
+        for node in numbers {
+            if let Some(word) = nodes.0.get_mut(node / 64) {
+                *word |= 1 << (node % 64);
+            }
+        }
+        nodes
+    }
+    /// Their numbers, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = usize> {
+        (0..NODES_MAX).filter(|node| self.has(*node))
+    }
+    /// Whether this one is among them.
+    pub fn has(&self, node: usize) -> bool {
+        self.0
+            .get(node / 64)
+            .is_some_and(|word| word >> (node % 64) & 1 != 0)
+    }
+    /// How many they are.
+    pub fn count(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+    /// Those that are not among `others`.
+    pub fn without(&self, others: &Nodes) -> Nodes {
+        Nodes::of(self.iter().filter(|node| !others.has(*node)))
+    }
+}
+
+/// A list as the kernel writes it: `0-1,3`.
+impl FromStr for Nodes {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Nodes, ()> {
+        let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => text.parse().ok().filter(|number| *number < NODES_MAX),
+            false => None,
+        };
+        let mut nodes = Nodes(Box::new([0; WORDS]));
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let (first, last) = (number(first).ok_or(())?, number(last).ok_or(())?);
+            if first > last {
+                return Err(());
+            }
+            let more = Nodes::of(first..=last);
+            for (word, more) in nodes.0.iter_mut().zip(*more.0) {
+                *word |= more;
+            }
+        }
+        Ok(nodes)
+    }
+}
+
+impl fmt::Display for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        let mut first = 0;
+        while let Some(begin) = (first..NODES_MAX).find(|node| self.has(*node)) {
+            let end = (begin..NODES_MAX).find(|node| !self.has(*node));
+            let last = end.unwrap_or(NODES_MAX) - 1;
+            match begin == last {
+                true => write!(f, "{comma}{begin}")?,
+                false => write!(f, "{comma}{begin}-{last}")?,
+            }
+            (comma, first) = (",", last + 1);
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Nodes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Nodes({self})")
+    }
+}
+
+/// A list of nodes that the kernel keeps under that name.
+fn listed(name: &str) -> Option<Nodes> {
+    let list = std::fs::read_to_string(format!("/sys/devices/system/node/{name}")).ok()?;
+    list.trim().parse().ok()
+}
+
+/// How memory is taken of several nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Of these only.
+    Bind,
+    /// Of these as long as they have any, then of others.
+    Preferred,
+    /// Page by page of each in turn.
+    Interleave,
+}
+
+impl Policy {
+    /// Its number in the kernel's linux/mempolicy.h.
+    fn mode(self, nodes: &Nodes) -> libc::c_int {
+        match self {
+            Policy::Preferred if nodes.count() <= 1 => 1,
+            Policy::Bind => 2,
+            Policy::Interleave => 3,
+            // MPOL_PREFERRED_MANY, since Linux 5.15.
+            Policy::Preferred => 5,
+        }
+    }
+}
+
+/// Says of which nodes the pages of a mapping are taken when they are first touched.
+///
+/// # Safety
+/// `start..start + bytes` are whole pages of a mapping that the caller owns.
+pub(crate) unsafe fn bind(
+    start: *mut u8,
+    bytes: usize,
+    nodes: &Nodes,
+    policy: Policy,
+) -> io::Result<()> {
+    // SAFETY: the mask outlives the call, which reads `NODES_MAX` bits of it (it takes one off the number that it is given); no
+    // byte of the mapping changes, and that the mapping is the caller's to dispose of is the caller's promise.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            start,
+            bytes,
+            policy.mode(nodes),
+            nodes.0.as_ptr(),
+            NODES_MAX + 1,
+            0,
+        )
+    };
+    match done {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The node that the page of a byte lies on; the page is made if it is not there yet.
+///
+/// # Errors
+/// The kernel does not say: it has no nodes, or a container forbids the question.
+pub fn node_of(byte: &u8) -> io::Result<usize> {
+    const MPOL_F_NODE_AND_ADDR: libc::c_int = 1 | 2;
+    let mut node: libc::c_int = 0;
+    // SAFETY: the kernel writes one number to `node`, which lives until the call returns, and only looks up where the byte lies.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut node,
+            std::ptr::null_mut::<u64>(),
+            0,
+            std::ptr::from_ref(byte),
+            MPOL_F_NODE_AND_ADDR,
+        )
+    };
+    match usize::try_from(node) {
+        Ok(node) if done == 0 => Ok(node),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The processor and the node that this thread runs on just now; 0 and 0 where the kernel does not say.
+pub fn here() -> (usize, usize) {
+    let (mut processor, mut node) = (0_u32, 0_u32);
+    // SAFETY: the kernel writes a number to each of the two, which live until the call returns.
+    unsafe {
+        libc::syscall(
+            libc::SYS_getcpu,
+            &raw mut processor,
+            &raw mut node,
+            std::ptr::null_mut::<u8>(),
+        )
+    };
+    (processor as usize, node as usize)
+}
+
+/// The processors that this thread may run on, ascending; none where the kernel does not say.
+pub fn processors() -> Vec<usize> {
+    if cfg!(miri) {
+        return Vec::new();
+    }
+    let mut mask = [0_u64; WORDS];
+    // SAFETY: the kernel writes at most as many bytes as it is told that the mask has.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(&mask),
+            mask.as_mut_ptr(),
+        )
+    };
+    match written > 0 {
+        true => Nodes(Box::new(mask)).iter().collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Has this thread run on one processor only, if the kernel allows it: nothing depends on it but speed.
+pub(crate) fn stay_on(processor: usize) {
+    let mask = Nodes::of([processor]).0;
+    // SAFETY: the kernel only reads the mask, which lives until the call returns.
+    unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(&*mask),
+            mask.as_ptr(),
+        )
+    };
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::AlignedBuffer;
+
+    #[test]
+    fn lists_of_nodes_read_back() {
+        for list in ["0", "0-1", "1,3-5,63-64", "1023"] {
+            let nodes: Nodes = list.parse().unwrap();
+            assert_eq!(nodes.to_string(), list);
+        }
+        let nodes: Nodes = "3,0-1,1".parse().unwrap();
+        assert_eq!(nodes.to_string(), "0-1,3");
+        assert_eq!(nodes.without(&"1-9".parse().unwrap()).to_string(), "0");
+        for list in ["", "1-0", "1024", "x", "1,", "-1", "+1", "0--1"] {
+            assert_eq!(list.parse::<Nodes>(), Err(()), "{list}");
+        }
+    }
+
+    #[test]
+    fn memory_comes_from_the_node_it_is_bound_to() {
+        for node in Nodes::with_memory().iter() {
+            for policy in [Policy::Bind, Policy::Preferred, Policy::Interleave] {
+                let buffer = AlignedBuffer::on_nodes(3 << 20, &Nodes::of([node]), policy);
+                let buffer = buffer.expect("nothing forbids mbind here");
+                for at in [0, 5000, (3 << 20) - 1] {
+                    assert_eq!(node_of(&buffer[at]).unwrap(), node, "{policy:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn interleaved_memory_comes_from_all_nodes() {
+        let nodes = Nodes::with_memory();
+        let buffer = AlignedBuffer::on_nodes(64 * 4096, &nodes, Policy::Interleave).unwrap();
+        let on = Nodes::of(
+            buffer
+                .iter()
+                .step_by(4096)
+                .map(|page| node_of(page).unwrap()),
+        );
+        assert_eq!(on, nodes);
+    }
+
+    #[test]
+    fn nodes_that_are_not_there_give_no_memory() {
+        let nodes = Nodes::of([1023]);
+        let error = AlignedBuffer::on_nodes(4096, &nodes, Policy::Bind).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+    }
+
+    #[test]
+    fn a_thread_stays_on_its_processor() {
+        let allowed = processors();
+        assert!(!allowed.is_empty());
+        let last = allowed[allowed.len() - 1];
+        let seen = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                stay_on(last);
+                (processors(), here().0)
+            });
+            thread.join().unwrap()
+        });
+        assert_eq!(seen, (vec![last], last));
+        assert_eq!(processors(), allowed, "this thread goes where it went");
+    }
+}

@@ -1,0 +1,92 @@
+use super::*;
+
+fn parse(asked: &[&str], slow: Option<&str>) -> Result<[String; 4], String> {
+    let placement = Placement::parse(asked, slow).map_err(|error| error.to_string())?;
+    Ok(Kind::ALL.map(|kind| placement.at(kind).to_string()))
+}
+
+#[test]
+fn what_is_asked_for_is_what_it_says() {
+    let cases: &[(&[&str], Option<&str>, [&str; 4])] = &[
+        (&[], None, ["dram", "dram", "dram", "auto"]),
+        (&["dram"], None, ["dram"; 4]),
+        (&["cache"], Some("model"), ["dram"; 4]),
+        (&["slow"], Some("model"), ["model"; 4]),
+        (
+            &["rw-split"],
+            Some("model"),
+            ["dram", "dram", "model", "model"],
+        ),
+        (
+            &[],
+            Some("numa:1"),
+            ["dram", "dram", "numa:1:bind", "numa:1:bind"],
+        ),
+        (
+            &[
+                "edges=stream",
+                "vertices=numa:0-1:interleave",
+                "index=numa:0,1:preferred",
+            ],
+            None,
+            [
+                "numa:0-1:interleave",
+                "dram",
+                "numa:0-1:preferred",
+                "stream",
+            ],
+        ),
+        // The later ones count.
+        (
+            &["edges=stream", "slow", "messages=file:/a:b", "edges=dram"],
+            Some("model"),
+            ["model", "file:/a:b", "model", "dram"],
+        ),
+        (
+            &["vertices=slow"],
+            Some("model"),
+            ["model", "dram", "model", "model"],
+        ),
+    ];
+    for (asked, slow, placed) in cases {
+        assert_eq!(parse(asked, *slow).unwrap(), *placed, "{asked:?}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_what_would() {
+    let cases: &[(&[&str], Option<&str>, &str)] = &[
+        (&["edge=dram"], None, "vertices, messages, index or edges"),
+        (&["fast"], None, "dram, slow, rw-split, cache"),
+        (
+            &["edges=disk"],
+            None,
+            "numa:NODES[:bind|preferred|interleave]",
+        ),
+        (&["edges=numa:x"], None, "numa:NODES"),
+        (&["edges=numa:0:near"], None, "bind|preferred|interleave"),
+        (&["edges=file:"], None, "file:PATH"),
+        (&["edges=dram:1"], None, "numa:NODES"),
+        (&["vertices=stream"], None, "only edges can be stream"),
+        (&["messages=auto"], None, "only edges can be auto"),
+        (&["slow"], None, "--slow-tier"),
+        (&["index=slow"], None, "--slow-tier"),
+        (&[], Some("dram"), "--slow-tier dram: give numa:NODES"),
+        (&[], Some("stream"), "give numa:NODES"),
+    ];
+    for (asked, slow, says) in cases {
+        let error = parse(asked, *slow).unwrap_err();
+        assert!(error.contains(says), "{asked:?}: {error}");
+    }
+}
+
+#[test]
+fn slow_is_the_tier_that_was_called_so() {
+    let of = |asked: &[&str], slow| {
+        let placement = Placement::parse(asked, slow).unwrap();
+        Kind::ALL.map(|kind| placement.is_slow(kind))
+    };
+    assert_eq!(of(&[], Some("numa:0")), [false, false, true, true]);
+    assert_eq!(of(&["edges=numa:0"], None), [false; 4]);
+    assert_eq!(of(&["edges=model"], None), [false, false, false, true]);
+}

@@ -1,0 +1,180 @@
+//! The tiers of memory of a run: the one place that allocates by kind of data.
+
+use std::io;
+use std::sync::Arc;
+
+use graphmill_raw::numa::{Nodes, Policy};
+use graphmill_raw::{AlignedBuffer, FileMap, PAGE_BYTES};
+
+use crate::budget::{Budget, Buffer};
+use crate::error::StorageError;
+use crate::placement::{Kind, Placement, PlacementError, Where};
+
+mod mapped;
+
+/// A [`Placement`] whose tiers are there.
+#[derive(Clone, Debug)]
+pub struct Tiers {
+    asked: Placement,
+    by_kind: [Tier; 4],
+}
+
+#[derive(Clone, Debug)]
+enum Tier {
+    Dram,
+    Numa {
+        nodes: Nodes,
+        policy: Policy,
+    },
+    File {
+        map: Arc<FileMap>,
+        /// The file is memory itself, such as one of a tmpfs: the budget pays for it.
+        leased: bool,
+    },
+}
+
+impl Default for Tiers {
+    /// Everything in DRAM.
+    fn default() -> Tiers {
+        Tiers {
+            asked: Placement::default(),
+            by_kind: [const { Tier::Dram }; 4],
+        }
+    }
+}
+
+impl Tiers {
+    /// Looks for the nodes and opens the files that a placement names. The files have no names, so they are gone when the process
+    /// is, however it ends.
+    ///
+    /// # Errors
+    /// A node is not there or may not be used, a path cannot be mapped.
+    pub fn open(placement: &Placement) -> Result<Tiers, StorageError> {
+        let mut tiers = Tiers {
+            asked: placement.clone(),
+            ..Tiers::default()
+        };
+        for (number, kind) in Kind::ALL.into_iter().enumerate() {
+            let place = placement.at(kind);
+            // Kinds that share a file share its mappings.
+            let same = Kind::ALL[..number]
+                .iter()
+                .position(|of| placement.at(*of) == place);
+            tiers.by_kind[number] = match same {
+                Some(same) => tiers.by_kind[same].clone(),
+                None => Tier::open(place)?,
+            };
+        }
+        // The first page shows whether the system has it so.
+        for kind in Kind::ALL {
+            tiers.buffer(kind, &Budget::new(u64::MAX), "a page to try", PAGE_BYTES)?;
+        }
+        Ok(tiers)
+    }
+
+    /// What was asked for.
+    pub fn placement(&self) -> &Placement {
+        &self.asked
+    }
+
+    /// Zeroed, aligned memory of `bytes` bytes on the tier of its kind. Where the budget pays for it, whole pages of 4096 bytes are
+    /// leased; comes fresh from the system and goes back there.
+    ///
+    /// # Errors
+    /// The budget has no room, the system gives no memory, or the file system of a mapped file is full.
+    pub fn buffer(
+        &self,
+        kind: Kind,
+        budget: &Budget,
+        what: &'static str,
+        bytes: usize,
+    ) -> Result<Buffer, StorageError> {
+        let lease = || budget.lease(what, self.leased(kind, AlignedBuffer::footprint(bytes)));
+        match &self.by_kind[kind as usize] {
+            Tier::Dram => budget.buffer(what, bytes),
+            Tier::Numa { nodes, policy } => {
+                let lease = lease()?;
+                let memory = AlignedBuffer::on_nodes(bytes, nodes, *policy);
+                let memory = memory.map_err(|source| refused(nodes, bytes, source))?;
+                Ok(Buffer::from_parts(memory, lease))
+            }
+            Tier::File { map, .. } => {
+                let lease = lease()?;
+                let memory = map.buffer(bytes).map_err(|source| {
+                    StorageError::from(PlacementError::File {
+                        action: format!("set {bytes} bytes aside for {what}"),
+                        path: self.path(kind),
+                        source,
+                    })
+                })?;
+                Ok(Buffer::from_parts(memory, lease))
+            }
+        }
+    }
+
+    /// Of so many bytes of that kind, those that the budget pays for: none in a mapped file.
+    pub fn leased(&self, kind: Kind, bytes: u64) -> u64 {
+        match self.by_kind[kind as usize] {
+            Tier::File { leased: false, .. } => 0,
+            _ => bytes,
+        }
+    }
+
+    /// Where a kind of data lies, and whether a file was mapped with MAP_SYNC.
+    pub fn describe(&self, kind: Kind) -> String {
+        let place = self.asked.at(kind);
+        match &self.by_kind[kind as usize] {
+            Tier::File { map, .. } if map.is_synchronous() => format!("{place} (MAP_SYNC)"),
+            _ => place.to_string(),
+        }
+    }
+
+    fn path(&self, kind: Kind) -> std::path::PathBuf {
+        match self.asked.at(kind) {
+            Where::File(path) => path.clone(),
+            _ => std::path::PathBuf::new(),
+        }
+    }
+}
+
+impl Tier {
+    fn open(place: &Where) -> Result<Tier, StorageError> {
+        match place {
+            Where::Dram | Where::Model | Where::Auto | Where::Stream => Ok(Tier::Dram),
+            Where::Numa { nodes, policy } => {
+                let there = Nodes::with_memory();
+                let missing = nodes.without(&there);
+                if missing.count() > 0 {
+                    let asked = nodes.clone();
+                    return Err(PlacementError::NoNode {
+                        asked,
+                        missing,
+                        there,
+                    }
+                    .into());
+                }
+                Ok(Tier::Numa {
+                    nodes: nodes.clone(),
+                    policy: *policy,
+                })
+            }
+            Where::File(path) => {
+                let (map, leased) = mapped::open(path).map_err(|source| PlacementError::File {
+                    action: "open it".to_owned(),
+                    path: path.clone(),
+                    source,
+                })?;
+                Ok(Tier::File { map, leased })
+            }
+        }
+    }
+}
+
+fn refused(nodes: &Nodes, bytes: usize, source: io::Error) -> StorageError {
+    PlacementError::Nodes {
+        nodes: nodes.clone(),
+        bytes,
+        source,
+    }
+    .into()
+}

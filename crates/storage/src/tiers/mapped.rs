@@ -1,0 +1,80 @@
+//! From a path to a file that memory can be: without a name, so that it goes with the process, or a device.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_raw::FileMap;
+
+/// What statfs calls file systems that keep files in memory: tmpfs and ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
+/// The file that a path says, and whether it is memory itself: a new one in a folder, a new one of that name, a device.
+pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
+    let about = match std::fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return of_file(named(path)?),
+        Err(error) => return Err(error),
+    };
+    if about.is_dir() {
+        return of_file(in_folder(path)?);
+    }
+    if !about.file_type().is_char_device() {
+        // Somebody's file.
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let bytes = device_bytes(about.rdev())?;
+    let device = OpenOptions::new().read(true).write(true).open(path)?;
+    Ok((FileMap::of_device(device, bytes)?, false))
+}
+
+fn of_file(file: File) -> io::Result<(Arc<FileMap>, bool)> {
+    let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
+    Ok((FileMap::of_file(file)?, IN_MEMORY.contains(&kind)))
+}
+
+/// A new file under a name that it loses at once.
+fn named(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600);
+    let file = file.open(path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+/// A new file in a folder, which never had a name where the file system can do that.
+fn in_folder(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    match options.custom_flags(libc::O_TMPFILE).open(folder) {
+        Err(error) if !is_final(&error) => named(&folder.join(unused_name())),
+        opened => opened,
+    }
+}
+
+/// Whether a file without a name was refused for a reason that holds for any file.
+fn is_final(error: &io::Error) -> bool {
+    let unable = [libc::EOPNOTSUPP, libc::EISDIR, libc::EINVAL, libc::ENOENT];
+    error
+        .raw_os_error()
+        .is_none_or(|number| !unable.contains(&number))
+}
+
+fn unused_name() -> PathBuf {
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    format!(".graphmill-memory-{}-{number}", std::process::id()).into()
+}
+
+/// Bytes of a device of persistent memory; others say none.
+fn device_bytes(device: u64) -> io::Result<u64> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let path = format!("/sys/dev/char/{major}:{minor}/size");
+    let bytes = std::fs::read_to_string(path)
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    bytes.ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
