@@ -9,7 +9,7 @@ use graphmill_graph::{
     Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Budget, Clock, Disk, Kind, Stop, StorageError, Tiers, Workers};
+use graphmill_storage::{Budget, Clock, Disk, Stop, StorageError, Tiers, Workers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -297,9 +297,8 @@ impl Engine {
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
         let reserve = self.common.shape.reserve();
         let bytes = self.vertices() * size_of::<T>() as u64;
-        let bytes = self.common.tiers.leased(Kind::Vertices, bytes);
         let is_new = !self.common.arrays.has(name);
-        if is_new && self.common.budget.available() < bytes.saturating_add(reserve) {
+        if is_new && !self.common.arrays.has_room(bytes, reserve) {
             // Rows come before cells.
             self.release();
         }

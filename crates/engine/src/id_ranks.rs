@@ -64,7 +64,7 @@ impl IdRanks {
         let bytes = batches.vertices() * size_of::<u32>() as u64;
         let fit = batches.vertices() <= 1 << 32;
         let leased = tiers.leased(Kind::Vertices, bytes);
-        if !fit || budget.available() < leased.saturating_add(reserve) {
+        if !fit || leased > 0 && budget.available() < leased.saturating_add(reserve) {
             return Ok(0);
         }
         let all = tiers.buffer(Kind::Vertices, budget, "ranks of ids", bytes as usize)?;

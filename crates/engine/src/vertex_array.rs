@@ -313,10 +313,10 @@ impl ArrayStore {
         Ok(())
     }
 
-    /// Whether the budget holds so many bytes of the kind of vertices, and `reserve`.
-    fn has_room(&self, bytes: u64, reserve: u64) -> bool {
+    /// Whether the budget holds so many bytes of the kind of vertices, and `reserve`, or does not pay for these.
+    pub(crate) fn has_room(&self, bytes: u64, reserve: u64) -> bool {
         let leased = self.tiers.leased(Kind::Vertices, bytes);
-        self.budget.available() >= leased.saturating_add(reserve)
+        leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
     }
     fn memory(
         &self,

@@ -14,6 +14,7 @@ mod interrupt;
 mod judged;
 mod memory;
 mod order;
+mod placed;
 mod results;
 mod usage;
 
