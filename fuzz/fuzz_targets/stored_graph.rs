@@ -14,7 +14,7 @@ use graphmill_graph::{
     FormatError, FrameReader, IdCursor, IdKind, Order, SourceIndex, StoredGraph, VertexId, verify,
 };
 use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
-use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
+use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Tiers, Workers};
 use libfuzzer_sys::fuzz_target;
 
 const BUDGET: u64 = 15 << 20;
@@ -563,7 +563,7 @@ fn read_vertices(
         let _ = graph.fanout_of(set, &mut frames, v, |batch| assert!(batch < batches.len()));
     }
     let all = 0..graph.vertices();
-    let table = FanoutTable::load(graph, set.side(), &mut frames, budget, all)?;
+    let table = FanoutTable::load(graph, set.side(), &mut frames, (&Tiers::default(), budget), all)?;
     for v in asked {
         let _ = table.each(v, |batch| assert!(batch < batches.len()));
     }
