@@ -5,14 +5,14 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Sizes,
+    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, Label, LabelProgram, Sizes,
     VertexArray, Write, sizes_of,
 };
 
 use crate::index::Index;
 
 /// The depth of a vertex that the search did not reach.
-pub const UNREACHED: u32 = <u32 as Index>::NONE;
+pub const UNREACHED: u32 = <u32 as Label>::NONE;
 
 /// Depths from a source: the number of arcs of a shortest path; [`UNREACHED`] where there is none.
 ///
@@ -45,7 +45,7 @@ impl LabelProgram for Depths {
 }
 
 /// Parents in the breadth-first tree, by rank of id: of all neighbours one level up the one with the smallest id; the source's
-/// is itself, [`Index::NONE`] where the search did not reach.
+/// is itself, [`Label::NONE`] where the search did not reach.
 ///
 /// # Errors
 /// The engine's.

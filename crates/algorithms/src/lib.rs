@@ -15,7 +15,6 @@
 
 pub mod bfs;
 mod case;
-mod flood;
 mod index;
 pub mod judge;
 pub mod pagerank;

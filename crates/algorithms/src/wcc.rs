@@ -5,13 +5,11 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, Read, Sizes, Sum,
-    Unite, VertexArray, Write,
+    Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Read,
+    Sizes, Sum, Unite, VertexArray, Write, sizes_of,
 };
-use graphmill_graph::Order;
 
 use crate::AlgorithmError;
-use crate::flood::{Flood, Smallest};
 use crate::index::Index;
 
 /// How components are found.
@@ -57,17 +55,19 @@ fn spread<I: Index>(
     may_flood: bool,
 ) -> Result<VertexArray<I>, EngineError> {
     let symmetric = engine.graph().symmetric();
-    let mut active = engine.all_vertices()?;
     let hub = match symmetric && may_flood {
         true => engine.vertex_of_most_arcs()?,
         false => None,
     };
-    match hub {
-        Some(hub) => flood(engine, label, hub, &mut active)?,
-        None => engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
-            *label = I::of(rank)
-        })?,
-    }
+    let mut active = match hub {
+        Some(hub) => flood(engine, label, hub)?,
+        None => {
+            engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
+                *label = I::of(rank)
+            })?;
+            engine.all_vertices()?
+        }
+    };
     let spread = Spread(PhantomData::<fn() -> I>);
     while !active.is_empty() {
         let (_, mut next) = engine.process_edges(
@@ -94,53 +94,74 @@ fn spread<I: Index>(
     Ok(label)
 }
 
-/// Labels the component of `hub`, and every other vertex with itself; takes the component out of `rest`.
+/// Labels the component of `hub`, and every other vertex with itself; these are returned.
 fn flood<I: Index>(
     engine: &mut Engine,
     label: VertexArray<I>,
     hub: u64,
-    rest: &mut ActiveSet,
-) -> Result<(), EngineError> {
+) -> Result<ActiveSet, EngineError> {
+    let mut active = engine.no_vertices();
+    active.insert(hub)?;
     engine.process_vertices(label.write(), None, |v, label| {
         *label = if v == hub { I::of(hub) } else { I::NONE }
     })?;
-    let mut smallest = Smallest(hub);
-    let mut active = engine.no_vertices();
-    active.insert(hub)?;
-    while !active.is_empty() {
-        rest.remove(&active)?;
-        let (least, next) = engine.process_edges(
-            &Flood(I::of(hub)),
-            (),
-            label.write(),
-            &active,
-            Direction::Forward,
-        )?;
-        smallest.add(least);
-        active = next;
-    }
-    if engine.graph().order() != Order::Id {
-        // What was reached is known by index only.
-        smallest = engine.process_vertices((label.read(), IdRank), None, |_, (label, rank)| {
+    let reach = Reach(PhantomData::<fn() -> I>);
+    engine.settle_in_passes(&reach, label, active, Direction::Forward)?;
+    let rest = engine.select_vertices(label.read(), |_, label| *label == I::NONE)?;
+    let smallest: Smallest =
+        engine.process_vertices((label.read(), IdRank), None, |_, (label, rank)| {
             if *label == I::NONE {
                 Smallest::ZERO
             } else {
                 Smallest(rank)
             }
         })?;
-    }
     engine.process_vertices((label.write(), IdRank), None, |_, (label, rank)| {
         *label = if *label == I::NONE {
             I::of(rank)
         } else {
             I::of(smallest.0)
         }
-    })
+    })?;
+    Ok(rest)
 }
 
 /// What the passes hold for each vertex.
 pub(crate) fn sizes<I: Index>() -> Sizes {
-    Sizes::of::<Spread<I>>().or(Sizes::of::<Flood<I>>())
+    Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>())
+}
+
+/// The smallest of some vertices.
+#[derive(Clone, Copy, Debug)]
+struct Smallest(u64);
+
+impl Sum for Smallest {
+    const ZERO: Smallest = Smallest(u64::MAX);
+    #[inline(always)]
+    fn add(&mut self, later: Smallest) {
+        self.0 = self.0.min(later.0);
+    }
+}
+
+/// Whoever is reached takes the label of who reached him.
+struct Reach<I>(PhantomData<fn() -> I>);
+
+impl<I> Clone for Reach<I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<I> Copy for Reach<I> {}
+
+impl<I: Index> LabelProgram for Reach<I> {
+    type Label = I;
+    type Edge = ();
+    const UNIFORM: bool = true;
+
+    #[inline(always)]
+    fn along(&self, label: I, (): ()) -> I {
+        label
+    }
 }
 
 /// One step: whoever hears of a smaller label takes it.

@@ -19,7 +19,7 @@ use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass, sends};
-use crate::program::{Direction, EdgeProgram, SendProgram, Sum};
+use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::traffic::{Charge, TierBytes, Traffic, placed_at};
@@ -340,6 +340,37 @@ impl Engine {
         active: Option<&ActiveSet>,
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
+        self.vertices_pass(rows, active, None, |v, row| (work(v, row), Activate::No))
+    }
+
+    /// The vertices of whose rows `choose(v, row)` says so.
+    ///
+    /// # Errors
+    /// Disk or budget failed, or the user asked to stop.
+    pub fn select_vertices<R: Rows>(
+        &mut self,
+        rows: R,
+        choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
+    ) -> Result<ActiveSet, EngineError> {
+        let mut chosen = self.active.empty();
+        self.vertices_pass(rows, None, Some(&chosen), |v, row| {
+            let activate = match choose(v, row) {
+                true => Activate::Yes,
+                false => Activate::No,
+            };
+            ((), activate)
+        })?;
+        chosen.recount_all();
+        Ok(chosen)
+    }
+
+    fn vertices_pass<R: Rows, A: Sum>(
+        &mut self,
+        rows: R,
+        active: Option<&ActiveSet>,
+        activated: Option<&ActiveSet>,
+        work: impl Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
+    ) -> Result<A, EngineError> {
         let began = self.common.clock.now();
         if active.is_some_and(|active| !active.is_of(&self.active)) {
             return Err(EngineError::ForeignSet);
@@ -349,7 +380,7 @@ impl Engine {
         self.common.arrays.check(&needs)?;
         self.load_degrees(&needs)?;
         let machine = Machine::new(&self.common, &self.stored);
-        let job = Vertices::new(&machine, rows, active, work);
+        let job = Vertices::new(&machine, rows, active, activated, work);
         let done = run(&machine, &job);
         self.broken = done.is_err();
         done.map_err(|error| self.too_small(error))?;

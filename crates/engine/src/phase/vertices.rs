@@ -9,7 +9,7 @@ use crate::active::{ActiveSet, lock};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::page_file::RowIo;
-use crate::program::Sum;
+use crate::program::{Activate, Sum};
 use crate::rows::{Need, Rows};
 use crate::vertex_array::OpenRows;
 
@@ -18,6 +18,8 @@ pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
     machine: &'p Machine<'p>,
     needs: Vec<Need>,
     active: Option<&'p ActiveSet>,
+    /// Where those go that are active next.
+    activated: Option<&'p ActiveSet>,
     batches: Vec<usize>,
     sums: Vec<Mutex<A>>,
     next: AtomicUsize,
@@ -29,12 +31,13 @@ impl<'p, R, A, F> Vertices<'p, R, A, F>
 where
     R: Rows,
     A: Sum,
-    F: Fn(u64, R::Row<'_>) -> A + Sync,
+    F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
 {
     pub(crate) fn new(
         machine: &'p Machine<'p>,
         rows: R,
         active: Option<&'p ActiveSet>,
+        activated: Option<&'p ActiveSet>,
         work: F,
     ) -> Self {
         let batches: Vec<usize> = match active {
@@ -49,6 +52,7 @@ where
             machine,
             needs,
             active,
+            activated,
             batches,
             sums,
             next,
@@ -76,7 +80,14 @@ where
         let mut sum = A::ZERO;
         {
             let mut rows = R::slices(&mut open.guards);
-            let one = |i: usize| sum.add((self.work)(start + i as u64, R::row(&mut rows, i)));
+            let mut next = self.activated.map(|set| set.batch(batch)).transpose()?;
+            let one = |i: usize| {
+                let (summand, activate) = (self.work)(start + i as u64, R::row(&mut rows, i));
+                sum.add(summand);
+                if let (Some(next), Activate::Yes) = (&mut next, activate) {
+                    next.insert(i);
+                }
+            };
             match self.active {
                 None => (0..span as usize).for_each(one),
                 Some(active) => active.batch(batch)?.for_each(one),
@@ -111,7 +122,7 @@ impl<R, A, F> Job for Vertices<'_, R, A, F>
 where
     R: Rows,
     A: Sum,
-    F: Fn(u64, R::Row<'_>) -> A + Sync,
+    F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
