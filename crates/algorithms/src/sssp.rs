@@ -67,7 +67,7 @@ fn bucket_width(engine: &mut Engine) -> Result<f64, EngineError> {
 
 /// Mean lengths of an arc, shared by the arcs of a vertex, that a bucket is wide: found best, or nearly, on a Kronecker graph (128 on
 /// average, 54 arcs a vertex), a grid (128, 4) and roads (2.2 arcs a vertex).
-const WIDTH: f64 = 4.0;
+const WIDTH: f64 = 2.0;
 
 /// Refuses graphs with negative weights.
 pub(crate) fn check_weights(graph: &StoredGraph) -> Result<(), AlgorithmError> {

@@ -416,6 +416,16 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
+    /// Combine what several threads send to one vertex, in a vertex program's push version, in mailboxes of each thread's own, or in
+    /// shared ones by lock and compare-and-exchange
+    #[arg(
+        long,
+        value_name = "auto|hybrid|own",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true
+    )]
+    pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub(crate) trials: u32,
@@ -452,6 +462,14 @@ pub(crate) enum Charge {
     #[default]
     None,
     Paper,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Combining {
+    #[default]
+    Auto,
+    Hybrid,
+    Own,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -19,6 +19,7 @@ use crate::metrics::{Metrics, Mode, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass, sends};
+use crate::pregel::Combiner;
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
@@ -95,6 +96,8 @@ pub struct Settings {
     pub gamma: u64,
     /// Where edges are.
     pub edges: EdgesAt,
+    /// How the push version of vertex programs combines messages.
+    pub combiner: Combiner,
     /// Of the programs that will run, to tell what memory would be enough.
     pub sizes: Sizes,
     /// Time that is spent for bytes on the slow tier, where there is none such.
@@ -218,6 +221,7 @@ impl Engine {
             seek: settings.seek,
             gamma: settings.gamma,
             edges: settings.edges,
+            combiner: settings.combiner,
             clock: settings.clock,
         };
         Ok(Engine {

@@ -63,7 +63,7 @@ pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
 pub use phase::sends::Sink;
-pub use pregel::{Version, sizes_of_pregel};
+pub use pregel::{Combiner, Version, sizes_of_pregel};
 pub use program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
     SendProgram, Sum, Vertex,

@@ -11,6 +11,7 @@ use graphmill_storage::{
 use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
 use crate::page_file::RowIo;
+use crate::pregel::Combiner;
 use crate::room::Shape;
 use crate::rows::Need;
 use crate::traffic::{Access, Traffic};
@@ -36,6 +37,7 @@ pub(crate) struct Common {
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
     pub(crate) edges: EdgesAt,
+    pub(crate) combiner: Combiner,
     pub(crate) clock: Arc<dyn Clock>,
 }
 

@@ -6,6 +6,7 @@
 //!
 //! Only vertices that are awake, or that a message has woken, are computed: a sleeping one costs nothing.
 
+mod post;
 mod push;
 
 use std::sync::Arc;
@@ -30,6 +31,18 @@ pub enum Version {
     Pull,
     /// Senders put messages into the mailboxes of their neighbours.
     Push,
+}
+
+/// How the push version combines what several workers send to one vertex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combiner {
+    /// In mailboxes of each worker's own where workers are few and memory allows it, else in shared ones.
+    #[default]
+    Auto,
+    /// In shared mailboxes, by a lock and by compare-and-exchange.
+    Hybrid,
+    /// In mailboxes of each worker's own.
+    Own,
 }
 
 /// What the vertices of a superstep came to together.

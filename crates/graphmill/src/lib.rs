@@ -157,7 +157,8 @@ pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
-    Charge, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep, TierBytes,
+    Charge, Combiner, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep,
+    TierBytes,
 };
 pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::Output;
-use graphmill_engine::{EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
+use graphmill_engine::{Combiner, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Scratch, Where};
 
@@ -25,6 +25,8 @@ pub struct Tuning {
     pub gamma: u64,
     /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
     pub edges: EdgesAt,
+    /// How the push version of vertex programs combines messages.
+    pub combiner: Combiner,
 }
 
 impl Default for Tuning {
@@ -35,6 +37,7 @@ impl Default for Tuning {
             seek: SeekChoice::default(),
             gamma: 1024,
             edges: EdgesAt::default(),
+            combiner: Combiner::default(),
         }
     }
 }
@@ -105,6 +108,7 @@ impl Machine {
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
+            combiner: tuning.combiner,
             edges: match (tuning.edges, self.tiers().placement().at(Kind::Edges)) {
                 (EdgesAt::Auto, Where::Stream) => EdgesAt::Disk,
                 (told, Where::Auto | Where::Stream) => told,

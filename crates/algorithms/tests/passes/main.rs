@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
-    EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes, VertexArray,
+    Combiner, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes,
+    VertexArray,
 };
 use graphmill_graph::{
     Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
@@ -166,6 +167,11 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             seek: mode.seek,
             gamma: 1024,
             edges: mode.edges,
+            // Three workers share their mailboxes, two have their own.
+            combiner: match mode.threads {
+                3 => Combiner::Hybrid,
+                _ => Combiner::Auto,
+            },
             sizes: Sizes::USUAL,
             charge: None,
             on_pass: None,

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::{
-    Charge, Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop, Tuning,
+    Charge, Combiner, Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop,
+    Tuning,
 };
 
-use crate::args::{self, Direction, Experiments, Run, Seek, Tiers};
+use crate::args::{self, Combining, Direction, Experiments, Run, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
@@ -91,6 +92,11 @@ fn tuning(args: &Experiments) -> Tuning {
             Direction::Auto => KernelChoice::Auto,
             Direction::Scatter => KernelChoice::Scatter,
             Direction::Gather => KernelChoice::Gather,
+        },
+        combiner: match args.combiner {
+            Combining::Auto => Combiner::Auto,
+            Combining::Hybrid => Combiner::Hybrid,
+            Combining::Own => Combiner::Own,
         },
         seek: match args.seek {
             Seek::Auto => SeekChoice::Auto,

@@ -1,7 +1,7 @@
 //! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
 //!
-//! There are two sets of mailboxes, those that a superstep empties and those that it fills. Over lists in memory a vertex goes to its
-//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a third set until
+//! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
+//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a set of their own until
 //! the cells of their senders have come by.
 
 use std::sync::Mutex;
@@ -11,7 +11,8 @@ use graphmill_graph::{Cell, EdgeKind};
 use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
-use super::{Step, Tally};
+use super::post::Sets;
+use super::{Combiner, Step, Tally};
 use crate::active::{ActiveSet, lock};
 use crate::engine::{Engine, superstep};
 use crate::error::EngineError;
@@ -28,14 +29,16 @@ use crate::vertex_array::VertexArray;
 
 /// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
 const LISTED: usize = 1 << 14;
+/// Workers that have mailboxes of their own, at most: what they put in has to be combined.
+const OWN_SETS: usize = 4;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
 
 /// Where messages of one superstep go.
 struct Post<M> {
     /// What was sent in the superstep before.
-    now: Mailboxes<M>,
-    next: Mailboxes<M>,
+    now: Sets<M>,
+    next: Sets<M>,
     /// Broadcasts that wait for cells; without places where lists are in memory.
     out: Mailboxes<M>,
 }
@@ -55,9 +58,8 @@ impl Engine {
             self.release();
         }
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
-        let boxes = |places: usize| self.mailboxes::<P::Message>(places);
-        let two_sets = boxes(vertices).and_then(|now| Ok((now, boxes(vertices)?)));
-        let ((now, _now), (next, _next)) = match two_sets {
+        let two_sets = self.sets(1).and_then(|now| Ok((now, self.sets(1)?)));
+        let (mut now, mut next) = match two_sets {
             Ok(two_sets) if resident => two_sets,
             Ok(_) | Err(StorageError::Budget(_)) => {
                 return Err(EngineError::PushNeedsMemory {
@@ -70,6 +72,16 @@ impl Engine {
         let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
         let waiting = if over_lists { 0 } else { vertices };
         let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
+        let workers = self.common.workers.count();
+        let more = 2 * (workers as u64 - 1) * one_set;
+        let own = match self.common.combiner {
+            Combiner::Hybrid => false,
+            Combiner::Own => true,
+            Combiner::Auto => workers <= OWN_SETS && more < self.common.budget.available() / 2,
+        };
+        if own && over_lists {
+            (now, next) = (self.sets(workers)?, self.sets(workers)?);
+        }
         let mut post = Post { now, next, out };
         let mut waken = self.all_vertices()?;
         let rows = (values.write(), OutDegree);
@@ -111,6 +123,21 @@ impl Engine {
             self.turn(step, tally)?;
         }
         Ok(())
+    }
+
+    /// So many sets of empty mailboxes for all vertices; several are the workers' own.
+    fn sets<M: Element>(&self, count: usize) -> Result<Sets<M>, StorageError> {
+        let (mut sets, mut leases) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (set, lease) = self.mailboxes(self.vertices() as usize)?;
+            sets.push(set);
+            leases.push(lease);
+        }
+        Ok(Sets {
+            sets,
+            own: count > 1 || self.common.workers.count() == 1,
+            _leases: leases,
+        })
     }
 
     /// So many empty mailboxes, and what pays for them.
@@ -192,11 +219,11 @@ impl<P: Pregel> Pushing<'_, P> {
                 let v = start as usize + i;
                 let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
                 let mut put = |to: usize, message| {
-                    if post.next.put(to, message, combine) {
+                    if post.next.put(worker, to, message, combine) {
                         self.reached.note(&mut reached, to as u64);
                     }
                 };
-                let mail = post.now.take(v);
+                let mail = post.now.take(v, combine);
                 let computed = match P::SENDS {
                     true => {
                         let mut sends = |to: u64, message| match to < machine.batches.vertices() {
@@ -209,10 +236,10 @@ impl<P: Pregel> Pushing<'_, P> {
                 };
                 match (computed.broadcast, self.lists) {
                     (Some(message), Some(lists)) => {
-                        let list = lists.of::<WORDS>(v);
+                        let (list, on) = lists.with_next::<WORDS>(v, EDGES_AHEAD);
                         for (i, record) in list.iter().enumerate() {
-                            if let Some(later) = list.get(i + EDGES_AHEAD) {
-                                post.next.prefetch(later[0] as usize);
+                            if let Some(later) = on.get(i + EDGES_AHEAD) {
+                                post.next.prefetch(worker, later[0] as usize);
                             }
                             put(record[0] as usize, program.along(message, value_of(record)));
                         }
@@ -268,7 +295,7 @@ impl<P: Pregel> Pushing<'_, P> {
                 let to = list.first_destination + u64::from(*local);
                 let message = program.along(message, edge);
                 let combine = |into: &mut P::Message, message| program.combine(into, message);
-                if post.next.put(to as usize, message, combine) {
+                if post.next.put_shared(to as usize, message, combine) {
                     self.reached.note_alone(to);
                 }
             }
@@ -343,11 +370,7 @@ impl Reached {
     }
 
     /// Adds all of them to a set.
-    fn wake<M: Element>(
-        &self,
-        boxes: &Mailboxes<M>,
-        set: &mut ActiveSet,
-    ) -> Result<(), EngineError> {
+    fn wake<M: Element>(&self, boxes: &Sets<M>, set: &mut ActiveSet) -> Result<(), EngineError> {
         if self.many.load(Ordering::Relaxed) {
             return set.insert_where(|v| boxes.has(v as usize));
         }

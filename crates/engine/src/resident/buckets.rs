@@ -23,6 +23,8 @@ use crate::program::{Label, LabelProgram};
 const OWN_BLOCKS: usize = 8;
 /// Vertices whose lists are on their way at a time.
 const AHEAD: usize = 16;
+/// Edges of each of them whose labels are on their way before any is looked at.
+const FIRST_EDGES: usize = 8;
 /// Edges of a list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
@@ -108,6 +110,11 @@ fn send<P: LabelProgram, const WORDS: usize>(
         vertices
             .iter()
             .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
+        for v in vertices {
+            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
+                prefetch(labels, record[0] as usize);
+            }
+        }
         for &v in vertices {
             let label: P::Label = Label::of_word(labels[v as usize].load());
             let own = program.bucket(label);

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use graphmill_raw::AtomicWord;
+use graphmill_raw::{AtomicWord, prefetch};
 use graphmill_storage::Lease;
 
 use super::lists::Lists;
@@ -27,6 +27,8 @@ const PUSH_VERTICES: u64 = 18;
 const WORDS_AT_ONCE: usize = 64;
 /// Vertices whose lists are on their way at a time.
 const AHEAD: usize = 16;
+/// Edges of each of them whose labels are on their way before any is looked at.
+const FIRST_EDGES: usize = 8;
 
 /// Bytes of the budget besides the lists and the store of blocks.
 pub(crate) fn memory(vertices: u64) -> u64 {
@@ -191,6 +193,11 @@ fn push<P: LabelProgram, const WORDS: usize>(
         vertices
             .iter()
             .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
+        for v in vertices {
+            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
+                prefetch(labels, record[0] as usize);
+            }
+        }
         for &v in vertices {
             for record in lists.of::<WORDS>(v as usize) {
                 let Some(at) = labels.get(record[0] as usize) else {

@@ -160,6 +160,24 @@ impl Lists {
     }
 }
 
+impl Lists {
+    /// As [`Lists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
+    /// way.
+    #[inline(always)]
+    pub(crate) fn with_next<const WORDS: usize>(
+        &self,
+        v: usize,
+        more: usize,
+    ) -> (&[[u32; WORDS]], &[[u32; WORDS]]) {
+        let list = self.of::<WORDS>(v);
+        let begins = self.begins.typed::<u64>();
+        let from = begins.get(v).map_or(0, |from| *from as usize);
+        let records = self.records.typed::<[u32; WORDS]>();
+        let end = (from + list.len() + more).min(records.len());
+        (list, records.get(from..end).unwrap_or(list))
+    }
+}
+
 /// The value of the edge that a record stands for.
 #[inline(always)]
 pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) -> E {

@@ -1,0 +1,68 @@
+//! Where the messages of a push version lie from one superstep to the next.
+//!
+//! Where there is room, and few workers, each worker has mailboxes of its own, and whoever takes a message combines what is in all of
+//! them: nothing is exchanged between processors while messages are put in. Else all workers share one set, by the hybrid combiner.
+
+use graphmill_raw::{Element, Mailboxes};
+use graphmill_storage::Lease;
+
+/// Mailboxes of all vertices: one set, or one a worker.
+pub(super) struct Sets<M> {
+    pub(super) sets: Vec<Mailboxes<M>>,
+    /// Each set is put into by one worker.
+    pub(super) own: bool,
+    pub(super) _leases: Vec<[Lease; 2]>,
+}
+
+impl<M: Element> Sets<M> {
+    fn of(&self, worker: usize) -> Option<&Mailboxes<M>> {
+        self.sets.get(if self.own { worker } else { 0 })
+    }
+
+    /// Puts a message into the mailbox of a vertex, as that worker; whether it was the first there.
+    #[inline(always)]
+    pub(super) fn put(
+        &self,
+        worker: usize,
+        to: usize,
+        message: M,
+        combine: impl Fn(&mut M, M),
+    ) -> bool {
+        match self.of(worker) {
+            Some(set) if self.own => set.put_alone(to, message, combine),
+            Some(set) => set.put(to, message, combine),
+            None => false,
+        }
+    }
+
+    /// Puts a message into the mailbox of a vertex while no worker puts any in as itself.
+    #[inline(always)]
+    pub(super) fn put_shared(&self, to: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
+        self.sets
+            .first()
+            .is_some_and(|set| set.put(to, message, combine))
+    }
+
+    /// Takes what is in the mailbox of a vertex.
+    #[inline(always)]
+    pub(super) fn take(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
+        let messages = self.sets.iter().filter_map(|set| set.take(v));
+        messages.reduce(|mut all, message| {
+            combine(&mut all, message);
+            all
+        })
+    }
+
+    /// Whether there is something in the mailbox of a vertex.
+    pub(super) fn has(&self, v: usize) -> bool {
+        self.sets.iter().any(|set| set.has(v))
+    }
+
+    /// Has the mailbox of a vertex, as that worker sees it, on its way into the cache.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, worker: usize, v: usize) {
+        if let Some(set) = self.of(worker) {
+            set.prefetch(v);
+        }
+    }
+}
