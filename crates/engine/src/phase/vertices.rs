@@ -1,11 +1,11 @@
 //! The vertex pass: a function on each active vertex, batch by batch, and the sum of what it returned.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::active::{ActiveSet, lock};
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::page_file::RowIo;
@@ -20,7 +20,7 @@ pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
     active: Option<&'p ActiveSet>,
     batches: Vec<usize>,
     sums: Vec<Mutex<A>>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
     work: F,
     rows: std::marker::PhantomData<fn(R)>,
 }
@@ -44,14 +44,14 @@ where
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
-        let next = AtomicUsize::new(0);
+        let deal = Deal::new(&batches, machine.batches.len());
         Vertices {
             machine,
             needs,
             active,
             batches,
             sums,
-            next,
+            deal,
             work,
             rows: std::marker::PhantomData,
         }
@@ -115,10 +115,9 @@ where
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let position = self.next.fetch_add(1, Ordering::Relaxed);
-        if position >= self.batches.len() {
+        let Some(position) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.batch(position, worker.index)?;
         Ok(Step::Worked)
     }
