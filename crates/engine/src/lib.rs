@@ -11,6 +11,7 @@
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases on one page |
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
+//! | `deal.rs` | batches dealt out to the nodes of the machine |
 //! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
 //! | `room.rs` | what a pass takes of the memory budget |
 //! | `phase/` | signal, slot, the sparse pass, the vertex pass |
@@ -31,6 +32,7 @@
 mod accumulators;
 mod active;
 mod choice;
+mod deal;
 mod degree_classes;
 mod engine;
 mod error;

@@ -287,3 +287,89 @@ impl Traffic {
         (all, seconds)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use graphmill_storage::{Placement, SimulatedClock};
+
+    use super::*;
+
+    fn traffic(asked: &[&str], charge: Option<Charge>) -> (Traffic, Arc<SimulatedClock>) {
+        let clock = Arc::new(SimulatedClock::new());
+        let placement = Placement::parse(asked, Some("model")).unwrap();
+        let tiers = Tiers::open(&placement).unwrap();
+        let port: Arc<dyn Clock> = clock.clone();
+        (Traffic::new(2, charge, &tiers, &port), clock)
+    }
+
+    const MILLION: u64 = 1_000_000;
+
+    /// A byte a nanosecond; reading from the slow tier takes three times as long, writing five times.
+    const CHARGE: Option<Charge> = Some(Charge {
+        read: 3.0,
+        write: 5.0,
+        dram_bandwidth: 1e9,
+    });
+
+    #[test]
+    fn what_a_worker_owes_is_spent_at_the_end_of_its_task() {
+        let (traffic, clock) = traffic(&["rw-split"], CHARGE);
+        let worker = traffic.of(0);
+        worker.read(Kind::Edges, Access::Sequential, MILLION);
+        // DRAM costs nothing more.
+        worker.change(Kind::Vertices, Access::Random, MILLION);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2));
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2), "it is spent once");
+        worker.change(Kind::Index, Access::Random, MILLION);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2 + 2 + 4));
+        let (bytes, seconds) = traffic.take();
+        assert_eq!(clock.now(), Duration::from_millis(8));
+        assert!((seconds - 0.008).abs() < 1e-12);
+        assert_eq!(
+            (bytes.edges.read(), bytes.index.written()),
+            (MILLION, MILLION)
+        );
+        assert_eq!(bytes.vertices.read_random, MILLION);
+        let none = (TierBytes::default(), 0.0);
+        assert_eq!(traffic.take(), none, "a pass begins with nothing");
+    }
+
+    #[test]
+    fn what_workers_still_owe_they_spend_side_by_side() {
+        let (traffic, clock) = traffic(&["slow"], CHARGE);
+        for (worker, bytes) in [(0, 10), (1, 30)] {
+            traffic
+                .of(worker)
+                .read(Kind::Messages, Access::Random, bytes * 1000);
+            // Too little to wait for now.
+            traffic.of(worker).write(Kind::Messages, Access::Random, 1);
+        }
+        let owed = |bytes: u64| Duration::from_nanos(2 * bytes + 4);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::ZERO);
+        let (_, seconds) = traffic.take();
+        assert_eq!(clock.now(), owed(30_000));
+        let both = owed(10_000) + owed(30_000);
+        assert!((seconds - both.as_secs_f64()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn work_of_all_is_counted_in_equal_parts() {
+        let (traffic, clock) = traffic(&["slow"], None);
+        traffic.shared(|worker, part| worker.read(Kind::Index, Access::Random, part(7)));
+        let parts = [0, 1].map(|worker| traffic.of(worker).moved(Kind::Index).read());
+        assert_eq!(parts, [4, 3]);
+        assert_eq!(traffic.take().0.index.read_random, 7);
+        assert_eq!(clock.now(), Duration::ZERO, "nobody is charged");
+    }
+
+    #[test]
+    fn the_papers_device_reads_and_writes_so_much_slower() {
+        let second = Charge::PAPER.dram_bandwidth as u64;
+        assert!((Charge::PAPER.seconds(second, 0) - 1.4).abs() < 1e-6);
+        assert!((Charge::PAPER.seconds(0, second) - 5.0).abs() < 1e-6);
+    }
+}

@@ -163,7 +163,7 @@ pub(crate) unsafe fn bind(
     }
 }
 
-/// The node that the page of a byte lies on; the page is made if it is not there yet.
+/// The node that the page of a byte lies on. A page that nobody has written to yet is everybody's page of zeros, which lies anywhere.
 ///
 /// # Errors
 /// The kernel does not say: it has no nodes, or a container forbids the question.
@@ -261,7 +261,8 @@ mod tests {
         for node in Nodes::with_memory().iter() {
             for policy in [Policy::Bind, Policy::Preferred, Policy::Interleave] {
                 let buffer = AlignedBuffer::on_nodes(3 << 20, &Nodes::of([node]), policy);
-                let buffer = buffer.expect("nothing forbids mbind here");
+                let mut buffer = buffer.expect("nothing forbids mbind here");
+                buffer.fill(1);
                 for at in [0, 5000, (3 << 20) - 1] {
                     assert_eq!(node_of(&buffer[at]).unwrap(), node, "{policy:?}");
                 }
@@ -272,7 +273,9 @@ mod tests {
     #[test]
     fn interleaved_memory_comes_from_all_nodes() {
         let nodes = Nodes::with_memory();
-        let buffer = AlignedBuffer::on_nodes(64 * 4096, &nodes, Policy::Interleave).unwrap();
+        let buffer = AlignedBuffer::on_nodes(64 * 4096, &nodes, Policy::Interleave);
+        let mut buffer = buffer.expect("nothing forbids mbind here");
+        buffer.fill(1);
         let on = Nodes::of(
             buffer
                 .iter()

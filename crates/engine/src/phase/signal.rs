@@ -1,10 +1,9 @@
 //! The signal phase: active vertices to messages, batch by batch.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
 use crate::active::lock;
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::message::Messages;
 use crate::phase::Pass;
@@ -16,16 +15,17 @@ use crate::traffic::Access;
 pub(crate) struct Signal<'p, P: EdgeProgram> {
     pass: Pass<'p, P>,
     batches: Vec<usize>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
     messages: &'p Messages<P::Message>,
 }
 
 impl<'p, P: EdgeProgram> Signal<'p, P> {
     pub(crate) fn new(pass: Pass<'p, P>, messages: &'p Messages<P::Message>) -> Self {
+        let batches: Vec<usize> = pass.active.batches().collect();
         Signal {
             pass,
-            batches: pass.active.batches().collect(),
-            next: AtomicUsize::new(0),
+            deal: Deal::new(&batches, pass.machine.batches.len()),
+            batches,
             messages,
         }
     }
@@ -89,9 +89,9 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
 impl<P: EdgeProgram> Job for Signal<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.pass.machine.check_stop()?;
-        match self.batches.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            Some(&batch) => {
-                self.batch(batch, worker.index)?;
+        match self.deal.take() {
+            Some(position) => {
+                self.batch(self.batches[position], worker.index)?;
                 Ok(Step::Worked)
             }
             None => Ok(Step::Finished),

@@ -1,11 +1,11 @@
 //! The vertex pass: a function on each active vertex, batch by batch, and the sum of what it returned.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::active::{ActiveSet, lock};
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::page_file::RowIo;
@@ -22,7 +22,7 @@ pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
     activated: Option<&'p ActiveSet>,
     batches: Vec<usize>,
     sums: Vec<Mutex<A>>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
     work: F,
     rows: std::marker::PhantomData<fn(R)>,
 }
@@ -47,7 +47,7 @@ where
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
-        let next = AtomicUsize::new(0);
+        let deal = Deal::new(&batches, machine.batches.len());
         Vertices {
             machine,
             needs,
@@ -55,7 +55,7 @@ where
             activated,
             batches,
             sums,
-            next,
+            deal,
             work,
             rows: std::marker::PhantomData,
         }
@@ -126,10 +126,9 @@ where
 {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let position = self.next.fetch_add(1, Ordering::Relaxed);
-        if position >= self.batches.len() {
+        let Some(position) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.batch(position, worker.index)?;
         Ok(Step::Worked)
     }

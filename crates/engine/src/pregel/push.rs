@@ -5,7 +5,7 @@
 //! the cells of their senders have come by.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use graphmill_graph::{Cell, EdgeKind};
 use graphmill_raw::{Element, Mailboxes};
@@ -14,6 +14,7 @@ use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageErro
 use super::post::Sets;
 use super::{Combiner, Step, Tally};
 use crate::active::{ActiveSet, lock};
+use crate::deal::Deal;
 use crate::engine::{Engine, superstep};
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
@@ -106,8 +107,8 @@ impl Engine {
                     .iter()
                     .map(|_| Mutex::new((Tally::ZERO, 0)))
                     .collect(),
+                deal: Deal::new(&batches, machine.batches.len()),
                 batches,
-                at: AtomicUsize::new(0),
                 reached: Reached::new(machine.workers.count()),
             };
             let done = pass.superstep(&held.pins);
@@ -170,7 +171,7 @@ struct Pushing<'p, P: Pregel> {
     /// Those who do not vote to halt.
     awake: &'p ActiveSet,
     batches: Vec<usize>,
-    at: AtomicUsize,
+    deal: Deal<'p>,
     /// By batch, with the edges that were gone along.
     tallies: Vec<Mutex<(Tally<P::Aggregate>, u64)>>,
     reached: Reached,
@@ -320,10 +321,9 @@ impl<P: Pregel> Pushing<'_, P> {
 impl<P: Pregel> Job for Pushing<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
         self.machine.check_stop()?;
-        let position = self.at.fetch_add(1, Ordering::Relaxed);
-        if position >= self.batches.len() {
+        let Some(position) = self.deal.take() else {
             return Ok(Stepped::Finished);
-        }
+        };
         match self.lists {
             Some(lists) => {
                 with_words!(lists, |WORDS| self.batch::<WORDS>(position, worker.index))?;

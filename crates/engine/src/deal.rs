@@ -1,0 +1,92 @@
+//! Batches dealt out to the nodes of the machine: each has a run of neighbouring batches, the same in every pass.
+//!
+//! A worker takes batches of the node that it runs on before those of others. Memory lies on the node of the thread that first writes
+//! to it, so rows and messages of a batch are near those who work on them again. On a machine of one node there is one run.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use graphmill_raw::numa::{self, Nodes};
+
+/// The positions of some batches, each to be taken once.
+pub(crate) struct Deal<'d> {
+    /// The nodes that have processors.
+    nodes: &'d [usize],
+    /// For each node the next position, and the end of its run.
+    runs: Vec<(AtomicUsize, usize)>,
+}
+
+impl<'d> Deal<'d> {
+    /// Deals the positions of `batches`, ascending, of so many batches in all.
+    pub(crate) fn new(batches: &[usize], all: usize) -> Self {
+        static NODES: OnceLock<Vec<usize>> = OnceLock::new();
+        let nodes = NODES.get_or_init(|| Nodes::with_processors().iter().collect());
+        Self::to(nodes, batches, all)
+    }
+
+    fn to(nodes: &'d [usize], batches: &[usize], all: usize) -> Self {
+        let count = nodes.len().max(1);
+        // In whole batches of the graph, whichever of them are dealt.
+        let begin = |node: usize| batches.partition_point(|batch| *batch < node * all / count);
+        let run = |node: usize| {
+            let Range { start, end } = begin(node)..begin(node + 1);
+            (AtomicUsize::new(start), end)
+        };
+        Deal {
+            runs: (0..count).map(run).collect(),
+            nodes,
+        }
+    }
+
+    /// A position that nobody has taken yet.
+    pub(crate) fn take(&self) -> Option<usize> {
+        let home = match self.runs.len() {
+            1 => 0,
+            _ => numa::here().1,
+        };
+        self.take_near(home)
+    }
+
+    fn take_near(&self, node: usize) -> Option<usize> {
+        let home = self.nodes.iter().position(|of| *of == node).unwrap_or(0);
+        let (others, own) = self.runs.split_at(home);
+        own.iter().chain(others).find_map(|(next, end)| {
+            let more = |position: usize| (position < *end).then_some(position + 1);
+            next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+                .ok()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_takes_batches_of_its_node_first_and_every_batch_is_taken_once() {
+        let all: Vec<usize> = (0..10).collect();
+        for (nodes, node, wanted) in [
+            (vec![0], 0, vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            (vec![0, 1], 1, vec![5, 6, 7, 8, 9, 0, 1, 2, 3, 4]),
+            // Nodes without processors are nobody's home.
+            (vec![0, 2, 5], 2, vec![3, 4, 5, 6, 7, 8, 9, 0, 1, 2]),
+        ] {
+            let deal = Deal::to(&nodes, &all, 10);
+            let taken: Vec<usize> = std::iter::from_fn(|| deal.take_near(node)).collect();
+            let mut sorted = taken.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, all);
+            assert_eq!(taken, wanted);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_dealt_to_the_same_node_whichever_others_are_active() {
+        let deal = Deal::to(&[0, 1], &[1, 5, 8], 10);
+        assert_eq!(deal.take_near(1), Some(1), "the position of batch 5");
+        assert_eq!(deal.take_near(0), Some(0));
+        assert_eq!([deal.take_near(0), deal.take_near(0)], [Some(2), None]);
+        assert_eq!(Deal::to(&[0, 1], &[], 0).take_near(0), None);
+    }
+}
