@@ -55,7 +55,7 @@ pub enum Where {
     /// A file that is mapped: in a folder, under a name that is not there yet, or a device of persistent memory. The budget does not
     /// pay for it, since the system can write it back; what a memory file system holds it does pay for.
     File(PathBuf),
-    /// A slow tier that this machine has not: in DRAM, and each access is charged for ([`crate::Charge`]).
+    /// A slow tier that this machine has not: in DRAM, and each byte is charged for where that is asked.
     Model,
     /// Edges only: as many as there is room for are in memory, and more where work is worth it.
     Auto,
