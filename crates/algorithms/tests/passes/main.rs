@@ -4,6 +4,7 @@
 
 mod same_answer_in_every_mode;
 mod vertex_programs;
+mod what_is_charged_is_spent;
 mod what_is_kept;
 
 use std::path::Path;
