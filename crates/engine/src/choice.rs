@@ -1,8 +1,8 @@
 //! How a pass is done: which kernel, over which of the two ways round of a graph, whether by seeks, by what each costs.
 
-use crate::engine::{KernelChoice, SeekChoice};
 use crate::metrics::Mode;
 use crate::program::Direction;
+use crate::settings::{KernelChoice, SeekChoice};
 
 /// A seek into cells that are in memory costs one part in so many of a seek on disk.
 const MEMORY_SEEK: u64 = 32;

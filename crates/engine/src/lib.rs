@@ -23,6 +23,7 @@
 //! | `pregel.rs`, `pregel/` | vertex programs, pull and push |
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `sample.rs` | what a few edges say of all |
+//! | `settings.rs` | [`Settings`]: what an engine runs on |
 //! | `engine.rs` | [`Engine`]: what a driver holds |
 //! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
@@ -52,6 +53,7 @@ mod resident;
 mod room;
 mod rows;
 mod sample;
+mod settings;
 mod settle;
 mod superstep;
 mod traffic;
@@ -60,7 +62,7 @@ mod vertex_array;
 mod workspace;
 
 pub use active::ActiveSet;
-pub use engine::{EdgesAt, Engine, KernelChoice, OnPass, SeekChoice, Settings};
+pub use engine::Engine;
 pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
 pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
@@ -72,6 +74,7 @@ pub use program::{
 };
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
+pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};
 pub use settle::sizes_of;
 pub use traffic::{Charge, Moved, PlacedAt, TierBytes};
 pub use unite::Unite;

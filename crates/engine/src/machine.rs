@@ -8,12 +8,12 @@ use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
 };
 
-use crate::engine::{EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
 use crate::page_file::RowIo;
 use crate::pregel::Combiner;
 use crate::room::Shape;
 use crate::rows::Need;
+use crate::settings::{EdgesAt, KernelChoice, SeekChoice};
 use crate::traffic::{Access, Traffic};
 use crate::vertex_array::ArrayStore;
 

@@ -5,7 +5,7 @@ use graphmill_raw::Word;
 use graphmill_storage::{Clock, Kind};
 
 use crate::active::ActiveSet;
-use crate::engine::{EdgesAt, Engine, OnPass};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::{Metrics, Superstep};
@@ -18,6 +18,7 @@ use crate::resident::round::{Ground, WordOf};
 use crate::resident::{buckets, levels};
 use crate::room::Sizes;
 use crate::rows::{Need, Read, Write};
+use crate::settings::{EdgesAt, OnPass};
 use crate::traffic::{Access, Traffic};
 use crate::vertex_array::{VertexArray, elements_mut};
 

@@ -4,7 +4,7 @@ use graphmill_graph::Order;
 use graphmill_raw::{AtomicWord, Forest, Word};
 use graphmill_storage::Kind;
 
-use crate::engine::{EdgesAt, Engine};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;
@@ -12,6 +12,7 @@ use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::lists::with_words;
 use crate::rows::{IdRank, Need};
+use crate::settings::EdgesAt;
 use crate::settle::listed;
 use crate::traffic::Access;
 use crate::vertex_array::{VertexArray, elements_mut};

@@ -6,7 +6,6 @@ use graphmill_graph::EdgeKind;
 
 use crate::choice::{Choice, Facts, choose};
 use crate::degree_classes::DegreeClasses;
-use crate::engine::EdgesAt;
 use crate::error::EngineError;
 use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
@@ -19,6 +18,7 @@ use crate::phase::slot::SlotRoom;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
 use crate::room::{Room, Sizes};
+use crate::settings::EdgesAt;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;

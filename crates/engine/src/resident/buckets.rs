@@ -12,7 +12,7 @@ use graphmill_raw::{AtomicWord, prefetch};
 
 use super::lists::value_of;
 use super::pile::{Block, Piles, Store};
-use super::round::{Ground, each_block};
+use super::round::{AHEAD, Ground, each_block};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -21,10 +21,6 @@ use crate::program::{Label, LabelProgram};
 
 /// Blocks that a worker goes on with by itself, at most: more are worth sharing.
 const OWN_BLOCKS: usize = 8;
-/// Vertices whose lists are on their way at a time.
-const AHEAD: usize = 16;
-/// Edges of each of them whose labels are on their way before any is looked at.
-const FIRST_EDGES: usize = 8;
 /// Edges of a list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
@@ -103,18 +99,7 @@ fn send<P: LabelProgram, const WORDS: usize>(
     } = *ground;
     let (mut sent, mut edges) = (0, 0);
     for vertices in block.chunks(AHEAD) {
-        for v in vertices {
-            lists.prefetch_begin(*v as usize);
-            prefetch(labels, *v as usize);
-        }
-        vertices
-            .iter()
-            .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
-        for v in vertices {
-            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
-                prefetch(labels, record[0] as usize);
-            }
-        }
+        ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
             let label: P::Label = Label::of_word(labels[v as usize].load());
             let own = program.bucket(label);

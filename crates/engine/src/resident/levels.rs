@@ -7,12 +7,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use graphmill_raw::{AtomicWord, prefetch};
+use graphmill_raw::AtomicWord;
 use graphmill_storage::Lease;
 
 use super::lists::Lists;
 use super::pile::{Block, Piles, Store};
-use super::round::{Ground, Round, WordOf, each_block, go};
+use super::round::{AHEAD, Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -25,10 +25,6 @@ const PULL_EDGES: u64 = 15;
 const PUSH_VERTICES: u64 = 18;
 /// Words of a bitmap that a worker takes at a time.
 const WORDS_AT_ONCE: usize = 64;
-/// Vertices whose lists are on their way at a time.
-const AHEAD: usize = 16;
-/// Edges of each of them whose labels are on their way before any is looked at.
-const FIRST_EDGES: usize = 8;
 
 /// Bytes of the budget besides the lists and the store of blocks.
 pub(crate) fn memory(vertices: u64) -> u64 {
@@ -187,17 +183,7 @@ fn push<P: LabelProgram, const WORDS: usize>(
     let Ground { lists, labels, .. } = *ground;
     let mut edges = 0;
     for vertices in block.chunks(AHEAD) {
-        vertices
-            .iter()
-            .for_each(|v| lists.prefetch_begin(*v as usize));
-        vertices
-            .iter()
-            .for_each(|v| lists.prefetch_list::<WORDS>(*v as usize));
-        for v in vertices {
-            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
-                prefetch(labels, record[0] as usize);
-            }
-        }
+        ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
             for record in lists.of::<WORDS>(v as usize) {
                 let Some(at) = labels.get(record[0] as usize) else {

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_raw::Word;
+use graphmill_raw::{Word, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use super::pile::{Block, Piles};
@@ -31,6 +31,32 @@ pub(crate) struct Ground<'g, P: LabelProgram> {
     pub(crate) against: Option<&'g Lists>,
     /// By vertex.
     pub(crate) labels: &'g [Atomic<P>],
+}
+
+/// Vertices whose lists are on their way at a time.
+pub(crate) const AHEAD: usize = 16;
+/// Edges of each of them whose labels are on their way before any is looked at.
+const FIRST_EDGES: usize = 8;
+
+impl<P: LabelProgram> Ground<'_, P> {
+    /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
+    /// lists, then the labels they lead to.
+    #[inline(always)]
+    pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
+        let (lists, labels) = (self.lists, self.labels);
+        for v in vertices {
+            lists.prefetch_begin(*v as usize);
+            prefetch(labels, *v as usize);
+        }
+        for v in vertices {
+            lists.prefetch_list::<WORDS>(*v as usize);
+        }
+        for v in vertices {
+            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
+                prefetch(labels, record[0] as usize);
+            }
+        }
+    }
 }
 
 /// What workers do part by part until there is nothing left.
