@@ -45,7 +45,7 @@ pub fn run<R: Length>(
         Method::BellmanFord => 1.0,
     };
     let relax = Relax::<R> {
-        per_bucket: width.recip(),
+        per_bucket: width.recip().min(f64::MAX),
         length: PhantomData,
     };
     let forward = Direction::Forward;
@@ -130,8 +130,9 @@ impl<R: Length> LabelProgram for Relax<R> {
     }
     #[inline(always)]
     fn bucket(&self, distance: R) -> u64 {
-        // Of a signed number the conversion takes one instruction.
-        (distance.wide() * self.per_bucket) as i64 as u64
+        // Numbers from 2^52 on have no bits for halves, so adding it rounds; and the bits of positive numbers ascend as they do.
+        const WHOLE: f64 = (1_u64 << 52) as f64;
+        (distance.wide() * self.per_bucket + WHOLE).to_bits() - WHOLE.to_bits()
     }
 }
 

@@ -37,7 +37,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(), EngineError>
     where
-        P: LabelProgram + Copy + 'static,
+        P: LabelProgram,
         P::Label: Accumulator,
     {
         let mut walked = 0;
@@ -65,7 +65,7 @@ impl Engine {
         direction: Direction,
     ) -> Result<(), EngineError>
     where
-        P: LabelProgram + Copy + 'static,
+        P: LabelProgram,
         P::Label: Accumulator,
     {
         self.in_passes(program, labels, active, direction, |_, _| Ok(true))
@@ -82,7 +82,7 @@ impl Engine {
         mut goes_on: impl FnMut(&mut Engine, &ActiveSet) -> Result<bool, EngineError>,
     ) -> Result<ActiveSet, EngineError>
     where
-        P: LabelProgram + Copy + 'static,
+        P: LabelProgram,
         P::Label: Accumulator,
     {
         let mut level = None;
@@ -397,7 +397,7 @@ where
 #[must_use]
 pub fn sizes_of<P>() -> Sizes
 where
-    P: LabelProgram + 'static,
+    P: LabelProgram,
     P::Label: Accumulator,
 {
     match P::UNIFORM {

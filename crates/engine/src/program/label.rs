@@ -61,7 +61,7 @@ floats! {
 }
 
 /// A program whose vertices settle on the least label that reaches them.
-pub trait LabelProgram: Sync {
+pub trait LabelProgram: Copy + Sync + 'static {
     /// What a vertex settles on.
     type Label: Label;
     /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).

@@ -11,16 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use graphmill_raw::{AtomicWord, prefetch};
 
 use super::lists::value_of;
-use super::pile::{Block, Piles, Store};
-use super::round::{AHEAD, Ground, each_block};
+use super::pile::{BLOCK, Block, Piles, Store};
+use super::round::{AHEAD, Ground, bucket_at_hand, each_block};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::metrics::{Mode, Superstep};
 use crate::program::{Label, LabelProgram};
 
-/// Blocks that a worker goes on with by itself, at most: more are worth sharing.
-const OWN_BLOCKS: usize = 8;
+/// Looks at waiting vertices for each that sends: where there are more, buckets are too narrow to be told apart.
+const MOST_LOOKS: u64 = 8;
+/// The power of two that buckets get wider by then.
+const WIDER: u32 = 2;
 /// Edges of a list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
@@ -36,48 +38,64 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         .map(|_| Mutex::new(Piles::new(store)))
         .collect();
     let degree = machine.graph.arcs() / machine.batches.vertices().max(1) + 1;
+    // Without a bucket: whatever is in these blocks.
     let mut blocks = first;
     let mut bucket = None;
+    // Buckets are as many of the program's wide as this power of two.
+    let mut wide = 0;
+    let (mut looks, mut sends) = (0, 0);
+    // Edges of the round before. A bucket begins with few vertices and finds most of its own on the way, as its neighbour did.
+    let mut before = 0;
     loop {
-        let count = blocks.iter().map(|block| block.len() as u64).sum();
         let (sent, edges) = (AtomicU64::new(0), AtomicU64::new(0));
-        each_block(
-            machine,
-            &piles,
-            &mut blocks,
-            count * degree,
-            |block, piles, alone| {
-                let mut did = send::<P, WORDS>(ground, bucket, block, piles, alone);
-                while bucket.is_some()
-                    && let Some(block) = piles.pop(OWN_BLOCKS)
-                {
-                    let more = send::<P, WORDS>(ground, bucket, &block, piles, alone);
-                    did = (did.0 + more.0, did.1 + more.1);
-                    piles.give_back(block);
-                }
-                sent.fetch_add(did.0, Ordering::Relaxed);
-                edges.fetch_add(did.1, Ordering::Relaxed);
-            },
-        )?;
+        let work = |block: &Block, piles: &mut Piles, alone| {
+            let did = send::<P, WORDS>(ground, bucket, wide, block, piles, alone);
+            sent.fetch_add(did.0, Ordering::Relaxed);
+            edges.fetch_add(did.1, Ordering::Relaxed);
+        };
+        let count;
+        if bucket.is_some() {
+            count = piles
+                .iter()
+                .map(|piles| lock(piles).waiting())
+                .sum::<usize>() as u64;
+            bucket_at_hand(machine, &piles, before.max(count * degree), work)?;
+        } else {
+            count = blocks.iter().map(|block| block.len() as u64).sum();
+            each_block(machine, &piles, &mut blocks, count * degree, work)?;
+        }
+        let sent = sent.into_inner();
+        before = edges.into_inner();
+        (looks, sends) = (looks + count, sends + sent);
         tell(Superstep {
             active: count,
-            messages: sent.into_inner(),
-            edges: edges.into_inner(),
+            messages: sent,
+            edges: before,
             ..superstep(Mode::Push)
         });
         // Those for which there was no block go at once.
         blocks = store.marked();
-        if blocks.is_empty() {
-            bucket = piles.iter().filter_map(|piles| lock(piles).first()).min();
-            let Some(bucket) = bucket else {
-                return Ok(());
-            };
-            for piles in &piles {
-                lock(piles).turn_to(bucket, &mut blocks);
+        bucket = match blocks.is_empty() {
+            true => piles.iter().filter_map(|piles| lock(piles).first()).min(),
+            false => None,
+        };
+        let Some(first) = bucket else {
+            match blocks.is_empty() {
+                true => return Ok(()),
+                false => continue,
             }
-        } else {
-            bucket = None;
+        };
+        if looks <= MOST_LOOKS * (sends + BLOCK as u64) {
+            piles.iter().for_each(|piles| lock(piles).turn_to(first));
+            continue;
         }
+        (looks, sends) = (0, 0);
+        let wider = WIDER.min(u64::BITS - 1 - wide);
+        wide += wider;
+        bucket = Some(first >> wider);
+        piles
+            .iter()
+            .for_each(|piles| lock(piles).start_at(first >> wider));
     }
 }
 
@@ -87,33 +105,30 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
 fn send<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     bucket: Option<u64>,
+    wide: u32,
     block: &Block,
     piles: &mut Piles<'_>,
     alone: bool,
 ) -> (u64, u64) {
-    let Ground {
-        lists,
-        labels,
-        program,
-        ..
-    } = *ground;
+    let (labels, program) = (ground.labels, *ground.program);
+    let lists = ground.lists.view::<WORDS>();
     let (mut sent, mut edges) = (0, 0);
     for vertices in block.chunks(AHEAD) {
-        ground.prefetch::<WORDS>(vertices);
+        ground.prefetch(lists, vertices);
         for &v in vertices {
             let label: P::Label = Label::of_word(labels[v as usize].load());
-            let own = program.bucket(label);
+            let own = program.bucket(label) >> wide;
             match bucket {
                 // It was lowered since, and has been sent from a lower bucket.
                 Some(bucket) if own < bucket => continue,
-                // It waited among the latest of all.
+                // It waited among later ones.
                 Some(bucket) if own > bucket => {
                     piles.push(own, v);
                     continue;
                 }
                 _ => (),
             }
-            let list = lists.of::<WORDS>(v as usize);
+            let list = lists.of(v as usize);
             sent += 1;
             edges += list.len() as u64;
             for (i, record) in list.iter().enumerate() {
@@ -126,7 +141,7 @@ fn send<P: LabelProgram, const WORDS: usize>(
                 let lower = program.along(label, value_of(record));
                 let word = lower.word();
                 if at.lower(word, alone) {
-                    piles.push(program.bucket(lower), record[0]);
+                    piles.push(program.bucket(lower) >> wide, record[0]);
                 }
             }
         }

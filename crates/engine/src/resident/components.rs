@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
 use graphmill_raw::{AtomicWord, Forest, Word};
+use graphmill_storage::Step;
 
 use super::lists::Lists;
 use super::round::{Round, go};
@@ -35,6 +36,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
+    let (lists, against) = (lists.view::<WORDS>(), against.map(Lists::view::<WORDS>));
     let pass = |messages: usize, edges: u64| Superstep {
         active: messages as u64,
         messages: messages as u64,
@@ -42,7 +44,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         ..superstep(Mode::Push)
     };
     let neighbour = |v: usize, number: usize| {
-        let record = lists.of::<WORDS>(v).get(number)?;
+        let record = lists.of(v).get(number)?;
         Some(I::of_index(u64::from(record[0])))
     };
     all(machine, vertices, |v| {
@@ -72,8 +74,8 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         if largest == Some(forest.pointer(own)) {
             return;
         }
-        let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
-        let list = lists.of::<WORDS>(v);
+        let callers = against.map_or(&[][..], |against| against.of(v));
+        let list = lists.of(v);
         left.fetch_add(1, Ordering::Relaxed);
         edges.fetch_add((list.len() + callers.len()) as u64, Ordering::Relaxed);
         for record in list.iter().chain(callers) {
@@ -141,12 +143,12 @@ struct Every<F> {
 }
 
 impl<F: Fn(usize) + Sync> Round for Every<F> {
-    fn part(&self, _: usize) -> bool {
+    fn part(&self, _: usize) -> Step {
         let from = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
         if from >= self.vertices {
-            return false;
+            return Step::Finished;
         }
         (from..(from + AT_ONCE).min(self.vertices)).for_each(&self.work);
-        true
+        Step::Worked
     }
 }

@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_raw::AtomicWord;
-use graphmill_storage::Lease;
+use graphmill_storage::{Lease, Step};
 
-use super::lists::Lists;
+use super::lists::View;
 use super::pile::{Block, Piles, Store};
 use super::round::{AHEAD, Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
@@ -57,7 +57,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     };
     let mut bitmaps = None;
     let mut unseen = arcs;
-    let mut edges = degrees(ground.lists, &first);
+    let mut edges = degrees(ground.lists.view::<WORDS>(), &first);
     let mut level = first;
     loop {
         let count = level.iter().map(|block| block.len() as u64).sum();
@@ -100,7 +100,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             label = ground.program.along(label, P::Edge::ONE);
             let pull = Pull::<P, WORDS> {
                 ground,
-                against,
+                against: against.view(),
                 label: label.word(),
                 front: &bitmaps.front,
                 next: &bitmaps.next,
@@ -133,7 +133,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     }
 }
 
-fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
+fn degrees<const WORDS: usize>(lists: View<'_, WORDS>, blocks: &[Block]) -> u64 {
     blocks
         .iter()
         .flatten()
@@ -144,7 +144,7 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
 /// Moves all vertices that wait to `level`.
 fn collect(piles: &[Mutex<Piles<'_>>], store: &Store, level: &mut Vec<Block>) {
     for piles in piles {
-        lock(piles).turn_to(0, level);
+        lock(piles).move_to(level);
     }
     loop {
         match store.marked() {
@@ -180,12 +180,13 @@ fn push<P: LabelProgram, const WORDS: usize>(
     piles: &mut Piles<'_>,
     alone: bool,
 ) -> u64 {
-    let Ground { lists, labels, .. } = *ground;
+    let labels = ground.labels;
+    let lists = ground.lists.view::<WORDS>();
     let mut edges = 0;
     for vertices in block.chunks(AHEAD) {
-        ground.prefetch::<WORDS>(vertices);
+        ground.prefetch(lists, vertices);
         for &v in vertices {
-            for record in lists.of::<WORDS>(v as usize) {
+            for record in lists.of(v as usize) {
                 let Some(at) = labels.get(record[0] as usize) else {
                     continue;
                 };
@@ -202,7 +203,7 @@ fn push<P: LabelProgram, const WORDS: usize>(
 /// Each vertex that has no label yet looks for a neighbour in the level.
 struct Pull<'r, P: LabelProgram, const WORDS: usize> {
     ground: &'r Ground<'r, P>,
-    against: &'r Lists,
+    against: View<'r, WORDS>,
     /// Of the next level.
     label: WordOf<P>,
     front: &'r [AtomicU64],
@@ -214,10 +215,10 @@ struct Pull<'r, P: LabelProgram, const WORDS: usize> {
 }
 
 impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
-    fn part(&self, _: usize) -> bool {
+    fn part(&self, _: usize) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
         if from >= self.next.len() {
-            return false;
+            return Step::Finished;
         }
         let labels = self.ground.labels;
         let front = self.front;
@@ -229,7 +230,7 @@ impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
                 if at.load() <= self.label {
                     continue;
                 }
-                for record in self.against.of::<WORDS>(word * 64 + bit) {
+                for record in self.against.of(word * 64 + bit) {
                     edges += 1;
                     let caller = record[0] as usize;
                     let called = front
@@ -248,7 +249,7 @@ impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
         }
         self.woken.fetch_add(woken, Ordering::Relaxed);
         self.edges.fetch_add(edges, Ordering::Relaxed);
-        true
+        Step::Worked
     }
 }
 
@@ -260,10 +261,10 @@ struct ToPiles<'r, 's> {
 }
 
 impl Round for ToPiles<'_, '_> {
-    fn part(&self, worker: usize) -> bool {
+    fn part(&self, worker: usize) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
         if from >= self.bits.len() {
-            return false;
+            return Step::Finished;
         }
         let mut piles = lock(&self.piles[worker]);
         for (w, word) in self.bits.iter().enumerate().skip(from).take(WORDS_AT_ONCE) {
@@ -276,6 +277,6 @@ impl Round for ToPiles<'_, '_> {
                 bits &= bits - 1;
             }
         }
-        true
+        Step::Worked
     }
 }

@@ -3,7 +3,6 @@
 //! A pile is made of blocks, which are also what workers share out between them. There is a fixed number of blocks, so that
 //! piles keep to the budget; a vertex for which there is none is marked in a bitmap instead and found there.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_storage::{Budget, Lease};
@@ -12,9 +11,11 @@ use crate::error::EngineError;
 
 /// Vertices of a block.
 pub(crate) const BLOCK: usize = 128;
-/// Buckets that a worker tells apart, from the one at hand on; what comes later is looked at again when its time has come.
+/// Buckets that a worker tells apart, from the one at hand on; later ones are told apart when their time has come.
 const BUCKETS: usize = 1024;
 
+/// Vertices of one block that are worth giving half of to another worker.
+const WORTH_HALVING: usize = 16;
 /// Blocks of marked vertices that are made at a time, besides those of the store.
 const MARKED_AT_ONCE: usize = 256;
 
@@ -120,6 +121,12 @@ impl Pile {
         let open = || (!self.open.is_empty()).then(|| std::mem::take(&mut self.open));
         self.full.pop().or_else(open)
     }
+    fn move_to(&mut self, blocks: &mut Vec<Block>) {
+        blocks.append(&mut self.full);
+        if !self.open.is_empty() {
+            blocks.push(std::mem::take(&mut self.open));
+        }
+    }
 }
 
 /// The piles of one worker, by bucket.
@@ -127,9 +134,12 @@ pub(crate) struct Piles<'s> {
     store: &'s Store,
     /// The bucket at hand.
     base: u64,
-    now: Pile,
-    /// The buckets after it.
-    ahead: VecDeque<Pile>,
+    /// Of each bucket from the one at hand on, by the last bits of its number.
+    ring: Box<[Pile; BUCKETS]>,
+    /// Of all that come later.
+    later: Pile,
+    /// No bucket of `later` comes before it.
+    later_from: u64,
     free: Vec<Block>,
 }
 
@@ -138,40 +148,38 @@ impl<'s> Piles<'s> {
         Piles {
             store,
             base: 0,
-            now: Pile::default(),
-            ahead: VecDeque::new(),
+            ring: Box::new(std::array::from_fn(|_| Pile::default())),
+            later: Pile::default(),
+            later_from: u64::MAX,
             free: Vec::new(),
         }
+    }
+
+    /// The pile for a bucket: for those before the one at hand, that one.
+    #[inline(always)]
+    fn of(&mut self, bucket: u64) -> &mut Pile {
+        let ahead = bucket.saturating_sub(self.base);
+        if ahead < BUCKETS as u64 {
+            return &mut self.ring[(self.base + ahead) as usize % BUCKETS];
+        }
+        self.later_from = self.later_from.min(bucket);
+        &mut self.later
     }
 
     /// Adds a vertex to the pile of a bucket.
     #[inline(always)]
     pub(crate) fn push(&mut self, bucket: u64, v: u32) {
-        let done = match bucket.saturating_sub(self.base) as usize {
-            0 => self.now.push(v),
-            later => match self.ahead.get_mut(later.min(BUCKETS) - 1) {
-                Some(pile) => pile.push(v),
-                None => false,
-            },
-        };
-        if !done {
+        if !self.of(bucket).push(v) {
             self.push_block(bucket, v);
         }
     }
 
     #[cold]
     fn push_block(&mut self, bucket: u64, v: u32) {
-        let later = (bucket.saturating_sub(self.base) as usize).min(BUCKETS);
-        if self.ahead.len() < later {
-            self.ahead.resize_with(later, Pile::default);
-        }
-        let pile = match later {
-            0 => &mut self.now,
-            later => &mut self.ahead[later - 1],
-        };
         match self.free.pop().or_else(|| self.store.take()) {
             Some(mut block) => {
                 block.push(v);
+                let pile = self.of(bucket);
                 match std::mem::replace(&mut pile.open, block) {
                     none if none.is_empty() => (),
                     full => pile.full.push(full),
@@ -181,12 +189,36 @@ impl<'s> Piles<'s> {
         }
     }
 
-    /// Takes a block of the bucket at hand, if there are no more than so many.
-    pub(crate) fn pop(&mut self, most: usize) -> Option<Block> {
-        if self.now.full.len() >= most {
-            return None;
+    /// Vertices of the bucket at hand.
+    pub(crate) fn waiting(&mut self) -> usize {
+        let Pile { full, open } = self.of(self.base);
+        full.iter().map(Vec::len).sum::<usize>() + open.len()
+    }
+    /// Takes a block of the bucket at hand.
+    pub(crate) fn pop(&mut self) -> Option<Block> {
+        self.of(self.base).pop()
+    }
+    /// Moves all blocks of the bucket at hand to `blocks`.
+    pub(crate) fn move_to(&mut self, blocks: &mut Vec<Block>) {
+        self.of(self.base).move_to(blocks);
+    }
+    /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
+    pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
+        let pile = self.of(self.base);
+        if !pile.full.is_empty() {
+            blocks.extend(pile.full.drain(pile.full.len() / 2..));
+            return true;
         }
-        self.now.pop()
+        if pile.open.len() < WORTH_HALVING {
+            return false;
+        }
+        let Some(mut half) = self.free.pop().or_else(|| self.store.take()) else {
+            return false;
+        };
+        let open = &mut self.of(self.base).open;
+        half.extend(open.drain(open.len() / 2..));
+        blocks.push(half);
+        true
     }
     /// Keeps an empty block for later.
     pub(crate) fn give_back(&mut self, mut block: Block) {
@@ -196,27 +228,30 @@ impl<'s> Piles<'s> {
         }
     }
 
-    /// The first bucket that is not empty.
+    /// The bucket to go on with: nothing waits in one before it.
     pub(crate) fn first(&self) -> Option<u64> {
-        if !self.now.is_empty() {
-            return Some(self.base);
-        }
-        let at = self.ahead.iter().position(|pile| !pile.is_empty())?;
-        Some(self.base + 1 + at as u64)
+        let waits = |bucket: &u64| !self.ring[*bucket as usize % BUCKETS].is_empty();
+        let of_later = (!self.later.is_empty()).then_some(self.later_from);
+        let of_ring = (self.base..).take(BUCKETS).find(waits);
+        of_ring.into_iter().chain(of_later).min()
     }
 
-    /// Makes `bucket`, before which nothing waits, the one at hand, and moves its pile to `blocks`.
-    pub(crate) fn turn_to(&mut self, bucket: u64, blocks: &mut Vec<Block>) {
-        for _ in self.base..bucket {
-            match self.ahead.pop_front() {
-                Some(pile) => self.now = pile,
-                None => break,
-            }
-        }
+    /// Makes `bucket`, before which nothing waits, the one at hand; vertices of later buckets may be in it.
+    pub(crate) fn turn_to(&mut self, bucket: u64) {
         self.base = bucket;
-        blocks.append(&mut self.now.full);
-        if !self.now.open.is_empty() {
-            blocks.push(std::mem::take(&mut self.now.open));
+        if self.later_from <= bucket {
+            self.later_from = u64::MAX;
+            let mut later = std::mem::take(&mut self.later);
+            later.move_to(&mut self.of(bucket).full);
         }
+    }
+
+    /// Makes `bucket` the one at hand when buckets get other numbers, with all that waits in it.
+    pub(crate) fn start_at(&mut self, bucket: u64) {
+        let mut all = Vec::new();
+        self.ring.iter_mut().for_each(|pile| pile.move_to(&mut all));
+        self.later_from = bucket;
+        self.turn_to(bucket);
+        self.of(bucket).full.append(&mut all);
     }
 }

@@ -11,7 +11,7 @@ use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::program::{Label, LabelProgram};
-use crate::resident::lists::Lists;
+use crate::resident::lists::{Lists, View};
 
 /// The number of a label of a program.
 pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
@@ -20,6 +20,9 @@ pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
 
 /// Edges, about, that are not worth waking another thread for.
 const SMALL: u64 = 1024;
+
+/// Vertices of the bucket at hand that one worker goes on with alone, at most: more are worth sharing.
+const ALONE: usize = 512;
 
 /// What all rounds of a program see.
 pub(crate) struct Ground<'g, P: LabelProgram> {
@@ -36,43 +39,44 @@ pub(crate) struct Ground<'g, P: LabelProgram> {
 /// Vertices whose lists are on their way at a time.
 pub(crate) const AHEAD: usize = 16;
 /// Edges of each of them whose labels are on their way before any is looked at.
-const FIRST_EDGES: usize = 8;
+const FIRST_EDGES: usize = 4;
 
 impl<P: LabelProgram> Ground<'_, P> {
     /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
     /// lists, then the labels they lead to.
     #[inline(always)]
-    pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
-        let (lists, labels) = (self.lists, self.labels);
+    pub(crate) fn prefetch<const WORDS: usize>(&self, lists: View<'_, WORDS>, vertices: &[u32]) {
+        let labels = self.labels;
         for v in vertices {
             lists.prefetch_begin(*v as usize);
             prefetch(labels, *v as usize);
         }
         for v in vertices {
-            lists.prefetch_list::<WORDS>(*v as usize);
+            lists.prefetch_list(*v as usize);
         }
         for v in vertices {
-            for record in lists.of::<WORDS>(*v as usize).iter().take(FIRST_EDGES) {
+            for record in lists.from::<FIRST_EDGES>(*v as usize) {
                 prefetch(labels, record[0] as usize);
             }
         }
     }
 }
 
-/// What workers do part by part until there is nothing left.
+/// What workers do part by part.
 pub(crate) trait Round: Sync {
-    /// Does a part; `false` when there was none left.
-    fn part(&self, worker: usize) -> bool;
+    /// Does a part, if there is one.
+    fn part(&self, worker: usize) -> Step;
 }
 
-struct AsJob<'r, R>(&'r R);
+struct AsJob<'r, R> {
+    machine: &'r Machine<'r>,
+    round: &'r R,
+}
 
 impl<R: Round> Job for AsJob<'_, R> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
-        match self.0.part(worker.index) {
-            true => Ok(Step::Worked),
-            false => Ok(Step::Finished),
-        }
+        self.machine.check_stop()?;
+        Ok(self.round.part(worker.index))
     }
 }
 
@@ -80,10 +84,10 @@ impl<R: Round> Job for AsJob<'_, R> {
 pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<(), EngineError> {
     machine.check_stop()?;
     if edges < SMALL {
-        while round.part(0) {}
+        while round.part(0) == Step::Worked {}
         return Ok(());
     }
-    run(machine, &AsJob(round))
+    run(machine, &AsJob { machine, round })
 }
 
 /// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
@@ -95,46 +99,109 @@ pub(crate) fn each_block<'s>(
     edges: u64,
     work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
 ) -> Result<(), EngineError> {
-    if edges < SMALL
-        && let Some(piles) = piles.first()
-    {
-        machine.check_stop()?;
+    let shared = Mutex::new(std::mem::take(blocks));
+    let round = Blocks {
+        piles,
+        shared,
+        busy: AtomicUsize::new(0),
+        own: false,
+        alone: edges < SMALL || piles.len() == 1,
+        work,
+    };
+    go(machine, &round, edges)
+}
+
+/// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; if one worker does
+/// it all some may be left. Each worker takes its own blocks first: it has their vertices in its cache.
+pub(crate) fn bucket_at_hand<'s>(
+    machine: &Machine,
+    piles: &[Mutex<Piles<'s>>],
+    edges: u64,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
+) -> Result<(), EngineError> {
+    let mut blocks = Vec::new();
+    let mut busy = 0;
+    let alone = edges < SMALL || piles.len() == 1;
+    for piles in piles {
         let mut piles = lock(piles);
-        for block in blocks.drain(..) {
-            work(&block, &mut piles, true);
-            piles.give_back(block);
+        match alone {
+            true => piles.move_to(&mut blocks),
+            false => busy += usize::from(piles.waiting() > 0),
         }
-        return Ok(());
     }
     let round = Blocks {
         piles,
-        blocks: blocks.drain(..).map(Mutex::new).collect(),
-        next: AtomicUsize::new(0),
-        alone: machine.workers.count() == 1,
+        shared: Mutex::new(blocks),
+        busy: AtomicUsize::new(busy),
+        own: true,
+        alone,
         work,
     };
-    go(machine, &round, u64::MAX)
+    go(machine, &round, edges)
 }
 
 /// Blocks that workers share out between them.
 struct Blocks<'r, 's, W> {
     piles: &'r [Mutex<Piles<'s>>],
-    blocks: Vec<Mutex<Block>>,
-    next: AtomicUsize,
+    /// Those that nobody has taken yet.
+    shared: Mutex<Vec<Block>>,
+    /// Workers that have a block, or blocks of their own. One that finds none, nor a shared one, goes by what it reads with `shared`
+    /// locked: whoever shares some does so before it is no longer counted.
+    busy: AtomicUsize,
+    /// Blocks of the bucket at hand count, those that the work adds included.
+    own: bool,
     alone: bool,
     work: W,
 }
 
+impl<W> Blocks<'_, '_, W> {
+    /// Shares blocks if another worker looks for some in vain; whether it did.
+    fn share(&self, piles: &mut Piles) -> bool {
+        let is_wanted = self.busy.load(Ordering::Relaxed) < self.piles.len();
+        is_wanted && !self.alone && {
+            let mut shared = lock(&self.shared);
+            shared.is_empty() && piles.halve(&mut shared)
+        }
+    }
+}
+
 impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) + Sync> Round for Blocks<'_, 's, W> {
-    fn part(&self, worker: usize) -> bool {
-        let at = self.next.fetch_add(1, Ordering::Relaxed);
-        let Some(block) = self.blocks.get(at) else {
-            return false;
-        };
-        let block = std::mem::take(&mut *lock(block));
+    fn part(&self, worker: usize) -> Step {
         let mut piles = lock(&self.piles[worker]);
-        (self.work)(&block, &mut piles, self.alone);
-        piles.give_back(block);
-        true
+        let own = self.own.then(|| piles.pop()).flatten();
+        let mut block = match own {
+            Some(block) => block,
+            None => {
+                let mut shared = lock(&self.shared);
+                match (shared.pop(), self.busy.load(Ordering::Relaxed)) {
+                    (Some(block), _) => {
+                        self.busy.fetch_add(1, Ordering::Relaxed);
+                        block
+                    }
+                    (None, 0) => return Step::Finished,
+                    (None, _) => return Step::Waiting,
+                }
+            }
+        };
+        loop {
+            (self.work)(&block, &mut piles, self.alone);
+            piles.give_back(block);
+            if self.alone && self.piles.len() > 1 && piles.waiting() > ALONE {
+                return Step::Finished;
+            }
+            let has_shared = self.own && self.share(&mut piles);
+            let next = match self.own && !has_shared {
+                true => piles.pop(),
+                false => None,
+            };
+            match next {
+                Some(own) => block = own,
+                None => break,
+            }
+        }
+        if !self.own || piles.waiting() == 0 {
+            self.busy.fetch_sub(1, Ordering::Relaxed);
+        }
+        Step::Worked
     }
 }
