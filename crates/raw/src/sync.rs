@@ -16,14 +16,14 @@ pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop as spin,
     sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop as spin,
     sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
-    sync::{Mutex, MutexGuard},
+    sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
 
