@@ -12,9 +12,10 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::sync::{Mutex, lock};
 use crate::{AlignedBuffer, PAGE_BYTES};
 
 /// Extents are whole multiples of it, the size of a huge page: a file system that maps huge pages wants blocks for all of such a
@@ -221,11 +222,6 @@ impl Drop for Extent {
         }
         lock(&file.taken).remove(&self.first);
     }
-}
-
-/// What the lock guards is whole at every moment.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(all(test, not(miri)))]

@@ -9,6 +9,7 @@
 //! | `file_map.rs` | [`FileMap`]: memory that is a file |
 //! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
+//! | `news.rs` | [`News`]: who finds nothing to do sleeps until others have news |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
@@ -24,6 +25,7 @@ mod aligned_buffer;
 mod file_map;
 mod forest;
 mod mailboxes;
+mod news;
 pub mod numa;
 mod open_files;
 mod prefetch;
@@ -38,6 +40,7 @@ pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
 pub use file_map::FileMap;
 pub use forest::Forest;
 pub use mailboxes::Mailboxes;
+pub use news::News;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
 pub use segments::{SegmentMut, SegmentRef, Segments};

@@ -1,6 +1,6 @@
 //! One buffer cut in segments, each borrowed on its own: by many readers or by one writer, as counted at run time.
 //!
-//! Invariants: segment `i` is elements `cuts[i]..cuts[i + 1]`, so no two overlap. `states[i]` is [`WRITTEN`] while one
+//! Invariants: segment `i` is elements `cuts[i]..cuts[i + 1]`, so no two overlap. `states[i].guards` is [`WRITTEN`] while one
 //! [`SegmentMut`] of it lives, else the number of its living [`SegmentRef`]s. A reference into the buffer's bytes is made
 //! only through such a guard, or through `&mut self`, which excludes guards.
 
@@ -9,8 +9,8 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::sync::{AtomicU32, Ordering, Watch};
 use crate::{AlignedBuffer, Element};
 
 /// State of a segment that is borrowed to write.
@@ -21,8 +21,15 @@ const WRITTEN: u32 = u32::MAX;
 pub struct Segments<T: Element> {
     buffer: AlignedBuffer,
     cuts: Vec<usize>,
-    states: Vec<AtomicU32>,
+    states: Vec<State>,
     element: PhantomData<T>,
+}
+
+/// How a segment is borrowed.
+#[derive(Debug, Default)]
+struct State {
+    guards: AtomicU32,
+    elements: Watch,
 }
 
 impl<T: Element> Segments<T> {
@@ -38,7 +45,7 @@ impl<T: Element> Segments<T> {
                 && cuts.last().is_some_and(|&last| last <= elements),
             "cuts ascend from 0 to at most the {elements} elements of the buffer"
         );
-        let states = (1..cuts.len()).map(|_| AtomicU32::new(0)).collect();
+        let states = (1..cuts.len()).map(|_| State::default()).collect();
         Segments {
             buffer,
             cuts,
@@ -71,6 +78,7 @@ impl<T: Element> Segments<T> {
     pub fn read(&self, i: usize) -> Option<SegmentRef<'_, T>> {
         let state = self.states.get(i)?;
         state
+            .guards
             .fetch_update(Ordering::Acquire, Ordering::Relaxed, |readers| {
                 (readers < WRITTEN - 1).then(|| readers + 1)
             })
@@ -88,6 +96,7 @@ impl<T: Element> Segments<T> {
     pub fn write(&self, i: usize) -> Option<SegmentMut<'_, T>> {
         let state = self.states.get(i)?;
         state
+            .guards
             .compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed)
             .ok()?;
         let (start, len) = self.place(i);
@@ -103,9 +112,7 @@ impl<T: Element> Segments<T> {
     pub fn all(&mut self) -> &mut [T] {
         let elements = self.len();
         // A guard that was forgotten instead of dropped can no longer be used: its borrow of `self` has ended.
-        self.states
-            .iter_mut()
-            .for_each(|state| *state.get_mut() = 0);
+        self.states.fill_with(State::default);
         &mut self.buffer.typed_mut()[..elements]
     }
 
@@ -126,7 +133,7 @@ pub struct SegmentRef<'s, T> {
     // thread may write as soon as the drop has given the segment back.
     start: NonNull<T>,
     len: usize,
-    state: &'s AtomicU32,
+    state: &'s State,
     element: PhantomData<&'s [T]>,
 }
 
@@ -135,7 +142,7 @@ pub struct SegmentRef<'s, T> {
 pub struct SegmentMut<'s, T> {
     start: NonNull<T>,
     len: usize,
-    state: &'s AtomicU32,
+    state: &'s State,
     element: PhantomData<&'s mut [T]>,
 }
 
@@ -143,6 +150,7 @@ impl<T> Deref for SegmentRef<'_, T> {
     type Target = [T];
     #[inline]
     fn deref(&self) -> &[T] {
+        self.state.elements.read();
         // SAFETY: the segment lies in the buffer, its bytes are Ts, and no writer can come while this guard is counted.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
@@ -152,6 +160,7 @@ impl<T> Deref for SegmentMut<'_, T> {
     type Target = [T];
     #[inline]
     fn deref(&self) -> &[T] {
+        self.state.elements.read();
         // SAFETY: the segment lies in the buffer, its bytes are Ts, and this guard is the only one of the segment.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
@@ -160,6 +169,7 @@ impl<T> Deref for SegmentMut<'_, T> {
 impl<T> DerefMut for SegmentMut<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
+        self.state.elements.write();
         // SAFETY: as in `deref`, and the guard itself is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
@@ -167,13 +177,13 @@ impl<T> DerefMut for SegmentMut<'_, T> {
 
 impl<T> Drop for SegmentRef<'_, T> {
     fn drop(&mut self) {
-        self.state.fetch_sub(1, Ordering::Release);
+        self.state.guards.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl<T> Drop for SegmentMut<'_, T> {
     fn drop(&mut self) {
-        self.state.store(0, Ordering::Release);
+        self.state.guards.store(0, Ordering::Release);
     }
 }
 
@@ -187,16 +197,18 @@ unsafe impl<T: Send> Send for SegmentMut<'_, T> {}
 unsafe impl<T: Sync> Sync for SegmentMut<'_, T> {}
 
 #[cfg(test)]
+fn segments<T: Element>(cuts: &[usize]) -> Segments<T> {
+    let bytes = cuts.last().map_or(0, |last| last * size_of::<T>());
+    Segments::new(AlignedBuffer::zeroed(bytes).unwrap(), cuts.to_vec())
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    fn segments() -> Segments<u32> {
-        Segments::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 3, 3, 10])
-    }
-
     #[test]
     fn a_segment_has_many_readers_or_one_writer() {
-        let segments = segments();
+        let segments = segments::<u32>(&[0, 3, 3, 10]);
         let first = segments.read(0).unwrap();
         let second = segments.read(0).unwrap();
         assert!(segments.write(0).is_none());
@@ -212,7 +224,7 @@ mod tests {
 
     #[test]
     fn segments_are_borrowed_apart_from_each_other() {
-        let mut segments = segments();
+        let mut segments = segments::<u32>(&[0, 3, 3, 10]);
         {
             let mut a = segments.write(0).unwrap();
             let mut c = segments.write(2).unwrap();
@@ -231,7 +243,7 @@ mod tests {
 
     #[test]
     fn all_is_right_after_a_guard_was_forgotten() {
-        let mut segments = segments();
+        let mut segments = segments::<u32>(&[0, 3, 3, 10]);
         std::mem::forget(segments.write(0).unwrap());
         assert!(segments.read(0).is_none());
         segments.all()[0] = 5;
@@ -240,7 +252,7 @@ mod tests {
 
     #[test]
     fn writers_on_two_threads_never_meet() {
-        let segments = Segments::<u64>::new(AlignedBuffer::zeroed(8 * 4).unwrap(), vec![0, 2, 4]);
+        let segments = segments::<u64>(&[0, 2, 4]);
         let rounds = if cfg!(miri) { 40 } else { 4000 };
         std::thread::scope(|scope| {
             for _ in 0..2 {
@@ -269,5 +281,76 @@ mod tests {
     #[should_panic(expected = "cuts ascend")]
     fn cuts_beyond_the_buffer_are_refused() {
         Segments::<u32>::new(AlignedBuffer::zeroed(4 * 10).unwrap(), vec![0, 11]);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::thread;
+
+    /// A writer beside another thread, in every order that the memory model allows. Either may find the segment borrowed.
+    fn beside_a_writer(other: fn(&Segments<u64>), give_back: fn(SegmentMut<'_, u64>)) {
+        loom::model(move || {
+            let segments = Arc::new(segments::<u64>(&[0, 2]));
+            let others = {
+                let segments = Arc::clone(&segments);
+                thread::spawn(move || other(&segments))
+            };
+            if let Some(mut segment) = segments.write(0) {
+                segment.fill(1);
+                give_back(segment);
+            }
+            others.join().unwrap();
+            assert!(segments.write(0).is_some(), "all guards are gone");
+        });
+    }
+
+    fn read(segments: &Segments<u64>) {
+        if let Some(segment) = segments.read(0) {
+            assert_eq!(segment[0], segment[1]);
+        }
+    }
+
+    #[test]
+    fn a_writer_meets_nobody() {
+        beside_a_writer(read, |segment| drop(segment));
+        let write = |segments: &Segments<u64>| {
+            if let Some(mut segment) = segments.write(0) {
+                segment.fill(2);
+            }
+        };
+        beside_a_writer(write, |segment| drop(segment));
+        // The one that leaves last need not be the one that came first.
+        let read_twice = |segments: &Segments<u64>| {
+            let first = segments.read(0);
+            read(segments);
+            drop(first);
+        };
+        beside_a_writer(read_twice, |segment| drop(segment));
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_writer_that_leaves_without_a_word_is_noticed() {
+        beside_a_writer(read, |segment| {
+            segment.state.guards.store(0, Ordering::Relaxed);
+            std::mem::forget(segment);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_reader_that_leaves_without_a_word_is_noticed() {
+        let careless = |segments: &Segments<u64>| {
+            if let Some(segment) = segments.read(0) {
+                assert_eq!(segment[0], segment[1]);
+                segment.state.guards.fetch_sub(1, Ordering::Relaxed);
+                std::mem::forget(segment);
+            }
+        };
+        beside_a_writer(careless, |segment| drop(segment));
     }
 }

@@ -129,3 +129,38 @@ mod tests {
         assert_eq!(words, [3 * rounds, 8]);
     }
 }
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::thread;
+
+    /// Two threads lower a number, each to its own; the lesser stays, and the thread whose it is was told so.
+    fn lowered(to: [u32; 2], alone: bool) {
+        loom::model(move || {
+            let number = Arc::new(AtomicU32::new(9));
+            let theirs = {
+                let number = Arc::clone(&number);
+                thread::spawn(move || number.lower(to[0], alone))
+            };
+            let mine = number.lower(to[1], alone);
+            let theirs = theirs.join().unwrap();
+            assert_eq!(AtomicWord::load(&*number), to[0].min(to[1]), "the lesser");
+            assert!(if to[0] < to[1] { theirs } else { mine });
+        });
+    }
+
+    #[test]
+    fn the_least_number_stays() {
+        lowered([3, 5], false);
+        lowered([5, 3], false);
+    }
+
+    #[test]
+    #[should_panic(expected = "the lesser")]
+    fn a_thread_that_thinks_it_is_alone_is_noticed() {
+        lowered([3, 5], true);
+    }
+}

@@ -1,15 +1,13 @@
 //! Atomics and cells of the standard library, or those of a checker that goes through every order of their accesses
 //! (`RUSTFLAGS="--cfg loom"`).
 
-#![cfg_attr(
-    not(loom),
-    expect(
-        unsafe_code,
-        reason = "looks at plain memory as cells that threads share"
-    )
+#![expect(
+    unsafe_code,
+    reason = "looks at plain memory as cells that threads share"
 )]
 
 use std::ops::Deref;
+use std::sync::PoisonError;
 
 use crate::AlignedBuffer;
 
@@ -17,13 +15,55 @@ use crate::AlignedBuffer;
 pub(crate) use loom::{
     cell::UnsafeCell,
     hint::spin_loop as spin,
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread,
 };
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint::spin_loop as spin,
-    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering},
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread,
 };
+
+/// What the lock guards is whole at every moment, so a panic elsewhere does not spoil it.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells the checker when memory that it does not see is reached into; nothing without it.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    #[cfg(loom)]
+    memory: UnsafeCell<()>,
+}
+
+// SAFETY: the checker runs one thread at a time, and there is nothing in the cell.
+#[cfg(loom)]
+unsafe impl Sync for Watch {}
+
+impl Watch {
+    #[inline(always)]
+    pub(crate) fn read(&self) {
+        #[cfg(loom)]
+        self.memory.with(|_| ());
+    }
+    #[inline(always)]
+    pub(crate) fn write(&self) {
+        #[cfg(loom)]
+        self.memory.with_mut(|_| ());
+    }
+}
+
+/// Goes through every order in which threads are interrupted three times at most: those of threads that put each other to sleep
+/// and wake each other are too many otherwise.
+#[cfg(all(test, loom))]
+pub(crate) fn nearly_every_order(program: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(program);
+}
 
 /// A cell with the checker's way of reaching into it.
 #[cfg(not(loom))]

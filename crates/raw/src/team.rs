@@ -15,11 +15,11 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{JoinHandle, Thread};
+use std::sync::Arc;
 
 use crate::numa;
+use crate::sync::thread::{Builder, JoinHandle, Thread, current, park, yield_now};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, spin};
 
 /// Looks at a condition this often, some 30 microseconds, before it parks.
 const SPINS: usize = if cfg!(miri) { 2 } else { 1000 };
@@ -76,10 +76,26 @@ impl Team {
         if threads > own.len().min(processors) {
             own.clear();
         }
+        let spins = if threads <= processors { SPINS } else { 0 };
+        Team::start(threads, name, spins, move |shared, index| {
+            if let Some(own) = own.get(index) {
+                numa::stay_on(*own);
+            }
+            shared.serve(index);
+        })
+    }
+
+    /// The same, of threads that look `spins` times before they park; `serve` is what those started here do.
+    fn start(
+        threads: usize,
+        name: &str,
+        spins: usize,
+        serve: impl Fn(&Shared, usize) + Clone + Send + 'static,
+    ) -> std::io::Result<Team> {
         let shared = Shared {
             generation: AtomicU64::new(0),
             running: AtomicUsize::new(0),
-            spins: if threads <= processors { SPINS } else { 0 },
+            spins,
             call: Mutex::new(None),
             panic: Mutex::new(None),
         };
@@ -89,15 +105,10 @@ impl Team {
             turn: Mutex::new(()),
         };
         for index in 1..threads {
-            let shared = Arc::clone(&team.shared);
-            let builder = std::thread::Builder::new().name(format!("{name}-{index}"));
-            let own = own.get(index).copied();
-            team.threads.push(builder.spawn(move || {
-                if let Some(own) = own {
-                    numa::stay_on(own);
-                }
-                shared.serve(index);
-            })?);
+            let (shared, serve) = (Arc::clone(&team.shared), serve.clone());
+            let builder = Builder::new().name(format!("{name}-{index}"));
+            team.threads
+                .push(builder.spawn(move || serve(&shared, index))?);
         }
         Ok(team)
     }
@@ -125,7 +136,7 @@ impl Team {
         if !self.threads.is_empty() {
             *lock(&shared.call) = Some(Call {
                 function: lent,
-                caller: std::thread::current(),
+                caller: current(),
             });
             shared.running.store(self.threads.len(), Ordering::Relaxed);
             shared.generation.fetch_add(1, Ordering::Release);
@@ -146,6 +157,11 @@ impl Team {
 impl Shared {
     /// What a started thread does until the team goes.
     fn serve(&self, index: usize) {
+        self.serve_and_say(index, Ordering::Release);
+    }
+
+    /// The same; `say` is how the caller is told that this thread has run the function.
+    fn serve_and_say(&self, index: usize, say: Ordering) {
         for seen in 0.. {
             wait_until(self.spins, || {
                 self.generation.load(Ordering::Acquire) != seen
@@ -158,7 +174,7 @@ impl Shared {
             }
             let caller = call.caller;
             // From here on the function may be gone.
-            if self.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            if self.running.fetch_sub(1, say) == 1 {
                 caller.unpark();
             }
         }
@@ -179,27 +195,22 @@ impl Drop for Team {
 
 /// Returns when `ready`; whoever makes it so unparks this thread afterwards.
 fn wait_until(spins: usize, ready: impl Fn() -> bool) {
-    for spin in 1..=spins {
+    for look in 1..=spins {
         if ready() {
             return;
         }
-        if spin.is_multiple_of(SPINS_PER_YIELD) {
-            std::thread::yield_now();
+        if look.is_multiple_of(SPINS_PER_YIELD) {
+            yield_now();
         } else {
-            std::hint::spin_loop();
+            spin();
         }
     }
     while !ready() {
-        std::thread::park();
+        park();
     }
 }
 
-/// What the locks guard is whole at every moment, so a panic elsewhere does not spoil it.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -280,5 +291,44 @@ mod tests {
             );
         }
         team.run(&|_| ());
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use super::*;
+    use crate::sync::{Watch, nearly_every_order};
+
+    /// Some calls, one after the other, of functions that borrow what the caller has written and writes again.
+    fn calls(threads: usize, spins: usize, serve: fn(&Shared, usize)) {
+        nearly_every_order(move || {
+            let team = Team::start(threads, "test", spins, serve).unwrap();
+            for _ in 0..2 {
+                let (lent, calls) = (Watch::default(), AtomicUsize::new(0));
+                lent.write();
+                team.run(&|_| {
+                    lent.read();
+                    calls.fetch_add(1, Ordering::Relaxed);
+                });
+                lent.write();
+                assert_eq!(calls.load(Ordering::Relaxed), threads);
+            }
+        });
+    }
+
+    #[test]
+    fn a_function_is_lent_for_as_long_as_threads_run_it() {
+        calls(2, 0, Shared::serve);
+        calls(2, 1, Shared::serve);
+        calls(3, 0, Shared::serve);
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_thread_that_leaves_without_a_word_is_noticed() {
+        // Of three: the checker lets nobody run between the last one's word and its waking of the caller, who learns all by that too.
+        calls(3, 0, |shared, index| {
+            shared.serve_and_say(index, Ordering::Relaxed);
+        });
     }
 }

@@ -8,11 +8,11 @@
 use std::any::Any;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::Team;
+use graphmill_raw::{News, Team};
 
 use crate::disk::{Disk, Queue};
 use crate::error::{JobError, StorageError};
@@ -22,8 +22,6 @@ use crate::random::Random;
 const QUEUE_DEPTH: usize = 32;
 /// The longest that a worker waits for news of others.
 const NEWS_WAIT_MAX: Duration = Duration::from_millis(1);
-/// So many looks for news of others, a few microseconds, before a worker sleeps.
-const NEWS_SPINS: usize = 100;
 /// So many steps of a simulation in a row that only wait, the disk's work done, mean that nothing will ever happen.
 const STUCK_STEPS: u64 = 100_000;
 
@@ -141,24 +139,20 @@ struct Run {
     failed: AtomicBool,
     failure: Mutex<Option<StorageError>>,
     /// Steps that did something: the news that waiting workers wait for.
-    news: AtomicU64,
-    /// Workers that sleep until there is news.
-    asleep: AtomicUsize,
-    bed: Mutex<()>,
-    bell: Condvar,
+    news: News,
 }
 
 impl Run {
     /// One worker's part of a job, on its own thread.
     fn work(&self, job: &dyn Job, worker: &mut Worker) {
         while !self.failed.load(Ordering::Relaxed) {
-            let news = self.news.load(Ordering::SeqCst);
+            let seen = self.news.seen();
             match self.step(job, worker) {
-                Step::Worked => self.tell(),
+                Step::Worked => self.news.tell(),
                 Step::Waiting if worker.queue.in_flight() > 0 => worker.queue.block(),
-                Step::Waiting => self.wait_for_news(news),
+                Step::Waiting => self.news.wait(seen, NEWS_WAIT_MAX),
                 Step::Finished => {
-                    self.tell();
+                    self.news.tell();
                     break;
                 }
             }
@@ -209,34 +203,6 @@ impl Run {
     fn fail(&self, failure: StorageError) {
         lock(&self.failure).get_or_insert(failure);
         self.failed.store(true, Ordering::Relaxed);
-    }
-
-    /// Wakes those who wait for others.
-    fn tell(&self) {
-        // Both sides count first and look second, in one order for all (SeqCst): either the sleeper sees the news, or
-        // the teller sees the sleeper.
-        self.news.fetch_add(1, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            drop(lock(&self.bed));
-            self.bell.notify_all();
-        }
-    }
-
-    fn wait_for_news(&self, seen: u64) {
-        let none = || self.news.load(Ordering::SeqCst) == seen;
-        for _ in 0..NEWS_SPINS {
-            if !none() {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        let bed = lock(&self.bed);
-        if none() {
-            // Waking too early does no harm: the step is tried again.
-            drop(self.bell.wait_timeout(bed, NEWS_WAIT_MAX));
-        }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

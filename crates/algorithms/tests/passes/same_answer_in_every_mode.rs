@@ -1,6 +1,8 @@
 //! The four algorithms on odd graphs: right by their judges, and the same bits whatever the kernel, the number of
 //! threads, the budget and the way of reading.
 
+use std::collections::BTreeSet;
+
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
     Activate, Direction, EdgeProgram, EdgesAt, Engine, EngineError, KernelChoice, Read, SeekChoice,
@@ -140,11 +142,116 @@ fn ranking(iterations: u32) -> pagerank::Options {
     }
 }
 
-fn graphs() -> Vec<Plain> {
-    let hub = (1..3000)
-        .map(|v| (v, 7, 1.0))
-        .chain((1..3000).map(|v| (7, v, 2.0)));
-    vec![
+/// Batches, strips and a reverse side, or not, that this graph can be stored with: each way that differs from the others once.
+fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
+    let all = [
+        (1 << 20, 1 << 22, true),
+        (64, 200, false),
+        (64, 200, true),
+        (7, 1 << 22, false),
+        (512, 100, true),
+    ];
+    let fitting = all
+        .into_iter()
+        .filter(|(span, ..)| *span > 7 || graph.vertices <= 1000);
+    fitting
+        .map(|(span, strip, reverse)| {
+            (
+                span.min(graph.vertices),
+                strip.min(graph.arcs.len() as u64 + 1),
+                reverse && !graph.symmetric,
+            )
+        })
+        .collect()
+}
+
+/// Has all judges look at what becomes of a graph however it is stored and in every mode; the bits stay the same.
+fn judge_in_every_mode(graph: &Plain) {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    for (span, strip, reverse) in layouts(graph) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, span, strip, reverse);
+        let pairs = graph.pairs();
+        let source = if graph.vertices > 10 { 7 } else { 0 };
+        let mut first: Option<(Vec<u64>, Vec<u64>)> = None;
+        for &mode in MODES {
+            let what = format!(
+                "{}, batches of {span}, strips of {strip}, reverse {reverse}, {mode:?}",
+                graph.name
+            );
+            let depths = run(&path, mode, |engine| {
+                bfs::run(engine, source).map(|d| all(engine, d))
+            });
+            let depths: Vec<Option<u64>> = depths
+                .into_iter()
+                .map(|d| (d != bfs::UNREACHED).then_some(d.into()))
+                .collect();
+            bfs::judge::judge_depths(graph.vertices, &pairs, source, &depths)
+                .unwrap_or_else(|objection| panic!("bfs, {what}: {objection:?}"));
+            let parents = run(&path, mode, |engine| {
+                bfs::run_parents::<u32>(engine, source).map(|p| all(engine, p))
+            });
+            let parents: Vec<Option<u64>> = parents
+                .into_iter()
+                .map(|p| (p != u32::MAX).then_some(p.into()))
+                .collect();
+            bfs::judge::judge_parents(graph.vertices, &pairs, source, &parents)
+                .unwrap_or_else(|objection| panic!("parents, {what}: {objection:?}"));
+            for method in COMPONENTS {
+                let labels = run(&path, mode, |engine| {
+                    match wcc::run::<u64>(engine, method) {
+                        // Labels that are on disk are no forest.
+                        Err(AlgorithmError::NoRoom { .. }) => Ok(None),
+                        labels => engines(labels.map(|l| Some(all(engine, l)))),
+                    }
+                });
+                let Some(labels) = labels else {
+                    assert!(matches!(method, wcc::Method::Unite(Unite::Cells)));
+                    continue;
+                };
+                wcc::judge::judge_components(graph.vertices, &pairs, &labels)
+                    .unwrap_or_else(|objection| panic!("{method:?}, {what}: {objection:?}"));
+            }
+            let [distances, others @ ..] = PATHS.map(|method| {
+                run(&path, mode, |engine| {
+                    engines(sssp::run::<f64>(engine, source, method).map(|d| all(engine, d)))
+                })
+            });
+            assert!(
+                others.iter().all(|other| *other == distances),
+                "sssp, {what}"
+            );
+            let bits = distances.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
+            let distances: Vec<Option<f64>> = distances
+                .into_iter()
+                .map(|d| d.is_finite().then_some(d))
+                .collect();
+            sssp::judge::judge_distances(graph.vertices, &graph.arcs, source, &distances)
+                .unwrap_or_else(|objection| panic!("sssp, {what}: {objection:?}"));
+            let options = ranking(12);
+            let ranks = run(&path, mode, |engine| {
+                pagerank::run::<f64>(engine, &options).map(|r| all(engine, r))
+            });
+            let equation = pagerank::judge::Equation {
+                damping: 0.85,
+                dangling: pagerank::Dangling::Redistribute,
+                sources: &[],
+            };
+            pagerank::judge::judge_iterations(graph.vertices, &pairs, equation, 12, &ranks, 1e-9)
+                .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));
+            let found = (bits, ranks.iter().map(|r| r.to_bits()).collect::<Vec<_>>());
+            match &first {
+                None => first = Some(found),
+                Some(first) => assert!(*first == found, "other bits: {what}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn judges_agree_on_the_smallest_graphs() {
+    for graph in [
         Plain::directed("one vertex", 1, []),
         Plain::directed("a self-loop", 1, [(0, 0, 3.0)]),
         Plain::directed("isolated vertices", 100, [(3, 70, 1.0)]),
@@ -159,124 +266,45 @@ fn graphs() -> Vec<Plain> {
                 (3, 4, 0.0),
             ],
         ),
-        Plain::undirected("a long path", 400, (1..400).map(|v| (v - 1, v, 1.0))),
-        Plain::directed(
-            "a long path backwards",
-            150,
-            (1..150).map(|v| (v, v - 1, 1.0)),
-        ),
-        Plain::directed("a hub", 3000, hub),
-        Plain::directed("random", 2000, random(1, 2000, 9000)),
-        Plain::undirected("random both ways", 3000, random(2, 3000, 20_000)),
-        Plain::undirected(
-            "two parts",
-            400,
-            random(3, 200, 400).into_iter().chain([(250, 399, 1.0)]),
-        ),
-    ]
+    ] {
+        judge_in_every_mode(&graph);
+    }
 }
 
 #[test]
-fn judges_agree_and_bits_do_not_change() {
-    let disk = open_disk(IoChoice::Auto).unwrap();
-    for graph in graphs() {
-        for (span, strip, reverse) in [
-            (1 << 20, 1 << 22, true),
-            (64, 200, false),
-            (64, 200, true),
-            (7, 1 << 22, false),
-            (512, 100, true),
-        ] {
-            if span == 7 && graph.vertices > 1000 {
-                continue;
-            }
-            let reverse = reverse && !graph.symmetric;
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("graph");
-            graph.store(&disk, &path, span, strip, reverse);
-            let pairs = graph.pairs();
-            let source = if graph.vertices > 10 { 7 } else { 0 };
-            let mut first: Option<(Vec<u64>, Vec<u64>)> = None;
-            for &mode in MODES {
-                let what = format!(
-                    "{}, batches of {span}, strips of {strip}, reverse {reverse}, {mode:?}",
-                    graph.name
-                );
-                let depths = run(&path, mode, |engine| {
-                    bfs::run(engine, source).map(|d| all(engine, d))
-                });
-                let depths: Vec<Option<u64>> = depths
-                    .into_iter()
-                    .map(|d| (d != bfs::UNREACHED).then_some(d.into()))
-                    .collect();
-                bfs::judge::judge_depths(graph.vertices, &pairs, source, &depths)
-                    .unwrap_or_else(|objection| panic!("bfs, {what}: {objection:?}"));
-                let parents = run(&path, mode, |engine| {
-                    bfs::run_parents::<u32>(engine, source).map(|p| all(engine, p))
-                });
-                let parents: Vec<Option<u64>> = parents
-                    .into_iter()
-                    .map(|p| (p != u32::MAX).then_some(p.into()))
-                    .collect();
-                bfs::judge::judge_parents(graph.vertices, &pairs, source, &parents)
-                    .unwrap_or_else(|objection| panic!("parents, {what}: {objection:?}"));
-                for method in COMPONENTS {
-                    let labels = run(&path, mode, |engine| {
-                        match wcc::run::<u64>(engine, method) {
-                            // Labels that are on disk are no forest.
-                            Err(AlgorithmError::NoRoom { .. }) => Ok(None),
-                            labels => engines(labels.map(|l| Some(all(engine, l)))),
-                        }
-                    });
-                    let Some(labels) = labels else {
-                        assert!(matches!(method, wcc::Method::Unite(Unite::Cells)));
-                        continue;
-                    };
-                    wcc::judge::judge_components(graph.vertices, &pairs, &labels)
-                        .unwrap_or_else(|objection| panic!("{method:?}, {what}: {objection:?}"));
-                }
-                let [distances, others @ ..] = PATHS.map(|method| {
-                    run(&path, mode, |engine| {
-                        engines(sssp::run::<f64>(engine, source, method).map(|d| all(engine, d)))
-                    })
-                });
-                assert!(
-                    others.iter().all(|other| *other == distances),
-                    "sssp, {what}"
-                );
-                let bits = distances.iter().map(|d| d.to_bits()).collect::<Vec<_>>();
-                let distances: Vec<Option<f64>> = distances
-                    .into_iter()
-                    .map(|d| d.is_finite().then_some(d))
-                    .collect();
-                sssp::judge::judge_distances(graph.vertices, &graph.arcs, source, &distances)
-                    .unwrap_or_else(|objection| panic!("sssp, {what}: {objection:?}"));
-                let options = ranking(12);
-                let ranks = run(&path, mode, |engine| {
-                    pagerank::run::<f64>(engine, &options).map(|r| all(engine, r))
-                });
-                let equation = pagerank::judge::Equation {
-                    damping: 0.85,
-                    dangling: pagerank::Dangling::Redistribute,
-                    sources: &[],
-                };
-                pagerank::judge::judge_iterations(
-                    graph.vertices,
-                    &pairs,
-                    equation,
-                    12,
-                    &ranks,
-                    1e-9,
-                )
-                .unwrap_or_else(|objection| panic!("pagerank, {what}: {objection:?}"));
-                let found = (bits, ranks.iter().map(|r| r.to_bits()).collect::<Vec<_>>());
-                match &first {
-                    None => first = Some(found),
-                    Some(first) => assert!(*first == found, "other bits: {what}"),
-                }
-            }
-        }
-    }
+fn judges_agree_on_a_long_path() {
+    let path = (1..150).map(|v| (v - 1, v, 1.0));
+    judge_in_every_mode(&Plain::undirected("a long path", 150, path));
+}
+
+#[test]
+fn judges_agree_on_a_long_path_backwards() {
+    let path = (1..150).map(|v| (v, v - 1, 1.0));
+    judge_in_every_mode(&Plain::directed("a long path backwards", 150, path));
+}
+
+#[test]
+fn judges_agree_on_a_hub() {
+    let from = (1..3000).map(|v| (v, 7, 1.0));
+    let to = (1..3000).map(|v| (7, v, 2.0));
+    judge_in_every_mode(&Plain::directed("a hub", 3000, from.chain(to)));
+}
+
+#[test]
+fn judges_agree_on_random_edges() {
+    judge_in_every_mode(&Plain::directed("random", 2000, random(1, 2000, 9000)));
+}
+
+#[test]
+fn judges_agree_on_random_edges_both_ways() {
+    let edges = random(2, 3000, 20_000);
+    judge_in_every_mode(&Plain::undirected("random both ways", 3000, edges));
+}
+
+#[test]
+fn judges_agree_on_two_parts() {
+    let edges = random(3, 200, 400).into_iter().chain([(250, 399, 1.0)]);
+    judge_in_every_mode(&Plain::undirected("two parts", 400, edges));
 }
 
 /// Hops from vertex 7, by vertices that switch themselves off as they signal and are switched on again by whoever brings them
@@ -336,90 +364,93 @@ fn switches(engine: &mut Engine) -> Result<(Vec<u64>, Vec<u64>), EngineError> {
     Ok((counts, all(engine, hops)))
 }
 
-/// Graphs too large for the memory they get: rows, messages and cells are on disk, each message serves many strips, and
-/// the edges of one vertex fill several blocks.
-#[test]
-fn bits_do_not_change_when_everything_is_on_disk() {
-    let disk = open_disk(IoChoice::Auto).unwrap();
-    let vertices = 400_000;
+const MANY: u64 = 400_000;
+
+/// Edges of graphs too large for the memory they get: rows, messages and cells are on disk, each message serves many strips,
+/// and the edges of one vertex fill several blocks.
+fn many_edges() -> impl Iterator<Item = Edge> {
     let hub = (8..20_000).flat_map(|v| [(7, v, 9.0), (v, 7, 9.0)]);
     // Few different distances, and so few passes.
-    let others = random(4, vertices, 800_000).into_iter();
+    let others = random(4, MANY, 800_000).into_iter();
     let others = others.map(|(u, v, w)| (u, v, f64::from(u8::from(w > 30.0))));
-    let edges: Vec<Edge> = others.chain(hub).collect();
-    for (graph, span, strip) in [
-        (
-            Plain::directed("directed", vertices, edges.clone()),
-            1 << 13,
-            15_000,
-        ),
-        (
-            Plain::undirected("undirected", vertices, edges),
-            1 << 13,
-            1 << 22,
-        ),
+    others.chain(hub)
+}
+
+#[test]
+fn bits_do_not_change_when_a_directed_graph_is_on_disk() {
+    let graph = Plain::directed("directed", MANY, many_edges());
+    compare_on_disk(&graph, 15_000);
+}
+
+#[test]
+fn bits_do_not_change_when_an_undirected_graph_is_on_disk() {
+    let graph = Plain::undirected("undirected", MANY, many_edges());
+    compare_on_disk(&graph, 1 << 22);
+}
+
+fn compare_on_disk(graph: &Plain, strip: u64) {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let span = 1 << 13;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, span, strip, !graph.symmetric);
+    let mode = |seek, threads, memory| Mode {
+        kernel: KernelChoice::Auto,
+        seek,
+        threads,
+        memory,
+        io: IoChoice::Auto,
+        edges: EdgesAt::Auto,
+    };
+    let mut first = None;
+    for mode in [
+        mode(SeekChoice::Auto, 2, Bytes(1 << 30)),
+        mode(SeekChoice::Always, 1, LeastAnd(0)),
+        mode(SeekChoice::Never, 2, LeastAnd(200 << 10)),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("graph");
-        graph.store(&disk, &path, span, strip, !graph.symmetric);
-        let mode = |seek, threads, memory| Mode {
-            kernel: KernelChoice::Auto,
-            seek,
-            threads,
-            memory,
-            io: IoChoice::Auto,
-            edges: EdgesAt::Auto,
+        let depths = run(&path, mode, |engine| {
+            bfs::run(engine, 7).map(|d| all(engine, d))
+        });
+        let labels = COMPONENTS.map(|method| {
+            run(&path, mode, |engine| {
+                match wcc::run::<u64>(engine, method) {
+                    Err(AlgorithmError::NoRoom { .. }) => Ok(None),
+                    labels => engines(labels.map(|l| Some(all(engine, l)))),
+                }
+            })
+        });
+        let [Some(auto), by_cells, by_labels] = labels else {
+            panic!("no labels, {mode:?}");
         };
-        let mut first = None;
-        for mode in [
-            mode(SeekChoice::Auto, 2, Bytes(1 << 30)),
-            mode(SeekChoice::Always, 1, LeastAnd(0)),
-            mode(SeekChoice::Never, 2, LeastAnd(200 << 10)),
-        ] {
-            let depths = run(&path, mode, |engine| {
-                bfs::run(engine, 7).map(|d| all(engine, d))
-            });
-            let labels = COMPONENTS.map(|method| {
-                run(&path, mode, |engine| {
-                    match wcc::run::<u64>(engine, method) {
-                        Err(AlgorithmError::NoRoom { .. }) => Ok(None),
-                        labels => engines(labels.map(|l| Some(all(engine, l)))),
-                    }
-                })
-            });
-            let [Some(auto), by_cells, by_labels] = labels else {
-                panic!("no labels, {mode:?}");
-            };
-            assert!(by_cells.is_none_or(|labels| labels == auto), "{mode:?}");
-            assert!(by_labels.as_ref() == Some(&auto), "{mode:?}");
-            let distances = PATHS.map(|method| {
-                run(&path, mode, |engine| {
-                    engines(sssp::run::<f64>(engine, 7, method).map(|d| all(engine, d)))
-                })
-            });
-            let ranks = run(&path, mode, |engine| {
-                let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
-                let metrics = engine.metrics();
-                if matches!(mode.memory, LeastAnd(_)) {
-                    assert!(
-                        !metrics.rows_resident && !metrics.messages_resident,
-                        "{mode:?}"
-                    );
-                }
-                Ok(all(engine, ranks))
-            });
-            let switched = run(&path, mode, switches);
-            let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
-            let found = (depths, auto, distances.map(bits), bits(ranks), switched);
-            match &first {
-                None => first = Some(found),
-                Some(first) => {
-                    assert!(
-                        *first == found,
-                        "other bits: {}, batches of {span}, {mode:?}",
-                        graph.name
-                    );
-                }
+        assert!(by_cells.is_none_or(|labels| labels == auto), "{mode:?}");
+        assert!(by_labels.as_ref() == Some(&auto), "{mode:?}");
+        let distances = PATHS.map(|method| {
+            run(&path, mode, |engine| {
+                engines(sssp::run::<f64>(engine, 7, method).map(|d| all(engine, d)))
+            })
+        });
+        let ranks = run(&path, mode, |engine| {
+            let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
+            let metrics = engine.metrics();
+            if matches!(mode.memory, LeastAnd(_)) {
+                assert!(
+                    !metrics.rows_resident && !metrics.messages_resident,
+                    "{mode:?}"
+                );
+            }
+            Ok(all(engine, ranks))
+        });
+        let switched = run(&path, mode, switches);
+        let bits = |values: Vec<f64>| values.into_iter().map(f64::to_bits).collect::<Vec<_>>();
+        let found = (depths, auto, distances.map(bits), bits(ranks), switched);
+        match &first {
+            None => first = Some(found),
+            Some(first) => {
+                assert!(
+                    *first == found,
+                    "other bits: {}, batches of {span}, {mode:?}",
+                    graph.name
+                );
             }
         }
     }

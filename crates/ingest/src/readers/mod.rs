@@ -3,7 +3,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `input.rs` | which files an input is made of, and what each is: [`Format`], [`InputFile`] |
-//! | `files.rs` | [`FileSource`]: the files, cut in pieces that are read in parallel; [`ReadOptions`] |
+//! | `files.rs` | [`FileSource`]: the files, cut in pieces; [`ReadOptions`] |
+//! | `files/reader.rs` | how a piece is read, each by one of several workers |
 //! | `file_bytes.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |

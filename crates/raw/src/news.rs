@@ -1,0 +1,141 @@
+//! News that threads have for each other: who finds nothing to do sleeps until there is some.
+//!
+//! 1. A thread notes how many news there were ([`News::seen`]) before it looks for something to do.
+//! 2. When it finds nothing it waits until there are more ([`News::wait`]): it counts itself among those asleep, and then touches the
+//!    count of news without changing it.
+//! 3. Who has news counts them first, and looks for sleepers then ([`News::tell`]).
+//!
+//! Of two who touch the count one comes second, and sees what the other did before: either the sleeper sees the news, or the teller
+//! sees the sleeper. So nobody sleeps through news.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock, spin};
+
+/// So many looks, a few microseconds, before a thread sleeps.
+const SPINS: usize = if cfg!(loom) { 1 } else { 100 };
+
+/// How many news there were, and who sleeps until there are more.
+#[derive(Debug, Default)]
+pub struct News {
+    count: AtomicU64,
+    asleep: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
+}
+
+impl News {
+    /// How many news there were up to now.
+    pub fn seen(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Counts news, and wakes those who sleep.
+    pub fn tell(&self) {
+        self.count.fetch_add(1, Ordering::AcqRel);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if self.asleep.load(Ordering::Relaxed) > 0 {
+            // Who has seen no news holds the lock until he hears the bell.
+            drop(lock(&self.bed));
+            self.bell.notify_all();
+        }
+    }
+
+    /// Returns when there are more news than `seen`, or after some time, or for no reason.
+    pub fn wait(&self, seen: u64, longest: Duration) {
+        for _ in 0..SPINS {
+            if self.seen() != seen {
+                return;
+            }
+            spin();
+        }
+        self.asleep.fetch_add(1, Ordering::Relaxed);
+        let bed = lock(&self.bed);
+        if self.count.fetch_add(0, Ordering::AcqRel) == seen {
+            let woken = self.bell.wait_timeout(bed, longest);
+            drop(woken.unwrap_or_else(PoisonError::into_inner));
+        }
+        self.asleep.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_news_wake_nobody_and_new_ones_do() {
+        let news = News::default();
+        let seen = news.seen();
+        news.wait(seen, Duration::from_millis(1));
+        assert_eq!(news.seen(), seen);
+        news.tell();
+        news.wait(seen, Duration::MAX);
+        std::thread::scope(|scope| {
+            let seen = news.seen();
+            scope.spawn(|| news.tell());
+            while news.seen() == seen {
+                news.wait(seen, Duration::MAX);
+            }
+        });
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::{AtomicU32, nearly_every_order, thread};
+
+    /// Some threads each do a part of some work and tell of it, one waits for all parts; nobody wakes who waits for too long.
+    fn parts(tellers: u32, tell: fn(&News)) {
+        nearly_every_order(move || {
+            let shared = Arc::new((News::default(), AtomicU32::new(0)));
+            for _ in 0..tellers {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (news, done) = &*shared;
+                    done.fetch_add(1, Ordering::Relaxed);
+                    tell(news);
+                });
+            }
+            let (news, done) = &*shared;
+            loop {
+                let seen = news.seen();
+                if done.load(Ordering::Relaxed) == tellers {
+                    return;
+                }
+                news.wait(seen, Duration::MAX);
+            }
+        });
+    }
+
+    #[test]
+    fn nobody_sleeps_through_news() {
+        parts(1, News::tell);
+        parts(2, News::tell);
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn a_teller_that_looks_for_sleepers_first_is_noticed() {
+        parts(1, |news| {
+            news.wake();
+            news.count.fetch_add(1, Ordering::AcqRel);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "deadlock")]
+    fn a_teller_that_sees_no_sleeper_is_noticed() {
+        parts(1, |news| {
+            news.count.fetch_add(1, Ordering::Relaxed);
+            news.wake();
+        });
+    }
+}
