@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -73,7 +74,7 @@ class Case:
         if self.limit:
             # Buffers, stacks and the program itself are not in the budget.
             self.options += ["--memory", str(self.limit - 32 * MIB)]
-        self.rounds, self.failed = [], ""
+        self.rounds, self.disk, self.failed = [], [], ""
 
     def gteps(self):
         return [metrics and metrics["gteps"] for metrics in self.rounds]
@@ -123,6 +124,7 @@ class Bench:
         command = [self.asked.graphmill, "run", "pagerank", case.graph, "--dangling", "drop", "-q", "-o", result,
                    "--iterations", str(self.asked.iterations), "--metrics", metrics, "--threads", str(case.threads),
                    *VERSIONS[case.version], *case.options]
+        blocks = resource.getrusage(resource.RUSAGE_CHILDREN)
         with limited(case.limit) as before:
             try:
                 ended = subprocess.run([*before, *command], timeout=self.asked.seconds, text=True,
@@ -134,6 +136,8 @@ class Bench:
             case.failed = {1: "refused", -9: "killed"}.get(ended.returncode, f"exit {ended.returncode}")
             print(ended.stderr.strip(), file=sys.stderr)
             return None
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        case.disk = [(now.ru_inblock - blocks.ru_inblock) * 512, (now.ru_oublock - blocks.ru_oublock) * 512]
         self.judge(case, result)
         return json.loads(metrics.read_text())
 
@@ -153,10 +157,12 @@ class Bench:
 
     def table(self, columns):
         """`columns` are a heading each, and what stands under it for a case."""
-        measured = {"s an iteration": self.seconds, "of it charged": self.charged, "GTEPS": self.rates,
+        measured = {"s an iteration": self.seconds, "of it charged": self.charged, "GTEPS: median (rounds)": self.rates,
                     "times its DRAM": lambda case: case.slower_than(case.twin or case)}
         if not any(case.modelled for case in self.cases):
             del measured["of it charged"]
+        if any(case.limit for case in self.cases):
+            measured["GB from + to disk, with loading"] = lambda case: " + ".join(f"{of / 1e9:.2f}" for of in case.disk)
         columns = {**columns, **measured}
         print(markdown(columns, [[cell(case) for cell in columns.values()] for case in self.cases]))
 
