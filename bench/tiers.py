@@ -144,13 +144,13 @@ class Bench:
     def judge(self, case, result):
         """Ends everything unless the answer is that of the first pull."""
         first = self.folder / f"{case.graph.name}.parquet"
-        if case.graph not in self.answers:
-            assert case.version == "pull", "the first answer of a graph is one that can be repeated"
+        if case.graph not in self.answers and case.version == "pull":
             self.answers[case.graph] = hashlib.sha256(result.read_bytes()).hexdigest()
             result.replace(first)
         elif case.version == "pull":
             found = hashlib.sha256(result.read_bytes()).hexdigest()
-            assert found == self.answers[case.graph], f"{case.graph.name} {case.place}: another answer"
+            if found != self.answers[case.graph]:
+                sys.exit(f"{case.graph.name}, {case.place}, {case.threads} threads: another answer")
         else:
             judged = [self.asked.graphmill, "validate", "--rule", "epsilon", "--epsilon", "1e-9", "-q", result, first]
             subprocess.run(judged, check=True, stdout=subprocess.DEVNULL)
@@ -300,7 +300,7 @@ def main():
     experiments = {of.__name__: of for of in (threads, growing, split, gaps)}
     # Iterations (the paper makes ten), and MiB that are left to a run with a file as its slow tier: the paper's 192 GB, made as much
     # smaller as the edges, where DRAM is the tier's cache; less than the graph where the tier is to do without.
-    usual = {"threads": (10, 64), "growing": (2, 384), "split": (10, 64), "gaps": (2, 96)}
+    usual = {"threads": (10, 64), "growing": (1, 384), "split": (10, 64), "gaps": (2, 96)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiment", choices=experiments)
     parser.add_argument("folder", help="where graphs are made, on the disk that is to be measured")
