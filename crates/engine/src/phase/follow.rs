@@ -13,7 +13,7 @@ use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::phase::{Done, Pass, apply_reached};
 use crate::program::EdgeProgram;
-use crate::resident::lists::{Lists, View, value_of, with_words};
+use crate::resident::lists::{Lists, value_of, with_words};
 use crate::rows::Rows;
 use crate::traffic::Access;
 
@@ -64,7 +64,6 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         return Ok(());
     };
     let io = &mut *lock(io);
-    let view = lists.view::<WORDS>();
     let FollowRoom {
         accumulators,
         reached,
@@ -79,9 +78,9 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             let mut rows = P::SignalRows::slices(&mut open.guards);
             let mut several = Several::new();
             let mut follow = |several: &mut Several<P::Message>| {
-                several.prefetch(view, accumulators, reached);
+                several.prefetch::<_, WORDS>(lists, accumulators, reached);
                 for (v, message) in several.drain() {
-                    let list = view.of(v);
+                    let list = lists.of::<WORDS>(v);
                     report.messages += 1;
                     report.edges += list.len() as u64;
                     for record in list {
@@ -94,7 +93,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
             };
             set.for_each(|i| {
                 let v = start + i as u64;
-                view.prefetch_begin(v as usize);
+                lists.prefetch_begin(v as usize);
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
                     && several.push(v as usize, message)
                 {
@@ -154,16 +153,16 @@ impl<M: Copy> Several<M> {
     #[inline(always)]
     fn prefetch<A, const WORDS: usize>(
         &self,
-        lists: View<'_, WORDS>,
+        lists: &Lists,
         accumulators: &[A],
         reached: &BatchSet,
     ) {
         let sources = &self.sources[..self.count];
         for (v, _) in sources {
-            lists.prefetch_list(*v);
+            lists.prefetch_list::<WORDS>(*v);
         }
         for (v, _) in sources {
-            for record in lists.of(*v).iter().take(EDGES_AHEAD) {
+            for record in lists.of::<WORDS>(*v).iter().take(EDGES_AHEAD) {
                 prefetch(accumulators, record[0] as usize);
                 reached.prefetch(record[0] as usize);
             }

@@ -212,7 +212,6 @@ impl<P: Pregel> Pushing<'_, P> {
         let mut io = lock(&machine.row_io[worker]);
         let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
         let mut reached = lock(&self.reached.by_worker[worker]);
-        let lists = self.lists.map(Lists::view::<WORDS>);
         let mut tally = (Tally::ZERO, 0);
         {
             let mut awake = self.awake.batch(batch)?;
@@ -236,9 +235,9 @@ impl<P: Pregel> Pushing<'_, P> {
                     }
                     false => step.compute(v as u64, value, degree, mail, &mut step.refuse()),
                 };
-                match (computed.broadcast, lists) {
+                match (computed.broadcast, self.lists) {
                     (Some(message), Some(lists)) => {
-                        let (list, on) = lists.with_next(v, EDGES_AHEAD);
+                        let (list, on) = lists.with_next::<WORDS>(v, EDGES_AHEAD);
                         for (i, record) in list.iter().enumerate() {
                             if let Some(later) = on.get(i + EDGES_AHEAD) {
                                 post.next.prefetch(worker, later[0] as usize);

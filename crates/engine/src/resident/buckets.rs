@@ -110,11 +110,15 @@ fn send<P: LabelProgram, const WORDS: usize>(
     piles: &mut Piles<'_>,
     alone: bool,
 ) -> (u64, u64) {
-    let (labels, program) = (ground.labels, *ground.program);
-    let lists = ground.lists.view::<WORDS>();
+    let Ground {
+        lists,
+        labels,
+        program,
+        ..
+    } = *ground;
     let (mut sent, mut edges) = (0, 0);
     for vertices in block.chunks(AHEAD) {
-        ground.prefetch(lists, vertices);
+        ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
             let label: P::Label = Label::of_word(labels[v as usize].load());
             let own = program.bucket(label) >> wide;
@@ -128,7 +132,7 @@ fn send<P: LabelProgram, const WORDS: usize>(
                 }
                 _ => (),
             }
-            let list = lists.of(v as usize);
+            let list = lists.of::<WORDS>(v as usize);
             sent += 1;
             edges += list.len() as u64;
             for (i, record) in list.iter().enumerate() {

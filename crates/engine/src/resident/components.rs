@@ -36,7 +36,6 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
     let vertices = forest.len();
-    let (lists, against) = (lists.view::<WORDS>(), against.map(Lists::view::<WORDS>));
     let pass = |messages: usize, edges: u64| Superstep {
         active: messages as u64,
         messages: messages as u64,
@@ -44,7 +43,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         ..superstep(Mode::Push)
     };
     let neighbour = |v: usize, number: usize| {
-        let record = lists.of(v).get(number)?;
+        let record = lists.of::<WORDS>(v).get(number)?;
         Some(I::of_index(u64::from(record[0])))
     };
     all(machine, vertices, |v| {
@@ -74,8 +73,8 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         if largest == Some(forest.pointer(own)) {
             return;
         }
-        let callers = against.map_or(&[][..], |against| against.of(v));
-        let list = lists.of(v);
+        let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
+        let list = lists.of::<WORDS>(v);
         left.fetch_add(1, Ordering::Relaxed);
         edges.fetch_add((list.len() + callers.len()) as u64, Ordering::Relaxed);
         for record in list.iter().chain(callers) {

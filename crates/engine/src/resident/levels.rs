@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use graphmill_raw::AtomicWord;
 use graphmill_storage::{Lease, Step};
 
-use super::lists::View;
+use super::lists::Lists;
 use super::pile::{Block, Piles, Store};
 use super::round::{AHEAD, Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
@@ -57,7 +57,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     };
     let mut bitmaps = None;
     let mut unseen = arcs;
-    let mut edges = degrees(ground.lists.view::<WORDS>(), &first);
+    let mut edges = degrees(ground.lists, &first);
     let mut level = first;
     loop {
         let count = level.iter().map(|block| block.len() as u64).sum();
@@ -100,7 +100,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             label = ground.program.along(label, P::Edge::ONE);
             let pull = Pull::<P, WORDS> {
                 ground,
-                against: against.view(),
+                against,
                 label: label.word(),
                 front: &bitmaps.front,
                 next: &bitmaps.next,
@@ -133,7 +133,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     }
 }
 
-fn degrees<const WORDS: usize>(lists: View<'_, WORDS>, blocks: &[Block]) -> u64 {
+fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
     blocks
         .iter()
         .flatten()
@@ -180,13 +180,12 @@ fn push<P: LabelProgram, const WORDS: usize>(
     piles: &mut Piles<'_>,
     alone: bool,
 ) -> u64 {
-    let labels = ground.labels;
-    let lists = ground.lists.view::<WORDS>();
+    let Ground { lists, labels, .. } = *ground;
     let mut edges = 0;
     for vertices in block.chunks(AHEAD) {
-        ground.prefetch(lists, vertices);
+        ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
-            for record in lists.of(v as usize) {
+            for record in lists.of::<WORDS>(v as usize) {
                 let Some(at) = labels.get(record[0] as usize) else {
                     continue;
                 };
@@ -203,7 +202,7 @@ fn push<P: LabelProgram, const WORDS: usize>(
 /// Each vertex that has no label yet looks for a neighbour in the level.
 struct Pull<'r, P: LabelProgram, const WORDS: usize> {
     ground: &'r Ground<'r, P>,
-    against: View<'r, WORDS>,
+    against: &'r Lists,
     /// Of the next level.
     label: WordOf<P>,
     front: &'r [AtomicU64],
@@ -230,7 +229,7 @@ impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
                 if at.load() <= self.label {
                     continue;
                 }
-                for record in self.against.of(word * 64 + bit) {
+                for record in self.against.of::<WORDS>(word * 64 + bit) {
                     edges += 1;
                     let caller = record[0] as usize;
                     let called = front

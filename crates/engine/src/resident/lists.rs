@@ -129,72 +129,65 @@ impl Lists {
         traffic.read(Kind::Edges, Access::Random, edges * record as u64);
     }
 
-    /// Their parts, for work that goes to many of them; records have `WORDS` words each as [`with_words`] says.
-    #[inline(always)]
-    pub(crate) fn view<const WORDS: usize>(&self) -> View<'_, WORDS> {
-        View {
-            begins: self.begins.typed(),
-            records: self.records.typed(),
-        }
-    }
-}
-
-/// Lists with records of so many words.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'l, const WORDS: usize> {
-    begins: &'l [u64],
-    records: &'l [[u32; WORDS]],
-}
-
-impl<'l, const WORDS: usize> View<'l, WORDS> {
     /// Has where the list of a vertex begins on its way into the cache.
     #[inline(always)]
-    pub(crate) fn prefetch_begin(self, v: usize) {
-        prefetch(self.begins, v);
+    pub(crate) fn prefetch_begin(&self, v: usize) {
+        prefetch(self.begins.typed::<u64>(), v);
     }
     /// Has the first edges of a vertex on their way into the cache.
     #[inline(always)]
-    pub(crate) fn prefetch_list(self, v: usize) {
-        if let Some(from) = self.begins.get(v) {
-            prefetch(self.records, *from as usize);
+    pub(crate) fn prefetch_list<const WORDS: usize>(&self, v: usize) {
+        if let Some(from) = self.begins.typed::<u64>().get(v) {
+            prefetch(self.records.typed::<[u32; WORDS]>(), *from as usize);
         }
     }
     /// So many edges from the first of a vertex on, of whatever vertex they are: without a branch on how many it has.
     #[inline(always)]
-    pub(crate) fn from<const EDGES: usize>(self, v: usize) -> &'l [[u32; WORDS]; EDGES] {
-        let from = self.begins.get(v).map_or(0, |from| *from as usize);
-        let first = self.records.get(from..).and_then(|on| on.first_chunk());
-        first.unwrap_or(&[[0; WORDS]; EDGES])
+    pub(crate) fn from<const WORDS: usize, const EDGES: usize>(
+        &self,
+        v: usize,
+    ) -> &[[u32; WORDS]; EDGES] {
+        let begins = self.begins.typed::<u64>();
+        let records = self.records.typed::<[u32; WORDS]>();
+        begins
+            .get(v)
+            .and_then(|from| records.get(*from as usize..)?.first_chunk())
+            .unwrap_or(&[[0; WORDS]; EDGES])
     }
     /// Number of edges of a vertex.
     #[inline(always)]
-    pub(crate) fn degree(self, v: usize) -> u64 {
-        match self.begins.get(v..v + 2) {
+    pub(crate) fn degree(&self, v: usize) -> u64 {
+        match self.begins.typed::<u64>().get(v..v + 2) {
             Some([from, to]) => to - from,
             _ => 0,
         }
     }
-    /// The edges of a vertex.
+    /// The edges of a vertex, `WORDS` words each as [`with_words`] says.
     #[inline(always)]
-    pub(crate) fn of(self, v: usize) -> &'l [[u32; WORDS]] {
-        let (from, to) = match self.begins.get(v..v + 2) {
+    pub(crate) fn of<const WORDS: usize>(&self, v: usize) -> &[[u32; WORDS]] {
+        let (from, to) = match self.begins.typed::<u64>().get(v..v + 2) {
             Some([from, to]) => (*from as usize, *to as usize),
             _ => (0, 0),
         };
-        self.records.get(from..to).unwrap_or(&[])
+        self.records.typed().get(from..to).unwrap_or(&[])
     }
-    /// As [`View::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
+}
+
+impl Lists {
+    /// As [`Lists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
     /// way.
     #[inline(always)]
-    pub(crate) fn with_next(
-        self,
+    pub(crate) fn with_next<const WORDS: usize>(
+        &self,
         v: usize,
         more: usize,
-    ) -> (&'l [[u32; WORDS]], &'l [[u32; WORDS]]) {
-        let list = self.of(v);
-        let from = self.begins.get(v).map_or(0, |from| *from as usize);
-        let end = (from + list.len() + more).min(self.records.len());
-        (list, self.records.get(from..end).unwrap_or(list))
+    ) -> (&[[u32; WORDS]], &[[u32; WORDS]]) {
+        let list = self.of::<WORDS>(v);
+        let begins = self.begins.typed::<u64>();
+        let from = begins.get(v).map_or(0, |from| *from as usize);
+        let records = self.records.typed::<[u32; WORDS]>();
+        let end = (from + list.len() + more).min(records.len());
+        (list, records.get(from..end).unwrap_or(list))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::program::{Label, LabelProgram};
-use crate::resident::lists::{Lists, View};
+use crate::resident::lists::Lists;
 
 /// The number of a label of a program.
 pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
@@ -45,17 +45,17 @@ impl<P: LabelProgram> Ground<'_, P> {
     /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
     /// lists, then the labels they lead to.
     #[inline(always)]
-    pub(crate) fn prefetch<const WORDS: usize>(&self, lists: View<'_, WORDS>, vertices: &[u32]) {
-        let labels = self.labels;
+    pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
+        let (lists, labels) = (self.lists, self.labels);
         for v in vertices {
             lists.prefetch_begin(*v as usize);
             prefetch(labels, *v as usize);
         }
         for v in vertices {
-            lists.prefetch_list(*v as usize);
+            lists.prefetch_list::<WORDS>(*v as usize);
         }
         for v in vertices {
-            for record in lists.from::<FIRST_EDGES>(*v as usize) {
+            for record in lists.from::<WORDS, FIRST_EDGES>(*v as usize) {
                 prefetch(labels, record[0] as usize);
             }
         }
