@@ -2,7 +2,7 @@
 
 use graphmill_algorithms::{bfs, sssp, wcc};
 use graphmill_engine::{
-    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep,
+    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep, Unite,
 };
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
@@ -173,6 +173,39 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
     let again: Vec<_> = (0..4).map(|_| search()).collect();
     assert!(again.iter().all(|(found, _)| *found == parents));
     assert!(again[3].1 > 0, "by now it would have");
+}
+
+#[test]
+fn programs_with_weights_and_without_them_share_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", VERTICES, random(9, VERTICES, 60_000));
+    graph.store(&disk, &path, 2000, u64::MAX, true);
+    let in_memory = Mode {
+        edges: EdgesAt::Memory,
+        ..MODE
+    };
+    let fresh = || engine(&path, folder.path(), in_memory, 1 << 28).unwrap();
+    let depths = |engine: &mut Engine| {
+        let first = engine.metrics().supersteps.len();
+        let depth = bfs::run(engine, 0).unwrap();
+        let passes = &engine.metrics().supersteps[first..];
+        assert!(passes.iter().any(|pass| pass.mode == How::Pull));
+        all(engine, depth)
+    };
+    let components = |engine: &mut Engine| {
+        let method = wcc::Method::Unite(Unite::Lists);
+        let component = wcc::run::<u32>(engine, method).unwrap();
+        all(engine, component)
+    };
+    let expected_depths = depths(&mut fresh());
+    let expected_components = components(&mut fresh());
+    let mut shared = fresh();
+    let method = sssp::Method::Delta(None);
+    sssp::run::<f32>(&mut shared, 0, method).unwrap();
+    assert!(depths(&mut shared) == expected_depths);
+    assert!(components(&mut shared) == expected_components);
 }
 
 #[test]

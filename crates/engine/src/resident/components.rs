@@ -72,13 +72,15 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         if largest == Some(forest.pointer(own)) {
             return;
         }
-        let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
-        let list = lists.of::<WORDS>(v);
-        left.fetch_add(1, Ordering::Relaxed);
-        edges.fetch_add((list.len() + callers.len()) as u64, Ordering::Relaxed);
-        for record in list.iter().chain(callers) {
-            forest.unite(own, I::of_index(u64::from(record[0])));
+        let mut looked_at = 0;
+        for lists in [lists].into_iter().chain(against) {
+            lists.each_neighbour(v, |other| {
+                looked_at += 1;
+                forest.unite(own, I::of_index(other.into()));
+            });
         }
+        left.fetch_add(1, Ordering::Relaxed);
+        edges.fetch_add(looked_at, Ordering::Relaxed);
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
     tell(pass(left.into_inner(), edges.into_inner()));
