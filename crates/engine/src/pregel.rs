@@ -218,6 +218,9 @@ impl Engine {
         let mut broadcasts = 0;
         let mut mail = None;
         while step.facts.superstep < limit {
+            if awake.is_empty() && broadcasts == 0 {
+                break;
+            }
             if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
                 let nobody = self.no_vertices();
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
@@ -229,9 +232,6 @@ impl Engine {
                 broadcasts = tally.broadcasts;
                 self.turn(step, tally)?;
                 continue;
-            }
-            if awake.is_empty() && broadcasts == 0 {
-                break;
             }
             let mailboxes = match mail {
                 Some(mail) => mail,

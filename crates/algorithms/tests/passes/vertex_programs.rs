@@ -340,6 +340,23 @@ fn sleeping_vertices_cost_nothing() {
     }
 }
 
+#[test]
+fn a_graph_without_vertices_is_done_at_once() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    Plain::directed("empty", 0, []).store(&disk, &path, 64, 500, false);
+    for version in VERSIONS {
+        let mode = mode(EdgesAt::Auto, 2, Bytes(0));
+        let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
+        let values = engine.vertex_array::<f64>("values").unwrap();
+        engine
+            .pregel(Paths { source: 0 }, values, version, Some(9))
+            .unwrap();
+        assert_eq!(engine.metrics().passes(), 0, "{version:?}");
+    }
+}
+
 /// Sends to a vertex beyond the last, and does not say that it sends.
 struct Lost<const SENDS: bool>;
 
