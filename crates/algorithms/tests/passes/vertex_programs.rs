@@ -341,6 +341,28 @@ fn sleeping_vertices_cost_nothing() {
 }
 
 #[test]
+fn what_fits_goes_on_fitting_with_more_memory() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("sparse", 100_000, random(6, 100_000, 20_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 1 << 20, u64::MAX, false);
+    let fits = |memory: u64| {
+        let mode = mode(EdgesAt::Auto, 1, Bytes(memory));
+        let mut engine = engine(&path, folder.path(), mode, memory)?;
+        let values = engine.vertex_array::<f64>("values")?;
+        engine.pregel(Paths { source: 0 }, values, Version::Push, Some(1))
+    };
+    let enough: Vec<u64> = (10..80)
+        .map(|quarter| quarter << 18)
+        .filter(|memory| fits(*memory).is_ok())
+        .collect();
+    let mut pairs = enough.iter().zip(&enough[1..]);
+    assert!(pairs.all(|(less, more)| more - less == 1 << 18), "{enough:?}");
+    assert_eq!(enough.last(), Some(&(79 << 18)));
+}
+
+#[test]
 fn a_graph_without_vertices_is_done_at_once() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -9,14 +9,24 @@ use graphmill_storage::Lease;
 /// Mailboxes of all vertices: one set, or one a worker.
 pub(super) struct Sets<M> {
     pub(super) sets: Vec<Mailboxes<M>>,
-    /// Each set is put into by one worker.
-    pub(super) own: bool,
-    pub(super) _leases: Vec<[Lease; 2]>,
+    pub(super) workers: usize,
+    pub(super) leases: Vec<[Lease; 2]>,
 }
 
 impl<M: Element> Sets<M> {
+    /// Adds sets to these.
+    pub(super) fn add(&mut self, more: Sets<M>) {
+        self.sets.extend(more.sets);
+        self.leases.extend(more.leases);
+    }
+
+    /// Whether each set is put into by one worker.
+    fn own(&self) -> bool {
+        self.sets.len() == self.workers
+    }
+
     fn of(&self, worker: usize) -> Option<&Mailboxes<M>> {
-        self.sets.get(if self.own { worker } else { 0 })
+        self.sets.get(if self.own() { worker } else { 0 })
     }
 
     /// Puts a message into the mailbox of a vertex, as that worker; whether it was the first there.
@@ -29,7 +39,7 @@ impl<M: Element> Sets<M> {
         combine: impl Fn(&mut M, M),
     ) -> bool {
         match self.of(worker) {
-            Some(set) if self.own => set.put_alone(to, message, combine),
+            Some(set) if self.own() => set.put_alone(to, message, combine),
             Some(set) => set.put(to, message, combine),
             None => false,
         }

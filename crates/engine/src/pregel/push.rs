@@ -73,15 +73,18 @@ impl Engine {
         let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
         let waiting = if over_lists { 0 } else { vertices };
         let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
-        let workers = self.common.workers.count();
-        let more = 2 * (workers as u64 - 1) * one_set;
+        let more = self.common.workers.count() - 1;
         let own = match self.common.combiner {
             Combiner::Hybrid => false,
             Combiner::Own => true,
-            Combiner::Auto => workers <= OWN_SETS && more < self.common.budget.available() / 2,
+            Combiner::Auto => {
+                let bytes = 2 * more as u64 * one_set;
+                more < OWN_SETS && bytes <= self.common.budget.available() / 2
+            }
         };
         if own && over_lists {
-            (now, next) = (self.sets(workers)?, self.sets(workers)?);
+            now.add(self.sets(more)?);
+            next.add(self.sets(more)?);
         }
         let mut post = Post { now, next, out };
         let mut waken = self.all_vertices()?;
@@ -126,7 +129,7 @@ impl Engine {
         Ok(())
     }
 
-    /// So many sets of empty mailboxes for all vertices; several are the workers' own.
+    /// So many sets of empty mailboxes for all vertices.
     fn sets<M: Element>(&self, count: usize) -> Result<Sets<M>, StorageError> {
         let (mut sets, mut leases) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -136,8 +139,8 @@ impl Engine {
         }
         Ok(Sets {
             sets,
-            own: count > 1 || self.common.workers.count() == 1,
-            _leases: leases,
+            workers: self.common.workers.count(),
+            leases,
         })
     }
 
