@@ -288,10 +288,14 @@ impl Engine {
     }
 }
 
-/// What the passes of a vertex program hold for each vertex.
+/// What a version of a vertex program holds for each vertex.
 #[must_use]
-pub fn sizes_of_pregel<P: Pregel>() -> Sizes {
-    Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>())
+pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
+    let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
+    match version {
+        Version::Pull => passes,
+        Version::Push => push::sizes::<P>(passes),
+    }
 }
 
 /// A superstep of all vertices that is one pass: who receives computes at once.

@@ -24,6 +24,7 @@ use crate::phase::vertices::close;
 use crate::pins::Pins;
 use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
 use crate::resident::lists::{Lists, value_of, with_words};
+use crate::room::Sizes;
 use crate::rows::{Need, OutDegree, Rows, Write};
 use crate::traffic::Access;
 use crate::vertex_array::VertexArray;
@@ -34,6 +35,19 @@ const LISTED: usize = 1 << 14;
 const OWN_SETS: usize = 4;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
+
+/// Sets of mailboxes, at most, unless workers have their own.
+const SETS: usize = 3;
+
+/// Bytes of one mailbox.
+fn one_box<P: Pregel>() -> usize {
+    Mailboxes::<P::Message>::bytes(1).iter().sum()
+}
+
+/// What a program holds for each vertex that takes so much in passes.
+pub(super) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
+    passes.keeping(size_of::<P::Value>(), SETS * one_box::<P>())
+}
 
 /// Where messages of one superstep go.
 struct Post<M> {
@@ -52,10 +66,11 @@ impl Engine {
         limit: u64,
     ) -> Result<(), EngineError> {
         let vertices = self.vertices() as usize;
-        let bytes = Mailboxes::<P::Message>::bytes(vertices).map(|bytes| bytes as u64);
-        let one_set = self.common.tiers.leased(Kind::Messages, bytes.iter().sum());
+        let kept = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
+        let one_set = kept(Kind::Messages, one_box::<P>());
+        let all = kept(Kind::Vertices, size_of::<P::Value>()) + SETS as u64 * one_set;
         let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
-        if self.common.budget.available() < 3 * one_set {
+        if self.common.budget.available() < SETS as u64 * one_set {
             self.release();
         }
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
@@ -64,8 +79,9 @@ impl Engine {
             Ok(two_sets) if resident => two_sets,
             Ok(_) | Err(StorageError::Budget(_)) => {
                 return Err(EngineError::PushNeedsMemory {
-                    bytes: 2 * one_set,
-                    available: self.common.budget.available(),
+                    bytes: all,
+                    besides: self.common.shape.reserve(),
+                    budget: self.common.budget.total(),
                 });
             }
             Err(error) => return Err(error.into()),
@@ -265,7 +281,7 @@ impl<P: Pregel> Pushing<'_, P> {
         let all = woken == machine.batches.span(batch);
         machine.count_rows(worker, self.needs, woken, all);
         let traffic = machine.traffic.of(worker);
-        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        let one_box = one_box::<P>() as u64;
         traffic.change(Kind::Messages, Access::of(all), woken * one_box);
         let edges = tally.1;
         match self.lists {
@@ -305,7 +321,7 @@ impl<P: Pregel> Pushing<'_, P> {
             }
         })?;
         // Of each edge the box of the sender is looked at, and that of the receiver changed.
-        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        let one_box = one_box::<P>() as u64;
         machine.traffic.shared(|worker, part| {
             let bytes = part(report.edges) * one_box;
             worker.read(Kind::Messages, Access::Random, bytes);
