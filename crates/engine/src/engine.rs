@@ -208,19 +208,21 @@ impl Engine {
         Ok(most.1)
     }
 
-    /// The vertex array of that name; a new one is zeros.
+    /// The vertex array of that name and type of element; a new one is zeros.
     ///
     /// # Errors
-    /// An array of that name has another element type, or the budget is too small.
+    /// The budget is too small.
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
+        if let Some(array) = self.common.arrays.find(name) {
+            return Ok(array);
+        }
         let reserve = self.common.shape.reserve();
         let bytes = self.vertices() * size_of::<T>() as u64;
-        let is_new = !self.common.arrays.has(name);
-        if is_new && !self.common.arrays.has_room(bytes, reserve) {
+        if !self.common.arrays.has_room(bytes, reserve) {
             // Rows come before cells.
             self.release();
         }
-        let array = self.common.arrays.array(name, reserve)?;
+        let array = self.common.arrays.make(name, reserve)?;
         self.metrics.rows_resident &= self.common.arrays.resident(&[Need::Read(array.id())]);
         Ok(array)
     }

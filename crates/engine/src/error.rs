@@ -68,12 +68,6 @@ pub enum EngineError {
         /// The budget, in bytes.
         budget: u64,
     },
-    /// An array was asked for twice, with different element types.
-    #[error("vertex array {name:?} already exists with another type of element")]
-    OtherElement {
-        /// The array's name.
-        name: String,
-    },
     /// A pass names an array of another engine.
     #[error("a pass names a vertex array that this engine did not make")]
     ForeignArray,

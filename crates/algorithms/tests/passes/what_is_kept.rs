@@ -1,6 +1,6 @@
 //! What passes read, and what they leave in memory for those that come after them.
 
-use graphmill_algorithms::{bfs, sssp, wcc};
+use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
     EdgesAt, Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep, Unite,
 };
@@ -206,6 +206,28 @@ fn programs_with_weights_and_without_them_share_lists() {
     sssp::run::<f32>(&mut shared, 0, method).unwrap();
     assert!(depths(&mut shared) == expected_depths);
     assert!(components(&mut shared) == expected_components);
+}
+
+#[test]
+fn results_of_either_precision_live_side_by_side() {
+    let (_folder, mut engine) = graph_and_engine(MODE);
+    let method = sssp::Method::Delta(None);
+    let narrow = sssp::run::<f32>(&mut engine, 0, method).unwrap();
+    let wide = sssp::run::<f64>(&mut engine, 0, method).unwrap();
+    let (narrow, wide) = (all(&engine, narrow), all(&engine, wide));
+    // Weights are small integers, so neither rounds.
+    let widened = narrow.into_iter().map(f64::from);
+    assert!(widened.eq(wide));
+    let options = pagerank::Options {
+        method: pagerank::Method::Passes,
+        damping: 0.85,
+        iterations: 2,
+        tolerance: None,
+        dangling: pagerank::Dangling::Drop,
+        sources: Vec::new(),
+    };
+    pagerank::run::<f32>(&mut engine, &options).unwrap();
+    pagerank::run::<f64>(&mut engine, &options).unwrap();
 }
 
 #[test]
