@@ -345,6 +345,14 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
     }
 }
 
+/// Whether what is in a mailbox wakes its vertex.
+fn wakes<P: Pregel>(mail: &P::Message) -> Activate {
+    match mail.same(&P::NOTHING) {
+        true => Activate::No,
+        false => Activate::Yes,
+    }
+}
+
 /// Broadcasts into mailboxes.
 struct Deliver<P: Pregel>(Arc<P>);
 
@@ -378,7 +386,7 @@ impl<P: Pregel> EdgeProgram for Deliver<P> {
     #[inline(always)]
     fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
         self.0.combine(mail, fold);
-        ((), Activate::Yes)
+        ((), wakes::<P>(mail))
     }
 }
 
@@ -431,6 +439,6 @@ impl<P: Pregel> SendProgram for Compute<P> {
         fold: P::Message,
     ) -> (Tally<P::Aggregate>, Activate) {
         self.0.program.combine(mail, fold);
-        (Tally::ZERO, Activate::Yes)
+        (Tally::ZERO, wakes::<P>(mail))
     }
 }

@@ -362,6 +362,54 @@ fn what_fits_goes_on_fitting_with_more_memory() {
     assert_eq!(enough.last(), Some(&(79 << 18)));
 }
 
+/// Two vertices tell all their neighbours, the one +1, the other -1; those who are woken count how often, and what came.
+struct Opposites;
+
+impl Pregel for Opposites {
+    type Value = [i64; 2];
+    type Message = i64;
+    type Edge = ();
+    type Aggregate = ();
+    const NOTHING: i64 = 0;
+    const EXACT: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<i64>) {
+        match vertex.superstep() {
+            0 if vertex.index() < 2 => vertex.broadcast(1 - 2 * vertex.index() as i64),
+            0 => (),
+            _ => *vertex.value = [vertex.value[0] + 1, sum.map_or(100, |sum| sum)],
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, sum: &mut i64, other: i64) {
+        *sum += other;
+    }
+}
+
+#[test]
+fn messages_that_come_to_nothing_wake_nobody() {
+    // The vertices 2 to 299 hear of both, 300 to 599 of one, and others of nobody.
+    let both = (2..300).flat_map(|v| [(0, v, 1.0), (1, v, 1.0)]);
+    let one = (300..600).map(|v| (v % 2, v, 1.0));
+    let graph = Plain::directed("opposites", 700, both.chain(one));
+    let expected: Vec<[i64; 2]> = (0..700)
+        .map(|v| match v {
+            300..600 => [1, 1 - 2 * (v % 2)],
+            _ => [0, 0],
+        })
+        .collect();
+    for version in VERSIONS {
+        let opposites = |engine: &mut Engine| {
+            let values = engine.vertex_array::<[i64; 2]>("woken")?;
+            engine.pregel(Opposites, values, version, None)?;
+            Ok(all(engine, values))
+        };
+        in_modes(&graph, opposites, |mode, found| {
+            assert!(found == expected, "{version:?}, {mode:?}");
+        });
+    }
+}
+
 #[test]
 fn a_graph_without_vertices_is_done_at_once() {
     let disk = open_disk(IoChoice::Auto).unwrap();

@@ -56,16 +56,12 @@ impl<M: Element> Sets<M> {
     /// Takes what is in the mailbox of a vertex.
     #[inline(always)]
     pub(super) fn take(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
-        let messages = self.sets.iter().filter_map(|set| set.take(v));
-        messages.reduce(|mut all, message| {
-            combine(&mut all, message);
-            all
-        })
+        all_of(self.sets.iter().filter_map(|set| set.take(v)), combine)
     }
 
-    /// Whether there is something in the mailbox of a vertex.
-    pub(super) fn has(&self, v: usize) -> bool {
-        self.sets.iter().any(|set| set.has(v))
+    /// What is in the mailbox of a vertex, where it stays.
+    pub(super) fn peek(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
+        all_of(self.sets.iter().filter_map(|set| set.peek(v)), combine)
     }
 
     /// Has the mailbox of a vertex, as that worker sees it, on its way into the cache.
@@ -75,4 +71,13 @@ impl<M: Element> Sets<M> {
             set.prefetch(v);
         }
     }
+}
+
+/// What some messages come to.
+#[inline(always)]
+fn all_of<M>(messages: impl Iterator<Item = M>, combine: impl Fn(&mut M, M)) -> Option<M> {
+    messages.reduce(|mut all, message| {
+        combine(&mut all, message);
+        all
+    })
 }

@@ -22,7 +22,9 @@ use crate::metrics::{Mode, Superstep};
 use crate::phase::arcs;
 use crate::phase::vertices::close;
 use crate::pins::Pins;
-use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
+use crate::program::{
+    Accumulator, Activate, Direction, EdgeValue, Pregel, Sum, edge_value,
+};
 use crate::resident::lists::{Lists, value_of, with_words};
 use crate::room::Sizes;
 use crate::rows::{Need, OutDegree, Rows, Write};
@@ -135,7 +137,11 @@ impl Engine {
             let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
             next.recount_all();
             if next.len() < self.vertices() {
-                reached.wake(&post.next, &mut next)?;
+                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+                reached.wake(&mut next, |v| {
+                    let mail = post.next.peek(v, combine);
+                    mail.is_some_and(|mail| !mail.same(&P::NOTHING))
+                })?;
             }
             waken = next;
             std::mem::swap(&mut post.now, &mut post.next);
@@ -244,6 +250,7 @@ impl<P: Pregel> Pushing<'_, P> {
                     }
                 };
                 let mail = post.now.take(v, combine);
+                let mail = mail.filter(|mail| !mail.same(&P::NOTHING));
                 let computed = match P::SENDS {
                     true => {
                         let mut sends = |to: u64, message| match to < machine.batches.vertices() {
@@ -388,13 +395,17 @@ impl Reached {
         }
     }
 
-    /// Adds all of them to a set.
-    fn wake<M: Element>(&self, boxes: &Sets<M>, set: &mut ActiveSet) -> Result<(), EngineError> {
+    /// Adds those to a set who found something.
+    fn wake(
+        &self,
+        set: &mut ActiveSet,
+        has_mail: impl Fn(usize) -> bool,
+    ) -> Result<(), EngineError> {
         if self.many.load(Ordering::Relaxed) {
-            return set.insert_where(|v| boxes.has(v as usize));
+            return set.insert_where(|v| has_mail(v as usize));
         }
         for list in &self.by_worker {
-            for v in &*lock(list) {
+            for v in lock(list).iter().filter(|v| has_mail(**v as usize)) {
                 set.insert(*v)?;
             }
         }
