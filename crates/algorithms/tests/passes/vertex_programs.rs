@@ -1,6 +1,6 @@
 //! Vertex programs, pull and push, against passes and plain computations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill_algorithms::{pagerank, sssp};
 use graphmill_engine::{
@@ -303,6 +303,27 @@ fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
         assert!(found == expected, "{threads} threads");
         assert!(written > 64 << 20, "{written} bytes went to the disk");
     }
+}
+
+#[test]
+fn saying_which_letters_are_for_whom_is_paid_for() {
+    const EACH: u64 = 300;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("many batches", 2000, [(0, 1, 1.0)]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 1, 500, false);
+    let fits = |more| {
+        run(&path, mode(EdgesAt::Auto, 1, LeastAnd(more)), |engine| {
+            let values = engine.vertex_array::<u64>("letters")?;
+            let letters = Letters { each: EACH };
+            Ok(engine.pregel(letters, values, Version::Pull, None).is_ok())
+        })
+    };
+    // Each vertex is a batch, and sends to so many others.
+    let others: BTreeSet<u64> = (0..EACH).map(|i| address(0, i, graph.vertices)).collect();
+    let said = graph.vertices * others.len() as u64 * 8;
+    assert!(!fits(said / 2) && fits(4 * said));
 }
 
 #[test]
