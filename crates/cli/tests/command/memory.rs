@@ -154,8 +154,8 @@ fn a_run_asks_for_memory_that_is_enough() {
                         std::fs::remove_file(at.join(output)).expect("a result");
                     }
                 }
-                for algorithm in ["bfs", "sssp"] {
-                    let run = [&["run", algorithm, "--source", source], &run[..]].concat();
+                for algorithm in [&["bfs"][..], &["bfs", "--parents"], &["sssp"]] {
+                    let run = [&["run"], algorithm, &["--source", source], &run[..]].concat();
                     does_with_what_it_asks_for(at, &run, "2M");
                     std::fs::remove_file(at.join(output)).expect("a result");
                 }
