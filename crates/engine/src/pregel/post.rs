@@ -47,10 +47,10 @@ impl<M: Element> Sets<M> {
 
     /// Puts a message into the mailbox of a vertex while no worker puts any in as itself.
     #[inline(always)]
-    pub(super) fn put_shared(&self, to: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
-        self.sets
-            .first()
-            .is_some_and(|set| set.put(to, message, combine))
+    pub(super) fn put_shared(&self, to: usize, message: M, combine: impl Fn(&mut M, M)) {
+        if let Some(set) = self.sets.first() {
+            set.put(to, message, combine);
+        }
     }
 
     /// Takes what is in the mailbox of a vertex.

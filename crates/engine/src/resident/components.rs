@@ -101,7 +101,7 @@ pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = machine.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
-    let pass = arcs::visit(machine, pins, false, wanted, |list| {
+    let pass = arcs::visit(machine, pins, wanted, |list| {
         let source = I::of_index(list.source);
         for local in list.destinations {
             let destination = list.first_destination + u64::from(*local);
