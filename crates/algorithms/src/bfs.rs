@@ -5,8 +5,8 @@ pub(crate) mod entry;
 use std::marker::PhantomData;
 
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, Label, LabelProgram, Sizes,
-    VertexArray, Write, sizes_of,
+    Activate, Direction, EdgeProgram, Engine, EngineError, IdRank, Label, LabelProgram, Read,
+    Sizes, Sum, VertexArray, Write, sizes_of,
 };
 
 use crate::index::Index;
@@ -47,28 +47,30 @@ impl LabelProgram for Depths {
 /// Parents in the breadth-first tree, by rank of id: of all neighbours one level up the one with the smallest id; the source's
 /// is itself, [`Label::NONE`] where the search did not reach.
 ///
+/// Depths come first, as fast as they can; then one pass over the edges of all levels but the last, in which every vertex hears
+/// of its parent at once.
+///
 /// # Errors
 /// The engine's.
 pub fn run_parents<I: Index>(
     engine: &mut Engine,
     source: u64,
 ) -> Result<VertexArray<I>, EngineError> {
+    let depth = run(engine, source)?;
     let parent = engine.vertex_array::<I>("parent")?;
-    engine.process_vertices((parent.write(), IdRank), None, |v, (parent, rank)| {
-        *parent = if v == source { I::of(rank) } else { I::NONE }
+    let rows = (depth.read(), parent.write(), IdRank);
+    let Deepest(last) = engine.process_vertices(rows, None, |v, (depth, parent, rank)| {
+        *parent = if v == source { I::of(rank) } else { I::NONE };
+        Deepest(if *depth == UNREACHED { 0 } else { *depth })
     })?;
-    let mut active = engine.no_vertices();
-    active.insert(source)?;
-    while !active.is_empty() {
-        let (_, next) = engine.process_edges(
-            &Adopt(PhantomData::<fn() -> I>),
-            IdRank,
-            parent.write(),
-            &active,
-            Direction::Forward,
-        )?;
-        active = next;
-    }
+    let callers = engine.select_vertices(depth.read(), |_, depth| *depth < last)?;
+    engine.process_edges(
+        &Adopt(PhantomData::<fn() -> I>),
+        (depth.read(), IdRank),
+        parent.write(),
+        &callers,
+        Direction::Forward,
+    )?;
     Ok(parent)
 }
 
@@ -77,55 +79,62 @@ pub(crate) fn sizes() -> Sizes {
     sizes_of::<Depths>()
 }
 
-/// What the passes of a search for parents hold for each vertex.
+/// What the passes of a search for parents hold for each vertex: in the last one a rank and a depth as message, and as accumulator.
 pub(crate) fn sizes_parents<I: Index>() -> Sizes {
-    Sizes::of::<Adopt<I>>()
+    sizes().or(Sizes::of::<Adopt<I>>())
 }
 
-/// One level of the search for parents: whoever is reached for the first time takes the smallest of its callers.
+/// The greatest of some depths.
+#[derive(Clone, Copy)]
+struct Deepest(u32);
+
+impl Sum for Deepest {
+    const ZERO: Deepest = Deepest(0);
+    #[inline(always)]
+    fn add(&mut self, later: Deepest) {
+        self.0 = self.0.max(later.0);
+    }
+}
+
+/// Everybody's parent: the smallest of the callers from the least depth, since nobody calls from more than one level up.
 struct Adopt<I>(PhantomData<fn() -> I>);
 
 impl<I: Index> EdgeProgram for Adopt<I> {
-    type SignalRows = IdRank;
+    type SignalRows = (Read<u32>, IdRank);
     type ApplyRows = Write<I>;
     type Edge = ();
-    type Message = I;
-    type Carried = I;
-    type Accumulator = I;
-    type Sum = u64;
-    const IDENTITY: I = I::NONE;
+    /// The caller's rank, numbered by its depth.
+    type Message = I::Numbered;
+    type Carried = I::Numbered;
+    type Accumulator = I::Numbered;
+    type Sum = ();
+    const IDENTITY: I::Numbered = I::LAST;
     const EXACT: bool = true;
     const IDEMPOTENT: bool = true;
-    const PULLS: bool = true;
 
     #[inline(always)]
-    fn signal(&self, _: u64, rank: u64) -> Option<I> {
-        Some(I::of(rank))
+    fn signal(&self, _: u64, (depth, rank): (&u32, u64)) -> Option<I::Numbered> {
+        Some(I::of(rank).numbered(*depth))
     }
     #[inline(always)]
-    fn along(&self, caller: I, (): ()) -> I {
+    fn along(&self, caller: I::Numbered, (): ()) -> I::Numbered {
         caller
     }
     #[inline(always)]
-    fn fold(&self, parent: &mut I, caller: I) {
-        *parent = (*parent).min(caller);
+    fn fold(&self, least: &mut I::Numbered, caller: I::Numbered) {
+        *least = (*least).min(caller);
     }
     #[inline(always)]
-    fn merge(&self, parent: &mut I, later: I) {
-        *parent = (*parent).min(later);
+    fn merge(&self, least: &mut I::Numbered, later: I::Numbered) {
+        *least = (*least).min(later);
     }
     #[inline(always)]
-    fn apply(&self, _: u64, parent: &mut I, caller: I) -> (u64, Activate) {
+    fn apply(&self, _: u64, parent: &mut I, least: I::Numbered) -> ((), Activate) {
+        // The source has been its own parent from the start.
         if *parent == I::NONE {
-            *parent = caller;
-            (1, Activate::Yes)
-        } else {
-            (0, Activate::No)
+            *parent = I::index_of(least);
         }
-    }
-    #[inline(always)]
-    fn wants(&self, _: u64, parent: &mut I) -> bool {
-        *parent == I::NONE
+        ((), Activate::No)
     }
 }
 

@@ -4,15 +4,50 @@ use graphmill_engine::{Accumulator, Label, Word};
 
 /// An integer that holds a vertex index, or [`Label::NONE`].
 pub trait Index: Accumulator + Label + Word {
+    /// A number and an index in order: first by the number, then by the index.
+    type Numbered: Accumulator + Ord;
+    /// What is greater than all of them.
+    const LAST: Self::Numbered;
+
     /// The index, which fits.
     #[inline(always)]
     fn of(index: u64) -> Self {
         Self::of_index(index)
     }
+    /// This index with a number.
+    fn numbered(self, number: u32) -> Self::Numbered;
+    /// The index of one with a number.
+    fn index_of(numbered: Self::Numbered) -> Self;
 }
 
-impl Index for u32 {}
-impl Index for u64 {}
+impl Index for u32 {
+    /// In one word, which is compared at once.
+    type Numbered = u64;
+    const LAST: u64 = u64::MAX;
+
+    #[inline(always)]
+    fn numbered(self, number: u32) -> u64 {
+        u64::from(number) << 32 | u64::from(self)
+    }
+    #[inline(always)]
+    fn index_of(numbered: u64) -> u32 {
+        numbered as u32
+    }
+}
+
+impl Index for u64 {
+    type Numbered = [u64; 2];
+    const LAST: [u64; 2] = [u64::MAX; 2];
+
+    #[inline(always)]
+    fn numbered(self, number: u32) -> [u64; 2] {
+        [number.into(), self]
+    }
+    #[inline(always)]
+    fn index_of([_, index]: [u64; 2]) -> u64 {
+        index
+    }
+}
 
 /// Whether the indices of a graph fit in 32 bits, with one number to spare for none.
 pub fn fits_u32(vertices: u64) -> bool {

@@ -167,7 +167,7 @@ impl Jump {
 pub(crate) fn sizes<R: Real>(method: Method) -> Sizes {
     match method {
         Method::Passes => Sizes::of::<Step<R>>(),
-        Method::Pregel(_) => sizes_of_pregel::<pregel::Walk<R>>(),
+        Method::Pregel(version) => sizes_of_pregel::<pregel::Walk<R>>(version),
     }
 }
 

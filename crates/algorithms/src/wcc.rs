@@ -8,6 +8,7 @@ use graphmill_engine::{
     Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Read,
     Sizes, Sum, Unite, VertexArray, Write, sizes_of,
 };
+use graphmill_graph::Order;
 
 use crate::AlgorithmError;
 use crate::index::Index;
@@ -126,9 +127,20 @@ fn flood<I: Index>(
     Ok(rest)
 }
 
-/// What the passes hold for each vertex.
-pub(crate) fn sizes<I: Index>() -> Sizes {
-    Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>())
+/// What a method holds for each vertex of a graph in such an order.
+pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
+    let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
+    match method {
+        Method::Unite(Unite::Lists | Unite::Cells) => {
+            // Trees are named by their least ids at the end, where these have another order than indices.
+            let arrays = match order {
+                Order::Id => 1,
+                Order::Degree => 2,
+            };
+            passes.keeping(arrays * size_of::<I>(), 0)
+        }
+        Method::Unite(Unite::Auto) | Method::Labels => passes,
+    }
 }
 
 /// The smallest of some vertices.

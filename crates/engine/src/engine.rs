@@ -8,7 +8,7 @@ use graphmill_graph::{
     Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Budget, StorageError};
+use graphmill_storage::{Budget, StorageError, Tiers};
 
 use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
@@ -61,15 +61,16 @@ impl Engine {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
         let workers = settings.workers.count();
-        let enough = used + Self::least(&graph.measure(), workers, settings.sizes);
+        let measure = graph.measure();
+        let enough = used + Self::least(&measure, workers, &settings.tiers, settings.sizes);
         Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
     }
 
     /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for programs of such
-    /// sizes.
+    /// sizes, where data lies on such tiers.
     #[must_use]
-    pub fn least(graph: &Measure, workers: usize, sizes: Sizes) -> u64 {
-        let shape = Shape::of(graph, workers);
+    pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
+        let shape = Shape::of(graph, workers).on(tiers);
         let own = RowIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
             + Way::memory(graph)
@@ -207,19 +208,21 @@ impl Engine {
         Ok(most.1)
     }
 
-    /// The vertex array of that name; a new one is zeros.
+    /// The vertex array of that name and type of element; a new one is zeros.
     ///
     /// # Errors
-    /// An array of that name has another element type, or the budget is too small.
+    /// The budget is too small.
     pub fn vertex_array<T: Element>(&mut self, name: &str) -> Result<VertexArray<T>, EngineError> {
+        if let Some(array) = self.common.arrays.find(name) {
+            return Ok(array);
+        }
         let reserve = self.common.shape.reserve();
         let bytes = self.vertices() * size_of::<T>() as u64;
-        let is_new = !self.common.arrays.has(name);
-        if is_new && !self.common.arrays.has_room(bytes, reserve) {
+        if !self.common.arrays.has_room(bytes, reserve) {
             // Rows come before cells.
             self.release();
         }
-        let array = self.common.arrays.array(name, reserve)?;
+        let array = self.common.arrays.make(name, reserve)?;
         self.metrics.rows_resident &= self.common.arrays.resident(&[Need::Read(array.id())]);
         Ok(array)
     }

@@ -58,19 +58,15 @@ pub enum EngineError {
     UndeclaredSends,
     /// What the push version of a vertex program keeps in memory does not fit.
     #[error(
-        "the push version keeps the values of all vertices and mailboxes of {bytes} bytes in memory, and {available} bytes are free: give more (--memory), or run the pull version"
+        "the push version keeps the values of all vertices and their mailboxes in memory, {bytes} bytes, and {besides} bytes besides, which the budget of {budget} bytes has no room for: give more (--memory), or run the pull version"
     )]
     PushNeedsMemory {
-        /// Bytes of the mailboxes.
+        /// Bytes of values and mailboxes.
         bytes: u64,
-        /// Bytes that are free.
-        available: u64,
-    },
-    /// An array was asked for twice, with different element types.
-    #[error("vertex array {name:?} already exists with another type of element")]
-    OtherElement {
-        /// The array's name.
-        name: String,
+        /// Bytes that have to stay free.
+        besides: u64,
+        /// The budget, in bytes.
+        budget: u64,
     },
     /// A pass names an array of another engine.
     #[error("a pass names a vertex array that this engine did not make")]

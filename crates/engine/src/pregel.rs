@@ -218,6 +218,9 @@ impl Engine {
         let mut broadcasts = 0;
         let mut mail = None;
         while step.facts.superstep < limit {
+            if awake.is_empty() && broadcasts == 0 {
+                break;
+            }
             if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
                 let nobody = self.no_vertices();
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
@@ -229,9 +232,6 @@ impl Engine {
                 broadcasts = tally.broadcasts;
                 self.turn(step, tally)?;
                 continue;
-            }
-            if awake.is_empty() && broadcasts == 0 {
-                break;
             }
             let mailboxes = match mail {
                 Some(mail) => mail,
@@ -288,10 +288,14 @@ impl Engine {
     }
 }
 
-/// What the passes of a vertex program hold for each vertex.
+/// What a version of a vertex program holds for each vertex.
 #[must_use]
-pub fn sizes_of_pregel<P: Pregel>() -> Sizes {
-    Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>())
+pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
+    let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
+    match version {
+        Version::Pull => passes,
+        Version::Push => push::sizes::<P>(passes),
+    }
 }
 
 /// A superstep of all vertices that is one pass: who receives computes at once.
@@ -341,6 +345,14 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
     }
 }
 
+/// Whether what is in a mailbox wakes its vertex.
+fn wakes<P: Pregel>(mail: &P::Message) -> Activate {
+    match mail.same(&P::NOTHING) {
+        true => Activate::No,
+        false => Activate::Yes,
+    }
+}
+
 /// Broadcasts into mailboxes.
 struct Deliver<P: Pregel>(Arc<P>);
 
@@ -374,7 +386,7 @@ impl<P: Pregel> EdgeProgram for Deliver<P> {
     #[inline(always)]
     fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
         self.0.combine(mail, fold);
-        ((), Activate::Yes)
+        ((), wakes::<P>(mail))
     }
 }
 
@@ -427,6 +439,6 @@ impl<P: Pregel> SendProgram for Compute<P> {
         fold: P::Message,
     ) -> (Tally<P::Aggregate>, Activate) {
         self.0.program.combine(mail, fold);
-        (Tally::ZERO, Activate::Yes)
+        (Tally::ZERO, wakes::<P>(mail))
     }
 }

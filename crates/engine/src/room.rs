@@ -40,6 +40,8 @@ pub(crate) struct Shape {
     pub(crate) set_of_vertices: u64,
     /// The budget pays for messages and accumulators.
     messages_leased: bool,
+    /// The budget pays for rows.
+    rows_leased: bool,
 }
 
 /// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
@@ -53,6 +55,8 @@ pub struct Sizes {
     pub(crate) weighted: bool,
     /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
     pub(crate) pulls: bool,
+    /// In memory for every vertex of the graph, or the program does not run: rows, and messages.
+    pub(crate) kept: [usize; 2],
 }
 
 impl Sizes {
@@ -63,6 +67,7 @@ impl Sizes {
         rows: 24,
         weighted: true,
         pulls: true,
+        kept: [0; 2],
     };
 
     /// Of a program whose rows are on disk.
@@ -75,6 +80,16 @@ impl Sizes {
             rows: if signal > apply { signal } else { apply },
             weighted: P::Edge::WEIGHTED,
             pulls: P::PULLS,
+            kept: [0; 2],
+        }
+    }
+
+    /// Of such a program that keeps so many bytes of rows, and of messages, of every vertex in memory.
+    #[must_use]
+    pub fn keeping(self, rows: usize, messages: usize) -> Sizes {
+        Sizes {
+            kept: [rows, messages],
+            ..self
         }
     }
 
@@ -87,6 +102,7 @@ impl Sizes {
             rows: self.rows.max(other.rows),
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
+            kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
         }
     }
 }
@@ -128,6 +144,7 @@ impl Shape {
                 .map(|b| BatchSet::bytes(batches.span(b) as usize))
                 .sum(),
             messages_leased: true,
+            rows_leased: true,
         }
     }
 
@@ -135,15 +152,15 @@ impl Shape {
     pub(crate) fn on(self, tiers: &Tiers) -> Self {
         Shape {
             messages_leased: tiers.leased(Kind::Messages, 1) > 0,
+            rows_leased: tiers.leased(Kind::Vertices, 1) > 0,
             ..self
         }
     }
 
-    /// What vertex arrays leave free for a pass, in bytes. The programs to come are not known yet; 40 bytes a vertex
-    /// of the widest batch are two sets of accumulators, staged rows and messages of 8 bytes or a little more each.
+    /// What vertex arrays leave free, in bytes: the least for a pass, since rows come before long reads. The programs to come are not
+    /// known yet.
     pub(crate) fn reserve(&self) -> u64 {
-        let streams = 2 * DEPTH * CHUNK_BYTES_MAX;
-        (self.workers * (40 * self.entries + streams)) as u64 + self.vertices / 2
+        self.pass(Sizes::USUAL)
     }
 
     /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,
@@ -155,8 +172,19 @@ impl Shape {
             + SMALL / 4
     }
 
-    /// The least free bytes that a pass can do with.
+    /// The least free bytes that a program can do with.
     pub(crate) fn least(&self, sizes: Sizes) -> u64 {
+        let leased = [self.rows_leased, self.messages_leased];
+        let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
+        match kept.map(|(bytes, _)| *bytes as u64 * self.vertices).sum() {
+            0 => self.pass(sizes),
+            // Rows are in memory only where they leave as much as this free, and buffers are whole pages.
+            kept => self.pass(sizes).max(self.reserve()) + kept + SMALL,
+        }
+    }
+
+    /// The least free bytes that a pass can do with.
+    fn pass(&self, sizes: Sizes) -> u64 {
         let need = self.need(sizes, CHUNK_BYTES_MIN);
         need.in_memory.min(need.on_disk)
     }
@@ -277,6 +305,7 @@ mod tests {
             bits: 65 << 16,
             set_of_vertices: 65 * BatchSet::bytes(1 << 19),
             messages_leased: true,
+            rows_leased: true,
         }
     }
 

@@ -208,26 +208,19 @@ impl ArrayStore {
         &self.pages
     }
 
-    /// Whether there is an array of that name.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.arrays.iter().any(|array| array.name == name)
+    /// The array of that name and type of element, if there is one.
+    pub(crate) fn find<T: Element>(&self, name: &str) -> Option<VertexArray<T>> {
+        let is_it = |array: &Array| array.name == name && array.element == TypeId::of::<T>();
+        let number = self.arrays.iter().position(is_it)?;
+        Some(VertexArray::new(self.number, number))
     }
 
-    /// The array of that name, made of zeros when it is new: in memory when that leaves `reserve` bytes of the
-    /// budget, else on disk.
-    pub(crate) fn array<T: Element>(
+    /// A new array of zeros: in memory when that leaves `reserve` bytes of the budget, else on disk.
+    pub(crate) fn make<T: Element>(
         &mut self,
         name: &str,
         reserve: u64,
     ) -> Result<VertexArray<T>, EngineError> {
-        if let Some(number) = self.arrays.iter().position(|array| array.name == name) {
-            if self.arrays[number].element != TypeId::of::<T>() {
-                return Err(EngineError::OtherElement {
-                    name: name.to_owned(),
-                });
-            }
-            return Ok(VertexArray::new(self.number, number));
-        }
         let element_bytes = size_of::<T>();
         let bytes = self.batches.vertices() * element_bytes as u64;
         let rows = if self.has_room(bytes, reserve) {

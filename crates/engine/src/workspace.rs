@@ -249,11 +249,9 @@ impl<P: EdgeProgram> Workspace<P> {
         let (shape, budget) = (machine.shape, &machine.budget);
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
         let sizes = Sizes {
-            message: size_of::<P::Message>(),
-            accumulator: size_of::<P::Accumulator>(),
             rows: pass.staged_bytes(),
             weighted: self.weighted,
-            pulls: P::PULLS,
+            ..Sizes::of::<P>()
         };
         if !held.suits(self.weighted) {
             held.release_pins();

@@ -37,11 +37,13 @@ impl Purpose<'_> {
     }
 
     /// Bytes of the budget that it takes besides the open graph.
-    fn bytes(self, graph: &Measure, workers: usize) -> u64 {
+    fn bytes(self, graph: &Measure, machine: &Machine) -> u64 {
         match self {
             Purpose::Look => 0,
             Purpose::Run { sizes, wants_rows } => {
-                Engine::least(graph, workers, sizes(graph)) + rows(graph, wants_rows)
+                let workers = machine.workers().count();
+                let run = Engine::least(graph, workers, machine.tiers(), sizes(graph));
+                run + rows(graph, wants_rows)
             }
         }
     }
@@ -71,7 +73,6 @@ impl Machine {
         path: &Path,
         purpose: Purpose<'_>,
     ) -> Result<Arc<StoredGraph>, Error> {
-        let workers = self.workers().count();
         let used = self.used();
         let graph = match StoredGraph::open(self.disk(), self.budget(), path) {
             Err(error) if is_refusal(&error) => {
@@ -79,20 +80,20 @@ impl Machine {
                 let Ok(forecast) = StoredGraph::forecast(&**self.disk(), path) else {
                     return Err(error.into());
                 };
-                let more = purpose.bytes(&forecast.measure, workers);
+                let more = purpose.bytes(&forecast.measure, self);
                 self.check_total(purpose, used + forecast.opening_bytes + more)?;
                 return Err(error.into());
             }
             graph => graph?,
         };
-        let more = purpose.bytes(&graph.measure(), workers);
+        let more = purpose.bytes(&graph.measure(), self);
         self.check_total(purpose, self.used() + more)?;
         Ok(Arc::new(graph))
     }
 
     /// Refuses a budget that is too small for any graph, before edges are imported.
     pub(crate) fn check_any(&self, purpose: Purpose<'_>) -> Result<(), Error> {
-        let least = purpose.bytes(&Measure::nothing(), self.workers().count());
+        let least = purpose.bytes(&Measure::nothing(), self);
         self.check_total(purpose, self.used() + least)
     }
 

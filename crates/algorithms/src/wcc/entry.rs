@@ -60,11 +60,12 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
     })
 }
 
-fn sizes(graph: &Measure, _: &Settings) -> Sizes {
+fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
+    let method = method(settings).unwrap_or(Method::Labels);
     if fits_u32(graph.batches.vertices()) {
-        super::sizes::<u32>()
+        super::sizes::<u32>(method, graph.order)
     } else {
-        super::sizes::<u64>()
+        super::sizes::<u64>(method, graph.order)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Vertex programs, pull and push, against passes and plain computations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill_algorithms::{pagerank, sssp};
 use graphmill_engine::{
@@ -304,20 +304,41 @@ fn more_letters_than_memory_holds_go_by_way_of_the_disk() {
 }
 
 #[test]
-fn sleeping_vertices_cost_nothing() {
+fn saying_which_letters_are_for_whom_is_paid_for() {
+    const EACH: u64 = 300;
     let disk = open_disk(IoChoice::Auto).unwrap();
-    let graph = Plain::directed("a path", 300, (1..300).map(|v| (v - 1, v, 1.0)));
+    let graph = Plain::directed("many batches", 2000, [(0, 1, 1.0)]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
-    graph.store(&disk, &path, 64, 500, false);
-    for version in VERSIONS {
-        let mut engine = engine(
-            &path,
-            folder.path(),
-            mode(EdgesAt::Auto, 2, Bytes(0)),
-            1 << 28,
-        )
-        .unwrap();
+    graph.store(&disk, &path, 1, 500, false);
+    let fits = |more| {
+        run(&path, mode(EdgesAt::Auto, 1, LeastAnd(more)), |engine| {
+            let values = engine.vertex_array::<u64>("letters")?;
+            let letters = Letters { each: EACH };
+            Ok(engine.pregel(letters, values, Version::Pull, None).is_ok())
+        })
+    };
+    // Each vertex is a batch, and sends to so many others.
+    let others: BTreeSet<u64> = (0..EACH).map(|i| address(0, i, graph.vertices)).collect();
+    let said = graph.vertices * others.len() as u64 * 8;
+    assert!(!fits(said / 2) && fits(4 * said));
+}
+
+#[test]
+fn sleeping_vertices_cost_nothing() {
+    const VERTICES: u64 = 20_000;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let path = (1..300).map(|v| (v - 1, v, 1.0));
+    let others = random(7, VERTICES - 300, 60_000).into_iter();
+    let others = others.map(|(u, v, weight)| (u + 300, v + 300, weight));
+    let graph = Plain::directed("a path and others", VERTICES, path.chain(others));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 2000, 500, false);
+    let edges = [EdgesAt::Auto, EdgesAt::Disk];
+    for (version, edges) in VERSIONS.iter().flat_map(|v| edges.map(|edges| (*v, edges))) {
+        let mode = mode(edges, 2, Bytes(0));
+        let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
         let values = engine.vertex_array::<f64>("values").unwrap();
         let supersteps = Some(100);
         let last = engine
@@ -326,15 +347,106 @@ fn sleeping_vertices_cost_nothing() {
         assert_eq!(last, 1, "one vertex came closer in the last superstep");
         let passes = &engine.metrics().supersteps;
         let late: Vec<_> = passes.iter().skip(10).collect();
+        let is_small = |pass: &&graphmill_engine::Superstep| pass.active <= 1 && pass.edges <= 1;
         assert!(
-            late.len() >= 90 && late.iter().all(|pass| pass.active <= 1),
-            "{version:?}"
+            late.len() >= 90 && late.iter().all(is_small),
+            "{version:?}, {edges:?}"
         );
-        let is_known = |pass: &&&graphmill_engine::Superstep| match version {
+        let is_known = |pass: &&graphmill_engine::Superstep| match version {
             Version::Pull => matches!(pass.mode, How::Seek | How::Send),
-            Version::Push => pass.mode == How::Push,
+            Version::Push => matches!(pass.mode, How::Seek | How::Push),
         };
-        assert!(late.iter().all(|pass| is_known(&pass)), "{version:?}");
+        assert!(late.iter().all(is_known), "{version:?}, {edges:?}");
+    }
+}
+
+#[test]
+fn what_fits_goes_on_fitting_with_more_memory() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("sparse", 100_000, random(6, 100_000, 20_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 1 << 20, u64::MAX, false);
+    let fits = |memory: u64| {
+        let mode = mode(EdgesAt::Auto, 1, Bytes(memory));
+        let mut engine = engine(&path, folder.path(), mode, memory)?;
+        let values = engine.vertex_array::<f64>("values")?;
+        engine.pregel(Paths { source: 0 }, values, Version::Push, Some(1))
+    };
+    let enough: Vec<u64> = (10..80)
+        .map(|quarter| quarter << 18)
+        .filter(|memory| fits(*memory).is_ok())
+        .collect();
+    let mut pairs = enough.iter().zip(&enough[1..]);
+    assert!(
+        pairs.all(|(less, more)| more - less == 1 << 18),
+        "{enough:?}"
+    );
+    assert_eq!(enough.last(), Some(&(79 << 18)));
+}
+
+/// Two vertices tell all their neighbours, the one +1, the other -1; those who are woken count how often, and what came.
+struct Opposites;
+
+impl Pregel for Opposites {
+    type Value = [i64; 2];
+    type Message = i64;
+    type Edge = ();
+    type Aggregate = ();
+    const NOTHING: i64 = 0;
+    const EXACT: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<i64>) {
+        match vertex.superstep() {
+            0 if vertex.index() < 2 => vertex.broadcast(1 - 2 * vertex.index() as i64),
+            0 => (),
+            _ => *vertex.value = [vertex.value[0] + 1, sum.map_or(100, |sum| sum)],
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, sum: &mut i64, other: i64) {
+        *sum += other;
+    }
+}
+
+#[test]
+fn messages_that_come_to_nothing_wake_nobody() {
+    // The vertices 2 to 299 hear of both, 300 to 599 of one, and others of nobody.
+    let both = (2..300).flat_map(|v| [(0, v, 1.0), (1, v, 1.0)]);
+    let one = (300..600).map(|v| (v % 2, v, 1.0));
+    let graph = Plain::directed("opposites", 700, both.chain(one));
+    let expected: Vec<[i64; 2]> = (0..700)
+        .map(|v| match v {
+            300..600 => [1, 1 - 2 * (v % 2)],
+            _ => [0, 0],
+        })
+        .collect();
+    for version in VERSIONS {
+        let opposites = |engine: &mut Engine| {
+            let values = engine.vertex_array::<[i64; 2]>("woken")?;
+            engine.pregel(Opposites, values, version, None)?;
+            Ok(all(engine, values))
+        };
+        in_modes(&graph, opposites, |mode, found| {
+            assert!(found == expected, "{version:?}, {mode:?}");
+        });
+    }
+}
+
+#[test]
+fn a_graph_without_vertices_is_done_at_once() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    Plain::directed("empty", 0, []).store(&disk, &path, 64, 500, false);
+    for version in VERSIONS {
+        let mode = mode(EdgesAt::Auto, 2, Bytes(0));
+        let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
+        let values = engine.vertex_array::<f64>("values").unwrap();
+        engine
+            .pregel(Paths { source: 0 }, values, version, Some(9))
+            .unwrap();
+        assert_eq!(engine.metrics().passes(), 0, "{version:?}");
     }
 }
 

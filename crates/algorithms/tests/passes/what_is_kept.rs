@@ -1,8 +1,9 @@
 //! What passes read, and what they leave in memory for those that come after them.
 
-use graphmill_algorithms::{bfs, sssp, wcc};
+use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, SeekChoice, Superstep,
+    Direction, EdgesAt, Engine, EngineError, KernelChoice, LabelProgram, Mode as How, SeekChoice,
+    Superstep, Unite,
 };
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
@@ -153,6 +154,20 @@ fn parts_of_cells_are_read_from_disk_as_whole_cells_are() {
     assert!(pinned < 2 << 20, "{pinned} bytes are pinned");
 }
 
+/// An arc further away with each arc.
+#[derive(Clone, Copy)]
+struct Hops;
+
+impl LabelProgram for Hops {
+    type Label = u32;
+    type Edge = ();
+    const UNIFORM: bool = true;
+
+    fn along(&self, depth: u32, (): ()) -> u32 {
+        depth + 1
+    }
+}
+
 #[test]
 fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,18 +176,80 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
     let graph = Plain::directed("random", VERTICES, random(8, VERTICES, 300_000));
     graph.store(&disk, &path, 2000, u64::MAX, true);
     let mut engine = engine(&path, folder.path(), MODE, 1 << 28).unwrap();
+    let depth = engine.vertex_array::<u32>("depth").unwrap();
     let mut search = || {
         let first = engine.metrics().supersteps.len();
-        let parent = bfs::run_parents::<u32>(&mut engine, 0).unwrap();
+        let start = |v, depth: &mut u32| *depth = if v == 0 { 0 } else { bfs::UNREACHED };
+        engine.process_vertices(depth.write(), None, start).unwrap();
+        let mut active = engine.no_vertices();
+        active.insert(0).unwrap();
+        engine
+            .settle_in_passes(&Hops, depth, active, Direction::Forward)
+            .unwrap();
         let passes = &engine.metrics().supersteps[first..];
         let pulls = passes.iter().filter(|pass| pass.mode == How::Gather);
-        (all(&engine, parent), pulls.count())
+        (all(&engine, depth), pulls.count())
     };
-    let (parents, pulls) = search();
+    let (depths, pulls) = search();
     assert_eq!(pulls, 0, "one search does not earn the loading back");
     let again: Vec<_> = (0..4).map(|_| search()).collect();
-    assert!(again.iter().all(|(found, _)| *found == parents));
+    assert!(again.iter().all(|(found, _)| *found == depths));
     assert!(again[3].1 > 0, "by now it would have");
+}
+
+#[test]
+fn programs_with_weights_and_without_them_share_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", VERTICES, random(9, VERTICES, 60_000));
+    graph.store(&disk, &path, 2000, u64::MAX, true);
+    let in_memory = Mode {
+        edges: EdgesAt::Memory,
+        ..MODE
+    };
+    let fresh = || engine(&path, folder.path(), in_memory, 1 << 28).unwrap();
+    let depths = |engine: &mut Engine| {
+        let first = engine.metrics().supersteps.len();
+        let depth = bfs::run(engine, 0).unwrap();
+        let passes = &engine.metrics().supersteps[first..];
+        assert!(passes.iter().any(|pass| pass.mode == How::Pull));
+        all(engine, depth)
+    };
+    let components = |engine: &mut Engine| {
+        let method = wcc::Method::Unite(Unite::Lists);
+        let component = wcc::run::<u32>(engine, method).unwrap();
+        all(engine, component)
+    };
+    let expected_depths = depths(&mut fresh());
+    let expected_components = components(&mut fresh());
+    let mut shared = fresh();
+    let method = sssp::Method::Delta(None);
+    sssp::run::<f32>(&mut shared, 0, method).unwrap();
+    assert!(depths(&mut shared) == expected_depths);
+    assert!(components(&mut shared) == expected_components);
+}
+
+#[test]
+fn results_of_either_precision_live_side_by_side() {
+    let (_folder, mut engine) = graph_and_engine(MODE);
+    let method = sssp::Method::Delta(None);
+    let narrow = sssp::run::<f32>(&mut engine, 0, method).unwrap();
+    let wide = sssp::run::<f64>(&mut engine, 0, method).unwrap();
+    let (narrow, wide) = (all(&engine, narrow), all(&engine, wide));
+    // Weights are small integers, so neither rounds.
+    let widened = narrow.into_iter().map(f64::from);
+    assert!(widened.eq(wide));
+    let options = pagerank::Options {
+        method: pagerank::Method::Passes,
+        damping: 0.85,
+        iterations: 2,
+        tolerance: None,
+        dangling: pagerank::Dangling::Drop,
+        sources: Vec::new(),
+    };
+    pagerank::run::<f32>(&mut engine, &options).unwrap();
+    pagerank::run::<f64>(&mut engine, &options).unwrap();
 }
 
 #[test]

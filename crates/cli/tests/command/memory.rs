@@ -154,14 +154,55 @@ fn a_run_asks_for_memory_that_is_enough() {
                         std::fs::remove_file(at.join(output)).expect("a result");
                     }
                 }
-                for algorithm in ["bfs", "sssp"] {
-                    let run = [&["run", algorithm, "--source", source], &run[..]].concat();
+                for algorithm in [&["bfs"][..], &["bfs", "--parents"], &["sssp"]] {
+                    let run = [&["run"], algorithm, &["--source", source], &run[..]].concat();
                     does_with_what_it_asks_for(at, &run, "2M");
                     std::fs::remove_file(at.join(output)).expect("a result");
                 }
             }
         }
         std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
+}
+
+#[test]
+fn a_method_that_keeps_rows_in_memory_asks_for_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    std::fs::write(at.join("few.txt"), "0 1\n1 2\n3 4\n").expect("a file");
+    succeed(at, &["import", "few.txt", "-o", "few", "-q"]);
+    let sizes = ["--vertices", "600000", "--edges", "300000"];
+    succeed(
+        at,
+        &[&["generate", "uniform", "-o", "many", "-q"], &sizes[..]].concat(),
+    );
+    let degree = [
+        "import",
+        "many.el",
+        "-o",
+        "by-degree",
+        "--order",
+        "degree",
+        "-q",
+    ];
+    succeed(
+        at,
+        &[&["generate", "uniform", "-o", "many.el", "-q"], &sizes[..]].concat(),
+    );
+    succeed(at, &degree);
+    for run in [
+        ["run", "wcc", "--method", "union-find"],
+        ["run", "pagerank", "--method", "pregel-push"],
+    ] {
+        for threads in ["1", "3", "5"] {
+            let few = [&run[..], &["few", "--threads", threads]].concat();
+            does_with_what_it_asks_for(at, &few, "4M");
+            succeed(at, &[&few[..], &["-q", "--memory", "40M"]].concat());
+            for graph in ["many", "by-degree"] {
+                let many = [&run[..], &[graph, "--threads", threads]].concat();
+                does_with_what_it_asks_for(at, &many, "10M");
+            }
+        }
     }
 }
 

@@ -26,15 +26,12 @@ pub(crate) struct List<'b> {
     /// What destinations are counted from.
     pub(crate) first_destination: u64,
     pub(crate) destinations: &'b [u32],
-    /// As many bytes for each edge as the graph says; none when they were not asked for.
-    pub(crate) weights: &'b [u8],
 }
 
 /// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
 pub(crate) fn visit(
     machine: &Machine,
     pins: &Pins,
-    weighted: bool,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
     visit: impl Fn(List<'_>) + Sync,
 ) -> Result<Superstep, EngineError> {
@@ -42,7 +39,7 @@ pub(crate) fn visit(
     let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
     let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
     let stream = Stream {
-        weighted,
+        weighted: false,
         chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
     };
@@ -99,11 +96,10 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
             let cells = cells.iter().enumerate();
             cells.filter(|(_, cell)| (self.wanted)(column, cell))
         };
-        let (mut extents, mut weights) = (Vec::new(), Vec::new());
+        let mut extents = Vec::new();
         for (position, cell) in wanted() {
             if is_pinned(position).is_none() {
                 join(&mut extents, graph.data_extent(column, cell));
-                join(&mut weights, graph.weights_extent(column, cell));
             }
         }
         let mut readers = lock(&self.readers[worker.index]);
@@ -112,13 +108,6 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
             none => none.insert(Readers::new(machine, self.stream)?),
         };
         readers.cells.start(extents)?;
-        if let Some(reader) = &mut readers.weights {
-            reader.start(weights)?;
-        }
-        let width = match readers.weights {
-            Some(_) => graph.edge_kind().bytes(),
-            None => 0,
-        };
         let mut scratch = Scratch {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
             destinations: Box::new([0; BLOCK_EDGES_MAX]),
@@ -128,33 +117,24 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
             let broken = || graph.broken_cell(column, cell);
             let mut left = cell.data_bytes() as usize;
             let mut edges = 0;
-            if let Some((mut bytes, weights)) = is_pinned(position) {
+            if let Some((mut bytes, _)) = is_pinned(position) {
                 while !bytes.is_empty() {
-                    let weights = weights.get(edges * width..).unwrap_or(&[]);
-                    let block = self.block(column, cell, bytes, weights, width, &mut scratch)?;
+                    let block = self.block(column, cell, bytes, &mut scratch)?;
                     let (used, of_block) = block.ok_or_else(broken)?;
                     bytes = &bytes[used..];
                     edges += of_block;
                 }
                 left = 0;
-                let bytes = cell.data_bytes() + cell.edges() * width as u64;
                 let traffic = machine.traffic.of(worker.index);
-                traffic.read(Kind::Edges, Access::Sequential, bytes);
+                traffic.read(Kind::Edges, Access::Sequential, cell.data_bytes());
             }
             while left > 0 {
                 readers.pump(worker.queue.as_mut())?;
                 let front = readers.cells.front()?.unwrap_or(&[]);
                 let bytes = &front[..front.len().min(left)];
-                let weights = match &mut readers.weights {
-                    Some(weights) => weights.front()?.unwrap_or(&[]),
-                    None => &[],
-                };
-                match self.block(column, cell, bytes, weights, width, &mut scratch)? {
+                match self.block(column, cell, bytes, &mut scratch)? {
                     Some((used, of_block)) => {
                         readers.cells.consume(used);
-                        if let Some(weights) = &mut readers.weights {
-                            weights.consume(of_block * width);
-                        }
                         left -= used;
                         edges += of_block;
                     }
@@ -174,15 +154,12 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
         Ok(())
     }
 
-    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it or its weights are
-    /// not all there.
+    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it is not all there.
     fn block(
         &self,
         column: usize,
         cell: &Cell,
         bytes: &[u8],
-        weights: &[u8],
-        width: usize,
         scratch: &mut Scratch,
     ) -> Result<Option<(usize, usize)>, EngineError> {
         let machine = self.machine;
@@ -192,9 +169,6 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
-        if weights.len() < block.edges() * width {
-            return Ok(None);
-        }
         let Scratch {
             sources,
             destinations,
@@ -209,18 +183,16 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
             destinations,
             sources,
             |_| true,
-            |group, list, first_edge| {
+            |group, list, _| {
                 let inside = list
                     .iter()
                     .all(|local| u64::from(*local) < destinations_end);
                 fits &= inside;
                 if inside && fits {
-                    let of_list = first_edge * width..(first_edge + list.len()) * width;
                     (self.visit)(List {
                         source: first + u64::from(sources[group]),
                         first_destination: base,
                         destinations: list,
-                        weights: weights.get(of_list).unwrap_or(&[]),
                     });
                 }
             },

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element};
-use graphmill_storage::{Buffer, Job, JobError, Kind, Step, Worker};
+use graphmill_storage::{Buffer, Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
@@ -40,10 +40,23 @@ pub(crate) struct Sent<S> {
 struct Post {
     /// Sending batch, and which of its posts.
     order: (usize, usize),
-    /// Which messages are for which batch, ascending.
-    parts: Vec<(usize, Range<usize>)>,
+    /// The batches that messages are for, ascending, each with where its messages end.
+    parts: Vec<(u32, u32)>,
     count: usize,
     at: PostAt,
+    _lease: Lease,
+}
+
+impl Post {
+    /// Which messages are for a batch.
+    fn part(&self, batch: usize) -> Option<Range<usize>> {
+        let at = self
+            .parts
+            .binary_search_by_key(&batch, |part| part.0 as usize);
+        let at = at.ok()?;
+        let from = at.checked_sub(1).map_or(0, |before| self.parts[before].1);
+        Some(from as usize..self.parts[at].1 as usize)
+    }
 }
 
 enum PostAt {
@@ -110,10 +123,19 @@ impl<M: Element> Sink<'_, M> {
             return Err(EngineError::NoSuchIndex { index, vertices });
         }
         office.sent.fetch_add(count as u64, Ordering::Relaxed);
+        let batch_of = |i: u32| machine.batches.batch_of(self.to[i as usize]);
         // Sorting keeps the order of messages to one batch.
         let mut order: Vec<u32> = (0..count as u32).collect();
-        order.sort_by_key(|i| machine.batches.batch_of(self.to[*i as usize]));
-        let mut parts: Vec<(usize, Range<usize>)> = Vec::new();
+        order.sort_by_key(|i| batch_of(*i));
+        let (mut parts, mut end) = (Vec::new(), 0);
+        for part in order.chunk_by(|a, b| batch_of(*a) == batch_of(*b)) {
+            end += part.len() as u32;
+            parts.push((batch_of(part[0]) as u32, end));
+        }
+        parts.shrink_to_fit();
+        // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
+        let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let lease = machine.budget.lease("sent messages", said)?;
         let is_kept = machine.budget.available() >= office.leave;
         let bytes = match is_kept {
             true => bytes_of::<M>(count),
@@ -126,11 +148,6 @@ impl<M: Element> Sink<'_, M> {
                 .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
         for (place, i) in order.iter().enumerate() {
             let to = self.to[*i as usize];
-            let batch = machine.batches.batch_of(to);
-            match parts.last_mut() {
-                Some((last, range)) if *last == batch => range.end = place + 1,
-                _ => parts.push((batch, place..place + 1)),
-            }
             write_at(&mut bytes, place * size_of::<u64>(), to);
             let at = count * size_of::<u64>() + place * size_of::<M>();
             write_at(&mut bytes, at, self.messages[*i as usize]);
@@ -148,6 +165,7 @@ impl<M: Element> Sink<'_, M> {
             parts,
             count,
             at,
+            _lease: lease,
         });
         self.posts += 1;
         Ok(())
@@ -241,13 +259,16 @@ pub(crate) fn pass<P: SendProgram>(
         .posted
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
-    posts.sort_by_key(|post| post.order);
-    let mut batches: Vec<usize> = posts
+    posts.sort_unstable_by_key(|post| post.order);
+    let mut is_sent_to = vec![false; machine.batches.len()];
+    for (batch, _) in posts.iter().flat_map(|post| &post.parts) {
+        is_sent_to[*batch as usize] = true;
+    }
+    let sent_to = is_sent_to
         .iter()
-        .flat_map(|post| post.parts.iter().map(|(batch, _)| *batch))
-        .collect();
-    batches.sort_unstable();
-    batches.dedup();
+        .enumerate()
+        .filter(|(_, is_sent_to)| **is_sent_to);
+    let batches: Vec<usize> = sent_to.map(|(batch, _)| batch).collect();
     let job = Receive::<P> {
         program,
         machine,
@@ -389,10 +410,9 @@ impl<P: SendProgram> Receive<'_, P> {
         folded.reserve(span, &machine.budget)?;
         let traffic = machine.traffic.of(worker);
         for post in self.posts {
-            let Ok(at) = post.parts.binary_search_by_key(&batch, |(batch, _)| *batch) else {
+            let Some(places) = post.part(batch) else {
                 continue;
             };
-            let places = post.parts[at].1.clone();
             let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
             traffic.change(Kind::Messages, Access::Random, folds);
             let mut fold = |to: Option<u64>, message: Option<P::Message>| {

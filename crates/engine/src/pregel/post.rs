@@ -9,14 +9,24 @@ use graphmill_storage::Lease;
 /// Mailboxes of all vertices: one set, or one a worker.
 pub(super) struct Sets<M> {
     pub(super) sets: Vec<Mailboxes<M>>,
-    /// Each set is put into by one worker.
-    pub(super) own: bool,
-    pub(super) _leases: Vec<[Lease; 2]>,
+    pub(super) workers: usize,
+    pub(super) leases: Vec<[Lease; 2]>,
 }
 
 impl<M: Element> Sets<M> {
+    /// Adds sets to these.
+    pub(super) fn add(&mut self, more: Sets<M>) {
+        self.sets.extend(more.sets);
+        self.leases.extend(more.leases);
+    }
+
+    /// Whether each set is put into by one worker.
+    fn own(&self) -> bool {
+        self.sets.len() == self.workers
+    }
+
     fn of(&self, worker: usize) -> Option<&Mailboxes<M>> {
-        self.sets.get(if self.own { worker } else { 0 })
+        self.sets.get(if self.own() { worker } else { 0 })
     }
 
     /// Puts a message into the mailbox of a vertex, as that worker; whether it was the first there.
@@ -29,7 +39,7 @@ impl<M: Element> Sets<M> {
         combine: impl Fn(&mut M, M),
     ) -> bool {
         match self.of(worker) {
-            Some(set) if self.own => set.put_alone(to, message, combine),
+            Some(set) if self.own() => set.put_alone(to, message, combine),
             Some(set) => set.put(to, message, combine),
             None => false,
         }
@@ -37,25 +47,21 @@ impl<M: Element> Sets<M> {
 
     /// Puts a message into the mailbox of a vertex while no worker puts any in as itself.
     #[inline(always)]
-    pub(super) fn put_shared(&self, to: usize, message: M, combine: impl Fn(&mut M, M)) -> bool {
-        self.sets
-            .first()
-            .is_some_and(|set| set.put(to, message, combine))
+    pub(super) fn put_shared(&self, to: usize, message: M, combine: impl Fn(&mut M, M)) {
+        if let Some(set) = self.sets.first() {
+            set.put(to, message, combine);
+        }
     }
 
     /// Takes what is in the mailbox of a vertex.
     #[inline(always)]
     pub(super) fn take(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
-        let messages = self.sets.iter().filter_map(|set| set.take(v));
-        messages.reduce(|mut all, message| {
-            combine(&mut all, message);
-            all
-        })
+        all_of(self.sets.iter().filter_map(|set| set.take(v)), combine)
     }
 
-    /// Whether there is something in the mailbox of a vertex.
-    pub(super) fn has(&self, v: usize) -> bool {
-        self.sets.iter().any(|set| set.has(v))
+    /// What is in the mailbox of a vertex, where it stays.
+    pub(super) fn peek(&self, v: usize, combine: impl Fn(&mut M, M)) -> Option<M> {
+        all_of(self.sets.iter().filter_map(|set| set.peek(v)), combine)
     }
 
     /// Has the mailbox of a vertex, as that worker sees it, on its way into the cache.
@@ -65,4 +71,13 @@ impl<M: Element> Sets<M> {
             set.prefetch(v);
         }
     }
+}
+
+/// What some messages come to.
+#[inline(always)]
+fn all_of<M>(messages: impl Iterator<Item = M>, combine: impl Fn(&mut M, M)) -> Option<M> {
+    messages.reduce(|mut all, message| {
+        combine(&mut all, message);
+        all
+    })
 }

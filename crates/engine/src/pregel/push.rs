@@ -1,13 +1,13 @@
 //! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
 //!
 //! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
-//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a set of their own until
-//! the cells of their senders have come by.
+//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a set of their own for
+//! an edge pass from those who called, and nothing is read for others.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Cell, EdgeKind};
+use graphmill_graph::EdgeKind;
 use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
@@ -19,11 +19,10 @@ use crate::engine::{Engine, superstep};
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::metrics::{Mode, Superstep};
-use crate::phase::arcs;
 use crate::phase::vertices::close;
-use crate::pins::Pins;
-use crate::program::{Activate, Direction, EdgeValue, Pregel, Sum, edge_value};
+use crate::program::{Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Pregel, Sum};
 use crate::resident::lists::{Lists, value_of, with_words};
+use crate::room::Sizes;
 use crate::rows::{Need, OutDegree, Rows, Write};
 use crate::traffic::Access;
 use crate::vertex_array::VertexArray;
@@ -35,13 +34,33 @@ const OWN_SETS: usize = 4;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
 
-/// Where messages of one superstep go.
+/// Sets of mailboxes, at most, unless workers have their own.
+const SETS: usize = 3;
+
+/// Bytes of one mailbox.
+fn one_box<P: Pregel>() -> usize {
+    Mailboxes::<P::Message>::bytes(1).iter().sum()
+}
+
+/// What a program holds for each vertex that takes so much in passes.
+pub(super) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
+    passes.keeping(size_of::<P::Value>(), SETS * one_box::<P>())
+}
+
+/// Where messages go.
 struct Post<M> {
-    /// What was sent in the superstep before.
-    now: Sets<M>,
-    next: Sets<M>,
-    /// Broadcasts that wait for cells; without places where lists are in memory.
+    /// Of those that even supersteps take and odd ones send, and the others.
+    sets: [Sets<M>; 2],
+    /// Broadcasts that wait for an edge pass; without places where lists are in memory.
     out: Mailboxes<M>,
+    _out: [Lease; 2],
+}
+
+impl<M> Post<M> {
+    /// What was sent to a superstep.
+    fn to(&self, superstep: u64) -> &Sets<M> {
+        &self.sets[superstep as usize % 2]
+    }
 }
 
 impl Engine {
@@ -52,38 +71,41 @@ impl Engine {
         limit: u64,
     ) -> Result<(), EngineError> {
         let vertices = self.vertices() as usize;
-        let bytes = Mailboxes::<P::Message>::bytes(vertices).map(|bytes| bytes as u64);
-        let one_set = self.common.tiers.leased(Kind::Messages, bytes.iter().sum());
+        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
+        let one_set = leased(Kind::Messages, one_box::<P>());
+        let rows = leased(Kind::Vertices, size_of::<P::Value>());
+        let (boxes, besides) = (SETS as u64 * one_set, self.common.shape.reserve());
         let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
-        if self.common.budget.available() < 3 * one_set {
+        if self.common.budget.available() < boxes + besides {
             self.release();
         }
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
-        let two_sets = self.sets(1).and_then(|now| Ok((now, self.sets(1)?)));
-        let (mut now, mut next) = match two_sets {
-            Ok(two_sets) if resident => two_sets,
-            Ok(_) | Err(StorageError::Budget(_)) => {
-                return Err(EngineError::PushNeedsMemory {
-                    bytes: 2 * one_set,
-                    available: self.common.budget.available(),
-                });
-            }
-            Err(error) => return Err(error.into()),
-        };
+        if !resident || self.common.budget.available() < boxes + besides {
+            return Err(EngineError::PushNeedsMemory {
+                bytes: rows + boxes,
+                besides,
+                budget: self.common.budget.total(),
+            });
+        }
+        let mut sets = [self.sets(1)?, self.sets(1)?];
         let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
         let waiting = if over_lists { 0 } else { vertices };
         let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
-        let workers = self.common.workers.count();
-        let more = 2 * (workers as u64 - 1) * one_set;
+        let more = self.common.workers.count() - 1;
         let own = match self.common.combiner {
             Combiner::Hybrid => false,
             Combiner::Own => true,
-            Combiner::Auto => workers <= OWN_SETS && more < self.common.budget.available() / 2,
+            Combiner::Auto => {
+                let bytes = 2 * more as u64 * one_set;
+                more < OWN_SETS && bytes <= self.common.budget.available() / 2
+            }
         };
         if own && over_lists {
-            (now, next) = (self.sets(workers)?, self.sets(workers)?);
+            for set in &mut sets {
+                set.add(self.sets(more)?);
+            }
         }
-        let mut post = Post { now, next, out };
+        let post = Arc::new(Post { sets, out, _out });
         let mut waken = self.all_vertices()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
@@ -91,18 +113,19 @@ impl Engine {
         self.load_degrees(&needs)?;
         while step.facts.superstep < limit && !waken.is_empty() {
             let began = self.common.clock.now();
-            let mut next = self.active.empty();
+            let (mut next, mut callers) = (self.active.empty(), self.active.empty());
             let machine = Machine::new(&self.common, &self.stored);
-            let held = self.held.way(false);
+            let lists = &self.held.way(false).lists;
             let batches: Vec<usize> = waken.batches().collect();
             let pass = Pushing {
                 machine: &machine,
                 step,
-                lists: held.lists.as_ref().filter(|_| over_lists),
+                lists: lists.as_ref().filter(|_| over_lists),
                 needs: &needs,
                 post: &post,
                 waken: &waken,
                 awake: &next,
+                callers: &callers,
                 tallies: batches
                     .iter()
                     .map(|_| Mutex::new((Tally::ZERO, 0)))
@@ -111,22 +134,42 @@ impl Engine {
                 batches,
                 reached: Reached::new(machine.workers.count()),
             };
-            let done = pass.superstep(&held.pins);
+            let done = pass.superstep();
             self.broken = done.is_err();
             let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
+            self.end_pass(began, report);
             next.recount_all();
+            callers.recount_all();
             if next.len() < self.vertices() {
-                reached.wake(&post.next, &mut next)?;
+                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+                let sent = post.to(step.facts.superstep + 1);
+                reached.wake(&mut next, |v| {
+                    let mail = sent.peek(v, combine);
+                    mail.is_some_and(|mail| !mail.same(&P::NOTHING))
+                })?;
+            }
+            if !callers.is_empty() {
+                let broadcasts = Broadcasts::<P> {
+                    program: Arc::clone(&step.program),
+                    post: Arc::clone(&post),
+                    to: step.facts.superstep + 1,
+                };
+                let forward = Direction::Forward;
+                let ((), reached) = self.process_edges(&broadcasts, (), (), &callers, forward)?;
+                // The mailboxes that it has emptied and filled count with the superstep to come.
+                self.common.traffic.shared(|worker, part| {
+                    let bytes = part(callers.len() + reached.len()) * one_box::<P>() as u64;
+                    worker.change(Kind::Messages, Access::Random, bytes);
+                });
+                next.union(&reached)?;
             }
             waken = next;
-            std::mem::swap(&mut post.now, &mut post.next);
-            self.end_pass(began, report);
             self.turn(step, tally)?;
         }
         Ok(())
     }
 
-    /// So many sets of empty mailboxes for all vertices; several are the workers' own.
+    /// So many sets of empty mailboxes for all vertices.
     fn sets<M: Element>(&self, count: usize) -> Result<Sets<M>, StorageError> {
         let (mut sets, mut leases) = (Vec::new(), Vec::new());
         for _ in 0..count {
@@ -136,8 +179,8 @@ impl Engine {
         }
         Ok(Sets {
             sets,
-            own: count > 1 || self.common.workers.count() == 1,
-            _leases: leases,
+            workers: self.common.workers.count(),
+            leases,
         })
     }
 
@@ -170,6 +213,8 @@ struct Pushing<'p, P: Pregel> {
     waken: &'p ActiveSet,
     /// Those who do not vote to halt.
     awake: &'p ActiveSet,
+    /// Those whose broadcasts wait.
+    callers: &'p ActiveSet,
     batches: Vec<usize>,
     deal: Deal<'p>,
     /// By batch, with the edges that were gone along.
@@ -179,24 +224,15 @@ struct Pushing<'p, P: Pregel> {
 
 impl<P: Pregel> Pushing<'_, P> {
     /// The superstep: its tally, and who got a message.
-    fn superstep(
-        self,
-        pins: &Pins,
-    ) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
+    fn superstep(self) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
         run(self.machine, &self)?;
         let mut tally = Tally::ZERO;
-        let mut edges = 0;
+        let mut report = superstep(Mode::Push);
         for of_batch in &self.tallies {
             let of_batch = lock(of_batch);
             tally.add(of_batch.0);
-            edges += of_batch.1;
+            report.edges += of_batch.1;
         }
-        let mut report = superstep(Mode::Push);
-        report.edges = edges;
-        if self.lists.is_none() && tally.broadcasts > 0 {
-            report = self.cells(pins)?;
-        }
-        report.mode = Mode::Push;
         report.active = self.waken.len();
         report.messages = tally.broadcasts;
         Ok((tally, report, self.reached))
@@ -204,7 +240,9 @@ impl<P: Pregel> Pushing<'_, P> {
 
     /// Computes the woken vertices of a batch.
     fn batch<const WORDS: usize>(&self, position: usize, worker: usize) -> Result<(), EngineError> {
-        let (machine, step, post) = (self.machine, self.step, self.post);
+        let (machine, step) = (self.machine, self.step);
+        let superstep = step.facts.superstep;
+        let (now, next) = (self.post.to(superstep), self.post.to(superstep + 1));
         let program = &*step.program;
         let combine = |into: &mut P::Message, message| program.combine(into, message);
         let batch = self.batches[position];
@@ -215,16 +253,21 @@ impl<P: Pregel> Pushing<'_, P> {
         let mut tally = (Tally::ZERO, 0);
         {
             let mut awake = self.awake.batch(batch)?;
+            let mut callers = match self.lists {
+                Some(_) => None,
+                None => Some(self.callers.batch(batch)?),
+            };
             let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
             self.waken.batch(batch)?.for_each(|i| {
                 let v = start as usize + i;
                 let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
                 let mut put = |to: usize, message| {
-                    if post.next.put(worker, to, message, combine) {
+                    if next.put(worker, to, message, combine) {
                         self.reached.note(&mut reached, to as u64);
                     }
                 };
-                let mail = post.now.take(v, combine);
+                let mail = now.take(v, combine);
+                let mail = mail.filter(|mail| !mail.same(&P::NOTHING));
                 let computed = match P::SENDS {
                     true => {
                         let mut sends = |to: u64, message| match to < machine.batches.vertices() {
@@ -240,14 +283,15 @@ impl<P: Pregel> Pushing<'_, P> {
                         let (list, on) = lists.with_next::<WORDS>(v, EDGES_AHEAD);
                         for (i, record) in list.iter().enumerate() {
                             if let Some(later) = on.get(i + EDGES_AHEAD) {
-                                post.next.prefetch(worker, later[0] as usize);
+                                next.prefetch(worker, later[0] as usize);
                             }
                             put(record[0] as usize, program.along(message, value_of(record)));
                         }
                         tally.1 += list.len() as u64;
                     }
                     (Some(message), None) => {
-                        post.out.put(v, message, combine);
+                        self.post.out.put(v, message, combine);
+                        callers.iter_mut().for_each(|callers| callers.insert(i));
                     }
                     (None, _) => (),
                 }
@@ -262,7 +306,7 @@ impl<P: Pregel> Pushing<'_, P> {
         let all = woken == machine.batches.span(batch);
         machine.count_rows(worker, self.needs, woken, all);
         let traffic = machine.traffic.of(worker);
-        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
+        let one_box = one_box::<P>() as u64;
         traffic.change(Kind::Messages, Access::of(all), woken * one_box);
         let edges = tally.1;
         match self.lists {
@@ -274,47 +318,6 @@ impl<P: Pregel> Pushing<'_, P> {
         }
         traffic.change(Kind::Messages, Access::Random, edges * one_box);
         close(machine, open, self.needs, Some(self.waken), batch, &mut io)
-    }
-
-    /// Takes the waiting broadcasts along the cells of their senders.
-    fn cells(&self, pins: &Pins) -> Result<Superstep, EngineError> {
-        let (machine, post) = (self.machine, self.post);
-        let program = &*self.step.program;
-        let weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        let kind = if weighted {
-            machine.graph.edge_kind()
-        } else {
-            EdgeKind::None
-        };
-        let wanted = |_: usize, cell: &Cell| self.waken.count_in(cell.source_batch()) > 0;
-        let report = arcs::visit(machine, pins, weighted, wanted, |list| {
-            let Some(message) = post.out.peek(list.source as usize) else {
-                return;
-            };
-            for (i, local) in list.destinations.iter().enumerate() {
-                let edge = edge_value(kind, list.weights, i);
-                let to = list.first_destination + u64::from(*local);
-                let message = program.along(message, edge);
-                let combine = |into: &mut P::Message, message| program.combine(into, message);
-                if post.next.put_shared(to as usize, message, combine) {
-                    self.reached.note_alone(to);
-                }
-            }
-        })?;
-        // Of each edge the box of the sender is looked at, and that of the receiver changed.
-        let one_box = Mailboxes::<P::Message>::bytes(1).iter().sum::<usize>() as u64;
-        machine.traffic.shared(|worker, part| {
-            let bytes = part(report.edges) * one_box;
-            worker.read(Kind::Messages, Access::Random, bytes);
-            worker.change(Kind::Messages, Access::Random, bytes);
-        });
-        for batch in &self.batches {
-            let start = machine.batches.start(*batch) as usize;
-            self.waken.batch(*batch)?.for_each(|i| {
-                post.out.take(start + i);
-            });
-        }
-        Ok(report)
     }
 }
 
@@ -331,6 +334,49 @@ impl<P: Pregel> Job for Pushing<'_, P> {
             None => self.batch::<1>(position, worker.index)?,
         }
         Ok(Stepped::Worked)
+    }
+}
+
+/// A pass of broadcasts that wait, into the mailboxes of a superstep.
+struct Broadcasts<P: Pregel> {
+    program: Arc<P>,
+    post: Arc<Post<P::Message>>,
+    to: u64,
+}
+
+impl<P: Pregel> EdgeProgram for Broadcasts<P> {
+    type SignalRows = ();
+    type ApplyRows = ();
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = ();
+    const IDENTITY: P::Message = P::NOTHING;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, v: u64, (): ()) -> Option<P::Message> {
+        self.post.out.take(v as usize)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.program.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.program.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(&self, v: u64, (): (), mail: P::Message) -> ((), Activate) {
+        let combine = |into: &mut P::Message, message| self.program.combine(into, message);
+        let sets = self.post.to(self.to);
+        sets.put_shared(v as usize, mail, combine);
+        ((), Activate::Yes)
     }
 }
 
@@ -358,24 +404,17 @@ impl Reached {
         }
     }
 
-    /// For those who are not a worker that holds its list.
-    fn note_alone(&self, v: u64) {
-        if let Some(list) = self
-            .by_worker
-            .first()
-            .filter(|_| !self.many.load(Ordering::Relaxed))
-        {
-            self.note(&mut lock(list), v);
-        }
-    }
-
-    /// Adds all of them to a set.
-    fn wake<M: Element>(&self, boxes: &Sets<M>, set: &mut ActiveSet) -> Result<(), EngineError> {
+    /// Adds those to a set who found something.
+    fn wake(
+        &self,
+        set: &mut ActiveSet,
+        has_mail: impl Fn(usize) -> bool,
+    ) -> Result<(), EngineError> {
         if self.many.load(Ordering::Relaxed) {
-            return set.insert_where(|v| boxes.has(v as usize));
+            return set.insert_where(|v| has_mail(v as usize));
         }
         for list in &self.by_worker {
-            for v in &*lock(list) {
+            for v in lock(list).iter().filter(|v| has_mail(**v as usize)) {
                 set.insert(*v)?;
             }
         }

@@ -175,6 +175,13 @@ pub trait Accumulator: Element {
     fn same(&self, other: &Self) -> bool;
 }
 
+impl<T: Accumulator, const N: usize> Accumulator for [T; N] {
+    #[inline(always)]
+    fn same(&self, other: &Self) -> bool {
+        self.iter().zip(other).all(|(one, other)| one.same(other))
+    }
+}
+
 /// A value that a pass adds up, batch by batch in order.
 pub trait Sum: Copy + Send + Sync + 'static {
     /// The empty sum.

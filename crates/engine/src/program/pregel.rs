@@ -52,8 +52,10 @@ pub trait Pregel: Send + Sync + Sized + 'static {
     /// What the vertices of a superstep add up; all see it in the next one.
     type Aggregate: Sum;
 
-    /// What is in an empty mailbox: a message that nobody sends, and that changes no other when they are combined. For a
-    /// floating-point sum that is `-0.0`, for a minimum the greatest number.
+    /// What is in an empty mailbox: a message that changes no other when they are combined. For a floating-point sum that is `-0.0`,
+    /// for a minimum the greatest number. A mailbox whose messages come to it, like +1 and -1 where it is 0, has nothing in it for
+    /// [`Pregel::compute`] and need not wake its vertex: choose one that nobody sends, [`Pregel::along`] does not make, and no
+    /// messages come to.
     const NOTHING: Self::Message;
     /// Combining gives the same bits in any order (integers, minimum, maximum).
     const EXACT: bool = false;

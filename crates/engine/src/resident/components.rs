@@ -73,13 +73,15 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         if largest == Some(forest.pointer(own)) {
             return;
         }
-        let callers = against.map_or(&[][..], |against| against.of::<WORDS>(v));
-        let list = lists.of::<WORDS>(v);
-        left.fetch_add(1, Ordering::Relaxed);
-        edges.fetch_add((list.len() + callers.len()) as u64, Ordering::Relaxed);
-        for record in list.iter().chain(callers) {
-            forest.unite(own, I::of_index(u64::from(record[0])));
+        let mut looked_at = 0;
+        for lists in [lists].into_iter().chain(against) {
+            lists.each_neighbour(v, |other| {
+                looked_at += 1;
+                forest.unite(own, I::of_index(other.into()));
+            });
         }
+        left.fetch_add(1, Ordering::Relaxed);
+        edges.fetch_add(looked_at, Ordering::Relaxed);
     })?;
     all(machine, vertices, |v| forest.flatten(v))?;
     tell(pass(left.into_inner(), edges.into_inner()));
@@ -100,7 +102,7 @@ pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
     // Where each arc has its opposite, one of the two is enough.
     let symmetric = machine.graph.symmetric();
     let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
-    let pass = arcs::visit(machine, pins, false, wanted, |list| {
+    let pass = arcs::visit(machine, pins, wanted, |list| {
         let source = I::of_index(list.source);
         for local in list.destinations {
             let destination = list.first_destination + u64::from(*local);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use graphmill_raw::AtomicWord;
 use graphmill_storage::{Lease, Step};
 
-use super::lists::Lists;
+use super::lists::{Lists, with_words};
 use super::pile::{Block, Piles, Store};
 use super::round::{AHEAD, Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
@@ -98,7 +98,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let mut awake = count;
         loop {
             label = ground.program.along(label, P::Edge::ONE);
-            let pull = Pull::<P, WORDS> {
+            let pull = Pull {
                 ground,
                 against,
                 label: label.word(),
@@ -200,7 +200,7 @@ fn push<P: LabelProgram, const WORDS: usize>(
 }
 
 /// Each vertex that has no label yet looks for a neighbour in the level.
-struct Pull<'r, P: LabelProgram, const WORDS: usize> {
+struct Pull<'r, P: LabelProgram> {
     ground: &'r Ground<'r, P>,
     against: &'r Lists,
     /// Of the next level.
@@ -213,8 +213,16 @@ struct Pull<'r, P: LabelProgram, const WORDS: usize> {
     edges: AtomicU64,
 }
 
-impl<P: LabelProgram, const WORDS: usize> Round for Pull<'_, P, WORDS> {
+impl<P: LabelProgram> Round for Pull<'_, P> {
     fn part(&self, _: usize) -> Step {
+        // Records of the edges that are pulled along may hold other things than those that are pushed along.
+        with_words!(self.against, |WORDS| self.words::<WORDS>())
+    }
+}
+
+impl<P: LabelProgram> Pull<'_, P> {
+    /// Some words of the bitmap, if there are any left.
+    fn words<const WORDS: usize>(&self) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
         if from >= self.next.len() {
             return Step::Finished;

@@ -35,6 +35,27 @@ fn words(kind: EdgeKind) -> usize {
     1 + kind.bytes() / size_of::<u32>()
 }
 
+/// Gives `$body` the words of a record as a constant.
+macro_rules! with_words {
+    ($lists:expr, |$words:ident| $body:expr) => {
+        match $lists.kind() {
+            graphmill_graph::EdgeKind::None => {
+                const $words: usize = 1;
+                $body
+            }
+            graphmill_graph::EdgeKind::F32 => {
+                const $words: usize = 2;
+                $body
+            }
+            graphmill_graph::EdgeKind::F64 => {
+                const $words: usize = 3;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_words;
+
 impl Lists {
     /// Bytes of the budget that they take, and that loading them takes besides.
     pub(crate) fn memory(machine: &Machine, weighted: bool) -> (u64, u64) {
@@ -171,6 +192,14 @@ impl Lists {
         };
         self.records.typed().get(from..to).unwrap_or(&[])
     }
+    /// Calls `visit` with the other end of each edge of a vertex, whatever else its records hold.
+    #[inline(always)]
+    pub(crate) fn each_neighbour(&self, v: usize, visit: impl FnMut(u32)) {
+        with_words!(self, |WORDS| {
+            let records = self.of::<WORDS>(v).iter();
+            records.map(|record| record[0]).for_each(visit);
+        });
+    }
 }
 
 impl Lists {
@@ -202,27 +231,6 @@ pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) 
         _ => E::ONE,
     }
 }
-
-/// Gives `$body` the words of a record as a constant.
-macro_rules! with_words {
-    ($lists:expr, |$words:ident| $body:expr) => {
-        match $lists.kind() {
-            graphmill_graph::EdgeKind::None => {
-                const $words: usize = 1;
-                $body
-            }
-            graphmill_graph::EdgeKind::F32 => {
-                const $words: usize = 2;
-                $body
-            }
-            graphmill_graph::EdgeKind::F64 => {
-                const $words: usize = 3;
-                $body
-            }
-        }
-    };
-}
-pub(crate) use with_words;
 
 /// The cells of a source batch: column, position in it, and the cell.
 fn cells_of<'m>(
