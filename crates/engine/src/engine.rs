@@ -117,7 +117,12 @@ impl Engine {
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();
-        let traffic = Traffic::new(workers, settings.charge, &settings.tiers, &settings.clock);
+        let traffic = Traffic::new(
+            workers,
+            settings.charge,
+            &settings.tiers,
+            (&settings.clock, &settings.stop),
+        );
         let placement = placed_at(&settings.tiers);
         let common = Common {
             traffic,
