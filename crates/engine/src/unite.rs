@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;
+use crate::phase::arcs;
 use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::lists::with_words;
@@ -46,6 +47,9 @@ impl Engine {
         let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
         if !resident || how == Unite::Lists && !over_lists {
             return Ok(false);
+        }
+        if !over_lists {
+            self.load_cells(arcs::least(self.common.workers.count()))?;
         }
         let mut rows = self.common.arrays.take(labels.id())?;
         let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
