@@ -68,7 +68,7 @@ pub(crate) struct Machine {
     /// Threads that work [default: one a processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Folder for temporary files [default: beside the output]
+    /// Folder for temporary files, where there are any; made where it is missing [default: beside the output]
     #[arg(long, value_name = "DIR")]
     pub(crate) tmp: Option<PathBuf>,
     /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
@@ -391,9 +391,12 @@ pub(crate) struct RunCommon {
     pub(crate) experiments: Experiments,
 }
 
-/// Choices the engine otherwise makes by cost. The result does not depend on them.
+/// Choices the engine otherwise makes by cost. The result does not depend on them; sums of a push vertex program are rounded in order
+/// of arrival.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Experiments (the result does not depend on them)")]
+#[command(
+    next_help_heading = "Experiments (the result does not depend on them, but for the rounding of pregel-push)"
+)]
 pub(crate) struct Experiments {
     /// Go through edges from source to list (scatter), or from list to source (gather) where the graph allows it
     #[arg(
@@ -427,13 +430,22 @@ pub(crate) struct Experiments {
     )]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
-    #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub(crate) trials: u32,
 }
 
-/// Which data lies on which tier of memory. The result does not depend on it.
+/// Which data lies on which tier of memory. The result does not depend on it; sums of a push vertex program are rounded in order of
+/// arrival.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Tiers of memory (the result does not depend on them)")]
+#[command(
+    next_help_heading = "Tiers of memory (the result does not depend on them, but for the rounding of pregel-push)"
+)]
 pub(crate) struct Tiers {
     /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
     /// file:PATH (a folder, a new file, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
@@ -453,7 +465,7 @@ pub(crate) struct Tiers {
     )]
     pub(crate) charge: Charge,
     /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, requires = "charge")]
+    #[arg(long, value_name = "SIZE", value_parser = size::bandwidth, requires = "charge")]
     pub(crate) dram_bandwidth: Option<u64>,
 }
 

@@ -2,18 +2,21 @@
 //!
 //! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
 //! shell and the system may both send it.
+//!
+//! A write past the limit of file sizes (SIGXFSZ) would kill; heard and left alone, it is an error of that write.
 
 use std::io::Write;
+use std::sync::Arc;
 use std::thread::Builder;
 
 use graphmill::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Exit code of an interrupted command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT, SIGTERM and SIGHUP request `stop`.
+/// From now on SIGINT, SIGTERM and SIGHUP request `stop`, and SIGXFSZ does nothing.
 ///
 /// # Errors
 /// The system refuses the handlers or the thread that hears them.
@@ -24,6 +27,8 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     if ignores(&status, SIGHUP) == Some(false) {
         signals.add_signal(SIGHUP)?;
     }
+    // The flag is nobody's: what counts is that the signal has somewhere to go.
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let stop = stop.clone();
     // A thread of its own, since every worker may be deep in a step.
     Builder::new().name("signals".to_string()).spawn(move || {

@@ -17,6 +17,9 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         "M" | "MiB" => number.checked_mul(1 << 20),
         "G" | "GiB" => number.checked_mul(1 << 30),
         "T" | "TiB" => number.checked_mul(1 << 40),
+        "%" if number > 100 => {
+            return Err("expected 1% to 100% of the machine's memory".to_string());
+        }
         "%" => {
             let total = graphmill::memory_total().ok_or(
                 "the machine does not say how much memory it has: give a size instead of %",
@@ -30,6 +33,17 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
         Some(0) => Err("nothing can run in no memory".to_string()),
         Some(bytes) => Ok(bytes),
     }
+}
+
+/// Bytes a second that memory may give a thread: a number with K, M, G or T, from 1M to 1T.
+///
+/// # Errors
+/// A sentence that says what would have been right.
+pub(crate) fn bandwidth(text: &str) -> Result<u64, String> {
+    let is_rate = |bytes: &u64| (1 << 20..=1 << 40).contains(bytes) && !text.ends_with('%');
+    let expected = || "expected bytes a second from 1M to 1T, such as 6G".to_string();
+    let bytes = parse(text).ok().filter(is_rate);
+    bytes.ok_or_else(expected)
 }
 
 /// `bytes` in the largest unit that leaves at least one: `1.5 GiB`.
@@ -89,9 +103,15 @@ mod tests {
             "1Q",
             "99999999999T",
             "99999999999999999999",
+            "101%",
         ] {
             assert!(parse(text).is_err(), "{text}");
         }
+        for text in ["0", "1", "1023K", "2T", "50%", "6 G"] {
+            let said = bandwidth(text).expect_err(text);
+            assert!(said.contains("1M to 1T"), "{text}: {said}");
+        }
+        assert_eq!(bandwidth("6G"), Ok(6 << 30));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::phase::{Done, Pass, sends};
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
-use crate::settings::{OnPass, Settings};
+use crate::settings::{EdgesAt, OnPass, Settings};
 use crate::traffic::{TierBytes, Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
 use crate::workspace::Workspace;
@@ -118,7 +118,12 @@ impl Engine {
             .map(|graph| Way::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();
-        let traffic = Traffic::new(workers, settings.charge, &settings.tiers, &settings.clock);
+        let traffic = Traffic::new(
+            workers,
+            settings.charge,
+            &settings.tiers,
+            (&settings.clock, &settings.stop),
+        );
         let placement = placed_at(&settings.tiers);
         let common = Common {
             traffic,
@@ -476,6 +481,20 @@ impl Engine {
             out.extend_from_slice(&guard.read::<T>()[..span]);
         }
         Ok(())
+    }
+
+    /// Has as many cells in memory as the budget has room for besides `leave` bytes, where edges are to be there and none are.
+    pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
+        if self.common.edges != EdgesAt::Memory || self.held.way(false).all().is_some() {
+            return Ok(());
+        }
+        self.workspaces = None;
+        let machine = Machine::new(&self.common, &self.stored);
+        let room = machine.budget.available().saturating_sub(leave);
+        let loaded = self.held.pin(&machine, false, false, room);
+        self.take_loading();
+        self.metrics.pinned_bytes = self.held.pinned_bytes();
+        loaded
     }
 
     /// Takes note of the seconds in which edges were loaded into memory since the last call.

@@ -31,7 +31,7 @@ pub enum Mode {
 pub struct Superstep {
     /// Wall-clock seconds.
     pub seconds: f64,
-    /// Active vertices.
+    /// Active vertices; all, where the pass applies every vertex.
     pub active: u64,
     /// Messages emitted.
     pub messages: u64,

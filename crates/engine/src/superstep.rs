@@ -19,7 +19,7 @@ use crate::metrics::Mode;
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
 use crate::phase::{Done, Pass, follow, seek};
-use crate::program::{Direction, EdgeProgram};
+use crate::program::{Direction, EdgeProgram, Reach};
 use crate::workspace::Workspace;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
@@ -39,7 +39,11 @@ pub(crate) fn edges<P: EdgeProgram>(
     let machine = &ways.way(turned);
     let pass = Pass { machine, ..pass };
     done.report = superstep(mode);
-    done.report.active = pass.active.len();
+    done.report.active = match P::REACH {
+        Reach::Reached => pass.active.len(),
+        // Whether or not they have something to say, all are worked on.
+        Reach::Every => machine.batches.vertices(),
+    };
     match mode {
         Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
         Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use graphmill_storage::{Clock, Kind, Tiers};
+use graphmill_storage::{Clock, Kind, Stop, Tiers};
 use serde::Serialize;
 
 /// How bytes lie that are read or written one after the other.
@@ -146,6 +146,9 @@ impl Charge {
 /// A worker spends what it owes once it is so much: shorter waits are lost in the noise of waiting.
 const SPENT_AT_ONCE: Duration = Duration::from_micros(50);
 
+/// Between two looks at whether somebody asked to stop goes by so much time at most.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+
 /// What all workers moved in the pass at hand.
 pub(crate) struct Traffic {
     workers: Vec<OfWorker>,
@@ -156,6 +159,7 @@ struct Charging {
     charge: Charge,
     slow: Vec<Kind>,
     clock: Arc<dyn Clock>,
+    stop: Stop,
 }
 
 /// What one worker moved: read in order, at random, written in order, at random, for each kind. In cache lines of its own.
@@ -208,6 +212,14 @@ impl Charging {
         let spent = Duration::from_nanos(worker.spent.load(Ordering::Relaxed));
         self.owed(worker).saturating_sub(spent)
     }
+    /// Lets so much time go by, unless somebody asks to stop.
+    fn wait(&self, mut time: Duration) {
+        while !time.is_zero() && !self.stop.requested() {
+            let now = time.min(LOOK_AFTER);
+            self.clock.wait(now);
+            time -= now;
+        }
+    }
     fn take_note(&self, worker: &OfWorker) {
         let owed = self.owed(worker).as_nanos() as u64;
         worker.spent.store(owed, Ordering::Relaxed);
@@ -219,7 +231,7 @@ impl Traffic {
         workers: usize,
         charge: Option<Charge>,
         tiers: &Tiers,
-        clock: &Arc<dyn Clock>,
+        (clock, stop): (&Arc<dyn Clock>, &Stop),
     ) -> Self {
         let is_slow = |kind: &Kind| tiers.placement().is_slow(*kind);
         let slow: Vec<Kind> = Kind::ALL.into_iter().filter(is_slow).collect();
@@ -229,6 +241,7 @@ impl Traffic {
                 charge,
                 slow,
                 clock: Arc::clone(clock),
+                stop: stop.clone(),
             }),
         }
     }
@@ -257,7 +270,7 @@ impl Traffic {
             let left = charging.left(worker);
             if left >= SPENT_AT_ONCE {
                 charging.take_note(worker);
-                charging.clock.wait(left);
+                charging.wait(left);
             }
         }
     }
@@ -268,7 +281,7 @@ impl Traffic {
         let mut seconds = 0.0;
         if let Some(charging) = &self.charging {
             let left = self.workers.iter().map(|worker| charging.left(worker));
-            charging.clock.wait(left.max().unwrap_or(Duration::ZERO));
+            charging.wait(left.max().unwrap_or(Duration::ZERO));
             let owed = self.workers.iter().map(|worker| charging.owed(worker));
             seconds = owed.map(|owed| owed.as_secs_f64()).sum();
         }
@@ -296,10 +309,21 @@ mod tests {
 
     fn traffic(asked: &[&str], charge: Option<Charge>) -> (Traffic, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new());
+        (
+            traffic_by(clock.clone(), &Stop::new(), asked, charge),
+            clock,
+        )
+    }
+
+    fn traffic_by(
+        clock: Arc<dyn Clock>,
+        stop: &Stop,
+        asked: &[&str],
+        charge: Option<Charge>,
+    ) -> Traffic {
         let placement = Placement::parse(asked, Some("model")).unwrap();
         let tiers = Tiers::open(&placement).unwrap();
-        let port: Arc<dyn Clock> = clock.clone();
-        (Traffic::new(2, charge, &tiers, &port), clock)
+        Traffic::new(2, charge, &tiers, (&clock, stop))
     }
 
     const MILLION: u64 = 1_000_000;
@@ -354,6 +378,33 @@ mod tests {
         assert_eq!(clock.now(), owed(30_000));
         let both = owed(10_000) + owed(30_000);
         assert!((seconds - both.as_secs_f64()).abs() < 1e-12);
+    }
+
+    /// A clock while whose first wait somebody asks to stop.
+    #[derive(Debug)]
+    struct Impatient(SimulatedClock, Stop);
+
+    impl Clock for Impatient {
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+        fn wait(&self, time: Duration) {
+            self.0.wait(time);
+            self.1.request();
+        }
+    }
+
+    #[test]
+    fn whoever_asks_to_stop_need_not_wait_for_what_is_owed() {
+        let stop = Stop::new();
+        let clock = Arc::new(Impatient(SimulatedClock::new(), stop.clone()));
+        let traffic = traffic_by(clock.clone(), &stop, &["slow"], CHARGE);
+        let hour = 3600 * 1000 * MILLION;
+        traffic.of(0).read(Kind::Edges, Access::Sequential, hour);
+        traffic.spend(0);
+        traffic.of(1).read(Kind::Edges, Access::Sequential, hour);
+        traffic.take();
+        assert_eq!(clock.now(), LOOK_AFTER);
     }
 
     #[test]

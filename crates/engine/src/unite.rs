@@ -2,12 +2,13 @@
 
 use graphmill_graph::Order;
 use graphmill_raw::{AtomicWord, Forest, Word};
-use graphmill_storage::Kind;
+use graphmill_storage::{Kind, StorageError};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;
+use crate::phase::arcs;
 use crate::program::Direction;
 use crate::resident::components;
 use crate::resident::lists::with_words;
@@ -29,8 +30,8 @@ pub enum Unite {
 }
 
 impl Engine {
-    /// Gives each vertex the least rank of an id in its weakly connected component. `false`, with nothing done, when the labels, or the lists
-    /// that were asked for, do not fit in memory.
+    /// Gives each vertex the least rank of an id in its weakly connected component. `false` when the labels, or the lists that were asked for,
+    /// do not fit in memory; the labels then say nothing.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
@@ -46,6 +47,9 @@ impl Engine {
         let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
         if !resident || how == Unite::Lists && !over_lists {
             return Ok(false);
+        }
+        if !over_lists {
+            self.load_cells(arcs::least(self.common.workers.count()))?;
         }
         let mut rows = self.common.arrays.take(labels.id())?;
         let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
@@ -66,8 +70,9 @@ impl Engine {
             self.release();
         }
         let (tiers, budget) = (&self.common.tiers, &self.common.budget);
-        let Ok(mut least) = tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) else {
-            return Ok(false);
+        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+            Err(StorageError::Budget(_)) => return Ok(false),
+            least => least?,
         };
         least.fill(u8::MAX);
         let least = I::shared(least.typed_mut());

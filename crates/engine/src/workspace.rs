@@ -152,9 +152,12 @@ impl<P: EdgeProgram> Workspace<P> {
         P::EXACT || stored.shape.strips <= 1
     }
 
-    /// Whether sparse passes have read enough to make pinning worth it.
+    /// Whether sparse passes have read enough to make pinning worth it, or edges are to be in memory whatever it takes.
     fn earned(&self, ways: Ways<'_>, turned: bool, held: &mut Held) -> bool {
         let machine = &ways.way(turned);
+        if machine.edges == EdgesAt::Memory {
+            return true;
+        }
         let room = machine.budget.available().saturating_sub(self.keep);
         held.earned(machine, turned, self.weighted, room)
     }

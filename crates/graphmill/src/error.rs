@@ -69,12 +69,33 @@ pub enum Error {
         path: PathBuf,
     },
     /// An output would lie in a folder that does not exist.
-    #[error("{}: there is no folder {}", path.display(), folder.display())]
+    #[error("{}: there is no folder {}: make it first, or name another", path.display(), folder.display())]
     NoFolder {
         /// The output.
         path: PathBuf,
         /// Its folder.
         folder: PathBuf,
+    },
+    /// There is no writing beside the edges, where the graph imported from them would be kept.
+    #[error(
+        "cannot keep the graph of {} in {}: {source}: import it to where you may write (graphmill import {} -o GRAPH), and run on that",
+        input.display(), folder.display(), input.display()
+    )]
+    NoCache {
+        /// The edges.
+        input: PathBuf,
+        /// The folder beside them.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An option that means nothing for what is asked.
+    #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
+    Meaningless {
+        /// The option.
+        option: &'static str,
+        /// What it belongs to.
+        needs: &'static str,
     },
     /// An output would replace something that the run needs.
     #[error("{} is {what}: name another output", path.display())]
@@ -139,6 +160,7 @@ impl Error {
                 | Error::NoInput { .. }
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
+                | Error::Meaningless { .. }
                 | Error::AlreadyStored { .. }
                 | Error::Placement(_)
                 | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use graphmill_graph::EdgeKind;
-use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError};
+use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
 
 use crate::file_aside::FileAside;
 use crate::import::ImportConfig;
+use crate::machine::folder_of;
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::{Error, Machine};
 
@@ -22,13 +23,60 @@ enum EdgeFile {
     Text,
 }
 
+/// Endings of files that hold something else, or are packed: nobody names a folder so.
+const NO_FOLDERS: [&str; 13] = [
+    "bin", "bz2", "csv", "e", "gr", "gz", "json", "mtx", "parquet", "tsv", "txt", "xz", "zst",
+];
+
 impl EdgeFile {
-    fn of(path: &Path) -> Option<EdgeFile> {
-        match path.extension()?.to_str()? {
-            "u32" => Some(EdgeFile::U32),
-            "u64" => Some(EdgeFile::U64),
-            "el" | "wel" => Some(EdgeFile::Text),
-            _ => None,
+    /// `None`: it is to be a stored graph.
+    fn of(
+        path: &Path,
+        graph: &Generated,
+        config: &ImportConfig,
+    ) -> Result<Option<EdgeFile>, Error> {
+        let refuse = |problem| Err(IngestError::Generator { problem }.into());
+        let weighted = graph.weights() != EdgeKind::None;
+        let file = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("u32" | "u64") if weighted => {
+                return refuse("raw pairs hold no weights: write .wel");
+            }
+            Some("u32") if graph.vertices().is_some_and(|vertices| vertices > 1 << 32) => {
+                return refuse("its vertices take more than 32 bits: write .u64");
+            }
+            Some("wel") if !weighted => {
+                return refuse(
+                    "a .wel file has weights: ask for some (--weights f32), or write .el",
+                );
+            }
+            Some("u32") => EdgeFile::U32,
+            Some("u64") => EdgeFile::U64,
+            Some("el" | "wel") => EdgeFile::Text,
+            Some(ending) if NO_FOLDERS.contains(&ending) => {
+                return refuse(
+                    "no such file can be written: name a file .u32, .u64, .el or .wel, or a folder with another ending or none",
+                );
+            }
+            _ => return Ok(None),
+        };
+        let as_drawn = ImportConfig {
+            weights: config.weights,
+            ..ImportConfig::default()
+        };
+        if *config != as_drawn {
+            return refuse(
+                "a file has each edge once, as it is drawn: leave out the options of edges and of stored graphs (such as --undirected), or name a folder",
+            );
+        }
+        Ok(Some(file))
+    }
+
+    /// Bytes of an edge at least.
+    fn edge_bytes(self) -> u64 {
+        match self {
+            EdgeFile::U32 => 8,
+            EdgeFile::U64 => 16,
+            EdgeFile::Text => "0 1\n".len() as u64,
         }
     }
 }
@@ -53,7 +101,7 @@ impl Machine {
     ///
     /// A stored graph is the one that [`import`](Self::import) makes of the graph's edges and vertices with the same `config`,
     /// of which only what concerns edges and how they are stored counts here: whether there are weights is the graph's own. A
-    /// file has the edges as they are drawn, each once, whatever `config` says.
+    /// file has the edges as they are drawn, each once, and takes nothing else of `config`.
     ///
     /// ```
     /// use graphmill::{EdgeKind, Generated, GraphRule, ImportConfig, Machine, MachineConfig, unwatched};
@@ -71,8 +119,8 @@ impl Machine {
     /// ```
     ///
     /// # Errors
-    /// The disk fails, the budget is too small, work was to stop, something has the output's name, or vertices or weights do not fit
-    /// the file. Nothing is left behind then.
+    /// The disk fails or is too small, the budget is too small, work was to stop, something has the output's name, its folder is not
+    /// there, or a file cannot hold what is asked for. Nothing is left behind then.
     pub fn generate(
         &self,
         graph: &Generated,
@@ -80,13 +128,15 @@ impl Machine {
         config: &ImportConfig,
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
-        match EdgeFile::of(output) {
+        let file = EdgeFile::of(output, graph, config)?;
+        self.check_folder(output)?;
+        if let Some(different) = graph.coinciding() {
+            watcher(&Progress::Note(&format!(
+                "multiples of the gap coincide: no vertex has edges to more than {different} different ones, one of them itself"
+            )));
+        }
+        match file {
             None => {
-                if let Some(different) = graph.coinciding() {
-                    watcher(&Progress::Note(&format!(
-                        "multiples of the gap coincide: no vertex has edges to more than {different} different ones"
-                    )));
-                }
                 let progress = ImportProgress {
                     watcher,
                     reads: "edges",
@@ -107,24 +157,15 @@ impl Machine {
         kind: EdgeFile,
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
-        if kind != EdgeFile::Text && graph.weights() != EdgeKind::None {
-            return Err(IngestError::Generator {
-                problem: "raw pairs hold no weights: write .wel",
-            }
-            .into());
-        }
-        if kind == EdgeFile::U32 && graph.vertices().is_some_and(|vertices| vertices > 1 << 32) {
-            return Err(IngestError::Generator {
-                problem: "its vertices take more than 32 bits: write .u64",
-            }
-            .into());
-        }
         if self.disk().exists(output)? {
             return Err(Error::OutputIs {
                 path: output.to_path_buf(),
                 what: "there already",
             });
         }
+        let edges = graph.edges().unwrap_or(0);
+        let least = edges.saturating_mul(kind.edge_bytes());
+        check_space(&**self.disk(), &folder_of(output), least)?;
         let mut file = FileAside::create(self.disk(), self.budget(), output)?;
         let mut reader = graph.reader(self.disk(), self.budget())?;
         let mut writing = Writing {
@@ -133,22 +174,28 @@ impl Machine {
             bytes: Vec::new(),
             failed: None,
         };
-        let (mut edges, total) = (0, graph.edges().unwrap_or(0));
+        let (mut written, total) = (0, edges);
         for piece in 0..graph.pieces() {
             let read = reader.read(piece, self.stop(), &mut writing);
             if let Some(error) = writing.failed.take() {
-                return Err(crate::ResultError::Write(error).into());
+                return Err(match error.downcast() {
+                    Ok(error) => Error::Storage(error),
+                    Err(error) => crate::ResultError::Write(error).into(),
+                });
             }
-            edges += read?.edges;
+            written += read?.edges;
             watcher(&Progress::Part {
                 what: "generate",
-                done: edges,
+                done: written,
                 total,
                 unit: "edges",
             });
         }
         let bytes = file.publish()?;
-        Ok(Generation::File { edges, bytes })
+        Ok(Generation::File {
+            edges: written,
+            bytes,
+        })
     }
 }
 

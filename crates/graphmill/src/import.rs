@@ -64,9 +64,21 @@ impl Machine {
     /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`.
     ///
     /// # Errors
-    /// A file cannot be read or makes no sense, the disk fails, the budget is too small, work was to stop, or something has the
-    /// graph's name. Nothing is left behind then.
+    /// A file cannot be read or makes no sense, the disk fails, the budget is too small, work was to stop, something has the
+    /// graph's name, or its folder is not there. Nothing is left behind then.
     pub fn import(
+        &self,
+        inputs: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+        watcher: &Watcher,
+    ) -> Result<ImportReport, Error> {
+        self.check_folder(graph)?;
+        self.import_anywhere(inputs, graph, config, watcher)
+    }
+
+    /// The same, and folders above the graph are made where they are missing.
+    pub(crate) fn import_anywhere(
         &self,
         inputs: &[PathBuf],
         graph: &Path,

@@ -6,6 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
+use graphmill_engine::Combiner;
 use graphmill_storage::{Kind, PlacementError};
 
 use crate::import::ImportConfig;
@@ -79,7 +80,8 @@ impl Plan {
     /// Resolves and checks a configuration.
     ///
     /// # Errors
-    /// There is no such algorithm, option or result format; an option is missing, or has a value that it cannot have.
+    /// There is no such algorithm, option or result format; an option is missing, has a value that it cannot have, or means nothing
+    /// here.
     pub fn new(config: Config) -> Result<Plan, Error> {
         let entry = algorithm::find(&config.algorithm)?;
         algorithm::check(entry, &config.options)?;
@@ -90,6 +92,13 @@ impl Plan {
         let slow = Kind::ALL.iter().any(|kind| placement.is_slow(*kind));
         if config.machine.charge.is_some() && !slow {
             return Err(PlacementError::NothingToCharge.into());
+        }
+        let method = config.options.get("method").map(String::as_str);
+        if config.tuning.combiner != Combiner::Auto && method != Some("pregel-push") {
+            return Err(Error::Meaningless {
+                option: "--combiner",
+                needs: "--method pregel-push",
+            });
         }
         Ok(Plan {
             entry,

@@ -11,8 +11,8 @@ use std::time::Duration;
 use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
-use graphmill_ingest::says_something_else;
-use graphmill_storage::{Disk, Hold, Holding, Stop};
+use graphmill_ingest::{IngestError, says_something_else};
+use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -327,12 +327,24 @@ impl Plan {
             path.display()
         )));
         let import = &self.config.import;
-        if let Err(error) = machine.import(std::slice::from_ref(input), &path, import, watcher) {
+        let inputs = std::slice::from_ref(input);
+        if let Err(error) = machine.import_anywhere(inputs, &path, import, watcher) {
             // Another run may have made the same graph meanwhile.
             if !disk.exists(&path.join(DESCRIPTION))? {
                 // Whoever made the folder, it goes unless there is something in it.
                 let _ = disk.remove_dir(&cache.folder);
-                return Err(error);
+                return Err(match error {
+                    Error::Ingest(IngestError::Storage(StorageError::Path { source, .. }))
+                        if is_forbidden(&source) =>
+                    {
+                        Error::NoCache {
+                            input: input.clone(),
+                            folder: cache.folder,
+                            source,
+                        }
+                    }
+                    error => error,
+                });
             }
         }
         let hold = cache.hold(&**disk).ok().flatten();
@@ -363,6 +375,12 @@ impl Plan {
         text.push(b'\n');
         Ok(disk.write_small(path, &text)?)
     }
+}
+
+/// Whether nothing may be written in some place.
+fn is_forbidden(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
 impl Machine {

@@ -27,6 +27,13 @@ const FILE_ARCS: u64 = 1 << 22;
 /// Bits of a sort key: (destination batch of the file, source, destination in its batch).
 const KEY_BITS: u32 = 64;
 
+/// Whether sort keys hold the arcs of so many vertices, in batches of `size` where that is given. Batches that are cut by their arcs
+/// too are no narrower where it matters: few of them are.
+pub(crate) fn keys_hold(vertices: u64, size: Option<u64>) -> bool {
+    let span = size.unwrap_or_else(|| batch_vertices_max(vertices));
+    bits_of(vertices) + bits_of(span.min(vertices)) <= KEY_BITS
+}
+
 /// Number of bits that hold every value below `span`.
 pub(crate) fn bits_of(span: u64) -> u32 {
     u64::BITS - span.saturating_sub(1).leading_zeros()

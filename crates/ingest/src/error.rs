@@ -104,9 +104,22 @@ pub enum IngestError {
         least: u64,
     },
 
+    /// The disk has certainly no room for what is to be written.
+    #[error(
+        "{}: at least {needed} bytes would be written there and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
+    )]
+    TooLittleDisk {
+        /// The folder.
+        folder: PathBuf,
+        /// Bytes that would be written, at least.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
+
     /// More vertices than a key of 64 bits can tell apart, twice.
     #[error(
-        "{vertices} vertices are too many to import: about 2^38 is the most, fewer with a large --batch-size"
+        "{vertices} vertices are too many for a stored graph: about 2^38 is the most, fewer with a large --batch-size"
     )]
     TooManyVertices {
         /// Vertices there are.

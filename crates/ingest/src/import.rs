@@ -33,8 +33,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use graphmill_graph::{Batches, GraphWriter, Order};
-use graphmill_storage::Scratch;
+use graphmill_storage::{Disk, Scratch};
 
+use crate::cut::keys_hold;
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::Generated;
@@ -102,6 +103,11 @@ fn store(
     if disk.exists(&options.output)? {
         return Err(exists_already());
     }
+    // In order of degree batches of a given size may be made narrower yet.
+    let exactly = options.batch_size.filter(|_| options.order == Order::Id);
+    if let Some(vertices) = source.vertices().filter(|all| !keys_hold(*all, exactly)) {
+        return Err(IngestError::TooManyVertices { vertices });
+    }
     check_memory(
         machine.budget,
         machine.workers,
@@ -115,11 +121,8 @@ fn store(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let temporary = Scratch::create(
-        machine.disk,
-        options.temporary.as_deref().unwrap_or(parent),
-        "temporary",
-    )?;
+    let folder = options.temporary.as_deref().unwrap_or(parent);
+    let temporary = Scratch::create(machine.disk, folder, "temporary")?;
     let staging = Scratch::create(machine.disk, parent, "import")?;
     let on_the_way = degree::on_the_way(options);
     let mut import = Import {
@@ -137,8 +140,17 @@ fn store(
     };
 
     let indexed = match computed {
-        Some(computed) => import.count_out(computed),
+        Some(computed) => {
+            let indexed = import.count_out(computed);
+            // A bit says for each arc whether its source has more.
+            check_space(disk, parent, indexed.arcs_in.arcs() / 8)?;
+            indexed
+        }
         None => {
+            // Every arc has a key in a bucket.
+            let arc_bytes = 1 + source.weights().bytes() as u64;
+            let edges = source.edges().unwrap_or(0);
+            check_space(disk, folder, edges.saturating_mul(arc_bytes))?;
             let found = import.scan()?;
             import.index(found)?
         }
@@ -168,6 +180,23 @@ fn store(
         });
     }
     Ok(report)
+}
+
+/// Refuses what will certainly not fit the disk of `folder`, before hours of work.
+///
+/// # Errors
+/// Fewer bytes are free there than `needed`, or the disk does not say.
+pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), IngestError> {
+    let free = disk.free_bytes(folder)?;
+    if needed > free {
+        let folder = folder.to_path_buf();
+        return Err(IngestError::TooLittleDisk {
+            folder,
+            needed,
+            free,
+        });
+    }
+    Ok(())
 }
 
 struct Import<'a> {

@@ -52,7 +52,9 @@ pub use edge::{
 };
 pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
-pub use import::{ImportOptions, Machine, Progress, Silent, check_memory, generate, import};
+pub use import::{
+    ImportOptions, Machine, Progress, Silent, check_memory, check_space, generate, import,
+};
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions, says_something_else};
 pub use report::ImportReport;

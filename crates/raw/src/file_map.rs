@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::{AlignedBuffer, PAGE_BYTES};
 
-/// Extents are whole multiples of it, the size of a huge page: a file system that maps huge pages wants blocks for all of such a
-/// page when one byte of it is touched, and devices map no less.
-const GRAIN_BYTES: u64 = 2 << 20;
+/// Bytes of a huge page: a file system that maps such pages wants blocks for all of one when one byte of it is touched, and devices
+/// map no less.
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
 /// Bytes of zeros that are written at a time where a file system cannot set space aside.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
@@ -30,6 +30,8 @@ pub struct FileMap {
     file: File,
     /// Bytes of a device; none of a file, which grows.
     capacity: Option<u64>,
+    /// Extents are whole multiples of so many bytes.
+    grain_bytes: u64,
     /// Extents in use: where each begins, and its bytes.
     taken: Mutex<BTreeMap<u64, u64>>,
     /// What was given back may still hold what was in it.
@@ -39,17 +41,22 @@ pub struct FileMap {
 }
 
 impl FileMap {
-    /// Cuts buffers out of an empty file without a name.
+    /// Cuts buffers out of an empty file without a name, which keeps blocks for whole huge pages; one that is `in_memory` itself, where
+    /// blocks are pages of memory, for no more than [`PAGE_BYTES`] of each buffer's last page.
     ///
     /// # Errors
     /// The file has a name or bytes in it: somebody else could change them.
-    pub fn of_file(file: File) -> io::Result<Arc<FileMap>> {
+    pub fn of_file(file: File, in_memory: bool) -> io::Result<Arc<FileMap>> {
         use std::os::unix::fs::MetadataExt;
         let about = file.metadata()?;
         if !about.is_file() || about.nlink() > 0 || about.len() > 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Ok(FileMap::new(file, None))
+        let grain_bytes = match in_memory {
+            true => PAGE_BYTES as u64,
+            false => HUGE_PAGE_BYTES,
+        };
+        Ok(FileMap::new(file, None, grain_bytes))
     }
 
     /// Cuts buffers out of a character device of so many bytes, which stays locked meanwhile.
@@ -62,14 +69,15 @@ impl FileMap {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         device.try_lock()?;
-        Ok(FileMap::new(device, Some(bytes)))
+        Ok(FileMap::new(device, Some(bytes), HUGE_PAGE_BYTES))
     }
 
-    fn new(file: File, capacity: Option<u64>) -> Arc<FileMap> {
+    fn new(file: File, capacity: Option<u64>, grain_bytes: u64) -> Arc<FileMap> {
         Arc::new(FileMap {
             file,
             stale: AtomicBool::new(capacity.is_some()),
             capacity,
+            grain_bytes,
             taken: Mutex::default(),
             synchronous: AtomicBool::new(false),
         })
@@ -107,7 +115,7 @@ impl FileMap {
 
     /// The first extent that is free.
     fn take(self: &Arc<Self>, bytes: usize) -> io::Result<Extent> {
-        let bytes = (bytes as u64).next_multiple_of(GRAIN_BYTES);
+        let bytes = (bytes as u64).next_multiple_of(self.grain_bytes);
         let mut taken = lock(&self.taken);
         let mut first = 0;
         for (begin, bytes_taken) in taken.iter() {
@@ -232,7 +240,7 @@ mod tests {
 
     #[test]
     fn buffers_of_a_file_are_memory_and_their_blocks_go_with_them() {
-        let file = FileMap::of_file(tempfile::tempfile().unwrap()).unwrap();
+        let file = FileMap::of_file(tempfile::tempfile().unwrap(), false).unwrap();
         let blocks = || file.file.metadata().unwrap().blocks() * 512;
         let mut first = file.buffer(5000).unwrap();
         let mut second = file.buffer(3 << 20).unwrap();
@@ -258,9 +266,18 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_memory_has_no_more_blocks_than_its_buffers_have_pages() {
+        let file = FileMap::of_file(tempfile::tempfile().unwrap(), true).unwrap();
+        let buffers = [1, 5000, 4096].map(|bytes| file.buffer(bytes).unwrap());
+        let taken: u64 = lock(&file.taken).values().sum();
+        assert_eq!(taken, 4 * PAGE_BYTES as u64);
+        drop(buffers);
+    }
+
+    #[test]
     fn files_that_others_can_reach_are_refused() {
         let named = tempfile::NamedTempFile::new().unwrap();
-        let error = FileMap::of_file(named.reopen().unwrap()).unwrap_err();
+        let error = FileMap::of_file(named.reopen().unwrap(), false).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
         let error = FileMap::of_device(named.reopen().unwrap(), 1 << 20).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);

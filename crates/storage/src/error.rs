@@ -120,10 +120,11 @@ pub enum StorageError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            ": free some space, or put temporary files elsewhere (--tmp)"
+            ": free some space there, or write elsewhere (the output, or temporary files by --tmp)"
         }
         io::ErrorKind::ReadOnlyFilesystem => ": choose another folder",
         io::ErrorKind::PermissionDenied => ": check who may use it",
+        io::ErrorKind::NotFound => ": check the path, and whether new files can be made there",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or use another file system",
         _ if error.raw_os_error() == Some(libc::EIO) => {
             ": the device failed, see the system's log (dmesg)"

@@ -6,7 +6,7 @@
 mod error;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use graphmill_raw::numa::{Nodes, Policy};
 
@@ -85,6 +85,17 @@ fn name_of(policy: Policy) -> &'static str {
 }
 
 impl Where {
+    /// Whether it is the same memory as another place, or a part of it.
+    fn is_within(&self, other: &Where) -> bool {
+        match (self, other) {
+            (Where::Numa { nodes, .. }, Where::Numa { nodes: others, .. }) => {
+                nodes.without(others).count() == 0
+            }
+            (Where::File(path), Where::File(other)) => whole(path).starts_with(whole(other)),
+            _ => self == other,
+        }
+    }
+
     /// A tier by its name, if there is such a name.
     fn named(text: &str) -> Option<Where> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
@@ -105,6 +116,16 @@ impl Where {
             _ => None,
         }
     }
+}
+
+/// A path with nothing relative or linked left in it, as far as it is there.
+fn whole(path: &Path) -> PathBuf {
+    let missing = || {
+        let folder = path.parent()?.canonicalize().ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let found = path.canonicalize().ok();
+    found.or_else(missing).unwrap_or_else(|| path.to_path_buf())
 }
 
 /// Where each kind of data is to lie, and which tier is the slow one.
@@ -143,10 +164,10 @@ impl Placement {
         Ok(self)
     }
 
-    /// Whether a kind of data lies on the slow tier.
+    /// Whether a kind of data lies on the slow tier, by whatever name.
     pub fn is_slow(&self, kind: Kind) -> bool {
         let at = self.at(kind);
-        *at == Where::Model || Some(at) == self.slow.as_ref()
+        *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
     }
 
     /// What a list such as `["rw-split", "index=dram"]` says: presets, and `KIND=WHERE`, of which the later ones count; `slow_tier`

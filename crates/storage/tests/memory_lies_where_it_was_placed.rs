@@ -1,5 +1,6 @@
 //! Memory by kind of data: it is memory wherever it lies, the budget pays for what it should, and files go with the process.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use graphmill_storage::{Budget, Kind, Placement, PlacementError, StorageError, Tiers};
@@ -83,6 +84,27 @@ fn files_of_a_file_system_in_memory_are_paid_for() {
     let budget = Budget::new(8192);
     let error = tiers.buffer(Kind::Edges, &budget, "edges", 1 << 20);
     assert!(matches!(error, Err(StorageError::Budget(_))));
+}
+
+#[test]
+fn a_file_system_in_memory_holds_no_more_than_is_paid_for() {
+    let Ok(folder) = tempfile::tempdir_in("/dev/shm") else {
+        return;
+    };
+    let tiers = tiers(&[&format!("messages=file:{}", folder.path().display())]);
+    let budget = Budget::new(1 << 30);
+    let buffers: Vec<_> = (0..10)
+        .map(|_| tiers.buffer(Kind::Messages, &budget, "box", 5000))
+        .collect::<Result<_, _>>()
+        .expect("boxes");
+    let open = std::fs::read_dir("/proc/self/fd").expect("open files");
+    let ours = open
+        .map(|entry| entry.expect("an open file").path())
+        .find(|file| std::fs::read_link(file).is_ok_and(|name| name.starts_with(folder.path())))
+        .expect("the file without a name");
+    let held = std::fs::metadata(ours).expect("its blocks").blocks() * 512;
+    assert_eq!(held, (1 << 30) - budget.available());
+    drop(buffers);
 }
 
 #[test]

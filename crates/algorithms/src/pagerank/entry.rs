@@ -63,7 +63,7 @@ pub(crate) const ENTRY: Entry = Entry {
             kind: OptionKind::Value,
             required: false,
             default: Some("passes"),
-            help: "Passes over all edges; or a vertex program whose vertices fetch messages, or put them into mailboxes",
+            help: "Passes over all edges; or a vertex program whose vertices fetch messages (pull), or put them into mailboxes (push: sums are rounded in order of arrival, so the last digits may differ from run to run)",
         },
     ],
     check: |settings| options(settings).and(settings.single()).map(drop),

@@ -119,6 +119,30 @@ fn pagerank_is_that_of_passes() {
     }
 }
 
+#[test]
+fn in_the_first_superstep_all_vertices_are_active() {
+    let graph = &graphs()[3];
+    for version in VERSIONS {
+        let ranking = pagerank::Options {
+            method: pagerank::Method::Pregel(version),
+            damping: 0.85,
+            iterations: 2,
+            tolerance: None,
+            dangling: pagerank::Dangling::Redistribute,
+            sources: Vec::new(),
+        };
+        let active = |engine: &mut Engine| {
+            pagerank::run::<f64>(engine, &ranking)?;
+            let passes = engine.metrics().supersteps.iter();
+            let mut of_edges = passes.filter(|pass| pass.mode != How::Vertices);
+            Ok(of_edges.next().map(|pass| pass.active))
+        };
+        in_modes(graph, active, |mode, active| {
+            assert_eq!(active, Some(2000), "{version:?}, {mode:?}");
+        });
+    }
+}
+
 /// Shortest paths: a vertex that comes closer tells its neighbours, whose arcs add their lengths.
 struct Paths {
     source: u64,

@@ -59,6 +59,39 @@ fn a_search_that_meets_nobody_reads_little() {
 }
 
 #[test]
+fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
+    let in_memory = Mode {
+        edges: EdgesAt::Memory,
+        ..MODE
+    };
+    type Job = fn(&mut Engine);
+    let jobs: [Job; 3] = [
+        |engine| {
+            wcc::run::<u32>(engine, wcc::Method::Unite(Unite::Cells)).unwrap();
+        },
+        // These meet nobody.
+        |engine| {
+            sssp::run::<f64>(engine, VERTICES - 1, sssp::Method::BellmanFord).unwrap();
+        },
+        |engine| {
+            bfs::run_parents::<u32>(engine, VERTICES - 1).unwrap();
+        },
+    ];
+    for (number, job) in jobs.into_iter().enumerate() {
+        let (_folder, mut engine) = graph_and_engine(in_memory);
+        job(&mut engine);
+        assert!(engine.metrics().pinned_bytes > 1 << 19, "job {number}");
+        assert!(engine.metrics().loading > 0.0, "job {number}");
+    }
+    let (_folder, mut engine) = graph_and_engine(in_memory);
+    wcc::run::<u32>(&mut engine, wcc::Method::Unite(Unite::Cells)).unwrap();
+    let passes = engine.metrics().supersteps.iter();
+    let moved: u64 = passes.map(|pass| pass.tiers.edges.read_sequential).sum();
+    assert!(moved > 1 << 18, "{moved} bytes of edges");
+    assert_eq!(bytes_read(&engine, 0), 0);
+}
+
+#[test]
 fn another_program_finds_the_graph_in_memory() {
     let (_folder, mut engine) = graph_and_engine(MODE);
     bfs::run(&mut engine, 0).unwrap();

@@ -17,7 +17,7 @@ Examples:
 
 const KRONECKER: &str = "\
 There are DEGREE * 2^SCALE edges, self-loops and duplicates among them. --undirected stores them as twice as many arcs, but \
-for self-loops, which are one arc each.
+for self-loops, which are one arc each; what papers call Kronecker SCALE DEGREE is that. A stored graph has a SCALE of 38 at most.
 
 Example:
   graphmill generate kronecker 18 16 --undirected -o graph";
@@ -137,8 +137,8 @@ pub(crate) enum GenerateRule {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateOutput {
-    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or .wel text, each edge once as it is drawn; any other is the
-    /// new folder of a stored graph, to which the options of edges and stored graphs apply
+    /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or, with weights, .wel text, each edge once as it is drawn; any
+    /// other is the new folder of a stored graph, to which alone the options of edges and stored graphs apply
     #[arg(short, long, value_name = "FILE|GRAPH")]
     pub(crate) output: PathBuf,
     /// The same seed gives the same graph

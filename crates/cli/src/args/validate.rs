@@ -89,31 +89,49 @@ fn algorithms() -> PossibleValuesParser {
     PossibleValuesParser::new(graphmill::algorithms().iter().map(|entry| entry.name))
 }
 
-/// Every option that some algorithm has, once; those of one name mean the same, the first says what.
-fn options() -> Vec<&'static OptionSpec> {
-    let mut options: Vec<&OptionSpec> = Vec::new();
-    for option in graphmill::algorithms()
-        .iter()
-        .flat_map(|entry| entry.options)
-    {
-        if options.iter().all(|known| known.name != option.name) {
-            options.push(option);
+/// An option of one or more algorithms, as each of them has it.
+type Shared = Vec<(&'static str, &'static OptionSpec)>;
+
+/// Every option that some algorithm has, once.
+fn options() -> Vec<Shared> {
+    let mut options: Vec<Shared> = Vec::new();
+    for entry in graphmill::algorithms() {
+        for option in entry.options {
+            match options.iter_mut().find(|of| of[0].1.name == option.name) {
+                Some(shared) => shared.push((entry.name, option)),
+                None => options.push(vec![(entry.name, option)]),
+            }
         }
     }
     options
 }
 
+/// The option on the command line. Its help is the first algorithm's; where they take different values, it says those of each.
+fn shared_arg(shared: &Shared) -> clap::Arg {
+    let of_each = |say: fn(&(&str, &OptionSpec)) -> String| {
+        let all: Vec<String> = shared.iter().map(say).collect();
+        all.join(", ")
+    };
+    let option = shared[0].1;
+    let same = |(_, other): &(&str, &OptionSpec)| other.value_name == option.value_name;
+    match shared.iter().all(same) {
+        true => {
+            let owners = of_each(|(algorithm, _)| algorithm.to_string());
+            option_arg(option, &format!("{} ({owners})", option.help))
+        }
+        false => {
+            let values = of_each(|(algorithm, of)| format!("{algorithm} {}", of.value_name));
+            option_arg(option, option.help)
+                .value_name("NAME")
+                .help(format!("As in the run: {values}"))
+        }
+    }
+}
+
 impl Args for Validate {
     fn augment_args(command: clap::Command) -> clap::Command {
-        let args = options().into_iter().map(|option| {
-            let has =
-                |entry: &&graphmill::Entry| entry.options.iter().any(|o| o.name == option.name);
-            let owners: Vec<&str> = graphmill::algorithms()
-                .iter()
-                .filter(has)
-                .map(|entry| entry.name)
-                .collect();
-            option_arg(option, &format!("{} ({})", option.help, owners.join(", ")))
+        let args = options().into_iter().map(|shared| {
+            shared_arg(&shared)
                 .help_heading("Options of the run, with --algorithm")
                 .requires("algorithm")
         });
@@ -129,7 +147,7 @@ impl FromArgMatches for Validate {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Validate, clap::Error> {
         Ok(Validate {
             common: ValidateCommon::from_arg_matches(matches)?,
-            options: given_options(options(), matches),
+            options: given_options(options().iter().map(|shared| shared[0].1), matches),
         })
     }
 

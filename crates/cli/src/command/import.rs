@@ -25,14 +25,15 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
     drop(watcher);
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", args.output.display())?;
-    print(&report, config.directed, &mut out)?;
+    print(&report, config.directed, "lines read", &mut out)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The account of an import; what there was none of is left out.
+/// The account of an import, or of another way to edges, which `came` says; what there was none of is left out.
 pub(super) fn print(
     report: &ImportReport,
     directed: bool,
+    came: &str,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     let mut line = |what: &str, count: u64, always: bool| {
@@ -42,7 +43,7 @@ pub(super) fn print(
             Ok(())
         }
     };
-    line("lines read", report.lines, true)?;
+    line(came, report.lines, true)?;
     line("- comments, headers", report.comments, false)?;
     line("- empty", report.blank, false)?;
     line("- malformed, skipped", report.skipped, false)?;

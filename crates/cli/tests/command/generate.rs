@@ -142,8 +142,12 @@ fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
                 }
                 None => 0,
             });
-            generate(at, &format!("{rule}{drawn} -o edges.wel"));
-            let import = format!("import edges.wel -o imported{drawn}{stored}");
+            let edges = match drawn.is_empty() {
+                true => "edges.el",
+                false => "edges.wel",
+            };
+            generate(at, &format!("{rule}{drawn} -o {edges}"));
+            let import = format!("import {edges} -o imported{drawn}{stored}");
             succeed(at, &import.split(' ').collect::<Vec<_>>());
             for machine in ["--threads 1", "--threads 2", "--threads 3 --memory 16M"] {
                 generate(at, &format!("{rule}{options} {machine} -o graph"));
@@ -154,7 +158,7 @@ fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
                 std::fs::remove_dir_all(at.join("graph")).expect("a graph");
             }
             std::fs::remove_dir_all(at.join("imported")).expect("a graph");
-            std::fs::remove_file(at.join("edges.wel")).expect("a file");
+            std::fs::remove_file(at.join(edges)).expect("a file");
         }
     }
 }
@@ -195,11 +199,40 @@ fn multiples_of_the_gap_that_coincide_are_told() {
     let output = crate::call(folder.path(), &words);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        said.contains("coincide") && said.contains("more than 4"),
+        said.contains("coincide") && said.contains("more than 4") && said.contains("itself"),
         "{said}"
     );
     let info = succeed(folder.path(), &["info", "g"]);
     assert!(info.contains("10,000"), "{info}");
+}
+
+#[test]
+fn what_cannot_be_stored_is_refused_before_any_edge_is_drawn() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refuse = |words: &str| {
+        let words = format!("generate {words}");
+        let said = fail(folder.path(), 1, &words.split(' ').collect::<Vec<_>>());
+        assert!(!said.contains("scan"), "{said}");
+        assert!(crate::names(folder.path()).is_empty());
+        said
+    };
+    for rule in [
+        "kronecker 39 1",
+        "uniform 274877906945 9",
+        "consecutive 274877906945 1",
+    ] {
+        let said = refuse(&format!("{rule} -o graph"));
+        assert!(said.contains("too many for a stored graph"), "{said}");
+    }
+    for (edges, output) in [
+        ("uniform 9 18446744073709551615", "graph"),
+        ("uniform 9 18446744073709551615", "a.u32"),
+        ("uniform 9 18446744073709551615", "a.el"),
+        ("consecutive 274877906000 60000000", "graph"),
+    ] {
+        let said = refuse(&format!("{edges} -o {output}"));
+        assert!(said.contains("are free: free some space"), "{said}");
+    }
 }
 
 #[test]
@@ -277,6 +310,20 @@ fn what_a_file_cannot_hold_is_refused() {
         ],
     );
     assert!(said.contains("vertices"), "{said}");
+    for (words, says) in [
+        ("--undirected -o a.el", "--undirected"),
+        ("--batch-size 5 -o a.u32", "stored graphs"),
+        ("--self-loops drop -o a.u64", "options of edges"),
+        ("-o a.wel", "--weights f32"),
+        ("-o a.csv", ".u32, .u64, .el or .wel"),
+        ("-o a.el.gz", ".u32, .u64, .el or .wel"),
+        ("-o no/such/graph", "no folder no/such: make it first"),
+        ("-o no/such.el", "no folder no: make it first"),
+    ] {
+        let words = format!("generate uniform 9 9 {words}");
+        let said = fail(at, 2, &words.split(' ').collect::<Vec<_>>());
+        assert!(said.contains(says), "{words}: {said}");
+    }
     assert!(crate::names(at).is_empty());
 }
 

@@ -92,6 +92,13 @@ fn the_page_of_validate_has_the_options_of_every_algorithm_once() {
         );
     }
     assert!(text.contains("(bfs, sssp)") && text.contains("--rule epsilon"));
+    let text: Vec<&str> = text.split_whitespace().collect();
+    let values = "pagerank passes|pregel-pull|pregel-push";
+    assert!(text.join(" ").contains(values), "{text:?}");
+    assert!(
+        text.join(" ")
+            .contains("wcc auto|afforest|union-find|labels")
+    );
 }
 
 #[test]

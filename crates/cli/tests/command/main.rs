@@ -12,6 +12,7 @@ mod generate;
 mod help;
 mod interrupt;
 mod judged;
+mod limits;
 mod memory;
 mod order;
 mod placed;

@@ -48,6 +48,16 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         assert!(!said.contains("importing"), "before any work: {said}");
     }
     assert!(fail(at, 2, &["run", "wcc", "no-such-file"]).contains("no such file"));
+    for (option, value, says) in [
+        ("--trials", "0", "--trials"),
+        ("--memory", "1000%", "1% to 100%"),
+        ("--combiner", "hybrid", "--method pregel-push"),
+    ] {
+        let said = fail(at, 2, &["run", "wcc", "edges.txt", option, value]);
+        assert!(said.contains(says), "{said}");
+    }
+    let said = fail(at, 2, &["import", "edges.txt", "-o", "no/such/graph"]);
+    assert!(said.contains("make it first"), "{said}");
     assert_eq!(names(at), ["edges.txt"]);
 }
 

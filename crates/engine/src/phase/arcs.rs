@@ -20,6 +20,16 @@ const DEPTH: usize = 4;
 const CHUNK_BYTES_MAX: u64 = 1 << 20;
 const CHUNK_BYTES_MIN: u64 = 1 << 16;
 
+/// Bytes of the budget with which [`visit`] can do, where no weights are asked for.
+pub(crate) fn least(workers: usize) -> u64 {
+    let stream = Stream {
+        weighted: false,
+        chunk_bytes: CHUNK_BYTES_MIN as usize,
+        depth: DEPTH,
+    };
+    stream.bytes() * workers as u64
+}
+
 /// The edges of one source in one block of a cell.
 pub(crate) struct List<'b> {
     pub(crate) source: u64,

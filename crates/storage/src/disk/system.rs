@@ -268,7 +268,11 @@ impl Disk for SystemDisk {
 
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
         let stat = at("look at", path, rustix::fs::statvfs(path))?;
-        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+        // File systems without a size of their own, such as ramfs, say nothing.
+        Ok(match stat.f_blocks {
+            0 => u64::MAX,
+            _ => stat.f_bavail.saturating_mul(stat.f_frsize),
+        })
     }
 }
 

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_raw::uring::Action;
+use rustix::process::{Resource, getrlimit};
 
 use super::{Completion, DiskFile, FileHandle, GRAIN_BYTES, Operation};
 use crate::budget::Buffer;
@@ -133,11 +134,25 @@ impl<F: DiskFile> Transfer<F> {
             0
         };
         if self.stalls > STALLS_MAX {
-            let error = format!("the system moved only {moved} bytes, several times");
-            return Next::Complete(self.fail(io::Error::other(error)));
+            let error = self.stalled(moved);
+            return Next::Complete(self.fail(error));
         }
         self.done = whole;
         Next::Again(self)
+    }
+
+    /// Why steps move only so many bytes, again and again.
+    fn stalled(&self, moved: usize) -> io::Error {
+        // Below the limit of file sizes the system writes what there is room for. The next byte, which it would refuse, direct I/O
+        // never comes to.
+        let limit = getrlimit(Resource::Fsize).current;
+        let is_limit = limit.is_some_and(|limit| self.offset() + moved as u64 >= limit);
+        match self.action == Action::Write && is_limit {
+            true => io::Error::from_raw_os_error(libc::EFBIG),
+            false => io::Error::other(format!(
+                "the system moved only {moved} bytes, several times"
+            )),
+        }
     }
 
     /// Ends the operation with an error of the system.

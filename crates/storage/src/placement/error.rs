@@ -55,7 +55,9 @@ pub enum PlacementError {
     )]
     NothingToCharge,
     /// A node that this machine has not.
-    #[error("numa:{asked}: this machine has no memory on node {missing}; it has nodes {there}")]
+    #[error(
+        "numa:{asked} (--place, --slow-tier): this machine has no memory on node {missing}; it has nodes {there}: name one of those, or file:PATH or model"
+    )]
     NoNode {
         /// The nodes that were asked for.
         asked: Nodes,
@@ -109,8 +111,12 @@ fn advice_for_files(error: &io::Error) -> &'static str {
         io::ErrorKind::AlreadyExists => {
             ": name a folder, a file that is not there yet, or a DAX device"
         }
-        io::ErrorKind::NotFound => ": name a folder that exists",
-        io::ErrorKind::PermissionDenied => ": check who may use it",
+        io::ErrorKind::NotFound => {
+            ": name a folder that exists and takes new files, or a DAX device"
+        }
+        io::ErrorKind::PermissionDenied => {
+            ": check who may use it, or name a folder that takes new files"
+        }
         io::ErrorKind::ReadOnlyFilesystem => ": name another folder",
         io::ErrorKind::FileTooLarge => ": raise the limit (ulimit -f), or name another file system",
         io::ErrorKind::WouldBlock => ": another process uses it",

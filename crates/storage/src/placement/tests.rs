@@ -89,4 +89,21 @@ fn slow_is_the_tier_that_was_called_so() {
     assert_eq!(of(&[], Some("numa:0")), [false, false, true, true]);
     assert_eq!(of(&["edges=numa:0"], None), [false; 4]);
     assert_eq!(of(&["edges=model"], None), [false, false, false, true]);
+    let edges_are_slow = |edges: &str, slow| of(&["dram", edges], Some(slow))[3];
+    for (edges, slow) in [
+        ("edges=numa:0:preferred", "numa:0"),
+        ("edges=numa:2", "numa:2-3:interleave"),
+        ("edges=file:/tmp/", "file:/tmp"),
+        ("edges=file:/usr/../tmp/new", "file:/tmp"),
+        ("edges=file:src", "file:./src/../src"),
+    ] {
+        assert!(edges_are_slow(edges, slow), "{edges} {slow}");
+    }
+    for (edges, slow) in [
+        ("edges=numa:0-1", "numa:1"),
+        ("edges=file:/tmp", "file:/tmp/new"),
+        ("edges=dram", "numa:0"),
+    ] {
+        assert!(!edges_are_slow(edges, slow), "{edges} {slow}");
+    }
 }

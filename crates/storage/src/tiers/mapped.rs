@@ -33,7 +33,8 @@ pub(super) fn open(path: &Path) -> io::Result<(Arc<FileMap>, bool)> {
 
 fn of_file(file: File) -> io::Result<(Arc<FileMap>, bool)> {
     let kind = rustix::fs::fstatfs(&file)?.f_type as u64;
-    Ok((FileMap::of_file(file)?, IN_MEMORY.contains(&kind)))
+    let in_memory = IN_MEMORY.contains(&kind);
+    Ok((FileMap::of_file(file, in_memory)?, in_memory))
 }
 
 /// A new file under a name that it loses at once.
