@@ -33,7 +33,9 @@ pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{}", output.output.display())?;
     match generation {
-        Generation::Graph(report) => super::import::print(&report, config.directed, "edges drawn", &mut out)?,
+        Generation::Graph(report) => {
+            super::import::print(&report, config.directed, "edges drawn", &mut out)?
+        }
         Generation::File { edges, bytes } => {
             writeln!(
                 out,
