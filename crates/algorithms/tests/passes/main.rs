@@ -2,11 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod labels_in_memory;
 mod same_answer_in_every_mode;
 mod vertex_programs;
 mod what_is_charged_is_spent;
 mod what_is_kept;
-mod widths_of_buckets;
 
 use std::path::Path;
 use std::sync::Arc;

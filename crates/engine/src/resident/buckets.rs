@@ -1,9 +1,9 @@
 //! Bucket after bucket, for programs whose labels may be lowered again: shortest paths (delta-stepping; Meyer and Sanders,
 //! Journal of Algorithms 49, 2003).
 //!
-//! All vertices whose labels are in the lowest bucket send them on, all workers at once. A worker goes on with the vertices that
-//! it lowered within that bucket by itself for a while before it meets the others again: so a bucket takes few rounds where a
-//! path runs long within it (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
+//! All vertices whose labels are in the lowest bucket send them on, all workers at once. Each worker goes on with the vertices that
+//! it lowered within that bucket before it meets the others again, so a bucket takes one round where a path runs long within it
+//! (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -202,6 +202,10 @@ impl<'s> Piles<'s> {
     pub(crate) fn move_to(&mut self, blocks: &mut Vec<Block>) {
         self.of(self.base).move_to(blocks);
     }
+    /// Adds blocks to the bucket at hand.
+    pub(crate) fn take_over(&mut self, blocks: &mut Vec<Block>) {
+        self.of(self.base).full.append(blocks);
+    }
     /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
     pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
         let pile = self.of(self.base);
@@ -252,6 +256,6 @@ impl<'s> Piles<'s> {
         self.ring.iter_mut().for_each(|pile| pile.move_to(&mut all));
         self.later_from = bucket;
         self.turn_to(bucket);
-        self.of(bucket).full.append(&mut all);
+        self.take_over(&mut all);
     }
 }

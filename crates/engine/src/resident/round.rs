@@ -119,19 +119,21 @@ pub(crate) fn bucket_at_hand<'s>(
     edges: u64,
     work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
 ) -> Result<(), EngineError> {
-    let mut blocks = Vec::new();
-    let mut busy = 0;
     let alone = edges < SMALL || piles.len() == 1;
-    for piles in piles {
-        let mut piles = lock(piles);
-        match alone {
-            true => piles.move_to(&mut blocks),
-            false => busy += usize::from(piles.waiting() > 0),
-        }
+    if alone && let Some((first, others)) = piles.split_first() {
+        let mut blocks = Vec::new();
+        others
+            .iter()
+            .for_each(|piles| lock(piles).move_to(&mut blocks));
+        lock(first).take_over(&mut blocks);
     }
+    let busy = piles
+        .iter()
+        .filter(|piles| lock(piles).waiting() > 0)
+        .count();
     let round = Blocks {
         piles,
-        shared: Mutex::new(blocks),
+        shared: Mutex::default(),
         busy: AtomicUsize::new(busy),
         own: true,
         alone,
@@ -186,15 +188,13 @@ impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) + Sync> Round for Blocks<'_, 's, W>
         loop {
             (self.work)(&block, &mut piles, self.alone);
             piles.give_back(block);
+            if !self.own || self.share(&mut piles) {
+                break;
+            }
             if self.alone && self.piles.len() > 1 && piles.waiting() > ALONE {
                 return Step::Finished;
             }
-            let has_shared = self.own && self.share(&mut piles);
-            let next = match self.own && !has_shared {
-                true => piles.pop(),
-                false => None,
-            };
-            match next {
+            match piles.pop() {
                 Some(own) => block = own,
                 None => break,
             }

@@ -1,10 +1,22 @@
-//! Shortest paths end soon, and with the same distances, however badly the width of buckets suits the weights.
+//! Labels over lists: however badly the width of buckets suits the weights, and where few vertices find many.
 
+use graphmill_algorithms::bfs;
 use graphmill_algorithms::sssp::{self, Method};
 use graphmill_engine::{EdgesAt, KernelChoice, SeekChoice};
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::{Memory, Mode, Plain, all, engines, random, run};
+
+const FEW: u64 = 300;
+
+/// Vertices 1 to `FEW` are called by 0, and call three others each.
+fn few_that_find_many() -> Plain {
+    let edges = (1..=FEW).flat_map(|v| {
+        let called = (0..3).map(move |third| (v, v + FEW * (third + 1), 0.001));
+        called.chain([(0, v, 1.0)])
+    });
+    Plain::directed("few that find many", 1 + 4 * FEW, edges)
+}
 
 fn graphs() -> Vec<Plain> {
     let path = |name, weight: fn(u64) -> f64| {
@@ -16,9 +28,37 @@ fn graphs() -> Vec<Plain> {
         path("no length, then long", |v| if v < 1000 { 0.0 } else { 1e9 }),
         path("short, then long", |v| if v < 600 { 1e-9 } else { 1e6 }),
         path("beyond all numbers", |_| 1e38),
+        few_that_find_many(),
         Plain::directed("far leaves", 4000, leaves.clone()),
         Plain::directed("far leaves and near ones", 4000, leaves.chain(close)),
     ]
+}
+
+fn mode(threads: usize) -> Mode {
+    Mode {
+        kernel: KernelChoice::Auto,
+        seek: SeekChoice::Auto,
+        threads,
+        memory: Memory::Bytes(1 << 28),
+        io: IoChoice::Auto,
+        edges: EdgesAt::Memory,
+    }
+}
+
+#[test]
+fn few_vertices_find_many() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    few_that_find_many().store(&disk, &path, 512, u64::MAX, false);
+    for threads in [1, 3] {
+        let depths = run(&path, mode(threads), |engine| {
+            bfs::run(engine, 0).map(|depths| all(engine, depths))
+        });
+        for (v, depth) in (0..).zip(depths) {
+            assert_eq!(depth, u64::min(v, 1) as u32 + u32::from(v > FEW), "{v}");
+        }
+    }
 }
 
 #[test]
@@ -29,16 +69,8 @@ fn any_width_will_do() {
         let path = folder.path().join("graph");
         graph.store(&disk, &path, 512, u64::MAX, false);
         for threads in [1, 3] {
-            let mode = Mode {
-                kernel: KernelChoice::Auto,
-                seek: SeekChoice::Auto,
-                threads,
-                memory: Memory::Bytes(1 << 28),
-                io: IoChoice::Auto,
-                edges: EdgesAt::Memory,
-            };
             let distances = |method| {
-                run(&path, mode, |engine| {
+                run(&path, mode(threads), |engine| {
                     let distances = engines(sssp::run::<f64>(engine, 0, method))?;
                     Ok((all(engine, distances), engine.metrics().passes()))
                 })
