@@ -1,7 +1,7 @@
 //! The order of degree: which index the vertex of each rank gets, where ranks are places in ascending order of ids.
 //!
-//! 1. The out-degrees of a graph that is stored in order of ids are read once and counted by value: few values are distinct, since
-//!    n distinct degrees take at least n²/2 arcs.
+//! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
+//!    arcs.
 //! 2. How many vertices have a greater degree says where those of a degree begin in descending order; in order of ids, each
 //!    takes the next place of its degree. That is its *turn*.
 //! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
@@ -11,22 +11,19 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
-use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, OrderWriter, StoredGraph};
+use graphmill_graph::{Batches, OrderWriter};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer, Lease, Stop};
+use graphmill_storage::{Budget, Buffer, Disk, Lease, Stop};
 
 use crate::cut::{batch_arcs_max, batch_vertices_max};
+use crate::degrees::Degrees;
 use crate::error::IngestError;
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
 const SMALL: usize = 1 << 14;
 /// Bytes of a greater one in its map, amply.
 const LARGE_BYTES: u64 = 64;
-/// Vertices whose degrees are read at once, and frames of degrees.
-const RUN: usize = 1 << 14;
-const FRAMES: usize = 4;
 /// Bytes of a window of the order, unless less is asked for, and entries at least.
 const WINDOW_BYTES_MIN: u64 = 128 << 10;
 const WINDOW_MIN: u64 = 1 << 10;
@@ -100,32 +97,11 @@ impl ByDegree {
     }
 }
 
-/// Calls `each` with runs of out-degrees in order of rank, and the rank of the first of each, of the ranks below `end`.
-fn degrees(
-    graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
-    end: u64,
-    mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
-) -> Result<(), IngestError> {
-    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
-    let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
-    for first in (0..end).step_by(RUN) {
-        if stop.requested() {
-            return Err(IngestError::Stopped);
-        }
-        let ranks = first..end.min(first + RUN as u64);
-        let run = &mut run.typed_mut::<u64>()[..(ranks.end - first) as usize];
-        graph.degrees_in(graph.forward(), &mut reader, ranks, run)?;
-        each(first, run)?;
-    }
-    Ok(())
-}
-
 /// Vertices that are dealt over batches in descending order of out-degree.
 #[derive(Debug)]
 pub(crate) struct Deal<'a> {
-    graph: Arc<StoredGraph>,
+    degrees: &'a Degrees,
+    disk: &'a dyn Disk,
     budget: &'a Budget,
     stop: &'a Stop,
     /// The first turn of each degree.
@@ -140,24 +116,22 @@ impl<'a> Deal<'a> {
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
         2 * ByDegree::bytes(vertices, arcs)
     }
-    /// Bytes that a walk takes besides.
-    pub(crate) const WALK_BYTES: u64 =
-        (FRAMES as u64) * FRAME_BYTES + (RUN * size_of::<u64>()) as u64 + (8 << 10);
     /// Bytes that writing the order takes besides, at least.
     pub(crate) const WRITE_BYTES: u64 =
-        Self::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
+        Degrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
 
-    /// Deals the vertices of `graph`, which is in order of ids, over `batches`.
+    /// Deals the vertices of these degrees over `batches`.
     pub(crate) fn new(
-        graph: &Arc<StoredGraph>,
+        degrees: &'a Degrees,
+        disk: &'a dyn Disk,
         budget: &'a Budget,
         stop: &'a Stop,
         batches: Batches,
     ) -> Result<Self, IngestError> {
-        let bytes = Self::bytes(graph.vertices(), graph.arcs());
+        let bytes = Self::bytes(degrees.vertices(), degrees.arcs());
         let lease = budget.lease("counts of vertices by degree", bytes)?;
         let mut turns = ByDegree::default();
-        degrees(graph, budget, stop, graph.vertices(), |_, degrees| {
+        degrees.walk(disk, budget, stop, degrees.vertices(), |_, degrees| {
             for degree in degrees {
                 *turns.of(*degree) += 1;
             }
@@ -165,7 +139,8 @@ impl<'a> Deal<'a> {
         })?;
         turns.greater();
         Ok(Self {
-            graph: Arc::clone(graph),
+            degrees,
+            disk,
             budget,
             stop,
             turns,
@@ -182,14 +157,16 @@ impl<'a> Deal<'a> {
     ) -> Result<(), IngestError> {
         let mut next = self.turns.clone();
         let batches = self.batches.len().max(1) as u64;
-        degrees(&self.graph, self.budget, self.stop, end, |first, run| {
-            for entry in &mut *run {
-                let next = next.of(*entry);
-                let turn = std::mem::replace(next, *next + 1);
-                *entry = self.batches.start((turn % batches) as usize) + turn / batches;
-            }
-            each(first, run)
-        })
+        let (disk, budget) = (self.disk, self.budget);
+        self.degrees
+            .walk(disk, budget, self.stop, end, |first, run| {
+                for entry in &mut *run {
+                    let next = next.of(*entry);
+                    let turn = std::mem::replace(next, *next + 1);
+                    *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+                }
+                each(first, run)
+            })
     }
 
     /// Writes the order: the ranks by index, by windows of at most so many bytes, then the indices by rank.
@@ -198,8 +175,8 @@ impl<'a> Deal<'a> {
         mut order: OrderWriter,
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
-        let vertices = self.graph.vertices();
-        let free = self.budget.available().saturating_sub(Self::WALK_BYTES);
+        let vertices = self.degrees.vertices();
+        let free = self.budget.available().saturating_sub(Degrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
         let window = window.min(vertices);
@@ -229,8 +206,9 @@ impl<'a> Deal<'a> {
 
     /// The indices of a range of ranks, in memory.
     pub(crate) fn slice(&self, ranks: Range<u64>) -> Result<Slice, IngestError> {
-        let wide = is_wide(self.graph.vertices());
-        let bytes = Slice::bytes(self.graph.vertices(), ranks.end - ranks.start);
+        let vertices = self.degrees.vertices();
+        let wide = is_wide(vertices);
+        let bytes = Slice::bytes(vertices, ranks.end - ranks.start);
         let mut entries = self
             .budget
             .buffer("the order of vertices", bytes as usize)?;
@@ -269,7 +247,7 @@ fn is_wide(vertices: u64) -> bool {
 /// The indices of the vertices of some ranks.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    pub(crate) ranks: Range<u64>,
+    ranks: Range<u64>,
     wide: bool,
     entries: Buffer,
 }
@@ -281,34 +259,19 @@ impl Slice {
         AlignedBuffer::footprint((ranks * bytes) as usize)
     }
 
-    /// The indices of the ranks from `first` on, one of its own.
-    pub(crate) fn from(&self, first: u64) -> IndexOf<'_> {
-        let at = first.saturating_sub(self.ranks.start) as usize;
-        if self.wide {
-            IndexOf::Wide(self.entries.typed().get(at..).unwrap_or(&[]))
-        } else {
-            IndexOf::Narrow(self.entries.typed().get(at..).unwrap_or(&[]))
-        }
-    }
-}
-
-/// Indices by rank, from some rank on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum IndexOf<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [u64]),
-}
-
-impl IndexOf<'_> {
-    /// The index of the rank that comes so many after the first; of one that is not there some number that is no index.
+    /// The index of the vertex of a rank; of one that is not among these some number that is no index.
     #[inline(always)]
-    pub(crate) fn of(&self, local: u32) -> u64 {
-        match self {
-            Self::Narrow(indices) => indices
-                .get(local as usize)
-                .map_or(u64::MAX, |i| (*i).into()),
-            Self::Wide(indices) => indices.get(local as usize).copied().unwrap_or(u64::MAX),
+    pub(crate) fn of(&self, rank: u64) -> u64 {
+        let at = rank.wrapping_sub(self.ranks.start) as usize;
+        if self.wide {
+            self.entries.typed::<u64>().get(at).copied()
+        } else {
+            self.entries
+                .typed::<u32>()
+                .get(at)
+                .map(|index| (*index).into())
         }
+        .unwrap_or(u64::MAX)
     }
 }
 
