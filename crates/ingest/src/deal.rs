@@ -1,4 +1,4 @@
-//! The order of degree: which index the vertex of each rank gets, where ranks are places in ascending order of ids.
+//! The order of degree: which index each vertex gets. Vertices come by number (`degrees.rs`), and so in order of rank.
 //!
 //! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
 //!    arcs.
@@ -6,7 +6,7 @@
 //!    takes the next place of its degree. That is its *turn*.
 //! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
 //!
-//! So the indices by rank follow from one reading of the degrees, in constant memory. What needs them in another order gets
+//! So the indices by number follow from one reading of the degrees, in constant memory. What needs them in another order gets
 //! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never what is written.
 
 use std::collections::BTreeMap;
@@ -97,6 +97,21 @@ impl ByDegree {
     }
 }
 
+/// What stands for an index where a number is no vertex's.
+const NO_INDEX: u64 = u64::MAX;
+
+/// The indices that are vertices', at the front of a run.
+fn of_vertices(run: &mut [u64]) -> &[u64] {
+    let mut kept = 0;
+    for at in 0..run.len() {
+        if run[at] != NO_INDEX {
+            run[kept] = run[at];
+            kept += 1;
+        }
+    }
+    &run[..kept]
+}
+
 /// Vertices that are dealt over batches in descending order of out-degree.
 #[derive(Debug)]
 pub(crate) struct Deal<'a> {
@@ -128,11 +143,11 @@ impl<'a> Deal<'a> {
         stop: &'a Stop,
         batches: Batches,
     ) -> Result<Self, IngestError> {
-        let bytes = Self::bytes(degrees.vertices(), degrees.arcs());
+        let bytes = Self::bytes(batches.vertices(), degrees.arcs());
         let lease = budget.lease("counts of vertices by degree", bytes)?;
         let mut turns = ByDegree::default();
-        degrees.walk(disk, budget, stop, degrees.vertices(), |_, degrees| {
-            for degree in degrees {
+        degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
+            for degree in run.iter().filter(|degree| **degree != Degrees::NOBODY) {
                 *turns.of(*degree) += 1;
             }
             Ok(())
@@ -149,11 +164,16 @@ impl<'a> Deal<'a> {
         })
     }
 
-    /// Calls `each` with runs of indices in order of rank, and the rank of the first of each, of the ranks below `end`.
-    pub(crate) fn indices(
+    /// One more than the greatest number.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.degrees.numbers()
+    }
+
+    /// Calls `each` with runs of indices in order of number, and the number of the first of each, of the numbers below `end`.
+    fn indices(
         &self,
         end: u64,
-        mut each: impl FnMut(u64, &[u64]) -> Result<(), IngestError>,
+        mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let mut next = self.turns.clone();
         let batches = self.batches.len().max(1) as u64;
@@ -161,6 +181,10 @@ impl<'a> Deal<'a> {
         self.degrees
             .walk(disk, budget, self.stop, end, |first, run| {
                 for entry in &mut *run {
+                    if *entry == Degrees::NOBODY {
+                        *entry = NO_INDEX;
+                        continue;
+                    }
                     let next = next.of(*entry);
                     let turn = std::mem::replace(next, *next + 1);
                     *entry = self.batches.start((turn % batches) as usize) + turn / batches;
@@ -175,7 +199,7 @@ impl<'a> Deal<'a> {
         mut order: OrderWriter,
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
-        let vertices = self.degrees.vertices();
+        let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers());
         let free = self.budget.available().saturating_sub(Degrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
@@ -187,8 +211,9 @@ impl<'a> Deal<'a> {
         while first < vertices {
             let count = window.min(vertices - first) as usize;
             let ranks = &mut ranks.typed_mut::<u64>()[..count];
-            self.indices(vertices, |rank, indices| {
-                for (rank, index) in (rank..).zip(indices) {
+            let mut next = 0..;
+            self.indices(numbers, |_, indices| {
+                for (index, rank) in of_vertices(indices).iter().zip(&mut next) {
                     let place = index.wrapping_sub(first) as usize;
                     if let Some(place) = ranks.get_mut(place) {
                         *place = rank;
@@ -200,22 +225,25 @@ impl<'a> Deal<'a> {
             first += window;
         }
         drop(ranks);
-        self.indices(vertices, |_, indices| Ok(order.push(indices)?))?;
+        self.indices(numbers, |_, indices| Ok(order.push(of_vertices(indices))?))?;
         Ok(order.finish()?)
     }
 
-    /// The indices of a range of ranks, in memory.
-    pub(crate) fn slice(&self, ranks: Range<u64>) -> Result<Slice, IngestError> {
-        let vertices = self.degrees.vertices();
+    /// The indices of a range of numbers, in memory.
+    pub(crate) fn slice(&self, numbers: Range<u64>) -> Result<Slice, IngestError> {
+        let vertices = self.batches.vertices();
         let wide = is_wide(vertices);
-        let bytes = Slice::bytes(vertices, ranks.end - ranks.start);
+        let bytes = Slice::bytes(vertices, numbers.end - numbers.start);
         let mut entries = self
             .budget
             .buffer("the order of vertices", bytes as usize)?;
-        self.indices(ranks.end, |first, indices| {
-            let skipped = ranks.start.saturating_sub(first).min(indices.len() as u64);
+        self.indices(numbers.end, |first, indices| {
+            let skipped = numbers
+                .start
+                .saturating_sub(first)
+                .min(indices.len() as u64);
             let indices = &indices[skipped as usize..];
-            let at = (first + skipped).saturating_sub(ranks.start) as usize;
+            let at = (first + skipped).saturating_sub(numbers.start) as usize;
             if wide {
                 let places = &mut entries.typed_mut::<u64>()[at..];
                 places
@@ -232,7 +260,7 @@ impl<'a> Deal<'a> {
             Ok(())
         })?;
         Ok(Slice {
-            ranks,
+            numbers,
             wide,
             entries,
         })
@@ -244,25 +272,25 @@ fn is_wide(vertices: u64) -> bool {
     vertices > 1 << 32
 }
 
-/// The indices of the vertices of some ranks.
+/// The indices of the vertices of some numbers.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    ranks: Range<u64>,
+    numbers: Range<u64>,
     wide: bool,
     entries: Buffer,
 }
 
 impl Slice {
-    /// Bytes of the budget for so many ranks of a graph of so many vertices.
-    pub(crate) fn bytes(vertices: u64, ranks: u64) -> u64 {
+    /// Bytes of the budget for so many numbers of a graph of so many vertices.
+    pub(crate) fn bytes(vertices: u64, numbers: u64) -> u64 {
         let bytes = if is_wide(vertices) { 8 } else { 4 };
-        AlignedBuffer::footprint((ranks * bytes) as usize)
+        AlignedBuffer::footprint((numbers * bytes) as usize)
     }
 
     /// The index of the vertex of a rank; of one that is not among these some number that is no index.
     #[inline(always)]
     pub(crate) fn of(&self, rank: u64) -> u64 {
-        let at = rank.wrapping_sub(self.ranks.start) as usize;
+        let at = rank.wrapping_sub(self.numbers.start) as usize;
         if self.wide {
             self.entries.typed::<u64>().get(at).copied()
         } else {
@@ -271,7 +299,7 @@ impl Slice {
                 .get(at)
                 .map(|index| (*index).into())
         }
-        .unwrap_or(u64::MAX)
+        .unwrap_or(NO_INDEX)
     }
 }
 

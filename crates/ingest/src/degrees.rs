@@ -1,12 +1,12 @@
-//! Out-degrees by rank: how many arcs the edges make that leave each vertex, counted by reading the edges and kept in a temporary
-//! file.
+//! Out-degrees: how many arcs the edges make that leave each vertex, counted by reading the edges and kept in a temporary file.
 //!
 //! 1. Counters lie in *sections*, each small enough for a core's cache. A worker gathers places in a section in a line, and counts
 //!    a whole line at once, while it has the section for itself.
-//! 2. Where memory does not hold the counters of all vertices, the edges are read once for each run of sections that it holds.
+//! 2. Where memory does not hold all counters, the edges are read once for each run of sections that it holds.
 //!
-//! Arcs count that are dropped later as duplicates: which these are is not known before arcs are sorted. Degrees end at 2^32 - 1,
-//! so that a counter takes four bytes.
+//! The *number* of a vertex is its rank, or its id where memory has room for the ids between that do not occur: then nothing is
+//! looked up. Arcs count that are dropped later as duplicates: which these are is not known before arcs are sorted. Degrees end at
+//! 2^32 - 2, so that they take four bytes.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -19,6 +19,7 @@ use crate::count::Count;
 use crate::error::IngestError;
 use crate::parallel;
 use crate::policy::SelfLoops;
+use crate::presence::Ranks;
 use crate::source::Source;
 use crate::spill::{GRAIN, Inbox, SLABS, Spill, SpillWriter, lock};
 use crate::spool::Edges;
@@ -31,11 +32,14 @@ const RUN: usize = 1 << 13;
 const CHUNK_BYTES: usize = RUN * size_of::<u32>() + GRAIN;
 const AHEAD: usize = 4;
 
+/// What the file has for an id that does not occur.
+const NOBODY: u32 = u32::MAX;
+
 /// The out-degrees of all vertices.
 #[derive(Debug)]
 pub(crate) struct Degrees {
     file: Spill,
-    vertices: u64,
+    numbers: u64,
     arcs: u64,
     /// Bytes of the file.
     bytes: u64,
@@ -53,8 +57,8 @@ impl Sections {
     }
 
     /// Bytes that so many workers take to count the arcs of at least a section, with what writes them.
-    pub(crate) fn least_bytes(lanes: u64, vertices: u64) -> u64 {
-        Self::bytes(lanes, 1) + Degrees::writer_bytes(vertices)
+    pub(crate) fn least_bytes(lanes: u64, numbers: u64) -> u64 {
+        Self::bytes(lanes, 1) + Degrees::writer_bytes(numbers)
     }
 
     /// As many as there is memory for, and for `bytes_max` bytes of counters, but one at least.
@@ -62,12 +66,12 @@ impl Sections {
         budget: &Budget,
         lanes: u64,
         source: &Source<'_>,
-        vertices: u64,
+        numbers: u64,
         bytes_max: u64,
     ) -> Result<Self, IngestError> {
         let readers = lanes * source.reader_bytes();
         let (least, available) = (
-            readers + Self::least_bytes(lanes, vertices),
+            readers + Self::least_bytes(lanes, numbers),
             budget.available(),
         );
         if least > available {
@@ -76,51 +80,63 @@ impl Sections {
                 what, least, available, budget,
             ));
         }
-        let free = available - readers - Degrees::writer_bytes(vertices);
+        let free = available - readers - Degrees::writer_bytes(numbers);
         let sections = free.min(bytes_max) / Self::bytes(lanes, 1);
-        Ok(Self(sections.min(vertices.div_ceil(SECTION as u64)).max(1)))
+        Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
     }
 
-    fn vertices(self) -> u64 {
+    fn numbers(self) -> u64 {
         self.0 * SECTION as u64
     }
 
-    /// How often the edges of so many vertices are read.
-    pub(crate) fn readings(self, vertices: u64) -> u64 {
-        vertices.div_ceil(self.vertices())
+    /// How often the edges are read, where vertices have so many numbers.
+    pub(crate) fn readings(self, numbers: u64) -> u64 {
+        numbers.div_ceil(self.numbers())
     }
 }
 
 impl Degrees {
+    /// What a [walk](Self::walk) has for a number that is no vertex's.
+    pub(crate) const NOBODY: u64 = NOBODY as u64;
     /// Bytes that a [walk](Self::walk) takes.
     pub(crate) const WALK_BYTES: u64 = (AHEAD * CHUNK_BYTES + RUN * size_of::<u64>()) as u64;
 
-    /// Bytes that the writer of the degrees of so many vertices takes.
-    fn writer_bytes(vertices: u64) -> u64 {
-        ((SLABS + 1) * CHUNK_BYTES) as u64 + Spill::table_bytes(vertices / RUN as u64, 1)
+    /// Bytes that the writer of the degrees of so many numbers takes.
+    fn writer_bytes(numbers: u64) -> u64 {
+        ((SLABS + 1) * CHUNK_BYTES) as u64 + Spill::table_bytes(numbers / RUN as u64, 1)
     }
 
-    /// Counts the arcs of all edges into a new file `path`, so many sections at a time.
+    /// Counts the arcs of all edges into a new file `path`, so many sections at a time. `ids`: those that occur, where they number
+    /// the vertices.
     pub(crate) fn count(
         count: &Count<'_>,
         sections: Sections,
+        ids: Option<&Ranks>,
         path: PathBuf,
     ) -> Result<Self, IngestError> {
-        let (disk, budget, vertices) = (&**count.disk, count.budget, count.vertices);
+        let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
         let file = Spill::create(disk, path, 1, CHUNK_BYTES)?;
         let mut writer = SpillWriter::new(&file, disk, budget, CHUNK_BYTES)?;
         let bytes = sections.0 as usize * SECTION * size_of::<u32>();
         let mut counters = budget.buffer("the degrees of vertices", bytes)?;
         let mut arcs = 0;
-        for first in (0..vertices).step_by(sections.vertices() as usize) {
+        for first in (0..numbers).step_by(sections.numbers() as usize) {
             let counters = counters.typed_mut::<u32>();
             counters.fill(0);
             arcs = count_from(count, first, counters)?;
-            // Whole chunks, so that the place of every rank is known.
-            let counted = counters.len().min((vertices - first) as usize);
+            // Whole chunks, so that the place of every number is known.
+            let counted = counters.len().min((numbers - first) as usize);
+            let mut vertices = first..;
             for run in counters[..counted.next_multiple_of(RUN)].chunks(RUN) {
                 let out = writer.room(0, size_of_val(run))?;
-                for (entry, degree) in out.as_chunks_mut().0.iter_mut().zip(run) {
+                let entries = out.as_chunks_mut().0.iter_mut();
+                for ((entry, degree), number) in entries.zip(run).zip(&mut vertices) {
+                    let occurs = ids.is_none_or(|ids| ids.holds(number));
+                    let degree = if occurs {
+                        *degree.min(&(NOBODY - 1))
+                    } else {
+                        NOBODY
+                    };
                     *entry = degree.to_le_bytes();
                 }
             }
@@ -128,15 +144,15 @@ impl Degrees {
         let bytes = writer.finish()?;
         Ok(Self {
             file,
-            vertices,
+            numbers,
             arcs,
             bytes,
         })
     }
 
-    /// Number of vertices.
-    pub(crate) fn vertices(&self) -> u64 {
-        self.vertices
+    /// One more than the greatest number.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.numbers
     }
 
     /// All arcs.
@@ -149,7 +165,7 @@ impl Degrees {
         self.bytes
     }
 
-    /// Calls `each` with runs of degrees in order of rank, and the rank of the first of each, of the ranks below `end`.
+    /// Calls `each` with runs of degrees in order of number, and the number of the first of each, of the numbers below `end`.
     pub(crate) fn walk(
         &self,
         disk: &dyn Disk,
@@ -178,17 +194,17 @@ impl Degrees {
     }
 }
 
-/// Counts the arcs that leave the vertices of the ranks from `first` on, as many as there are whole sections of counters; returns
+/// Counts the arcs that leave the vertices of the numbers from `first` on, as many as there are whole sections of counters; returns
 /// the number of all arcs.
 fn count_from(count: &Count<'_>, first: u64, counters: &mut [u32]) -> Result<u64, IngestError> {
-    let ranks = first..first + counters.len() as u64;
+    let numbers = first..first + counters.len() as u64;
     let sections = counters.as_chunks_mut().0;
     let sections: Vec<Section<'_>> = sections.iter_mut().map(Mutex::new).collect();
     let make = || {
         let line_bytes = sections.len() * LINE * size_of::<u16>();
         let sink = Sink {
             count,
-            ranks: ranks.clone(),
+            numbers: numbers.clone(),
             sections: &sections,
             lines: count.budget.buffer("lines of arcs", line_bytes)?,
             fill: vec![0; sections.len()],
@@ -214,7 +230,7 @@ type Section<'a> = Mutex<&'a mut [u32; SECTION]>;
 /// One worker's share of the counting.
 struct Sink<'a> {
     count: &'a Count<'a>,
-    ranks: Range<u64>,
+    numbers: Range<u64>,
     sections: &'a [Section<'a>],
     /// Per section a line of places.
     lines: Buffer,
@@ -223,14 +239,14 @@ struct Sink<'a> {
 }
 
 impl Sink<'_> {
-    /// Notes an arc from the vertex of a rank.
+    /// Notes an arc from the vertex of a number.
     #[inline(always)]
-    fn arc(&mut self, rank: u64) {
+    fn arc(&mut self, number: u64) {
         self.arcs += 1;
-        if !self.ranks.contains(&rank) {
+        if !self.numbers.contains(&number) {
             return;
         }
-        let place = (rank - self.ranks.start) as usize;
+        let place = (number - self.numbers.start) as usize;
         let section = place / SECTION;
         let fill = self.fill[section] as usize;
         self.lines.typed_mut::<u16>()[section * LINE + fill] = (place % SECTION) as u16;

@@ -53,7 +53,7 @@ pub(crate) struct IndexOf<'a> {
 }
 
 impl<'a> IndexOf<'a> {
-    /// The same where the vertices of ranks have been dealt other indices.
+    /// The same where the vertices of those numbers have been dealt other indices.
     pub(crate) fn dealt(self, dealt: Option<&'a Slice>) -> Self {
         Self { dealt, ..self }
     }
@@ -113,11 +113,11 @@ impl Plan {
             .flatten()
     }
 
-    /// The plan by which edges are gathered by ranges of `span` destinations, one way and all of them, before they are distributed
-    /// by this one.
-    pub(crate) fn by_destination(&self, span: u64) -> Self {
-        let ranges = self.vertices.div_ceil(span);
-        let cut = |range: u64| self.vertices.min(range * span);
+    /// The plan by which edges are gathered by ranges of `span` destinations of so many `numbers`, one way and all of them, before
+    /// they are distributed by this one.
+    pub(crate) fn by_destination(&self, numbers: u64, span: u64) -> Self {
+        let ranges = numbers.div_ceil(span);
+        let cut = |range: u64| numbers.min(range * span);
         let layout = Layout::new((0..=ranges).map(cut).collect());
         let files = (0..ranges as usize).map(|range| range..range + 1);
         let sequenced = self.packing.sequence_bytes > 0;
@@ -131,6 +131,7 @@ impl Plan {
             // What is gathered is not put in order.
             part_shifts: vec![0; ranges as usize],
             parts: 1,
+            vertices: numbers,
             ..*self
         }
     }

@@ -47,6 +47,8 @@ enum Way {
 struct Choice<'a> {
     plan: &'a Plan,
     need: write::Need,
+    /// Numbers of vertices.
+    numbers: u64,
     lanes: u64,
     /// Bytes of a reader of the edges.
     reader_bytes: u64,
@@ -58,21 +60,23 @@ impl Choice<'_> {
     /// The way that needs the fewest readings; `None`: there is too little memory for any.
     fn way(&self, memory: Memory) -> Option<Way> {
         self.whole(memory).or_else(|| {
-            let vertices = self.plan.vertices;
+            let numbers = self.numbers;
             // Keys of gathered edges are 64 bits at most.
-            let keys_max = 1 << (u64::BITS - bits_of(vertices)).min(u64::BITS - 1);
-            let most = self.vertices_max.max(vertices / RANGES_FEW).min(keys_max);
-            std::iter::successors(Some(1 << most.max(1).ilog2()), |span| Some(span / 2))
-                .take_while(|span| *span >= 1 && *span >= vertices / RANGES_MAX)
+            let keys_max = 1 << (u64::BITS - bits_of(numbers)).min(u64::BITS - 1);
+            let most = self.vertices_max.max(numbers / RANGES_FEW);
+            let most = most.min(numbers).min(keys_max).max(1);
+            let least = (numbers / RANGES_MAX).clamp(1, most);
+            std::iter::successors(Some(1 << most.ilog2()), |span| Some(span / 2))
+                .take_while(|span| 2 * span > least)
                 .find_map(|span| self.ranges(span, memory))
         })
     }
 
     fn whole(&self, memory: Memory) -> Option<Way> {
-        let vertices = self.plan.vertices;
-        let left = memory.less(Slice::bytes(vertices, vertices) + Degrees::WALK_BYTES)?;
+        let slice_bytes = Slice::bytes(self.plan.vertices, self.numbers) + Degrees::WALK_BYTES;
+        let left = memory.less(slice_bytes)?;
         let sizes = Demand::new(self.plan, self.reader_bytes, self.need).sizes(self.lanes, left);
-        (vertices <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
+        (self.numbers <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
     }
 
     fn ranges(&self, span: u64, memory: Memory) -> Option<Way> {
@@ -80,7 +84,7 @@ impl Choice<'_> {
         let left = memory.less(slice_bytes)?;
         let reader_bytes = GatheredReader::bytes(CHUNK_BYTES_MAX);
         let gather = Demand::new(
-            &self.plan.by_destination(span),
+            &self.plan.by_destination(self.numbers, span),
             reader_bytes.max(self.reader_bytes),
             self.need,
         );
@@ -97,19 +101,17 @@ impl Choice<'_> {
 
     /// How many bytes more would do.
     fn wanting(&self, memory: Memory) -> u64 {
-        let do_not = |more: &u64| self.way(memory.and(*more)).is_none();
-        let powers = std::iter::successors(Some(GRAIN as u64), |more| more.checked_mul(2));
-        let mut most = powers
-            .take_while(do_not)
-            .last()
-            .unwrap_or(0)
-            .saturating_mul(2);
+        let does = |more| self.way(memory.and(more)).is_some();
+        let mut most = GRAIN as u64;
+        while most < 1 << 62 && !does(most) {
+            most *= 2;
+        }
         let mut least = most / 2;
         while most - least > GRAIN as u64 {
-            let middle = least + (most - least) / 2;
-            match do_not(&middle) {
-                true => least = middle,
-                false => most = middle,
+            let middle = least.midpoint(most);
+            match does(middle) {
+                true => most = middle,
+                false => least = middle,
             }
         }
         most
@@ -126,16 +128,16 @@ impl<'a> Import<'a> {
         graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
         let (machine, disk) = (self.machine, &**self.machine.disk);
-        let needed = Deal::bytes(degrees.vertices(), degrees.arcs()) + Deal::WRITE_BYTES;
+        let needed = Deal::bytes(indexed.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
         let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;
-        let way = self.way(cut, &indexed)?;
+        let way = self.way(cut, &indexed, degrees.numbers())?;
         deal.write(graph.order()?, self.options.work_bytes_max)?;
         self.done("order");
         match way {
             Way::Whole => {
-                let dealt = deal.slice(0..indexed.vertices)?;
+                let dealt = deal.slice(0..degrees.numbers())?;
                 drop(deal);
                 self.distribute(indexed, Some(dealt), cut)
             }
@@ -147,10 +149,11 @@ impl<'a> Import<'a> {
         }
     }
 
-    fn way(&self, cut: &Cut, indexed: &Indexed<'a>) -> Result<Way, IngestError> {
+    fn way(&self, cut: &Cut, indexed: &Indexed<'a>, numbers: u64) -> Result<Way, IngestError> {
         let choice = |reader_bytes| Choice {
             plan: &cut.plan,
             need: write::Need::new(cut),
+            numbers,
             lanes: self.lanes(),
             reader_bytes,
             vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
@@ -174,7 +177,7 @@ impl<'a> Import<'a> {
         distribute: Sizes,
     ) -> Result<Buckets, IngestError> {
         let (disk, progress) = (&**self.machine.disk, self.machine.progress);
-        let plan = cut.plan.by_destination(span);
+        let plan = cut.plan.by_destination(deal.numbers(), span);
         let meter = Meter::new(progress, "gather", 2 * plan.edges);
         let by_destination =
             self.read_into(indexed, None, &plan, BY_DESTINATION, gather, &meter)?;
@@ -241,5 +244,87 @@ impl<'a> Import<'a> {
         let distributors = states.into_iter().map(|(_, distributor)| distributor);
         let counts = self.gather(plan, distributors)?;
         Ok(Buckets { spill, counts })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_graph::EdgeKind;
+
+    use super::*;
+    use crate::layout::{Layout, Packing};
+    use crate::policy::{Duplicates, SelfLoops};
+
+    const MIB: u64 = 1 << 20;
+
+    /// Of so many vertices in 64 batches, each a column file, and 16 edges for each.
+    fn plan(vertices: u64) -> Plan {
+        let cuts = (0..=64).map(|batch| vertices * batch / 64).collect();
+        let layout = Layout::new(cuts);
+        let files = (0..64).map(|batch| batch..batch + 1).collect();
+        Plan {
+            forward: layout.columns(files, 0),
+            reverse: None,
+            packing: Packing::new(layout.key_bits(1), EdgeKind::None, false),
+            layout,
+            weights: EdgeKind::None,
+            directed: false,
+            self_loops: SelfLoops::Keep,
+            duplicates: Duplicates::Keep,
+            edges: 16 * vertices,
+            part_shifts: vec![0; 64],
+            parts: 16,
+            vertices,
+        }
+    }
+
+    fn choice(plan: &Plan) -> Choice<'_> {
+        Choice {
+            plan,
+            need: write::Need::of_cells(64, 64 * 64),
+            numbers: plan.vertices,
+            lanes: 2,
+            reader_bytes: 64 << 10,
+            vertices_max: u64::MAX,
+        }
+    }
+
+    fn memory(bytes: u64) -> Memory {
+        Memory {
+            total: bytes,
+            available: bytes,
+        }
+    }
+
+    #[test]
+    fn as_many_indices_are_in_memory_as_it_holds() {
+        // Vertices, memory; vertices of a range, 0 for all.
+        for (vertices, mib, expected) in [
+            (1 << 20, 64, Some(0)),
+            (1 << 24, 128, Some(0)),
+            (1 << 24, 64, Some(1 << 23)),
+            (1 << 24, 32, Some(1 << 22)),
+            (1 << 30, 512, Some(1 << 26)),
+            (1 << 24, 4, None),
+        ] {
+            let plan = plan(vertices);
+            let found = choice(&plan).way(memory(mib * MIB)).map(|way| match way {
+                Way::Whole => 0,
+                Way::Ranges { span, .. } => span,
+            });
+            assert_eq!(found, expected, "{vertices} vertices, {mib} MiB");
+        }
+    }
+
+    #[test]
+    fn the_least_that_is_named_does() {
+        for vertices in [1000, 1 << 20, 1 << 24, 1 << 34] {
+            let plan = plan(vertices);
+            let choice = choice(&plan);
+            let more = choice.wanting(memory(MIB));
+            assert!(choice.way(memory(MIB).and(more)).is_some(), "{vertices}");
+            let less = more.saturating_sub(2 * GRAIN as u64);
+            assert!(choice.way(memory(MIB).and(less)).is_none(), "{vertices}");
+        }
     }
 }

@@ -58,7 +58,7 @@ impl<'a> Import<'a> {
             Some(presence) => presence.ranks()?,
             None => None,
         };
-        let (indices, vertices) = match (known, ranks) {
+        let (mut indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (Indices::Same, vertices),
             (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
             (None, Some(ranks)) => {
@@ -95,7 +95,7 @@ impl<'a> Import<'a> {
         let (arcs_in, arcs_out, degrees) = match self.options.order {
             Order::Degree => {
                 drop(histograms);
-                let degrees = self.degrees(&source, &indices, vertices)?;
+                let degrees = self.degrees(&source, &mut indices, vertices, span)?;
                 let all = Granules::new(vec![0, vertices], vec![degrees.arcs()]);
                 let turned = self.options.turns_round().then(|| all.clone());
                 (all, turned, Some(degrees))
@@ -158,20 +158,30 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// The out-degrees of all vertices.
+    /// The out-degrees of all vertices. Ids below `span` become the numbers of vertices where a table of all of them takes little
+    /// of the memory: then no end of an edge has to be looked up twice.
     fn degrees(
         &mut self,
         source: &Source<'a>,
-        indices: &Indices,
+        indices: &mut Indices,
         vertices: u64,
+        span: u64,
     ) -> Result<Degrees, IngestError> {
-        let bytes_max = self.options.work_bytes_max;
-        let budget = self.machine.budget;
-        let sections = Sections::new(budget, self.lanes(), source, vertices, bytes_max)?;
-        let meter = self.counting(sections.readings(vertices));
-        let count = self.count(&meter, source, indices, vertices);
-        let degrees = Degrees::count(&count, sections, self.temporary.join(DEGREES))?;
+        let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
+        let little = (budget.available() / 4).min(bytes_max) / size_of::<u64>() as u64;
+        let same = Indices::Same;
+        let (ids, called, numbers) = match &*indices {
+            Indices::Rank(ranks) if span <= little => (Some(ranks), &same, span),
+            indices => (None, indices, vertices),
+        };
+        let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
+        let meter = self.counting(sections.readings(numbers));
+        let count = self.count(&meter, source, called, numbers);
+        let degrees = Degrees::count(&count, sections, ids, self.temporary.join(DEGREES))?;
         self.report.temporary_bytes += degrees.file_bytes();
+        if ids.is_some() {
+            *indices = same;
+        }
         Ok(degrees)
     }
 
