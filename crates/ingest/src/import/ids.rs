@@ -13,6 +13,7 @@ use super::scan::Found;
 use super::{Import, Meter, read_ahead};
 use crate::count::Count;
 use crate::cut::{Granules, Histogram, granule_shift};
+use crate::deal::Slice;
 use crate::degrees::{Degrees, Sections};
 use crate::dictionary::{Dictionary, Ends, Place};
 use crate::distribute::Indices;
@@ -168,10 +169,12 @@ impl<'a> Import<'a> {
         span: u64,
     ) -> Result<Degrees, IngestError> {
         let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
-        let little = (budget.available() / 4).min(bytes_max) / size_of::<u64>() as u64;
+        let little = (budget.available() / 4).min(bytes_max);
         let same = Indices::Same;
         let (ids, called, numbers) = match &*indices {
-            Indices::Rank(ranks) if span <= little => (Some(ranks), &same, span),
+            Indices::Rank(ranks) if Slice::bytes(vertices, span) <= little => {
+                (Some(ranks), &same, span)
+            }
             indices => (None, indices, vertices),
         };
         let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
