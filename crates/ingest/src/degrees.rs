@@ -25,7 +25,7 @@ use crate::spill::{GRAIN, Inbox, SLABS, Spill, SpillWriter, lock};
 use crate::spool::Edges;
 
 /// Counters of a section, and places of a line.
-const SECTION: usize = 1 << 14;
+const SECTION: usize = 1 << 13;
 const LINE: usize = 2048;
 /// Degrees of a chunk of the file, which has room for a header too; chunks that are read ahead.
 const RUN: usize = 1 << 13;
