@@ -34,7 +34,7 @@ Examples:
 
 /// Runs graph algorithms on graphs of any size: in memory when they fit, from disk when they don't.
 #[derive(Debug, Parser)]
-#[command(name = "graphmill", version, after_help = EXAMPLES, max_term_width = 110, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "graphmill", version, after_help = EXAMPLES, max_term_width = 110, hide_possible_values = true, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -72,13 +72,7 @@ pub(crate) struct Machine {
     #[arg(long, value_name = "DIR")]
     pub(crate) tmp: Option<PathBuf>,
     /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
-    #[arg(
-        long,
-        value_name = "auto|uring|threads",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "auto|uring|threads", value_enum, default_value_t)]
     pub(crate) io: Io,
     /// No progress on stderr
     #[arg(long, short)]
@@ -99,43 +93,19 @@ pub(crate) enum Io {
 pub(crate) struct Reading {
     /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs);
     /// auto goes by their names. Of a folder with .e files, only those and .v files are read
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
     /// What vertex ids are; auto looks at the first 64 MiB
-    #[arg(
-        long,
-        value_name = "auto|int|string",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
     /// Keep the weight in the third column, in this precision
-    #[arg(
-        long,
-        value_name = "none|f32|f64",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
     /// File whose first column names vertices, so that those without edges exist too
     #[arg(long, value_name = "FILE")]
     pub(crate) vertices: Option<PathBuf>,
     /// At a line that is not an edge stop, or skip and count it
-    #[arg(
-        long,
-        value_name = "stop|skip",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "stop|skip", value_enum, default_value_t)]
     pub(crate) on_error: OnError,
     #[command(flatten)]
     pub(crate) edges: Edges,
@@ -154,18 +124,11 @@ pub(crate) struct Edges {
         long,
         value_name = "keep|first|sum|min|max",
         value_enum,
-        default_value_t,
-        hide_possible_values = true
+        default_value_t
     )]
     pub(crate) duplicates: Duplicates,
     /// What becomes of edges from a vertex to itself
-    #[arg(
-        long,
-        value_name = "keep|drop",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "keep|drop", value_enum, default_value_t)]
     pub(crate) self_loops: SelfLoops,
 }
 
@@ -225,6 +188,10 @@ pub(crate) enum OnError {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
 pub(crate) struct Storing {
+    /// Store vertices in order of their ids, or those with most arcs first in every batch: answers are the same, and programs that
+    /// go along few edges at a time are faster; an import takes about a third longer
+    #[arg(long, value_name = "id|degree", value_enum, default_value_t)]
+    pub(crate) order: Order,
     /// Store the transposed graph too: faster backward passes on directed graphs, twice the space
     #[arg(long)]
     pub(crate) reverse: bool,
@@ -250,17 +217,6 @@ pub(crate) struct Import {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Store vertices in order of their ids, or those with most arcs first in every batch. Takes about twice the time to
-    /// import; answers are the same
-    #[arg(
-        long,
-        value_name = "id|degree",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true,
-        help_heading = "Stored graph"
-    )]
-    pub(crate) order: Order,
     #[command(flatten)]
     pub(crate) storing: Storing,
     #[command(flatten)]
@@ -399,35 +355,17 @@ pub(crate) struct RunCommon {
 )]
 pub(crate) struct Experiments {
     /// Go through edges from source to list (scatter), or from list to source (gather) where the graph allows it
-    #[arg(
-        long,
-        value_name = "auto|scatter|gather",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "auto|scatter|gather", value_enum, default_value_t)]
     pub(crate) direction: Direction,
     /// Go only to the places of the active vertices' edges
-    #[arg(
-        long,
-        value_name = "auto|never|always",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
     pub(crate) seek: Seek,
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
     /// Combine what several threads send to one vertex, in a vertex program's push version, in mailboxes of each thread's own, or in
     /// shared ones by lock and compare-and-exchange
-    #[arg(
-        long,
-        value_name = "auto|hybrid|own",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
     #[arg(
@@ -456,13 +394,7 @@ pub(crate) struct Tiers {
     #[arg(long, value_name = "WHERE")]
     pub(crate) slow_tier: Option<String>,
     /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write
-    #[arg(
-        long,
-        value_name = "none|paper",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
     pub(crate) charge: Charge,
     /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth, requires = "charge")]

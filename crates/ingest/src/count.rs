@@ -1,5 +1,5 @@
-//! Counts of arcs by vertex index, where the counts by id that the scan made do not say enough: ids are text, or lie too
-//! far apart.
+//! Another reading of the edges, to count arcs by vertex index: by ranges of indices here, where the counts by id that the scan made
+//! do not say enough (ids are text, or lie too far apart), and vertex by vertex in `degrees.rs`.
 
 use std::sync::Arc;
 
@@ -30,7 +30,29 @@ pub(crate) struct Count<'a> {
     pub(crate) reverse: bool,
 }
 
+/// Edges whose indices are looked up together.
+const BLOCK: usize = 256;
+
 impl Count<'_> {
+    /// Calls `each` with the edges by the indices of their ends, a block after the other.
+    pub(crate) fn each_block(
+        &self,
+        edges: &[(u64, u64)],
+        mut each: impl FnMut(&[(u64, u64)]),
+    ) -> Result<(), IngestError> {
+        let indices = self.indices.look_up();
+        let mut mapped = [(0, 0); BLOCK];
+        for edges in edges.chunks(BLOCK) {
+            let mapped = &mut mapped[..edges.len()];
+            if indices.map(edges, mapped) >= self.vertices {
+                return Err(IngestError::input_changed());
+            }
+            each(mapped);
+        }
+        self.meter.advance(edges.len() as u64);
+        Ok(())
+    }
+
     /// Reads all edges; returns the arcs by destination, and by source where asked for.
     pub(crate) fn run(&self) -> Result<(Histogram, Option<Histogram>), IngestError> {
         let make = || {
@@ -42,7 +64,6 @@ impl Count<'_> {
                 } else {
                     None
                 },
-                mapped: Vec::new(),
             };
             sink.arcs_in.grow(self.vertices.saturating_sub(1));
             if let Some(counts) = &mut sink.arcs_out {
@@ -80,7 +101,6 @@ struct Sink<'a> {
     count: &'a Count<'a>,
     arcs_in: Histogram,
     arcs_out: Option<Histogram>,
-    mapped: Vec<(u64, u64)>,
 }
 
 impl Edges for Sink<'_> {
@@ -91,23 +111,14 @@ impl Edges for Sink<'_> {
         _sequence: u64,
     ) -> Result<(), IngestError> {
         let count = self.count;
-        count.meter.advance(edges.len() as u64);
-        self.mapped.resize(edges.len(), (0, 0));
-        let last = count.indices.look_up().map(edges, &mut self.mapped);
-        if !edges.is_empty() && last >= count.vertices {
-            return Err(IngestError::input_changed());
-        }
-        count_arcs(
-            &self.mapped,
-            &mut self.arcs_in,
-            !count.directed,
-            count.self_loops,
-            |edge| edge.1,
-        );
-        if let Some(counts) = &mut self.arcs_out {
-            count_arcs(&self.mapped, counts, false, count.self_loops, |edge| edge.0);
-        }
-        Ok(())
+        count.each_block(edges, |edges| {
+            let both_ways = !count.directed;
+            let arcs_in = &mut self.arcs_in;
+            count_arcs(edges, arcs_in, both_ways, count.self_loops, |edge| edge.1);
+            if let Some(counts) = &mut self.arcs_out {
+                count_arcs(edges, counts, false, count.self_loops, |edge| edge.0);
+            }
+        })
     }
 
     fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {

@@ -1,32 +1,29 @@
-//! The order of degree: which index the vertex of each rank gets, where ranks are places in ascending order of ids.
+//! The order of degree: which index each vertex gets. Vertices come by number (`degrees.rs`), and so in order of rank.
 //!
-//! 1. The out-degrees of a graph that is stored in order of ids are read once and counted by value: few values are distinct, since
-//!    n distinct degrees take at least n²/2 arcs.
+//! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
+//!    arcs.
 //! 2. How many vertices have a greater degree says where those of a degree begin in descending order; in order of ids, each
 //!    takes the next place of its degree. That is its *turn*.
 //! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
 //!
-//! So the indices by rank follow from one reading of the degrees, in constant memory. What needs them in another order gets
+//! So the indices by number follow from one reading of the degrees, in constant memory. What needs them in another order gets
 //! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never what is written.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
 
-use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, OrderWriter, StoredGraph};
+use graphmill_graph::{Batches, OrderWriter};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer, Lease, Stop};
+use graphmill_storage::{Budget, Buffer, Disk, Lease, Stop};
 
 use crate::cut::{batch_arcs_max, batch_vertices_max};
+use crate::degrees::Degrees;
 use crate::error::IngestError;
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
 const SMALL: usize = 1 << 14;
 /// Bytes of a greater one in its map, amply.
 const LARGE_BYTES: u64 = 64;
-/// Vertices whose degrees are read at once, and frames of degrees.
-const RUN: usize = 1 << 14;
-const FRAMES: usize = 4;
 /// Bytes of a window of the order, unless less is asked for, and entries at least.
 const WINDOW_BYTES_MIN: u64 = 128 << 10;
 const WINDOW_MIN: u64 = 1 << 10;
@@ -100,32 +97,26 @@ impl ByDegree {
     }
 }
 
-/// Calls `each` with runs of out-degrees in order of rank, and the rank of the first of each, of the ranks below `end`.
-fn degrees(
-    graph: &Arc<StoredGraph>,
-    budget: &Budget,
-    stop: &Stop,
-    end: u64,
-    mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
-) -> Result<(), IngestError> {
-    let mut reader = FrameReader::new(graph, budget, FRAMES)?;
-    let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
-    for first in (0..end).step_by(RUN) {
-        if stop.requested() {
-            return Err(IngestError::Stopped);
+/// What stands for an index where a number is no vertex's.
+const NO_INDEX: u64 = u64::MAX;
+
+/// The indices that are vertices', at the front of a run.
+fn of_vertices(run: &mut [u64]) -> &[u64] {
+    let mut kept = 0;
+    for at in 0..run.len() {
+        if run[at] != NO_INDEX {
+            run[kept] = run[at];
+            kept += 1;
         }
-        let ranks = first..end.min(first + RUN as u64);
-        let run = &mut run.typed_mut::<u64>()[..(ranks.end - first) as usize];
-        graph.degrees_in(graph.forward(), &mut reader, ranks, run)?;
-        each(first, run)?;
     }
-    Ok(())
+    &run[..kept]
 }
 
 /// Vertices that are dealt over batches in descending order of out-degree.
 #[derive(Debug)]
 pub(crate) struct Deal<'a> {
-    graph: Arc<StoredGraph>,
+    degrees: &'a Degrees,
+    disk: &'a dyn Disk,
     budget: &'a Budget,
     stop: &'a Stop,
     /// The first turn of each degree.
@@ -140,32 +131,31 @@ impl<'a> Deal<'a> {
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
         2 * ByDegree::bytes(vertices, arcs)
     }
-    /// Bytes that a walk takes besides.
-    pub(crate) const WALK_BYTES: u64 =
-        (FRAMES as u64) * FRAME_BYTES + (RUN * size_of::<u64>()) as u64 + (8 << 10);
     /// Bytes that writing the order takes besides, at least.
     pub(crate) const WRITE_BYTES: u64 =
-        Self::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
+        Degrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
 
-    /// Deals the vertices of `graph`, which is in order of ids, over `batches`.
+    /// Deals the vertices of these degrees over `batches`.
     pub(crate) fn new(
-        graph: &Arc<StoredGraph>,
+        degrees: &'a Degrees,
+        disk: &'a dyn Disk,
         budget: &'a Budget,
         stop: &'a Stop,
         batches: Batches,
     ) -> Result<Self, IngestError> {
-        let bytes = Self::bytes(graph.vertices(), graph.arcs());
+        let bytes = Self::bytes(batches.vertices(), degrees.arcs());
         let lease = budget.lease("counts of vertices by degree", bytes)?;
         let mut turns = ByDegree::default();
-        degrees(graph, budget, stop, graph.vertices(), |_, degrees| {
-            for degree in degrees {
+        degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
+            for degree in run.iter().filter(|degree| **degree != Degrees::NOBODY) {
                 *turns.of(*degree) += 1;
             }
             Ok(())
         })?;
         turns.greater();
         Ok(Self {
-            graph: Arc::clone(graph),
+            degrees,
+            disk,
             budget,
             stop,
             turns,
@@ -174,22 +164,33 @@ impl<'a> Deal<'a> {
         })
     }
 
-    /// Calls `each` with runs of indices in order of rank, and the rank of the first of each, of the ranks below `end`.
-    pub(crate) fn indices(
+    /// One more than the greatest number.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.degrees.numbers()
+    }
+
+    /// Calls `each` with runs of indices in order of number, and the number of the first of each, of the numbers below `end`.
+    fn indices(
         &self,
         end: u64,
-        mut each: impl FnMut(u64, &[u64]) -> Result<(), IngestError>,
+        mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let mut next = self.turns.clone();
         let batches = self.batches.len().max(1) as u64;
-        degrees(&self.graph, self.budget, self.stop, end, |first, run| {
-            for entry in &mut *run {
-                let next = next.of(*entry);
-                let turn = std::mem::replace(next, *next + 1);
-                *entry = self.batches.start((turn % batches) as usize) + turn / batches;
-            }
-            each(first, run)
-        })
+        let (disk, budget) = (self.disk, self.budget);
+        self.degrees
+            .walk(disk, budget, self.stop, end, |first, run| {
+                for entry in &mut *run {
+                    if *entry == Degrees::NOBODY {
+                        *entry = NO_INDEX;
+                        continue;
+                    }
+                    let next = next.of(*entry);
+                    let turn = std::mem::replace(next, *next + 1);
+                    *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+                }
+                each(first, run)
+            })
     }
 
     /// Writes the order: the ranks by index, by windows of at most so many bytes, then the indices by rank.
@@ -198,8 +199,8 @@ impl<'a> Deal<'a> {
         mut order: OrderWriter,
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
-        let vertices = self.graph.vertices();
-        let free = self.budget.available().saturating_sub(Self::WALK_BYTES);
+        let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers());
+        let free = self.budget.available().saturating_sub(Degrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
         let window = window.min(vertices);
@@ -210,8 +211,9 @@ impl<'a> Deal<'a> {
         while first < vertices {
             let count = window.min(vertices - first) as usize;
             let ranks = &mut ranks.typed_mut::<u64>()[..count];
-            self.indices(vertices, |rank, indices| {
-                for (rank, index) in (rank..).zip(indices) {
+            let mut next = 0..;
+            self.indices(numbers, |_, indices| {
+                for (index, rank) in of_vertices(indices).iter().zip(&mut next) {
                     let place = index.wrapping_sub(first) as usize;
                     if let Some(place) = ranks.get_mut(place) {
                         *place = rank;
@@ -223,21 +225,25 @@ impl<'a> Deal<'a> {
             first += window;
         }
         drop(ranks);
-        self.indices(vertices, |_, indices| Ok(order.push(indices)?))?;
+        self.indices(numbers, |_, indices| Ok(order.push(of_vertices(indices))?))?;
         Ok(order.finish()?)
     }
 
-    /// The indices of a range of ranks, in memory.
-    pub(crate) fn slice(&self, ranks: Range<u64>) -> Result<Slice, IngestError> {
-        let wide = is_wide(self.graph.vertices());
-        let bytes = Slice::bytes(self.graph.vertices(), ranks.end - ranks.start);
+    /// The indices of a range of numbers, in memory.
+    pub(crate) fn slice(&self, numbers: Range<u64>) -> Result<Slice, IngestError> {
+        let vertices = self.batches.vertices();
+        let wide = is_wide(vertices);
+        let bytes = Slice::bytes(vertices, numbers.end - numbers.start);
         let mut entries = self
             .budget
             .buffer("the order of vertices", bytes as usize)?;
-        self.indices(ranks.end, |first, indices| {
-            let skipped = ranks.start.saturating_sub(first).min(indices.len() as u64);
+        self.indices(numbers.end, |first, indices| {
+            let skipped = numbers
+                .start
+                .saturating_sub(first)
+                .min(indices.len() as u64);
             let indices = &indices[skipped as usize..];
-            let at = (first + skipped).saturating_sub(ranks.start) as usize;
+            let at = (first + skipped).saturating_sub(numbers.start) as usize;
             if wide {
                 let places = &mut entries.typed_mut::<u64>()[at..];
                 places
@@ -254,7 +260,7 @@ impl<'a> Deal<'a> {
             Ok(())
         })?;
         Ok(Slice {
-            ranks,
+            numbers,
             wide,
             entries,
         })
@@ -266,49 +272,34 @@ fn is_wide(vertices: u64) -> bool {
     vertices > 1 << 32
 }
 
-/// The indices of the vertices of some ranks.
+/// The indices of the vertices of some numbers.
 #[derive(Debug)]
 pub(crate) struct Slice {
-    pub(crate) ranks: Range<u64>,
+    numbers: Range<u64>,
     wide: bool,
     entries: Buffer,
 }
 
 impl Slice {
-    /// Bytes of the budget for so many ranks of a graph of so many vertices.
-    pub(crate) fn bytes(vertices: u64, ranks: u64) -> u64 {
+    /// Bytes of the budget for so many numbers of a graph of so many vertices.
+    pub(crate) fn bytes(vertices: u64, numbers: u64) -> u64 {
         let bytes = if is_wide(vertices) { 8 } else { 4 };
-        AlignedBuffer::footprint((ranks * bytes) as usize)
+        AlignedBuffer::footprint((numbers * bytes) as usize)
     }
 
-    /// The indices of the ranks from `first` on, one of its own.
-    pub(crate) fn from(&self, first: u64) -> IndexOf<'_> {
-        let at = first.saturating_sub(self.ranks.start) as usize;
-        if self.wide {
-            IndexOf::Wide(self.entries.typed().get(at..).unwrap_or(&[]))
-        } else {
-            IndexOf::Narrow(self.entries.typed().get(at..).unwrap_or(&[]))
-        }
-    }
-}
-
-/// Indices by rank, from some rank on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum IndexOf<'a> {
-    Narrow(&'a [u32]),
-    Wide(&'a [u64]),
-}
-
-impl IndexOf<'_> {
-    /// The index of the rank that comes so many after the first; of one that is not there some number that is no index.
+    /// The index of the vertex of a rank; of one that is not among these some number that is no index.
     #[inline(always)]
-    pub(crate) fn of(&self, local: u32) -> u64 {
-        match self {
-            Self::Narrow(indices) => indices
-                .get(local as usize)
-                .map_or(u64::MAX, |i| (*i).into()),
-            Self::Wide(indices) => indices.get(local as usize).copied().unwrap_or(u64::MAX),
+    pub(crate) fn of(&self, rank: u64) -> u64 {
+        let at = rank.wrapping_sub(self.numbers.start) as usize;
+        if self.wide {
+            self.entries.typed::<u64>().get(at).copied()
+        } else {
+            self.entries
+                .typed::<u32>()
+                .get(at)
+                .map(|index| (*index).into())
         }
+        .unwrap_or(NO_INDEX)
     }
 }
 

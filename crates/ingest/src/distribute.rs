@@ -9,6 +9,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Disk};
 
+use crate::deal::Slice;
 use crate::error::IngestError;
 use crate::import::Meter;
 use crate::layout::{Columns, Layout, Packing};
@@ -22,7 +23,7 @@ const LINE: usize = 64;
 /// Edges whose indices are looked up before the first of them is placed.
 const BLOCK: usize = 256;
 
-/// How an integer id becomes the index of its vertex.
+/// How an integer id becomes the rank of its vertex, which is its index where vertices are in order of ids.
 #[derive(Debug)]
 pub(crate) enum Indices {
     /// It is one already.
@@ -34,40 +35,48 @@ pub(crate) enum Indices {
 impl Indices {
     /// For many look-ups.
     pub(crate) fn look_up(&self) -> IndexOf<'_> {
-        match self {
-            Self::Same => IndexOf::Same,
-            Self::Rank(ranks) => IndexOf::Rank(ranks.look_up()),
+        IndexOf {
+            ranks: match self {
+                Self::Same => None,
+                Self::Rank(ranks) => Some(ranks.look_up()),
+            },
+            dealt: None,
         }
     }
 }
 
 /// [`Indices`] for many look-ups.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum IndexOf<'a> {
-    Same,
-    Rank(RankOf<'a>),
+pub(crate) struct IndexOf<'a> {
+    ranks: Option<RankOf<'a>>,
+    dealt: Option<&'a Slice>,
 }
 
-impl IndexOf<'_> {
+impl<'a> IndexOf<'a> {
+    /// The same where the vertices of those numbers have been dealt other indices.
+    pub(crate) fn dealt(self, dealt: Option<&'a Slice>) -> Self {
+        Self { dealt, ..self }
+    }
+
     /// The indices of the ends of edges, as many as there are; ids that do not occur get some number, perhaps no index.
     /// Returns the largest.
     pub(crate) fn map(&self, edges: &[(u64, u64)], mapped: &mut [(u64, u64)]) -> u64 {
-        let mut last = 0;
-        match self {
-            Self::Same => {
-                for (to, &from) in mapped.iter_mut().zip(edges) {
-                    *to = from;
-                    last = last.max(from.0).max(from.1);
-                }
-            }
-            Self::Rank(rank) => graphmill_raw::simd::dispatch(|| {
+        match self.ranks {
+            None => mapped.copy_from_slice(edges),
+            Some(rank) => graphmill_raw::simd::dispatch(|| {
                 for (to, from) in mapped.iter_mut().zip(edges) {
                     *to = (rank.of(from.0), rank.of(from.1));
-                    last = last.max(to.0).max(to.1);
                 }
             }),
         }
-        last
+        if let Some(dealt) = self.dealt {
+            for ends in mapped.iter_mut() {
+                *ends = (dealt.of(ends.0), dealt.of(ends.1));
+            }
+        }
+        mapped
+            .iter()
+            .fold(0, |last, ends| last.max(ends.0).max(ends.1))
     }
 }
 
@@ -104,6 +113,29 @@ impl Plan {
             .flatten()
     }
 
+    /// The plan by which edges are gathered by ranges of `span` destinations of so many `numbers`, one way and all of them, before
+    /// they are distributed by this one.
+    pub(crate) fn by_destination(&self, numbers: u64, span: u64) -> Self {
+        let ranges = numbers.div_ceil(span);
+        let cut = |range: u64| numbers.min(range * span);
+        let layout = Layout::new((0..=ranges).map(cut).collect());
+        let files = (0..ranges as usize).map(|range| range..range + 1);
+        let sequenced = self.packing.sequence_bytes > 0;
+        Self {
+            forward: layout.columns(files.collect(), 0),
+            reverse: None,
+            packing: Packing::new(layout.key_bits(1), self.weights, sequenced),
+            layout,
+            directed: true,
+            self_loops: SelfLoops::Keep,
+            // What is gathered is not put in order.
+            part_shifts: vec![0; ranges as usize],
+            parts: 1,
+            vertices: numbers,
+            ..*self
+        }
+    }
+
     /// The arcs of one set of columns at most.
     pub(crate) fn arcs_max(&self) -> u64 {
         if self.directed {
@@ -118,7 +150,7 @@ impl Plan {
 #[derive(Debug)]
 pub(crate) struct Distributor<'a> {
     plan: &'a Plan,
-    indices: &'a Indices,
+    indices: IndexOf<'a>,
     meter: &'a Meter<'a>,
     writer: SpillWriter<'a>,
     /// Per bucket a line of keys, and where arcs have a payload of weights and of sequence numbers.
@@ -153,7 +185,7 @@ impl<'a> Distributor<'a> {
     /// Leases its lines and counters; chunks and slabs follow as they are first needed.
     pub(crate) fn new(
         plan: &'a Plan,
-        indices: &'a Indices,
+        indices: IndexOf<'a>,
         spill: &'a Spill,
         disk: &dyn Disk,
         budget: &Budget,
@@ -190,14 +222,15 @@ impl<'a> Distributor<'a> {
         }
     }
 
-    fn take(
+    /// Takes edges in; `sequence` gives the number in the input of each.
+    pub(crate) fn take(
         &mut self,
         edges: &[(u64, u64)],
         weights: &[f64],
-        sequence: u64,
+        sequence: impl Fn(usize) -> u64,
     ) -> Result<(), IngestError> {
         self.edges += edges.len() as u64;
-        let (plan, indices) = (self.plan, self.indices.look_up());
+        let (plan, indices) = (self.plan, self.indices);
         let mut mapped = [(0, 0); BLOCK];
         let mut lines = self.lines();
         for (block, edges) in edges.chunks(BLOCK).enumerate() {
@@ -212,12 +245,7 @@ impl<'a> Distributor<'a> {
                     let weight = weights
                         .get(first + i)
                         .map_or(0, |&weight| bits(weight, plan.weights));
-                    lines.edge::<true>(
-                        source,
-                        destination,
-                        weight,
-                        sequence + (first + i) as u64,
-                    )?;
+                    lines.edge::<true>(source, destination, weight, sequence(first + i))?;
                 }
             } else {
                 for &(source, destination) in mapped.iter() {
@@ -225,6 +253,7 @@ impl<'a> Distributor<'a> {
                 }
             }
         }
+        self.meter.advance(edges.len() as u64);
         Ok(())
     }
 
@@ -332,9 +361,7 @@ impl Edges for Distributor<'_> {
         weights: &[f64],
         sequence: u64,
     ) -> Result<(), IngestError> {
-        self.take(edges, weights, sequence)?;
-        self.meter.advance(edges.len() as u64);
-        Ok(())
+        self.take(edges, weights, |edge| sequence + edge as u64)
     }
 
     fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {

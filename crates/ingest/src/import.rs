@@ -3,10 +3,9 @@
 //! 1. *scan*: the edges are read once; ids that occur, arcs by range of ids. What is slow to read is spooled.
 //! 2. *ids*: every id gets the index of its vertex, by a bitmap where memory holds one, else by a dictionary on disk.
 //! 3. *cut*: counts alone say where batches and column files end.
-//! 4. *distribute*: the edges are read again; every arc goes to the bucket of its column file.
+//! 4. *distribute*: the edges are read again; every arc goes to the bucket of its column file. In order of degree, vertices are dealt
+//!    over the batches first, and edges get the indices that come out (`degree.rs`).
 //! 5. *write*: each bucket is read, sorted in memory, and becomes a column file.
-//!
-//! In order of degree, steps 3 to 5 are done twice: `degree.rs` says how.
 //!
 //! 6. *finish*: what belongs to vertices is written, everything is made durable, and the directory gets its name.
 //!
@@ -40,10 +39,7 @@ use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::Generated;
 use crate::report::ImportReport;
-use crate::write::Kept;
 use compute::Computed;
-use cut::Cut;
-use ids::Indexed;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
@@ -124,13 +120,9 @@ fn store(
     let folder = options.temporary.as_deref().unwrap_or(parent);
     let temporary = Scratch::create(machine.disk, folder, "temporary")?;
     let staging = Scratch::create(machine.disk, parent, "import")?;
-    let on_the_way = degree::on_the_way(options);
     let mut import = Import {
         machine,
-        options: match options.order {
-            Order::Id => options,
-            Order::Degree => &on_the_way,
-        },
+        options,
         source,
         vertices,
         temporary: temporary.path(),
@@ -139,7 +131,7 @@ fn store(
         started: machine.clock.now(),
     };
 
-    let indexed = match computed {
+    let mut indexed = match computed {
         Some(computed) => {
             let indexed = import.count_out(computed);
             // A bit says for each arc whether its source has more.
@@ -155,18 +147,22 @@ fn store(
             import.index(found)?
         }
     };
-    let ids = indexed.ids;
-    let (graph, kept) = match (options.order, computed) {
-        (Order::Degree, _) => import.by_degree(indexed, options)?,
-        (Order::Id, None) => {
-            let cut = import.cut(&indexed, options.batch_size)?;
-            import.columns(indexed, &cut, staging.path())?
-        }
-        (Order::Id, Some(computed)) => {
-            let cut = import.cut(&indexed, options.batch_size)?;
-            let graph = import.graph(&cut, staging.path())?;
-            let kept = import.compute(computed, &cut, &graph)?;
-            (graph, kept)
+    let (ids, degrees) = (indexed.ids, indexed.degrees.take());
+    let cut = import.cut(&indexed)?;
+    let graph = GraphWriter::create(
+        machine.disk.clone(),
+        machine.budget.clone(),
+        staging.path(),
+        cut.shape.clone(),
+    )?;
+    let kept = match computed {
+        Some(computed) => import.compute(computed, &cut, &graph)?,
+        None => {
+            let buckets = match degrees {
+                None => import.distribute(indexed, None, &cut)?,
+                Some(degrees) => import.deal(indexed, degrees, &cut, &graph)?,
+            };
+            import.write(&cut, buckets, &graph)?
         }
     };
     import.finish(graph, ids, kept)?;
@@ -220,29 +216,6 @@ fn read_ahead(chunk_bytes: usize) -> usize {
 }
 
 impl<'a> Import<'a> {
-    /// A graph that is to be written into `folder`.
-    fn graph(&self, cut: &Cut, folder: &Path) -> Result<GraphWriter, IngestError> {
-        Ok(GraphWriter::create(
-            self.machine.disk.clone(),
-            self.machine.budget.clone(),
-            folder,
-            cut.shape.clone(),
-        )?)
-    }
-
-    /// Steps 4 and 5, of a graph in `folder`.
-    fn columns(
-        &mut self,
-        indexed: Indexed<'a>,
-        cut: &Cut,
-        folder: &Path,
-    ) -> Result<(GraphWriter, Kept), IngestError> {
-        let graph = self.graph(cut, folder)?;
-        let buckets = self.distribute(indexed, cut)?;
-        let kept = self.write(cut, buckets, &graph)?;
-        Ok((graph, kept))
-    }
-
     /// Notes the time of a step that ends.
     fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();

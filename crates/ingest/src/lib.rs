@@ -13,7 +13,7 @@
 //! | `presence.rs` | which integer ids occur, and their ranks |
 //! | `dictionary.rs`, `dictionary/` | ids that memory cannot hold, sorted on disk |
 //! | `count.rs`, `cut.rs` | arcs by range of vertices; where batches and column files end |
-//! | `deal.rs`, `relabel.rs` | in order of degree: which index each vertex gets; arcs called by other indices |
+//! | `degrees.rs`, `deal.rs`, `relabel.rs` | in order of degree: arcs by vertex; which index each gets; edges called by these |
 //! | `layout.rs` | where an arc goes, and the key that orders it there |
 //! | `distribute.rs` | the second reading: arcs to the buckets of column files |
 //! | `write.rs`, `sort.rs`, `policy.rs` | a bucket to a column file: sort, duplicates, cells |
@@ -27,6 +27,7 @@
 mod count;
 mod cut;
 mod deal;
+mod degrees;
 mod dictionary;
 mod distribute;
 mod edge;

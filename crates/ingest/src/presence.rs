@@ -174,6 +174,12 @@ impl Ranks {
         self.total
     }
 
+    /// Whether an id is marked.
+    pub(crate) fn holds(&self, id: u64) -> bool {
+        let entry = self.entries.typed::<u64>().get((id >> 5) as usize);
+        entry.is_some_and(|entry| entry >> (id & 31) & 1 == 1)
+    }
+
     /// For look-ups.
     pub(crate) fn look_up(&self) -> RankOf<'_> {
         RankOf {
@@ -229,6 +235,7 @@ mod tests {
         assert_eq!(ranks.len(), ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
             assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
+            assert!(ranks.holds(id) && (ids.contains(&(id + 1)) == ranks.holds(id + 1)));
         }
         assert_eq!(
             ranks.look_up().of(1),

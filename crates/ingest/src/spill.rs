@@ -9,6 +9,7 @@
 //! A worker waits for the disk here only when all its buffers are in flight.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -267,6 +268,11 @@ impl Spill {
         })
     }
 
+    /// Number of chunks of a bucket.
+    pub(crate) fn chunks(&self, bucket: usize) -> usize {
+        lock(&self.buckets[bucket]).len()
+    }
+
     /// Reads all records of a bucket: `each` gets whole chunks.
     pub(crate) fn read(
         &self,
@@ -275,10 +281,22 @@ impl Spill {
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let chunks = lock(&self.buckets[bucket]);
-        let runs = chunks
-            .iter()
-            .map(|&offset| (offset, self.chunk_bytes as u64));
+        self.read_chunks(bucket, 0..self.chunks(bucket), inbox, stop, each)
+    }
+
+    /// The same of some of its chunks, in the order in which their only writer wrote them.
+    pub(crate) fn read_chunks(
+        &self,
+        bucket: usize,
+        chunks: Range<usize>,
+        inbox: &mut Inbox,
+        stop: &Stop,
+        each: impl FnMut(&[u8]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let runs = chunks.map(|chunk| {
+            let offset = lock(&self.buckets[bucket])[chunk];
+            (offset, self.chunk_bytes as u64)
+        });
         inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 

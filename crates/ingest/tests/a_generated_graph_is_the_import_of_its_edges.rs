@@ -6,7 +6,7 @@ mod common;
 use std::path::Path;
 
 use common::{Bench, Memory, naive};
-use graphmill_graph::{EdgeKind, VertexId};
+use graphmill_graph::{EdgeKind, Order, VertexId};
 use graphmill_ingest::{
     Duplicates, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions, IngestError,
     SelfLoops,
@@ -154,6 +154,7 @@ fn options(random: &mut Random) -> ImportOptions {
         duplicates: duplicates[random.below(5) as usize],
         self_loops: [SelfLoops::Keep, SelfLoops::Drop][random.below(2) as usize],
         batch_size: [None, Some(7), Some(64), Some(1000)][random.below(4) as usize],
+        order: [Order::Id, Order::Degree][random.below(2) as usize],
         ..ImportOptions::new(GRAPH)
     }
 }

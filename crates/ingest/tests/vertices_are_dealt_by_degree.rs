@@ -1,4 +1,5 @@
 //! In order of degree, the vertices are dealt over the batches: that of degree-rank r lies in batch r mod B, at place r / B.
+//! Degrees are those of the input, duplicates among them.
 
 mod common;
 
@@ -6,8 +7,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Bench, Look, Memory, random_source, ranks};
-use graphmill_graph::{EdgeKind, FrameReader, Order, StoredGraph};
+use common::{Bench, Look, Memory, degrees, naive, random_source, ranks};
+use graphmill_graph::{EdgeKind, Order, StoredGraph};
 use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
 use graphmill_storage::Budget;
 
@@ -23,7 +24,6 @@ fn check(seed: u64, source: &Memory, options: &ImportOptions) -> u64 {
     let path = Path::new(GRAPH);
     let graph = Arc::new(StoredGraph::open(&bench.disk, &budget, path).expect("a graph"));
     assert_eq!(graph.order(), Order::Degree);
-    let mut reader = FrameReader::new(&graph, &budget, 8).expect("a reader");
     let ranks = ranks(&graph, &budget);
     assert_eq!(
         ranks.iter().collect::<HashSet<_>>().len() as u64,
@@ -31,26 +31,16 @@ fn check(seed: u64, source: &Memory, options: &ImportOptions) -> u64 {
         "each vertex has one place"
     );
 
+    let degrees = degrees(source, &naive(source, None, options), options);
     let batches = graph.batches();
     // Of every vertex its degree downwards, its rank, and where it is.
     let mut vertices = Vec::new();
     for batch in 0..batches.len() {
         let range = batches.range(batch);
-        let mut degrees = vec![0u64; batches.span(batch) as usize];
-        graph
-            .degrees_of(graph.forward(), &mut reader, batch, &mut degrees)
-            .expect("degrees");
-        let keys: Vec<_> = range
-            .clone()
-            .zip(&degrees)
-            .map(|(v, &degree)| (u64::MAX - degree, ranks[v as usize]))
-            .collect();
-        assert!(
-            keys.is_sorted(),
-            "degrees descend, and of equal ones ids ascend"
-        );
+        let ranks = &ranks[range.start as usize..range.end as usize];
+        let key = |rank: &u64| (u64::MAX - degrees[*rank as usize], *rank);
         let places = (0u64..).map(|place| (batch as u64, place));
-        vertices.extend(keys.into_iter().zip(places));
+        vertices.extend(ranks.iter().map(key).zip(places));
     }
     vertices.sort_unstable();
     let count = batches.len() as u64;
@@ -94,6 +84,24 @@ fn whatever_the_ids_the_policies_and_the_batches() {
                 check(seed, &source, &options);
             }
         }
+    }
+}
+
+#[test]
+fn whatever_memory_holds() {
+    // More vertices than are counted at a time where memory is kept small, and more than are called by their indices.
+    let mut source = random_source(3, Look::Gaps, 100_000, 50_000, EdgeKind::None, true);
+    source.vertices = Some(200_001);
+    for work_bytes_max in [u64::MAX, 400_000, 40_000] {
+        let options = ImportOptions {
+            directed: false,
+            duplicates: Duplicates::First,
+            batch_size: Some(9000),
+            order: Order::Degree,
+            work_bytes_max,
+            ..ImportOptions::new(GRAPH)
+        };
+        check(3, &source, &options);
     }
 }
 

@@ -145,13 +145,7 @@ pub(crate) struct GenerateOutput {
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Integer weights from 1 to 255, drawn uniformly, in this precision
-    #[arg(
-        long,
-        value_name = "none|f32|f64",
-        value_enum,
-        default_value_t,
-        hide_possible_values = true
-    )]
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
     /// The same as --weights f32
     #[arg(long, conflicts_with = "weights")]

@@ -69,7 +69,6 @@ pub(crate) struct How {
         long,
         value_name = "exact|epsilon|equivalence",
         value_enum,
-        hide_possible_values = true,
         conflicts_with_all = ["Reading", "Edges"]
     )]
     pub(crate) rule: Option<Rule>,

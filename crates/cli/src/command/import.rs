@@ -3,21 +3,15 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{ImportConfig, ImportReport, Machine, Order, Stop};
+use graphmill::{ImportReport, Machine, Stop};
 
-use crate::args::{self, Import};
+use crate::args::Import;
 use crate::{progress, size};
 
 use super::options;
 
 pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
-    let config = ImportConfig {
-        order: match args.order {
-            args::Order::Id => Order::Id,
-            args::Order::Degree => Order::Degree,
-        },
-        ..options::storing(&args.storing, options::reading(&args.reading))
-    };
+    let config = options::storing(&args.storing, options::reading(&args.reading));
     let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
     let watcher = progress::watcher(args.machine.quiet);
     let report = machine.import(&args.input, &args.output, &config, &watcher)?;

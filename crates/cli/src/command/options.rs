@@ -79,7 +79,12 @@ pub(super) fn edges(args: &Edges, config: ImportConfig) -> ImportConfig {
 
 /// How the graph is stored.
 pub(super) fn storing(args: &Storing, config: ImportConfig) -> ImportConfig {
+    use graphmill::Order;
     ImportConfig {
+        order: match args.order {
+            args::Order::Id => Order::Id,
+            args::Order::Degree => Order::Degree,
+        },
         reverse: args.reverse,
         batch_size: args.batch_size,
         csr_ratio: args.csr_ratio.unwrap_or(config.csr_ratio),

@@ -108,7 +108,7 @@ fn a_generated_graph_asks_for_memory_that_is_enough() {
 }
 
 #[test]
-fn an_order_of_degree_is_refused_before_the_graph_on_the_way_is_made() {
+fn an_order_of_degree_asks_for_memory_that_is_enough() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let edge = |i: u64| format!("{} {} {}.5\n", i * i % 20_011, i * 7919 % 20_021, i % 9);

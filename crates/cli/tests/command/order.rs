@@ -199,3 +199,25 @@ fn results_have_the_same_bytes_with_as_little_memory_as_can_be() {
         );
     }
 }
+
+#[test]
+fn a_generated_graph_has_the_order_that_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for rule in ["kronecker 8 4 --undirected", "scattered 300 5 --gap 7"] {
+        for order in ["id", "degree"] {
+            let words = format!("generate {rule} -o {order} --order {order} -q");
+            succeed(at, &words.split(' ').collect::<Vec<_>>());
+            let info = succeed(at, &["info", order, "--json"]);
+            let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
+            assert_eq!(info["order"], order, "{rule}");
+            succeed(at, &["verify", order]);
+        }
+        let [by_id, by_degree] =
+            ["id", "degree"].map(|graph| run(at, graph, "result.csv", &["wcc"], "1G"));
+        assert!(by_id == by_degree, "{rule}");
+        for order in ["id", "degree"] {
+            std::fs::remove_dir_all(at.join(order)).expect("a graph");
+        }
+    }
+}

@@ -80,6 +80,7 @@ impl<'a> Import<'a> {
             vertices,
             arcs_in: arcs_in.unwrap_or_else(|| Granules::new(vec![0], Vec::new())),
             arcs_out,
+            degrees: None,
         }
     }
 

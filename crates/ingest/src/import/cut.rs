@@ -1,16 +1,16 @@
 //! Step 3 of an import, *cut*: counts alone say where batches and column files end, and with them where every arc goes.
 
-use graphmill_graph::{Batches, EdgeKind, Shape};
+use graphmill_graph::{Batches, EdgeKind, Order, Shape};
 use graphmill_storage::Lease;
 
+use super::Import;
 use super::ids::Indexed;
-use super::{Import, ImportOptions};
-use crate::cut::{Granules, batch_arcs_max};
+use crate::cut::batch_arcs_max;
 use crate::deal;
 use crate::distribute;
 use crate::error::IngestError;
 use crate::layout::{Layout, Packing};
-use crate::policy::{Duplicates, SelfLoops};
+use crate::policy::Duplicates;
 
 /// Counters of parts of a worker, over all buckets: what its caches can take.
 const PARTS_TABLE: usize = 1 << 15;
@@ -35,73 +35,19 @@ impl Cut {
     }
 }
 
-/// The edges that are distributed, and what is to become of them.
-struct Given {
-    edges: u64,
-    directed: bool,
-    self_loops: SelfLoops,
-    duplicates: Duplicates,
-}
-
 impl Import<'_> {
-    /// Step 3, in batches of `size` vertices where that is given.
-    pub(super) fn cut(
-        &mut self,
-        indexed: &Indexed<'_>,
-        size: Option<u64>,
-    ) -> Result<Cut, IngestError> {
+    /// Step 3.
+    pub(super) fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
         let options = self.options;
-        let tables = self.tables(indexed.vertices, size)?;
-        let cuts = indexed.arcs_in.batches(size);
-        let given = Given {
-            edges: self.report.edges,
-            directed: options.directed,
-            self_loops: options.self_loops,
-            duplicates: options.duplicates,
-        };
-        let arcs_out = indexed.arcs_out.as_ref();
-        self.lay_out(options, cuts, &indexed.arcs_in, arcs_out, given, tables)
-    }
-
-    /// The same for `arcs` arcs whose vertices are dealt over the batches, and with these the arcs, about.
-    pub(super) fn cut_dealt(
-        &mut self,
-        options: &ImportOptions,
-        vertices: u64,
-        arcs: u64,
-    ) -> Result<Cut, IngestError> {
-        let tables = self.tables(vertices, options.batch_size)?;
-        let batches = deal::batches(vertices, arcs, options.batch_size);
-        let cuts = deal::cuts(vertices, batches);
-        let even = Granules::new(vec![0, vertices], vec![arcs]);
-        // What was to become of edges has been done.
-        let given = Given {
-            edges: arcs,
-            directed: true,
-            self_loops: SelfLoops::Keep,
-            duplicates: Duplicates::Keep,
-        };
-        let arcs_out = options.turns_round().then_some(&even);
-        self.lay_out(options, cuts, &even, arcs_out, given, tables)
-    }
-
-    /// Room for the tables of all batches.
-    fn tables(&self, vertices: u64, size: Option<u64>) -> Result<Lease, IngestError> {
+        let (vertices, size) = (indexed.vertices, options.batch_size);
+        let (arcs_in, arcs_out) = (&indexed.arcs_in, indexed.arcs_out.as_ref());
         let batches = size.map_or(0, |size| vertices / size.max(1));
         let budget = self.machine.budget;
-        Ok(budget.lease("the table of batches", batches * BATCH_BYTES)?)
-    }
-
-    fn lay_out(
-        &mut self,
-        options: &ImportOptions,
-        cuts: Vec<u64>,
-        arcs_in: &Granules,
-        arcs_out: Option<&Granules>,
-        given: Given,
-        tables: Lease,
-    ) -> Result<Cut, IngestError> {
-        let vertices = arcs_in.vertices();
+        let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
+        let cuts = match options.order {
+            Order::Id => arcs_in.batches(size),
+            Order::Degree => deal::cuts(vertices, deal::batches(vertices, arcs_in.arcs(), size)),
+        };
         let too_many = || IngestError::TooManyVertices { vertices };
         let files = arcs_in.files(&cuts).ok_or_else(too_many)?;
         let reverse_files = match arcs_out {
@@ -127,7 +73,7 @@ impl Import<'_> {
             .chain(reverse_files.iter().flatten())
             .map(|file| layout.key_bits(file.len()))
             .collect();
-        let sequenced = weights != EdgeKind::None && given.duplicates == Duplicates::First;
+        let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
         let parts = (PARTS_TABLE / key_bits.len().max(1))
             .clamp(PARTS_MIN, PARTS_MAX)
             .next_power_of_two();
@@ -141,10 +87,10 @@ impl Import<'_> {
             ),
             layout,
             weights,
-            directed: given.directed,
-            self_loops: given.self_loops,
-            duplicates: given.duplicates,
-            edges: given.edges,
+            directed: options.directed,
+            self_loops: options.self_loops,
+            duplicates: options.duplicates,
+            edges: self.report.edges,
             part_shifts: key_bits
                 .iter()
                 .map(|bits| bits.saturating_sub(parts.trailing_zeros()))

@@ -1,278 +1,330 @@
-//! An import in order of degree, in place of steps 3 to 5.
+//! Step 4 of an import in order of degree: vertices are dealt over the batches, and edges distributed by the indices they get.
 //!
-//! 1. The graph is stored in order of ids first, as a temporary file. That resolves duplicates, so that its out-degrees are
-//!    those that count, and puts arcs into cells between ranges of ids.
-//! 2. Its vertices are dealt over the batches of the graph to be, and their order is written.
-//! 3. Its arcs are read back with the indices of their ends, and distributed and written as any edges are.
-//!
-//! The indices of all vertices are in memory for step 3 where they fit. Else those of a group of source batches are, and those of a
-//! group of destination batches, and only the cells between the two are read, pair by pair.
+//! The indices of all vertices are in memory while edges are distributed, if it holds them. Else edges are gathered by ranges of
+//! their destinations first, then by ranges of their sources, so that the indices of one range suffice (`relabel.rs`).
 
-use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use graphmill_graph::{
-    Batches, EdgeKind, FRAME_BYTES, Facts, FileKind, GraphWriter, IdsSummary, StoredGraph,
-};
+use graphmill_graph::GraphWriter;
 
 use super::cut::Cut;
 use super::distribute::{ARCS, Buckets};
 use super::ids::Indexed;
-use super::sizes::{Demand, Memory, Sizes};
-use super::{Import, ImportOptions, Meter, write};
-use crate::cut::batch_vertices_max;
+use super::sizes::{CHUNK_BYTES_MAX, Demand, Memory, Sizes};
+use super::{Import, Meter, write};
+use crate::cut::bits_of;
 use crate::deal::{Deal, Slice};
-use crate::distribute::{Distributor, Indices};
+use crate::degrees::Degrees;
+use crate::distribute::{Distributor, Indices, Plan};
 use crate::error::IngestError;
 use crate::parallel;
-use crate::relabel::ArcReader;
-use crate::spill::lock;
-use crate::write::Kept;
+use crate::relabel::{Gathered, GatheredReader};
+use crate::spill::{GRAIN, lock};
 
-/// Bytes of the buffers with which a graph is opened.
-const OPENING_BYTES: u64 = 128 << 10;
-/// Bytes of the tables of a small graph, and to distribute its arcs.
-const SMALL_BYTES: u64 = 512 << 10;
+/// The temporary files of gathered edges.
+const BY_DESTINATION: &str = "by-destination";
+const BY_SOURCE: &str = "by-source";
 
-/// Batches of the graph on the way, where memory is short.
-const BATCHES_MAX: u64 = 64;
-/// The folder of the graph in order of ids.
-const BY_ID: &str = "by-id";
+/// Ranges of vertices at most.
+const RANGES_MAX: u64 = 4096;
+/// Ranges that work that is kept small for experiments makes at most.
+const RANGES_FEW: u64 = 64;
 
-/// What a graph that is stored in order of ids on the way is to be like: no larger than it must be.
-pub(super) fn on_the_way(options: &ImportOptions) -> ImportOptions {
-    ImportOptions {
-        reverse: false,
-        csr_ratio: 0,
-        ..options.clone()
+/// How edges get the indices of their ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// All indices are in memory.
+    Whole,
+    /// Those of `span` vertices are, and edges are gathered twice before they are distributed.
+    Ranges {
+        span: u64,
+        gather: Sizes,
+        distribute: Sizes,
+    },
+}
+
+/// What decides the way, besides memory.
+struct Choice<'a> {
+    plan: &'a Plan,
+    need: write::Need,
+    /// Numbers of vertices.
+    numbers: u64,
+    lanes: u64,
+    /// Bytes of a reader of the edges.
+    reader_bytes: u64,
+    /// Vertices whose indices may be in memory at a time.
+    vertices_max: u64,
+}
+
+impl Choice<'_> {
+    /// The way that needs the fewest readings; `None`: there is too little memory for any.
+    fn way(&self, memory: Memory) -> Option<Way> {
+        self.whole(memory).or_else(|| {
+            let numbers = self.numbers;
+            // Keys of gathered edges are 64 bits at most.
+            let keys_max = 1 << (u64::BITS - bits_of(numbers)).min(u64::BITS - 1);
+            let most = self.vertices_max.max(numbers / RANGES_FEW);
+            let most = most.min(numbers).min(keys_max).max(1);
+            let least = (numbers / RANGES_MAX).clamp(1, most);
+            std::iter::successors(Some(1 << most.ilog2()), |span| Some(span / 2))
+                .take_while(|span| 2 * span > least)
+                .find_map(|span| self.ranges(span, memory))
+        })
     }
-}
 
-/// Bytes that dealing and distribution take at least, of a small graph.
-pub(super) fn least_bytes(weights: EdgeKind) -> u64 {
-    let deal = Deal::bytes(0, 0);
-    let distribute = Deal::WALK_BYTES + ArcReader::bytes(weights) + SMALL_BYTES;
-    deal + Deal::WRITE_BYTES.max(distribute)
-}
+    fn whole(&self, memory: Memory) -> Option<Way> {
+        let slice_bytes = Slice::bytes(self.plan.vertices, self.numbers) + Degrees::WALK_BYTES;
+        let left = memory.less(slice_bytes)?;
+        let sizes = Demand::new(self.plan, self.reader_bytes, self.need).sizes(self.lanes, left);
+        (self.numbers <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
+    }
 
-/// Groups of batches, and the indices of how many vertices are in memory at a time.
-struct Groups {
-    groups: Vec<Range<usize>>,
-    vertices: u64,
-}
+    fn ranges(&self, span: u64, memory: Memory) -> Option<Way> {
+        let slice_bytes = Slice::bytes(self.plan.vertices, span) + Degrees::WALK_BYTES;
+        let left = memory.less(slice_bytes)?;
+        let reader_bytes = GatheredReader::bytes(CHUNK_BYTES_MAX);
+        let gather = Demand::new(
+            &self.plan.by_destination(self.numbers, span),
+            reader_bytes.max(self.reader_bytes),
+            self.need,
+        );
+        // While they are gathered by sources, or distributed, the file they come from has its table.
+        let sizes = gather.sizes(self.lanes, left.less(left.available / 2)?)?;
+        let left = left.less(gather.table_bytes(&sizes))?;
+        let distribute = Demand::new(self.plan, reader_bytes, self.need);
+        Some(Way::Ranges {
+            span,
+            gather: sizes,
+            distribute: distribute.sizes(self.lanes, left)?,
+        })
+    }
 
-impl Groups {
-    /// Groups of batches that have at most so many vertices each, or are one batch.
-    fn new(batches: &Batches, vertices_max: u64) -> Self {
-        let mut groups: Vec<Range<usize>> = Vec::new();
-        let span = |group: &Range<usize>| batches.cut(group.end) - batches.cut(group.start);
-        for batch in 0..batches.len() {
-            match groups.last_mut() {
-                Some(last) if span(&(last.start..batch + 1)) <= vertices_max => last.end += 1,
-                _ => groups.push(batch..batch + 1),
+    /// How many bytes more would do.
+    fn wanting(&self, memory: Memory) -> u64 {
+        let does = |more| self.way(memory.and(more)).is_some();
+        let mut most = GRAIN as u64;
+        while most < 1 << 62 && !does(most) {
+            most *= 2;
+        }
+        let mut least = most / 2;
+        while most - least > GRAIN as u64 {
+            let middle = least.midpoint(most);
+            match does(middle) {
+                true => most = middle,
+                false => least = middle,
             }
         }
-        let vertices = groups.iter().map(span).max().unwrap_or(0);
-        Self { groups, vertices }
+        most
     }
-
-    /// Bytes of the indices of two groups, or of the one that there is.
-    fn bytes(&self, batches: &Batches) -> u64 {
-        let slices = if self.groups.len() > 1 { 2 } else { 1 };
-        slices * Slice::bytes(batches.vertices(), self.vertices)
-    }
-}
-
-/// What distribution takes, and what comes after it.
-fn demand(cut: &Cut) -> Demand {
-    let reader_bytes = ArcReader::bytes(cut.plan.weights);
-    Demand::new(&cut.plan, reader_bytes, write::Need::new(cut))
-}
-
-/// Bytes that the graph on the way takes while it is open, at most: by cell, by frame of its files, by page of its vertices.
-fn open_bytes(cut: &Cut) -> u64 {
-    let (plan, batches) = (&cut.plan, cut.shape.batches.len() as u64);
-    let arcs = plan.arcs_max();
-    let cells = arcs.min(batches.saturating_mul(batches));
-    let frames = arcs * (8 + plan.weights.bytes() as u64) / FRAME_BYTES + 3 * batches;
-    128 * (cells + batches) + 8 * frames + plan.vertices / 64 + OPENING_BYTES
 }
 
 impl<'a> Import<'a> {
-    /// Stores the graph in order of degree, as `options` say; `self` has those of the graph on the way.
-    pub(super) fn by_degree(
+    /// Step 4 in order of degree, the order itself included.
+    pub(super) fn deal(
         &mut self,
         indexed: Indexed<'a>,
-        options: &'a ImportOptions,
-    ) -> Result<(GraphWriter, Kept), IngestError> {
+        degrees: Degrees,
+        cut: &Cut,
+        graph: &GraphWriter,
+    ) -> Result<Buckets, IngestError> {
         let (machine, disk) = (self.machine, &**self.machine.disk);
-        let by_id = self.temporary.join(BY_ID);
-        let ids = IdsSummary::dense(indexed.vertices);
-        let cut = self.cut(&indexed, self.size_on_the_way(indexed.vertices))?;
-        self.check_degree(&cut, options)?;
-        let (graph, kept) = self.columns(indexed, &cut, &by_id)?;
-        graph.finish(Facts {
-            ids,
-            input_edges: self.report.edges,
-            dropped: Default::default(),
-            options: Default::default(),
-            program: String::new(),
-        })?;
-        drop(cut);
-        disk.remove_file(&self.temporary.join(ARCS))?;
-
-        self.options = options;
-        let stored = Arc::new(StoredGraph::open(machine.disk, machine.budget, &by_id)?);
-        let (vertices, arcs) = (stored.vertices(), stored.arcs());
-        for kind in [FileKind::Data, FileKind::Index, FileKind::Weights] {
-            self.report.temporary_bytes += stored.forward().bytes(kind);
-        }
-        let cut = self.cut_dealt(options, vertices, arcs)?;
-        let graph = self.graph(&cut, self.staging)?;
-        let needed = Deal::bytes(vertices, arcs) + Deal::WRITE_BYTES;
+        let needed = Deal::bytes(indexed.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
-        let deal = Deal::new(&stored, machine.budget, machine.stop, batches)?;
-        deal.write(graph.order()?, options.work_bytes_max)?;
+        let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;
+        let way = self.way(cut, &indexed, degrees.numbers())?;
+        deal.write(graph.order()?, self.options.work_bytes_max)?;
         self.done("order");
-        let buckets = self.redistribute(&stored, &deal, &cut)?;
-        drop((deal, stored));
-        disk.remove_dir_all(&by_id)?;
-        let again = self.write(&cut, buckets, &graph)?;
-        if again.arcs != kept.arcs {
-            return Err(IngestError::internal("arcs got lost between two orders"));
+        match way {
+            Way::Whole => {
+                let dealt = deal.slice(0..degrees.numbers())?;
+                drop(deal);
+                self.distribute(indexed, Some(dealt), cut)
+            }
+            Way::Ranges {
+                span,
+                gather,
+                distribute,
+            } => self.distribute_by_ranges(indexed, &deal, cut, span, gather, distribute),
         }
-        Ok((graph, kept))
     }
 
-    /// Vertices of a batch of the graph on the way, if less than usual: two batches are the least whose indices are in memory.
-    /// The more of them, the more cells there are.
-    fn size_on_the_way(&self, vertices: u64) -> Option<u64> {
-        let share = self.machine.budget.available() / 16;
-        let indices = share.min(self.options.work_bytes_max) / size_of::<u64>() as u64;
-        let size = indices.max(vertices / BATCHES_MAX).max(1);
-        (size < batch_vertices_max(vertices)).then_some(size)
-    }
-
-    /// Refuses a budget that will not do for what follows when the graph on the way is stored, before that is begun.
-    fn check_degree(
-        &mut self,
-        on_the_way: &Cut,
-        options: &ImportOptions,
-    ) -> Result<(), IngestError> {
-        let plan = &on_the_way.plan;
-        let (vertices, arcs) = (plan.vertices, plan.arcs_max());
-        let cut = self.cut_dealt(options, vertices, arcs)?;
-        let held = open_bytes(on_the_way) + Deal::bytes(vertices, arcs) + cut.bytes();
-        // All of the budget, and what that lacks already.
-        let total = self.machine.budget.total();
-        let lack = (held + Deal::WRITE_BYTES).saturating_sub(total);
-        let memory = Memory {
-            total: total + lack,
-            available: total + lack - held,
+    fn way(&self, cut: &Cut, indexed: &Indexed<'a>, numbers: u64) -> Result<Way, IngestError> {
+        let choice = |reader_bytes| Choice {
+            plan: &cut.plan,
+            need: write::Need::new(cut),
+            numbers,
+            lanes: self.lanes(),
+            reader_bytes,
+            vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
         };
-        let demand = demand(&cut);
-        match self.groups(&on_the_way.shape.batches, &demand, memory) {
-            Ok(_) if lack == 0 => Ok(()),
-            Ok(_) => Err(self.too_little(lack)),
-            // Of more memory, a sixteenth goes to larger batches.
-            Err(more) => Err(self.too_little((lack + more) * 16 / 15 + 1)),
-        }
+        let memory = self.memory();
+        let found = choice(indexed.source.reader_bytes()).way(memory);
+        found.ok_or_else(|| {
+            let more = choice(indexed.source.reader_bytes_max()).wanting(memory);
+            self.too_little(more)
+        })
     }
 
-    /// Distributes the arcs of the graph on the way.
-    fn redistribute(
+    /// Gathers the edges by destinations, then by sources, and distributes them.
+    fn distribute_by_ranges(
         &mut self,
-        stored: &Arc<StoredGraph>,
+        indexed: Indexed<'a>,
         deal: &Deal<'_>,
         cut: &Cut,
+        span: u64,
+        gather: Sizes,
+        distribute: Sizes,
+    ) -> Result<Buckets, IngestError> {
+        let (disk, progress) = (&**self.machine.disk, self.machine.progress);
+        let plan = cut.plan.by_destination(deal.numbers(), span);
+        let meter = Meter::new(progress, "gather", 2 * plan.edges);
+        let by_destination =
+            self.read_into(indexed, None, &plan, BY_DESTINATION, gather, &meter)?;
+        let gathered = Gathered {
+            plan: &plan,
+            spill: &by_destination.spill,
+        };
+        let by_source = self.relabel(deal, gathered, &plan, BY_SOURCE, gather, &meter)?;
+        drop(by_destination);
+        disk.remove_file(&self.temporary.join(BY_DESTINATION))?;
+        let gathered = Gathered {
+            plan: &plan,
+            spill: &by_source.spill,
+        };
+        let meter = Meter::new(progress, "distribute", plan.edges);
+        let buckets = self.relabel(deal, gathered, &cut.plan, ARCS, distribute, &meter)?;
+        drop(by_source);
+        disk.remove_file(&self.temporary.join(BY_SOURCE))?;
+        self.done("distribute");
+        Ok(buckets)
+    }
+
+    /// Calls the destinations of gathered edges by their indices, and gathers the edges the other way round as a plan has it.
+    fn relabel(
+        &mut self,
+        deal: &Deal<'_>,
+        gathered: Gathered<'_>,
+        plan: &Plan,
+        file: &str,
+        sizes: Sizes,
+        meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
         let machine = self.machine;
-        let (plan, batches) = (&cut.plan, stored.batches());
-        let found = self.groups(batches, &demand(cut), self.memory());
-        let (groups, sizes) = found.map_err(|more| self.too_little(more))?;
-        let spill = self.spill(plan, sizes)?;
-        let meter = Meter::new(machine.progress, "distribute", plan.edges);
-        // Workers go on from one pair of groups to the next with what they have.
+        let (disk, budget) = (&**machine.disk, machine.budget);
+        let spill = self.spill(plan, file, sizes)?;
+        // Workers go on from one range to the next with what they have.
         let resting = Mutex::new(Vec::new());
         let make = || {
             if let Some(state) = lock(&resting).pop() {
                 return Ok(state);
             }
-            let distributor = Distributor::new(
-                plan,
-                &Indices::Same,
-                &spill,
-                &**machine.disk,
-                machine.budget,
-                sizes.slab_bytes,
-                &meter,
-            )?;
-            Ok((ArcReader::new(stored, machine.budget)?, distributor))
+            let slab_bytes = sizes.slab_bytes;
+            let same = Indices::Same.look_up();
+            let distributor =
+                Distributor::new(plan, same, &spill, disk, budget, slab_bytes, meter)?;
+            Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
         };
-        let indices =
-            |group: &Range<usize>| deal.slice(batches.cut(group.start)..batches.cut(group.end));
-        for sources in &groups.groups {
-            let from = indices(sources)?;
-            for destinations in &groups.groups {
-                let other = if destinations == sources {
-                    None
-                } else {
-                    Some(indices(destinations)?)
-                };
-                let to = other.as_ref().unwrap_or(&from);
-                let work = |(reader, distributor): &mut (ArcReader, Distributor<'_>), task: u64| {
-                    let column = destinations.start + task as usize;
-                    reader.read(column, sources, &from, to, machine.stop, distributor)
-                };
-                let states = parallel::run(
-                    machine.workers,
-                    sizes.lanes as usize,
-                    machine.stop,
-                    destinations.len() as u64,
-                    make,
-                    work,
-                )?;
-                lock(&resting).extend(states);
-            }
+        for range in 0..gathered.plan.buckets() {
+            let indices = deal.slice(gathered.destinations(range))?;
+            let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
+                gathered.read(range, unit, &indices, reader, machine.stop, sink)
+            };
+            let states = parallel::run(
+                machine.workers,
+                sizes.lanes as usize,
+                machine.stop,
+                gathered.units(range),
+                make,
+                work,
+            )?;
+            lock(&resting).extend(states);
         }
         let states = std::mem::take(&mut *lock(&resting));
         let distributors = states.into_iter().map(|(_, distributor)| distributor);
         let counts = self.gather(plan, distributors)?;
-        self.done("distribute");
         Ok(Buckets { spill, counts })
     }
+}
 
-    /// The largest groups of batches that leave enough for distribution, or the bytes that are wanting for any.
-    fn groups(
-        &self,
-        batches: &Batches,
-        demand: &Demand,
-        memory: Memory,
-    ) -> Result<(Groups, Sizes), u64> {
-        let indices_max = self.options.work_bytes_max / size_of::<u64>() as u64;
-        let mut vertices_max = batches.vertices().min(indices_max);
-        loop {
-            let groups = Groups::new(batches, vertices_max);
-            let bytes = groups.bytes(batches) + Deal::WALK_BYTES;
-            if let Some(available) = memory.available.checked_sub(bytes) {
-                let left = Memory {
-                    available,
-                    ..memory
-                };
-                if let Some(sizes) = demand.sizes(self.lanes(), left) {
-                    return Ok((groups, sizes));
-                }
-            }
-            if groups.vertices <= batches.widest() {
-                let lack = bytes.saturating_sub(memory.available);
-                let left = Memory {
-                    total: memory.total + lack,
-                    available: (memory.available + lack) - bytes,
-                };
-                return Err(lack + demand.wanting(left, demand.reader_bytes()));
-            }
-            vertices_max = (groups.vertices / 2).max(batches.widest());
+#[cfg(test)]
+mod tests {
+    use graphmill_graph::EdgeKind;
+
+    use super::*;
+    use crate::layout::{Layout, Packing};
+    use crate::policy::{Duplicates, SelfLoops};
+
+    const MIB: u64 = 1 << 20;
+
+    /// Of so many vertices in 64 batches, each a column file, and 16 edges for each.
+    fn plan(vertices: u64) -> Plan {
+        let cuts = (0..=64).map(|batch| vertices * batch / 64).collect();
+        let layout = Layout::new(cuts);
+        let files = (0..64).map(|batch| batch..batch + 1).collect();
+        Plan {
+            forward: layout.columns(files, 0),
+            reverse: None,
+            packing: Packing::new(layout.key_bits(1), EdgeKind::None, false),
+            layout,
+            weights: EdgeKind::None,
+            directed: false,
+            self_loops: SelfLoops::Keep,
+            duplicates: Duplicates::Keep,
+            edges: 16 * vertices,
+            part_shifts: vec![0; 64],
+            parts: 16,
+            vertices,
+        }
+    }
+
+    fn choice(plan: &Plan) -> Choice<'_> {
+        Choice {
+            plan,
+            need: write::Need::of_cells(64, 64 * 64),
+            numbers: plan.vertices,
+            lanes: 2,
+            reader_bytes: 64 << 10,
+            vertices_max: u64::MAX,
+        }
+    }
+
+    fn memory(bytes: u64) -> Memory {
+        Memory {
+            total: bytes,
+            available: bytes,
+        }
+    }
+
+    #[test]
+    fn as_many_indices_are_in_memory_as_it_holds() {
+        // Vertices, memory; vertices of a range, 0 for all.
+        for (vertices, mib, expected) in [
+            (1 << 20, 64, Some(0)),
+            (1 << 24, 128, Some(0)),
+            (1 << 24, 64, Some(1 << 23)),
+            (1 << 24, 32, Some(1 << 22)),
+            (1 << 30, 512, Some(1 << 26)),
+            (1 << 24, 4, None),
+        ] {
+            let plan = plan(vertices);
+            let found = choice(&plan).way(memory(mib * MIB)).map(|way| match way {
+                Way::Whole => 0,
+                Way::Ranges { span, .. } => span,
+            });
+            assert_eq!(found, expected, "{vertices} vertices, {mib} MiB");
+        }
+    }
+
+    #[test]
+    fn the_least_that_is_named_does() {
+        for vertices in [1000, 1 << 20, 1 << 24, 1 << 34] {
+            let plan = plan(vertices);
+            let choice = choice(&plan);
+            let more = choice.wanting(memory(MIB));
+            assert!(choice.way(memory(MIB).and(more)).is_some(), "{vertices}");
+            let less = more.saturating_sub(2 * GRAIN as u64);
+            assert!(choice.way(memory(MIB).and(less)).is_none(), "{vertices}");
         }
     }
 }

@@ -9,6 +9,7 @@ use super::cut::Cut;
 use super::ids::Indexed;
 use super::sizes::{Demand, Memory, Sizes};
 use super::{Import, Meter, write};
+use crate::deal::Slice;
 use crate::distribute::{Distributor, Plan};
 use crate::error::IngestError;
 use crate::parallel;
@@ -26,13 +27,13 @@ pub(super) struct Buckets {
 }
 
 impl<'a> Import<'a> {
-    /// Step 4.
+    /// Step 4, by the indices that vertices were `dealt`, if they were.
     pub(super) fn distribute(
         &mut self,
         indexed: Indexed<'a>,
+        dealt: Option<Slice>,
         cut: &Cut,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
         let plan = &cut.plan;
         let demand = Demand::new(plan, indexed.source.reader_bytes(), write::Need::new(cut));
         let memory = self.memory();
@@ -40,18 +41,35 @@ impl<'a> Import<'a> {
             let more = demand.wanting(memory, indexed.source.reader_bytes_max());
             return Err(self.too_little(more));
         };
-        let spill = self.spill(plan, sizes)?;
-        let meter = Meter::new(machine.progress, "distribute", plan.edges);
+        let meter = Meter::new(self.machine.progress, "distribute", plan.edges);
+        let buckets = self.read_into(indexed, dealt, plan, ARCS, sizes, &meter)?;
+        self.done("distribute");
+        Ok(buckets)
+    }
+
+    /// Reads the edges for the last time, and gathers their arcs in a temporary file as a plan has it.
+    pub(super) fn read_into(
+        &mut self,
+        indexed: Indexed<'a>,
+        dealt: Option<Slice>,
+        plan: &Plan,
+        file: &str,
+        sizes: Sizes,
+        meter: &Meter<'_>,
+    ) -> Result<Buckets, IngestError> {
+        let machine = self.machine;
+        let spill = self.spill(plan, file, sizes)?;
+        let indices = indexed.indices.look_up().dealt(dealt.as_ref());
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor = Distributor::new(
                 plan,
-                &indexed.indices,
+                indices,
                 &spill,
                 &**machine.disk,
                 machine.budget,
                 sizes.slab_bytes,
-                &meter,
+                meter,
             )?;
             Ok((reader, distributor))
         };
@@ -69,7 +87,6 @@ impl<'a> Import<'a> {
         let distributors = states.into_iter().map(|(_, distributor)| distributor);
         let counts = self.gather(plan, distributors)?;
         indexed.source.check_unchanged(&**machine.disk)?;
-        self.done("distribute");
         Ok(Buckets { spill, counts })
     }
 
@@ -89,10 +106,15 @@ impl<'a> Import<'a> {
     }
 
     /// A temporary file for the arcs of all buckets.
-    pub(super) fn spill(&self, plan: &Plan, sizes: Sizes) -> Result<Spill, IngestError> {
+    pub(super) fn spill(
+        &self,
+        plan: &Plan,
+        file: &str,
+        sizes: Sizes,
+    ) -> Result<Spill, IngestError> {
         Spill::create(
             &**self.machine.disk,
-            self.temporary.join(ARCS),
+            self.temporary.join(file),
             plan.buckets(),
             sizes.chunk_bytes,
         )

@@ -2,21 +2,27 @@
 //!
 //! 1. The indices: known already, ranks in a bitmap, or a dictionary on disk, which turns the edges into edges of indices.
 //! 2. The ids, in their order, go to the graph, unless they are indices themselves.
-//! 3. The counts are those of the scan where ids lie close enough; else the edges are read again to count.
+//! 3. The counts are those of the scan where ids lie close enough; else the edges are read again to count. In order of degree they
+//!    are read again to count arcs vertex by vertex, and ranges do not matter.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_graph::{IdKind, IdsSummary, IdsWriter};
+use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 
 use super::scan::Found;
 use super::{Import, Meter, read_ahead};
 use crate::count::Count;
 use crate::cut::{Granules, Histogram, granule_shift};
+use crate::deal::Slice;
+use crate::degrees::{Degrees, Sections};
 use crate::dictionary::{Dictionary, Ends, Place};
 use crate::distribute::Indices;
 use crate::edge::Ids;
 use crate::error::IngestError;
 use crate::source::Source;
+
+/// The temporary file of out-degrees.
+const DEGREES: &str = "degrees";
 
 /// Edges whose ids have indices.
 pub(super) struct Indexed<'a> {
@@ -26,6 +32,8 @@ pub(super) struct Indexed<'a> {
     pub(super) vertices: u64,
     pub(super) arcs_in: Granules,
     pub(super) arcs_out: Option<Granules>,
+    /// Where vertices are dealt by them.
+    pub(super) degrees: Option<Degrees>,
 }
 
 /// The number that was written as bytes, most significant first.
@@ -51,7 +59,7 @@ impl<'a> Import<'a> {
             Some(presence) => presence.ranks()?,
             None => None,
         };
-        let (indices, vertices) = match (known, ranks) {
+        let (mut indices, vertices) = match (known, ranks) {
             (Some(vertices), _) => (Indices::Same, vertices),
             (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
             (None, Some(ranks)) => {
@@ -84,34 +92,32 @@ impl<'a> Import<'a> {
         self.report.vertices = vertices;
         self.done("ids");
 
-        // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
-        let (arcs_in, arcs_out) = if close {
-            let granules = |mut counts: Histogram| {
-                counts.grow(span.saturating_sub(1));
-                Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
-            };
-            (granules(scanned.arcs_in), scanned.arcs_out.map(granules))
-        } else {
-            drop((scanned.arcs_in, scanned.arcs_out));
-            let meter = Meter::new(self.machine.progress, "count", self.report.edges);
-            let count = Count {
-                meter: &meter,
-                disk: self.machine.disk,
-                workers: self.machine.workers,
-                budget: self.machine.budget,
-                stop: self.machine.stop,
-                source: &source,
-                indices: &indices,
-                vertices,
-                directed: self.options.directed,
-                self_loops: self.options.self_loops,
-                reverse: self.options.turns_round(),
-            };
-            let (arcs_in, arcs_out) = count.run()?;
-            (
-                Granules::even(vertices, &arcs_in),
-                arcs_out.map(|counts| Granules::even(vertices, &counts)),
-            )
+        let histograms = (scanned.arcs_in, scanned.arcs_out);
+        let (arcs_in, arcs_out, degrees) = match self.options.order {
+            Order::Degree => {
+                drop(histograms);
+                let degrees = self.degrees(&source, &mut indices, vertices, span)?;
+                let all = Granules::new(vec![0, vertices], vec![degrees.arcs()]);
+                let turned = self.options.turns_round().then(|| all.clone());
+                (all, turned, Some(degrees))
+            }
+            // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
+            Order::Id if close => {
+                let granules = |mut counts: Histogram| {
+                    counts.grow(span.saturating_sub(1));
+                    Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
+                };
+                let (arcs_in, arcs_out) = histograms;
+                (granules(arcs_in), arcs_out.map(granules), None)
+            }
+            Order::Id => {
+                drop(histograms);
+                let meter = self.counting(1);
+                let count = self.count(&meter, &source, &indices, vertices);
+                let (arcs_in, arcs_out) = count.run()?;
+                let granules = |counts: Histogram| Granules::even(vertices, &counts);
+                (granules(arcs_in), arcs_out.map(granules), None)
+            }
         };
         self.done("count");
         Ok(Indexed {
@@ -121,7 +127,65 @@ impl<'a> Import<'a> {
             vertices,
             arcs_in,
             arcs_out,
+            degrees,
         })
+    }
+
+    /// How far counting is, which reads the edges so many times.
+    fn counting(&self, readings: u64) -> Meter<'a> {
+        Meter::new(self.machine.progress, "count", readings * self.report.edges)
+    }
+
+    /// What counts the arcs of edges.
+    fn count<'c>(
+        &'c self,
+        meter: &'c Meter<'c>,
+        source: &'c Source<'a>,
+        indices: &'c Indices,
+        vertices: u64,
+    ) -> Count<'c> {
+        Count {
+            meter,
+            disk: self.machine.disk,
+            workers: self.machine.workers,
+            budget: self.machine.budget,
+            stop: self.machine.stop,
+            source,
+            indices,
+            vertices,
+            directed: self.options.directed,
+            self_loops: self.options.self_loops,
+            reverse: self.options.turns_round(),
+        }
+    }
+
+    /// The out-degrees of all vertices. Ids below `span` become the numbers of vertices where a table of all of them takes little
+    /// of the memory: then no end of an edge has to be looked up twice.
+    fn degrees(
+        &mut self,
+        source: &Source<'a>,
+        indices: &mut Indices,
+        vertices: u64,
+        span: u64,
+    ) -> Result<Degrees, IngestError> {
+        let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
+        let little = (budget.available() / 4).min(bytes_max);
+        let same = Indices::Same;
+        let (ids, called, numbers) = match &*indices {
+            Indices::Rank(ranks) if Slice::bytes(vertices, span) <= little => {
+                (Some(ranks), &same, span)
+            }
+            indices => (None, indices, vertices),
+        };
+        let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
+        let meter = self.counting(sections.readings(numbers));
+        let count = self.count(&meter, source, called, numbers);
+        let degrees = Degrees::count(&count, sections, ids, self.temporary.join(DEGREES))?;
+        self.report.temporary_bytes += degrees.file_bytes();
+        if ids.is_some() {
+            *indices = same;
+        }
+        Ok(degrees)
     }
 
     /// Where and with how much memory a dictionary is built.

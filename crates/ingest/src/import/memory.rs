@@ -6,7 +6,9 @@
 use graphmill_graph::{EdgeKind, GraphWriter, Order};
 use graphmill_storage::{Budget, Workers};
 
-use super::{ImportOptions, degree, scan, write};
+use super::{ImportOptions, scan, write};
+use crate::deal::Deal;
+use crate::degrees::Sections;
 use crate::error::IngestError;
 use crate::spill::GRAIN;
 
@@ -40,7 +42,11 @@ pub fn check_memory(
     );
     let order = match options.order {
         Order::Id => 0,
-        Order::Degree => degree::least_bytes(weights),
+        Order::Degree => {
+            let lanes = workers.count() as u64;
+            let count = Sections::least_bytes(lanes, 0) + lanes * reader_bytes;
+            count.max(Deal::bytes(0, 0) + Deal::WRITE_BYTES)
+        }
     };
     let needed = first.least_bytes().max(last).max(order) + TABLES_BYTES;
     let available = budget.available();

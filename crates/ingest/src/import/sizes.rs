@@ -8,7 +8,7 @@ use crate::distribute::{self, Plan};
 use crate::spill::{GRAIN, HEADER_BYTES, SLABS, Spill};
 
 /// Bytes of a chunk of a bucket at most, and of a slab of chunks.
-const CHUNK_BYTES_MAX: usize = 256 << 10;
+pub(super) const CHUNK_BYTES_MAX: usize = 256 << 10;
 const SLAB_BYTES_MAX: usize = 1 << 20;
 const SLAB_BYTES_MIN: usize = 4 * GRAIN;
 
@@ -25,6 +25,22 @@ pub(super) struct Sizes {
 pub(super) struct Memory {
     pub(super) total: u64,
     pub(super) available: u64,
+}
+
+impl Memory {
+    /// What is left when so many bytes of it are taken.
+    pub(super) fn less(self, bytes: u64) -> Option<Self> {
+        let available = self.available.checked_sub(bytes)?;
+        Some(Self { available, ..self })
+    }
+
+    /// A budget that is so much larger.
+    pub(super) fn and(self, bytes: u64) -> Self {
+        Self {
+            total: self.total + bytes,
+            available: self.available + bytes,
+        }
+    }
 }
 
 /// What decides how much memory is needed.
@@ -60,13 +76,8 @@ impl Demand {
         }
     }
 
-    /// Bytes of a worker's reader.
-    pub(super) fn reader_bytes(&self) -> u64 {
-        self.reader_bytes
-    }
-
     /// Bytes of the table of all chunks: all but the last of a worker and bucket lack less than a line.
-    fn table_bytes(&self, sizes: &Sizes) -> u64 {
+    pub(super) fn table_bytes(&self, sizes: &Sizes) -> u64 {
         let filled = (sizes.chunk_bytes - HEADER_BYTES) as u64 - self.line_bytes;
         let chunks = self.arcs_bytes / filled + sizes.lanes * self.buckets;
         Spill::table_bytes(chunks, sizes.lanes)
@@ -123,10 +134,7 @@ impl Demand {
         let mut more = 0;
         // Where there is more memory, writing takes more of it.
         loop {
-            let memory = Memory {
-                total: memory.total + more,
-                available: memory.available + more,
-            };
+            let memory = memory.and(more);
             let lacks = |sizes| demand.lack(&sizes, memory);
             match Self::with_slabs(1, SLAB_BYTES_MIN).map(lacks).min() {
                 Some(lack) if lack > 0 => more += lack,
@@ -194,10 +202,7 @@ mod tests {
                     available: total * 3 / 4,
                 };
                 let more = demand.wanting(memory, 4 * demand.reader_bytes);
-                let named = Memory {
-                    total: total + more,
-                    available: memory.available + more,
-                };
+                let named = memory.and(more);
                 let sizes = demand.sizes(2, named).expect("the least does");
                 assert!(demand.bytes(&sizes) <= named.available);
             }

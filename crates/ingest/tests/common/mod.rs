@@ -134,6 +134,22 @@ pub(crate) struct Plain {
     pub(crate) dropped_self_loops: u64,
 }
 
+/// The arcs that leave each vertex, by rank, before duplicates are dropped.
+pub(crate) fn degrees(source: &Memory, plain: &Plain, options: &ImportOptions) -> Vec<u64> {
+    let ranks: BTreeMap<_, _> = plain.ids.iter().zip(0..).collect();
+    let mut degrees = vec![0; ranks.len()];
+    for (source, destination, _) in source.pieces.iter().flatten() {
+        let is_loop = source == destination;
+        if !is_loop || options.self_loops == SelfLoops::Keep {
+            degrees[ranks[source]] += 1;
+        }
+        if !is_loop && !options.directed {
+            degrees[ranks[destination]] += 1;
+        }
+    }
+    degrees
+}
+
 /// What the import should make of `source`: everything in one map.
 pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &ImportOptions) -> Plain {
     let key = |id: &VertexId| match id {
