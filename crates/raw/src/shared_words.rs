@@ -43,11 +43,12 @@ pub trait AtomicWord<T>: Sync {
         T: Copy + Ord,
     {
         let mut old = self.load();
+        if alone {
+            // No branch, and none to mispredict: which label is lowered is anybody's guess.
+            self.store(old.min(new));
+            return new < old;
+        }
         while new < old {
-            if alone {
-                self.store(new);
-                return true;
-            }
             match self.exchange(old, new) {
                 Ok(()) => return true,
                 Err(found) => old = found,

@@ -8,11 +8,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_raw::{AtomicWord, prefetch};
+use graphmill_raw::AtomicWord;
 
 use super::lists::value_of;
 use super::pile::{BLOCK, Block, Piles, Store};
-use super::round::{AHEAD, Ground, bucket_at_hand, each_block};
+use super::round::{AHEAD, Found, Ground, bucket_at_hand, each_block};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -23,8 +23,6 @@ use crate::program::{Label, LabelProgram};
 const MOST_LOOKS: u64 = 8;
 /// The power of two that buckets get wider by then.
 const WIDER: u32 = 2;
-/// Edges of a list whose labels are on their way.
-const EDGES_AHEAD: usize = 16;
 
 /// Spreads the labels of the vertices in `first`. `tell` hears of each round.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
@@ -111,17 +109,21 @@ fn send<P: LabelProgram, const WORDS: usize>(
     alone: bool,
 ) -> (u64, u64) {
     let Ground {
-        lists,
-        labels,
-        program,
-        ..
+        labels, program, ..
     } = *ground;
     let (mut sent, mut edges) = (0, 0);
+    let mut found = Found::new(P::Label::NONE.word());
+    let bucket_of = |word| program.bucket(Label::of_word(word)) >> wide;
+    let pile_up = |found: &mut Found<_>, piles: &mut Piles| {
+        for &(word, v) in found.take() {
+            piles.push(bucket_of(word), v);
+        }
+    };
     for vertices in block.chunks(AHEAD) {
         ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
             let label: P::Label = Label::of_word(labels[v as usize].load());
-            let own = program.bucket(label) >> wide;
+            let own = bucket_of(label.word());
             match bucket {
                 // It was lowered since, and has been sent from a lower bucket.
                 Some(bucket) if own < bucket => continue,
@@ -132,23 +134,12 @@ fn send<P: LabelProgram, const WORDS: usize>(
                 }
                 _ => (),
             }
-            let list = lists.of::<WORDS>(v as usize);
             sent += 1;
-            edges += list.len() as u64;
-            for (i, record) in list.iter().enumerate() {
-                if let Some(later) = list.get(i + EDGES_AHEAD) {
-                    prefetch(labels, later[0] as usize);
-                }
-                let Some(at) = labels.get(record[0] as usize) else {
-                    continue;
-                };
-                let lower = program.along(label, value_of(record));
-                let word = lower.word();
-                if at.lower(word, alone) {
-                    piles.push(program.bucket(lower) >> wide, record[0]);
-                }
-            }
+            let along = |record: &_| program.along(label, value_of(record)).word();
+            let full = |found: &mut Found<_>| pile_up(found, piles);
+            edges += ground.lower::<WORDS>(v, along, alone, &mut found, full);
         }
+        pile_up(&mut found, piles);
     }
     (sent, edges)
 }

@@ -12,7 +12,7 @@ use graphmill_storage::{Lease, Step};
 
 use super::lists::{Lists, with_words};
 use super::pile::{Block, Piles, Store};
-use super::round::{AHEAD, Ground, Round, WordOf, each_block, go};
+use super::round::{AHEAD, Found, Ground, Round, WordOf, each_block, go};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -180,22 +180,21 @@ fn push<P: LabelProgram, const WORDS: usize>(
     piles: &mut Piles<'_>,
     alone: bool,
 ) -> u64 {
-    let Ground { lists, labels, .. } = *ground;
+    let mut found = Found::new(label);
     let mut edges = 0;
+    let mut pile_up = |found: &mut Found<_>| {
+        for &(_, v) in found.take() {
+            piles.push(0, v);
+            edges += ground.lists.degree(v as usize);
+        }
+    };
     for vertices in block.chunks(AHEAD) {
         ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
-            for record in lists.of::<WORDS>(v as usize) {
-                let Some(at) = labels.get(record[0] as usize) else {
-                    continue;
-                };
-                if at.lower(label, alone) {
-                    piles.push(0, record[0]);
-                    edges += lists.degree(record[0] as usize);
-                }
-            }
+            ground.lower::<WORDS>(v, |_| label, alone, &mut found, &mut pile_up);
         }
     }
+    pile_up(&mut found);
     edges
 }
 

@@ -136,6 +136,8 @@ pub(crate) struct Piles<'s> {
     base: u64,
     /// Of each bucket from the one at hand on, by the last bits of its number.
     ring: Box<[Pile; BUCKETS]>,
+    /// A bit for each of them that has had a block since it was last seen empty.
+    filled: [u64; BUCKETS / 64],
     /// Of all that come later.
     later: Pile,
     /// No bucket of `later` comes before it.
@@ -149,21 +151,36 @@ impl<'s> Piles<'s> {
             store,
             base: 0,
             ring: Box::new(std::array::from_fn(|_| Pile::default())),
+            filled: [0; BUCKETS / 64],
             later: Pile::default(),
             later_from: u64::MAX,
             free: Vec::new(),
         }
     }
 
-    /// The pile for a bucket: for those before the one at hand, that one.
+    /// The place of a bucket in the ring: for those before the one at hand, that one's.
+    #[inline(always)]
+    fn place(&self, bucket: u64) -> Option<usize> {
+        let ahead = bucket.saturating_sub(self.base);
+        (ahead < BUCKETS as u64).then(|| (self.base + ahead) as usize % BUCKETS)
+    }
+
+    /// The pile for a bucket.
     #[inline(always)]
     fn of(&mut self, bucket: u64) -> &mut Pile {
-        let ahead = bucket.saturating_sub(self.base);
-        if ahead < BUCKETS as u64 {
-            return &mut self.ring[(self.base + ahead) as usize % BUCKETS];
+        if let Some(place) = self.place(bucket) {
+            return &mut self.ring[place];
         }
         self.later_from = self.later_from.min(bucket);
         &mut self.later
+    }
+
+    /// The same, to give it a block.
+    fn fill(&mut self, bucket: u64) -> &mut Pile {
+        if let Some(place) = self.place(bucket) {
+            self.filled[place / 64] |= 1 << (place % 64);
+        }
+        self.of(bucket)
     }
 
     /// Adds a vertex to the pile of a bucket.
@@ -179,7 +196,7 @@ impl<'s> Piles<'s> {
         match self.free.pop().or_else(|| self.store.take()) {
             Some(mut block) => {
                 block.push(v);
-                let pile = self.of(bucket);
+                let pile = self.fill(bucket);
                 match std::mem::replace(&mut pile.open, block) {
                     none if none.is_empty() => (),
                     full => pile.full.push(full),
@@ -204,7 +221,7 @@ impl<'s> Piles<'s> {
     }
     /// Adds blocks to the bucket at hand.
     pub(crate) fn take_over(&mut self, blocks: &mut Vec<Block>) {
-        self.of(self.base).full.append(blocks);
+        self.fill(self.base).full.append(blocks);
     }
     /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
     pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
@@ -233,10 +250,24 @@ impl<'s> Piles<'s> {
     }
 
     /// The bucket to go on with: nothing waits in one before it.
-    pub(crate) fn first(&self) -> Option<u64> {
-        let waits = |bucket: &u64| !self.ring[*bucket as usize % BUCKETS].is_empty();
+    pub(crate) fn first(&mut self) -> Option<u64> {
+        let mut ahead = 0;
+        let mut of_ring = None;
+        while ahead < BUCKETS as u64 {
+            let place = self.base.wrapping_add(ahead) as usize % BUCKETS;
+            let (word, bit) = (&mut self.filled[place / 64], place % 64);
+            let next = (*word >> bit).trailing_zeros();
+            if next > 0 {
+                // The first bits of the word that is looked at first stand for the last places.
+                ahead += u64::from(next).min(64 - bit as u64);
+            } else if self.ring[place].is_empty() {
+                *word &= !(1 << bit);
+            } else {
+                of_ring = Some(self.base.wrapping_add(ahead));
+                break;
+            }
+        }
         let of_later = (!self.later.is_empty()).then_some(self.later_from);
-        let of_ring = (self.base..).take(BUCKETS).find(waits);
         of_ring.into_iter().chain(of_later).min()
     }
 
@@ -246,7 +277,7 @@ impl<'s> Piles<'s> {
         if self.later_from <= bucket {
             self.later_from = u64::MAX;
             let mut later = std::mem::take(&mut self.later);
-            later.move_to(&mut self.of(bucket).full);
+            later.move_to(&mut self.fill(bucket).full);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_raw::{Word, prefetch};
+use graphmill_raw::{AtomicWord, Word, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use super::pile::{Block, Piles};
@@ -19,10 +19,10 @@ pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
 pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
 
 /// Edges, about, that are not worth waking another thread for.
-const SMALL: u64 = 1024;
+const SMALL: u64 = 4096;
 
 /// Vertices of the bucket at hand that one worker goes on with alone, at most: more are worth sharing.
-const ALONE: usize = 512;
+const ALONE: usize = 1024;
 
 /// What all rounds of a program see.
 pub(crate) struct Ground<'g, P: LabelProgram> {
@@ -40,10 +40,14 @@ pub(crate) struct Ground<'g, P: LabelProgram> {
 pub(crate) const AHEAD: usize = 16;
 /// Edges of each of them whose labels are on their way before any is looked at.
 const FIRST_EDGES: usize = 4;
+/// Labels of so many bytes together lie in a core's cache as it is.
+const NEAR_BYTES: usize = 512 << 10;
+/// Edges of a long list whose labels are on their way.
+const EDGES_AHEAD: usize = 16;
 
 impl<P: LabelProgram> Ground<'_, P> {
     /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
-    /// lists, then the labels they lead to.
+    /// lists, then the labels they lead to unless these are few.
     #[inline(always)]
     pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
         let (lists, labels) = (self.lists, self.labels);
@@ -54,11 +58,92 @@ impl<P: LabelProgram> Ground<'_, P> {
         for v in vertices {
             lists.prefetch_list::<WORDS>(*v as usize);
         }
+        if size_of_val(labels) <= NEAR_BYTES {
+            return;
+        }
         for v in vertices {
             for record in lists.from::<WORDS, FIRST_EDGES>(*v as usize) {
                 prefetch(labels, record[0] as usize);
             }
         }
+    }
+
+    /// Lowers the labels of the neighbours of a vertex to what goes `along` the edges to them. `pile_up` takes what is found where
+    /// there is no more room for it. Returns the number of edges.
+    #[inline(always)]
+    pub(crate) fn lower<const WORDS: usize>(
+        &self,
+        v: u32,
+        along: impl Fn(&[u32; WORDS]) -> WordOf<P>,
+        alone: bool,
+        found: &mut Found<WordOf<P>>,
+        mut pile_up: impl FnMut(&mut Found<WordOf<P>>),
+    ) -> u64 {
+        let labels = self.labels;
+        let list = self.lists.of::<WORDS>(v as usize);
+        let one = |record: &[u32; WORDS], found: &mut Found<_>| {
+            if let Some(at) = labels.get(record[0] as usize) {
+                let word = along(record);
+                // Where much is alike, few labels are lowered, and a branch knows that they are not.
+                match alone {
+                    true => found.note((word, record[0]), at.lower(word, alone)),
+                    false if at.lower(word, alone) => found.note((word, record[0]), true),
+                    false => (),
+                }
+            }
+        };
+        if found.is_full() {
+            pile_up(found);
+        }
+        if list.len() <= EDGES_AHEAD {
+            list.iter().for_each(|record| one(record, found));
+            return list.len() as u64;
+        }
+        for (i, record) in list.iter().enumerate() {
+            if let Some(later) = list.get(i + EDGES_AHEAD) {
+                prefetch(labels, later[0] as usize);
+            }
+            one(record, found);
+            if found.is_full() {
+                pile_up(found);
+            }
+        }
+        list.len() as u64
+    }
+}
+
+/// Room of [`Found`].
+const FOUND: usize = 128;
+
+/// Vertices whose labels were lowered, and to what, on their way to the piles. Whether an edge lowers one hangs on its labels: here
+/// that is no branch to mispredict.
+pub(crate) struct Found<T> {
+    entries: [(T, u32); FOUND],
+    count: usize,
+}
+
+impl<T: Copy> Found<T> {
+    pub(crate) fn new(none: T) -> Self {
+        Found {
+            entries: [(none, 0); FOUND],
+            count: 0,
+        }
+    }
+    /// Whether a short list may find more than there is room for.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.count > FOUND - EDGES_AHEAD
+    }
+    #[inline(always)]
+    fn note(&mut self, entry: (T, u32), is_found: bool) {
+        self.entries[self.count % FOUND] = entry;
+        self.count += usize::from(is_found);
+    }
+    /// Takes all out.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> &[(T, u32)] {
+        let count = std::mem::take(&mut self.count);
+        self.entries.get(..count).unwrap_or(&self.entries)
     }
 }
 
