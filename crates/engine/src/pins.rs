@@ -147,11 +147,9 @@ fn sums(machine: &Machine, weighted: bool) -> (u64, u64) {
     )
 }
 
-/// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages, and each worker reads
-/// through a stream of its own.
+/// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages.
 fn besides(machine: &Machine) -> u64 {
-    let streams = ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64;
-    3 * 4096 + streams + Stretches::memory(machine)
+    3 * 4096 + Pins::loading(machine) + Stretches::memory(machine)
 }
 
 impl Pins {
@@ -162,6 +160,11 @@ impl Pins {
         let data = machine.tiers.leased(Kind::Edges, data);
         let [fanout, indices] = [fanout, indices].map(|of| machine.tiers.leased(Kind::Index, of));
         besides(machine) + fanout + (data + indices).max(2 * indices)
+    }
+
+    /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
+    pub(crate) fn loading(machine: &Machine) -> u64 {
+        ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64
     }
 
     /// Fills at most `bytes` of the budget.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
+use graphmill_storage::Kind;
 
 use crate::choice::{Choice, Facts, choose};
 use crate::degree_classes::DegreeClasses;
@@ -15,6 +16,7 @@ use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
 use crate::phase::slot::SlotRoom;
+use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
 use crate::room::{Room, Sizes};
@@ -70,7 +72,7 @@ impl<P: EdgeProgram> Workspace<P> {
         held: &mut Held,
     ) -> Result<Choice, EngineError> {
         if self.messages.is_none() {
-            self.prepare(pass, ways, held)?;
+            self.prepare(pass, ways, direction, held)?;
         }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
@@ -101,6 +103,12 @@ impl<P: EdgeProgram> Workspace<P> {
         }
     }
 
+    /// Whether arcs are turned along which a direction goes, where there are such.
+    fn goes_turned(ways: Ways<'_>, direction: Direction) -> bool {
+        let symmetric = ways.stored.graph.symmetric();
+        direction == Direction::Backward && !symmetric && ways.turned.is_some()
+    }
+
     /// What the choice of a pass's mode depends on.
     fn facts(
         &self,
@@ -111,7 +119,7 @@ impl<P: EdgeProgram> Workspace<P> {
     ) -> Result<Facts, EngineError> {
         let symmetric = ways.stored.graph.symmetric();
         // A seek goes along arcs, from those who call.
-        let seeks_turned = direction == Direction::Backward && !symmetric && ways.turned.is_some();
+        let seeks_turned = Self::goes_turned(ways, direction);
         let both_resident = held.both();
         let machine = &ways.way(seeks_turned);
         let mut facts = Facts {
@@ -246,6 +254,7 @@ impl<P: EdgeProgram> Workspace<P> {
         &mut self,
         pass: &Pass<'_, P>,
         ways: Ways<'_>,
+        direction: Direction,
         held: &mut Held,
     ) -> Result<(), EngineError> {
         let machine = &ways.stored;
@@ -272,11 +281,22 @@ impl<P: EdgeProgram> Workspace<P> {
             }
             held.load_degrees(ways)?;
         }
+        // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
+        let turned = Self::goes_turned(ways, direction);
+        let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
+        if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
+            let (way, free) = (&ways.way(turned), budget.available());
+            let room = free.saturating_sub(shape.least(sizes)) + Pins::loading(way);
+            held.pin(way, turned, self.weighted, room.min(free))?;
+        }
         let wanted = shape.share(sizes, budget.available() + held.leased_bytes());
         let fits = |room: &Room| room.held.is_none() && room.takes <= budget.available();
         let room = wanted.filter(fits).or_else(|| {
-            held.release_pins();
-            shape.share(sizes, budget.available())
+            let room = (!is_paid).then(|| shape.share(sizes, budget.available()));
+            room.flatten().or_else(|| {
+                held.release_pins();
+                shape.share(sizes, budget.available())
+            })
         });
         let room = room.or_else(|| {
             held.release();

@@ -190,6 +190,15 @@ fn mapped_files_are_not_paid_for_by_the_budget() {
         assert_eq!(metrics[resident], true);
     }
     assert!(metrics["peak_memory"].as_u64() <= Some(32 << 20));
+    // So do edges where messages go to disk.
+    let split = ["--slow-tier", "file:."];
+    let split = [&small[..], &split].concat();
+    let (found, metrics) = run(at, &["pagerank", "--iterations", "2"], &split);
+    assert!(found == paged);
+    assert_eq!(metrics["messages_resident"], false);
+    let cells = metrics["pinned_bytes"].as_u64().expect("a number");
+    assert!(cells > 1_000_000, "{cells} bytes of a million edges");
+    assert!(metrics["peak_memory"].as_u64() <= Some(32 << 20));
 }
 
 #[test]
