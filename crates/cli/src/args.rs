@@ -364,7 +364,7 @@ pub(crate) struct Experiments {
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
     /// Combine what several threads send to one vertex, in a vertex program's push version, in mailboxes of each thread's own, or in
-    /// shared ones by lock and compare-and-exchange
+    /// shared ones by lock and compare-and-exchange; auto: in an edge pass where many vertices send, else in shared ones
     #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it

@@ -36,12 +36,12 @@ pub enum Version {
 /// How the push version combines what several workers send to one vertex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combiner {
-    /// In mailboxes of each worker's own where workers are few and memory allows it, else in shared ones.
+    /// In accumulators of an edge pass where many vertices are computed, else as [`Combiner::Hybrid`] does.
     #[default]
     Auto,
-    /// In shared mailboxes, by a lock and by compare-and-exchange.
+    /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.
     Hybrid,
-    /// In mailboxes of each worker's own.
+    /// In mailboxes of each worker's own, as soon as they are sent.
     Own,
 }
 

@@ -169,9 +169,9 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             seek: mode.seek,
             gamma: 1024,
             edges: mode.edges,
-            // Three workers share their mailboxes, two have their own.
             combiner: match mode.threads {
                 3 => Combiner::Hybrid,
+                4 => Combiner::Own,
                 _ => Combiner::Auto,
             },
             sizes: Sizes::USUAL,

@@ -24,11 +24,12 @@ fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
     }
 }
 
-fn modes() -> [Mode; 4] {
+fn modes() -> [Mode; 5] {
     let plenty = Bytes(1 << 30);
     [
         mode(EdgesAt::Auto, 2, plenty),
         mode(EdgesAt::Memory, 3, plenty),
+        mode(EdgesAt::Memory, 4, plenty),
         mode(EdgesAt::Disk, 2, plenty),
         mode(EdgesAt::Auto, 1, LeastAnd(0)),
     ]

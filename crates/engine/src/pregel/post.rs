@@ -1,7 +1,7 @@
 //! Where the messages of a push version lie from one superstep to the next.
 //!
-//! Where there is room, and few workers, each worker has mailboxes of its own, and whoever takes a message combines what is in all of
-//! them: nothing is exchanged between processors while messages are put in. Else all workers share one set, by the hybrid combiner.
+//! All workers share one set of mailboxes, by the hybrid combiner. Or, where that is asked for, each has mailboxes of its own, and
+//! whoever takes a message combines what is in all of them: nothing is exchanged between processors while messages are put in.
 
 use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::Lease;

@@ -1,8 +1,8 @@
 //! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
 //!
 //! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
-//! neighbours as soon as it is computed. Where edges are on disk, or their lists do not fit, broadcasts wait in a set of their own for
-//! an edge pass from those who called, and nothing is read for others.
+//! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
+//! set of their own for an edge pass from those who called, and nothing is read for others.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -29,8 +29,9 @@ use crate::vertex_array::VertexArray;
 
 /// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
 const LISTED: usize = 1 << 14;
-/// Workers that have mailboxes of their own, at most: what they put in has to be combined.
-const OWN_SETS: usize = 4;
+/// Broadcasts wait for an edge pass where more than one vertex in so many is computed: what that moves of those that stay silent is
+/// little then, and mailboxes of one column lie in the cache.
+const MANY: u64 = 16;
 /// Edges of a list whose mailboxes are on their way.
 const EDGES_AHEAD: usize = 16;
 
@@ -51,7 +52,7 @@ pub(super) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
 struct Post<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
     sets: [Sets<M>; 2],
-    /// Broadcasts that wait for an edge pass; without places where lists are in memory.
+    /// Broadcasts that wait for an edge pass; without places where all go over lists.
     out: Mailboxes<M>,
     _out: [Lease; 2],
 }
@@ -88,19 +89,17 @@ impl Engine {
             });
         }
         let mut sets = [self.sets(1)?, self.sets(1)?];
-        let over_lists = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
-        let waiting = if over_lists { 0 } else { vertices };
+        let combiner = self.common.combiner;
+        // Whether lists are in memory, once that has been asked for.
+        let mut has_lists = None;
+        if combiner != Combiner::Auto {
+            let has = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
+            has_lists = Some(has);
+        }
+        let waiting = if has_lists == Some(true) { 0 } else { vertices };
         let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
-        let more = self.common.workers.count() - 1;
-        let own = match self.common.combiner {
-            Combiner::Hybrid => false,
-            Combiner::Own => true,
-            Combiner::Auto => {
-                let bytes = 2 * more as u64 * one_set;
-                more < OWN_SETS && bytes <= self.common.budget.available() / 2
-            }
-        };
-        if own && over_lists {
+        if combiner == Combiner::Own && has_lists == Some(true) {
+            let more = self.common.workers.count() - 1;
             for set in &mut sets {
                 set.add(self.sets(more)?);
             }
@@ -112,6 +111,11 @@ impl Engine {
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
         while step.facts.superstep < limit && !waken.is_empty() {
+            let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
+            if !many && has_lists.is_none() {
+                let has = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
+                has_lists = Some(has);
+            }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
             let machine = Machine::new(&self.common, &self.stored);
@@ -120,7 +124,7 @@ impl Engine {
             let pass = Pushing {
                 machine: &machine,
                 step,
-                lists: lists.as_ref().filter(|_| over_lists),
+                lists: lists.as_ref().filter(|_| !many && has_lists == Some(true)),
                 needs: &needs,
                 post: &post,
                 waken: &waken,
