@@ -10,9 +10,12 @@ use crate::error::EngineError;
 const COLUMNS: usize = 16;
 /// Edges of each.
 const EDGES: u64 = 512;
+/// Times the median that a weight is at most, to say something of the others.
+const USUAL: f64 = 16.0;
 
 impl Engine {
-    /// The mean weight of some thousands of edges, always the same ones of a graph; none where edges have no weights.
+    /// The mean weight of some thousands of edges, always the same ones of a graph, without those that are out of all proportion; none
+    /// where edges have no weights.
     ///
     /// # Errors
     /// The disk failed.
@@ -28,7 +31,7 @@ impl Engine {
         let width = graph.edge_kind().bytes() as u64;
         let columns = graph.forward().columns();
         let mut frames = lock(&self.common.frames);
-        let (mut sum, mut count) = (0.0, 0_u64);
+        let mut weights: Vec<f64> = Vec::new();
         let mut bytes = Vec::new();
         let with_cells = |d: &usize| !columns[*d].cells().is_empty();
         for column in (0..columns.len())
@@ -43,28 +46,43 @@ impl Engine {
             match graph.edge_kind() {
                 EdgeKind::None => return Ok(None),
                 EdgeKind::F32 => {
-                    let weights = bytes
-                        .as_chunks()
-                        .0
-                        .iter()
-                        .map(|weight| f32::from_le_bytes(*weight));
-                    sum += weights
-                        .map(f64::from)
-                        .filter(|weight| weight.is_finite())
-                        .sum::<f64>();
+                    let entries = bytes.as_chunks().0.iter();
+                    weights.extend(entries.map(|weight| f64::from(f32::from_le_bytes(*weight))));
                 }
                 EdgeKind::F64 => {
-                    let weights = bytes
-                        .as_chunks()
-                        .0
-                        .iter()
-                        .map(|weight| f64::from_le_bytes(*weight));
-                    sum += weights.filter(|weight| weight.is_finite()).sum::<f64>();
+                    let entries = bytes.as_chunks().0.iter();
+                    weights.extend(entries.map(|weight| f64::from_le_bytes(*weight)));
                 }
             }
-            count += (end - extent.bytes.start) / width;
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        Ok((count > 0).then(|| sum / count as f64))
+        Ok(usual_mean(&mut weights))
+    }
+}
+
+/// The mean of those values that are no more than some times the median, if that is not zero: one that is out of all proportion
+/// says nothing of the others.
+fn usual_mean(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let median = values[values.len().checked_sub(1)? / 2];
+    let most = if median > 0.0 {
+        USUAL * median
+    } else {
+        f64::MAX
+    };
+    let usual = &values[..values.partition_point(|value| *value <= most)];
+    Some(usual.iter().sum::<f64>() / usual.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_all_proportion_do_not_count() {
+        assert_eq!(usual_mean(&mut []), None);
+        assert_eq!(usual_mean(&mut [7.0, 1.0, 1.0, 3.0]), Some(3.0));
+        assert_eq!(usual_mean(&mut [1.0, 1e12, 3.0, f64::INFINITY]), Some(2.0));
+        assert_eq!(usual_mean(&mut [0.0, 0.0, 0.0, 8.0]), Some(2.0));
     }
 }

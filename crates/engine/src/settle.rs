@@ -13,7 +13,7 @@ use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Sum,
 };
 use crate::resident::lists::with_words;
-use crate::resident::pile::{BLOCK, Block, Store};
+use crate::resident::pile::Store;
 use crate::resident::round::{Ground, WordOf};
 use crate::resident::{buckets, levels};
 use crate::room::Sizes;
@@ -191,9 +191,8 @@ impl Engine {
         direction: Direction,
     ) -> Result<(), EngineError> {
         let turned = self.goes_turned(direction);
-        let first = blocks_of(active)?;
         let mut rows = self.common.arrays.take(labels.id())?;
-        let outcome = self.settle_rows(program, rows.all(), first, turned);
+        let outcome = self.settle_rows(program, rows.all(), active, turned);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))
@@ -203,7 +202,7 @@ impl Engine {
         &mut self,
         program: &P,
         rows: &mut [u8],
-        first: Vec<Block>,
+        active: &ActiveSet,
         turned: bool,
     ) -> Result<(), EngineError> {
         let symmetric = self.graph().symmetric();
@@ -223,6 +222,7 @@ impl Engine {
         };
         let workers = machine.workers.count();
         let store = Store::new(&machine.budget, machine.batches.vertices(), workers)?;
+        let first = store.blocks_of(active)?;
         let traffic = &self.common.traffic;
         let label = size_of::<P::Label>() as u64;
         // Each edge looks at a label, and whoever sends one was given it.
@@ -270,16 +270,6 @@ pub(crate) fn listed<'e>(
 
 /// Lists are worth loading when so many parts of all edges were walked.
 const WORTH: u64 = 32;
-
-/// The vertices of a set, in blocks.
-fn blocks_of(active: &ActiveSet) -> Result<Vec<Block>, EngineError> {
-    let mut blocks: Vec<Block> = Vec::new();
-    active.each(|v| match blocks.last_mut() {
-        Some(block) if block.len() < BLOCK => block.push(v as u32),
-        _ => blocks.push(vec![v as u32]),
-    })?;
-    Ok(blocks)
-}
 
 /// The least of some labels.
 #[derive(Clone, Copy)]

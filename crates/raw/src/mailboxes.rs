@@ -174,14 +174,6 @@ impl<M: Element> Mailboxes<M> {
         }
     }
 
-    /// Whether there is a message in mailbox `i`.
-    #[inline]
-    pub fn has(&self, i: usize) -> bool {
-        self.states
-            .get(i)
-            .is_some_and(|state| state.load(Ordering::Acquire) == FULL)
-    }
-
     /// Has mailbox `i` on its way into the cache.
     #[cfg(not(loom))]
     #[inline(always)]
@@ -274,7 +266,6 @@ mod tests {
         let boxes = boxes::<f32>(3);
         let add = |sum: &mut f32, one: f32| *sum += one;
         assert!(boxes.put(1, 2.0, add) && !boxes.put(1, 0.5, add));
-        assert!(boxes.has(1) && !boxes.has(0) && !boxes.has(9));
         assert_eq!(
             [boxes.peek(0), boxes.peek(1), boxes.peek(9)],
             [None, Some(2.5), None]

@@ -89,3 +89,40 @@ fn any_width_will_do() {
         }
     }
 }
+
+/// Rings one after the other, then vertices without edges.
+fn cylinder(rings: u64, round: u64, alone: u64) -> Plain {
+    let weight = |v: u64| 1.0 + (v * 2_654_435_761 % 255) as f64;
+    let edges = (0..rings * round).flat_map(|v| {
+        let ring = v / round * round;
+        let next = (v + round < rings * round).then(|| (v, v + round, weight(2 * v)));
+        [(v, ring + (v + 1) % round, weight(2 * v + 1))]
+            .into_iter()
+            .chain(next)
+    });
+    Plain::undirected("a cylinder", rings * round + alone, edges)
+}
+
+#[test]
+fn no_width_makes_endless_work() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let graph = cylinder(500, 60, 30_000);
+    graph.store(&disk, &path, 1 << 14, u64::MAX, false);
+    for threads in [1, 2] {
+        for (width, most) in [(Some(50.0), 2), (Some(500.0), 4), (Some(1e300), 200)] {
+            let edges: u64 = run(&path, mode(threads), |engine| {
+                engines(sssp::run::<f32>(engine, 0, Method::Delta(width)))?;
+                let passes = &engine.metrics().supersteps;
+                Ok(passes.iter().map(|pass| pass.edges).sum())
+            });
+            let all = graph.arcs.len() as u64;
+            println!("{threads} threads, {width:?}: {edges} of {all}");
+            assert!(
+                edges <= most * all,
+                "{threads} threads, {width:?}: {edges} of {all}"
+            );
+        }
+    }
+}

@@ -144,14 +144,6 @@ impl Engine {
             self.end_pass(began, report);
             next.recount_all();
             callers.recount_all();
-            if next.len() < self.vertices() {
-                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
-                let sent = post.to(step.facts.superstep + 1);
-                reached.wake(&mut next, |v| {
-                    let mail = sent.peek(v, combine);
-                    mail.is_some_and(|mail| !mail.same(&P::NOTHING))
-                })?;
-            }
             if !callers.is_empty() {
                 let broadcasts = Broadcasts::<P> {
                     program: Arc::clone(&step.program),
@@ -166,6 +158,19 @@ impl Engine {
                     worker.change(Kind::Messages, Access::Random, bytes);
                 });
                 next.union(&reached)?;
+            }
+            if next.len() < self.vertices() {
+                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+                let sent = post.to(step.facts.superstep + 1);
+                reached.wake(&mut next, |v| {
+                    let mail = sent.peek(v, combine);
+                    let is_nothing = mail.is_some_and(|mail| mail.same(&P::NOTHING));
+                    if is_nothing {
+                        // Or its mailbox would not look empty to the next who sends there.
+                        sent.take(v, combine);
+                    }
+                    mail.is_some() && !is_nothing
+                })?;
             }
             waken = next;
             self.turn(step, tally)?;
@@ -380,7 +385,13 @@ impl<P: Pregel> EdgeProgram for Broadcasts<P> {
         let combine = |into: &mut P::Message, message| self.program.combine(into, message);
         let sets = self.post.to(self.to);
         sets.put_shared(v as usize, mail, combine);
-        ((), Activate::Yes)
+        match sets.peek(v as usize, combine) {
+            Some(mail) if mail.same(&P::NOTHING) => {
+                sets.take(v as usize, combine);
+                ((), Activate::No)
+            }
+            _ => ((), Activate::Yes),
+        }
     }
 }
 

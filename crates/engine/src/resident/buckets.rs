@@ -45,30 +45,27 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     // Edges of the round before. A bucket begins with few vertices and finds most of its own on the way, as its neighbour did.
     let mut before = 0;
     loop {
-        let (sent, edges) = (AtomicU64::new(0), AtomicU64::new(0));
+        let [looked, sent, edges] = [const { AtomicU64::new(0) }; 3];
         let work = |block: &Block, piles: &mut Piles, alone| {
             let did = send::<P, WORDS>(ground, bucket, wide, block, piles, alone);
+            looked.fetch_add(block.len() as u64, Ordering::Relaxed);
             sent.fetch_add(did.0, Ordering::Relaxed);
             edges.fetch_add(did.1, Ordering::Relaxed);
+            did.1
         };
-        let count;
         if bucket.is_some() {
-            count = piles
-                .iter()
-                .map(|piles| lock(piles).waiting())
-                .sum::<usize>() as u64;
-            bucket_at_hand(machine, &piles, before.max(count * degree), work)?;
+            bucket_at_hand(machine, &piles, before, work)?;
         } else {
-            count = blocks.iter().map(|block| block.len() as u64).sum();
+            let count = blocks.iter().map(|block| block.len() as u64).sum::<u64>();
             each_block(machine, &piles, &mut blocks, count * degree, work)?;
         }
-        let sent = sent.into_inner();
-        before = edges.into_inner();
-        (looks, sends) = (looks + count, sends + sent);
+        let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
+        before = edges;
+        (looks, sends) = (looks + looked, sends + sent);
         tell(Superstep {
-            active: count,
+            active: looked,
             messages: sent,
-            edges: before,
+            edges,
             ..superstep(Mode::Push)
         });
         // Those for which there was no block go at once.

@@ -72,6 +72,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             each_block(machine, &piles, &mut level, edges, |block, piles, alone| {
                 let edges = push::<P, WORDS>(ground, word, block, piles, alone);
                 of_next.fetch_add(edges, Ordering::Relaxed);
+                edges
             })?;
             tell(Superstep {
                 active: count,
@@ -94,6 +95,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             for v in block {
                 front[*v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
             }
+            0
         })?;
         let mut awake = count;
         loop {

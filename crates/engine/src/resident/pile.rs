@@ -3,10 +3,12 @@
 //! A pile is made of blocks, which are also what workers share out between them. There is a fixed number of blocks, so that
 //! piles keep to the budget; a vertex for which there is none is marked in a bitmap instead and found there.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_storage::{Budget, Lease};
 
+use crate::active::ActiveSet;
 use crate::error::EngineError;
 
 /// Vertices of a block.
@@ -19,8 +21,10 @@ const WORTH_HALVING: usize = 16;
 /// Blocks of marked vertices that are made at a time, besides those of the store.
 const MARKED_AT_ONCE: usize = 256;
 
-/// Some vertices.
+/// Some vertices. A block with room for [`BLOCK`] is the store's, and kept for later; others are let go when they are done.
 pub(crate) type Block = Vec<u32>;
+/// Vertices of a block that is not the store's.
+const LOOSE: usize = BLOCK - 1;
 
 /// What all workers take their blocks from.
 pub(crate) struct Store {
@@ -63,6 +67,25 @@ impl Store {
         .map(|_| Vec::with_capacity(BLOCK))
     }
 
+    /// The vertices of a set, in blocks: of a new store, which has enough.
+    pub(crate) fn blocks_of(&self, active: &ActiveSet) -> Result<Vec<Block>, EngineError> {
+        let mut blocks: Vec<Block> = Vec::new();
+        active.each(|v| {
+            let v = v as u32;
+            match blocks.last_mut() {
+                Some(block) if block.len() < BLOCK => block.push(v),
+                _ => match self.take() {
+                    Some(mut block) => {
+                        block.push(v);
+                        blocks.push(block);
+                    }
+                    None => self.mark(v),
+                },
+            }
+        })?;
+        Ok(blocks)
+    }
+
     fn mark(&self, v: u32) {
         self.overflow[v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
         self.overflowed.fetch_add(1, Ordering::Relaxed);
@@ -74,15 +97,15 @@ impl Store {
         if self.overflowed.load(Ordering::Relaxed) == 0 {
             return blocks;
         }
-        let mut block = Vec::new();
+        let mut block = Vec::with_capacity(LOOSE);
         for (w, word) in self.overflow.iter().enumerate() {
             let mut bits = word.swap(0, Ordering::Relaxed);
             while bits != 0 {
                 block.push((w * 64) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
-            if block.len() + 64 > BLOCK {
-                blocks.push(std::mem::take(&mut block));
+            if block.len() + 64 > LOOSE {
+                blocks.push(std::mem::replace(&mut block, Vec::with_capacity(LOOSE)));
                 if blocks.len() == MARKED_AT_ONCE {
                     return blocks;
                 }
@@ -96,10 +119,10 @@ impl Store {
     }
 }
 
-/// Vertices of one bucket.
+/// Vertices of one bucket, the oldest first: those that came later may lower them yet, so that they would be sent in vain.
 #[derive(Default)]
 struct Pile {
-    full: Vec<Block>,
+    full: VecDeque<Block>,
     /// The block with room.
     open: Block,
 }
@@ -119,10 +142,10 @@ impl Pile {
     }
     fn pop(&mut self) -> Option<Block> {
         let open = || (!self.open.is_empty()).then(|| std::mem::take(&mut self.open));
-        self.full.pop().or_else(open)
+        self.full.pop_front().or_else(open)
     }
     fn move_to(&mut self, blocks: &mut Vec<Block>) {
-        blocks.append(&mut self.full);
+        blocks.extend(self.full.drain(..));
         if !self.open.is_empty() {
             blocks.push(std::mem::take(&mut self.open));
         }
@@ -199,7 +222,7 @@ impl<'s> Piles<'s> {
                 let pile = self.fill(bucket);
                 match std::mem::replace(&mut pile.open, block) {
                     none if none.is_empty() => (),
-                    full => pile.full.push(full),
+                    full => pile.full.push_back(full),
                 }
             }
             None => self.store.mark(v),
@@ -221,7 +244,7 @@ impl<'s> Piles<'s> {
     }
     /// Adds blocks to the bucket at hand.
     pub(crate) fn take_over(&mut self, blocks: &mut Vec<Block>) {
-        self.fill(self.base).full.append(blocks);
+        self.fill(self.base).full.extend(blocks.drain(..));
     }
     /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
     pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
@@ -277,7 +300,9 @@ impl<'s> Piles<'s> {
         if self.later_from <= bucket {
             self.later_from = u64::MAX;
             let mut later = std::mem::take(&mut self.later);
-            later.move_to(&mut self.fill(bucket).full);
+            let mut blocks = Vec::new();
+            later.move_to(&mut blocks);
+            self.fill(bucket).full.extend(blocks);
         }
     }
 

@@ -24,6 +24,9 @@ const SMALL: u64 = 4096;
 /// Vertices of the bucket at hand that one worker goes on with alone, at most: more are worth sharing.
 const ALONE: usize = 1024;
 
+/// Blocks that a worker goes through before others, and whoever asks to stop, hear of it.
+const BLOCKS_AT_ONCE: usize = 64;
+
 /// What all rounds of a program see.
 pub(crate) struct Ground<'g, P: LabelProgram> {
     pub(crate) machine: &'g Machine<'g>,
@@ -169,20 +172,22 @@ impl<R: Round> Job for AsJob<'_, R> {
 pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<(), EngineError> {
     machine.check_stop()?;
     if edges < SMALL {
-        while round.part(0) == Step::Worked {}
+        while round.part(0) == Step::Worked {
+            machine.check_stop()?;
+        }
         return Ok(());
     }
     run(machine, &AsJob { machine, round })
 }
 
 /// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
-/// worker does it all. The blocks are kept for later.
+/// worker does it all, and returns how many edges it went along. The blocks are kept for later.
 pub(crate) fn each_block<'s>(
     machine: &Machine,
     piles: &[Mutex<Piles<'s>>],
     blocks: &mut Vec<Block>,
     edges: u64,
-    work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
 ) -> Result<(), EngineError> {
     let shared = Mutex::new(std::mem::take(blocks));
     let round = Blocks {
@@ -197,14 +202,16 @@ pub(crate) fn each_block<'s>(
 }
 
 /// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; if one worker does
-/// it all some may be left. Each worker takes its own blocks first: it has their vertices in its cache.
+/// it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker takes its own blocks
+/// first: it has their vertices in its cache.
 pub(crate) fn bucket_at_hand<'s>(
     machine: &Machine,
     piles: &[Mutex<Piles<'s>>],
     edges: u64,
-    work: impl Fn(&Block, &mut Piles<'s>, bool) + Sync,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
 ) -> Result<(), EngineError> {
-    let alone = edges < SMALL || piles.len() == 1;
+    let waiting: usize = piles.iter().map(|piles| lock(piles).waiting()).sum();
+    let alone = edges < SMALL && waiting <= ALONE || piles.len() == 1;
     if alone && let Some((first, others)) = piles.split_first() {
         let mut blocks = Vec::new();
         others
@@ -224,7 +231,7 @@ pub(crate) fn bucket_at_hand<'s>(
         alone,
         work,
     };
-    go(machine, &round, edges)
+    go(machine, &round, if alone { 0 } else { SMALL })
 }
 
 /// Blocks that workers share out between them.
@@ -252,7 +259,7 @@ impl<W> Blocks<'_, '_, W> {
     }
 }
 
-impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) + Sync> Round for Blocks<'_, 's, W> {
+impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_, 's, W> {
     fn part(&self, worker: usize) -> Step {
         let mut piles = lock(&self.piles[worker]);
         let own = self.own.then(|| piles.pop()).flatten();
@@ -270,13 +277,15 @@ impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) + Sync> Round for Blocks<'_, 's, W>
                 }
             }
         };
-        loop {
-            (self.work)(&block, &mut piles, self.alone);
+        let mut edges = 0;
+        for blocks in 1.. {
+            edges += (self.work)(&block, &mut piles, self.alone);
             piles.give_back(block);
-            if !self.own || self.share(&mut piles) {
+            if !self.own || self.share(&mut piles) || blocks == BLOCKS_AT_ONCE {
                 break;
             }
-            if self.alone && self.piles.len() > 1 && piles.waiting() > ALONE {
+            let is_much = edges > 2 * SMALL || piles.waiting() > ALONE;
+            if self.alone && self.piles.len() > 1 && is_much {
                 return Step::Finished;
             }
             match piles.pop() {
