@@ -74,7 +74,7 @@ pub(crate) struct Machine {
     /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
     #[arg(long, value_name = "auto|uring|threads", value_enum, default_value_t)]
     pub(crate) io: Io,
-    /// No progress on stderr
+    /// No progress on stderr, only warnings and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

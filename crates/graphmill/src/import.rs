@@ -102,7 +102,7 @@ impl Machine {
         )?;
         let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;
         for path in source.left_out() {
-            watcher(&Progress::Note(&format!(
+            watcher(&Progress::Warning(&format!(
                 "{} is left out: not a file of edges",
                 path.display()
             )));

@@ -265,7 +265,7 @@ impl Plan {
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
-            watcher(&Progress::Note(&format!(
+            watcher(&Progress::Warning(&format!(
                 "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
                 self.entry.name
             )));
