@@ -328,7 +328,8 @@ pub(crate) struct RunCommon {
     /// A stored graph, or a file of edges: that one is first imported into a cache beside it
     #[arg(value_name = "GRAPH|INPUT")]
     pub(crate) input: PathBuf,
-    /// Result file, by its name Parquet or CSV: columns `vertex` and the value
+    /// Result file, by its name Parquet or CSV: columns `vertex` and the value. Unreached is null in Parquet; in CSV it is inf, or an
+    /// empty field where values are vertices. Distances too large for --precision are as unreached
     #[arg(short, long, value_name = "FILE.{parquet,csv}")]
     pub(crate) output: Option<PathBuf>,
     /// Print the N vertices with the highest values
