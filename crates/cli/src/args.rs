@@ -248,7 +248,12 @@ impl Args for Run {
                     .required(option.required)
             });
             let own = clap::Command::new(algorithm.name).args(options);
-            RunCommon::augment_args(own).about(algorithm.summary)
+            let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
+            let no_combiner = !algorithm.options.iter().any(combines);
+            // Hidden, not left out: who gives it is told what it belongs to.
+            RunCommon::augment_args(own)
+                .about(algorithm.summary)
+                .mut_arg("combiner", |combiner| combiner.hide(no_combiner))
         });
         command
             .subcommand_required(true)
@@ -332,7 +337,7 @@ pub(crate) struct RunCommon {
     /// empty field where values are vertices. Distances too large for --precision are as unreached
     #[arg(short, long, value_name = "FILE.{parquet,csv}")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the N vertices with the highest values
+    /// Print the N vertices with the highest values; not where values are vertices themselves (components, parents)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Write what the run took, superstep by superstep, as JSON
@@ -364,8 +369,9 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
-    /// Combine what several threads send to one vertex, in a vertex program's push version, in mailboxes of each thread's own, or in
-    /// shared ones by lock and compare-and-exchange; auto: in an edge pass where many vertices send, else in shared ones
+    /// Combine what several threads send to one vertex, in a vertex program's push version (--method pregel-push). auto: in an edge
+    /// pass where many vertices send, else like hybrid; hybrid: in shared mailboxes, by lock and compare-and-exchange; own: in
+    /// mailboxes of each thread's own
     #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
@@ -387,11 +393,12 @@ pub(crate) struct Experiments {
 )]
 pub(crate) struct Tiers {
     /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
-    /// file:PATH (a folder, a new file, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
+    /// file:PATH (a folder that exists, a new file to be made, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
     /// it: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed) [default: dram, edges=auto]
     #[arg(long, value_name = "KIND=WHERE|PRESET")]
     pub(crate) place: Vec<String>,
-    /// The tier that is called slow: numa:NODES, file:PATH or model; named alone it is --place rw-split
+    /// The tier that is called slow: numa:NODES, file:PATH (a folder that exists, or a new file to be made) or model; named alone it is
+    /// --place rw-split
     #[arg(long, value_name = "WHERE")]
     pub(crate) slow_tier: Option<String>,
     /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write

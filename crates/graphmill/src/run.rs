@@ -129,6 +129,11 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs()?;
+        if let Some(option) = self.idle_option() {
+            watcher(&Progress::Warning(&format!(
+                "{option} is of no use: edges stream from disk (--place edges=stream), and it is for edges in memory"
+            )));
+        }
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);

@@ -219,3 +219,21 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
         ["all.csv", "edges", "edges.graphmill", "part.csv"]
     );
 }
+
+#[test]
+fn vertices_are_not_listed_as_highest_values() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    for run in [&["wcc"][..], &["bfs", "--source", "1", "--parents"]] {
+        let said = fail(
+            at,
+            2,
+            &[&["run"], run, &["edges.txt", "--top", "2"]].concat(),
+        );
+        assert!(said.contains("--top") && said.contains(run[0]), "{said}");
+    }
+    succeed(
+        at,
+        &["run", "bfs", "edges.txt", "--source", "1", "--top", "2"],
+    );
+}
