@@ -23,7 +23,7 @@ Examples:
   graphmill generate kronecker 18 16 --undirected -o graph
   graphmill run sssp --help          the options of one algorithm
 
-Sizes are numbers with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
+Sizes are numbers, such as 512M or 1.5G, with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\

@@ -343,7 +343,14 @@ fn what_is_asked_for_wrongly_is_told_with_what_would_be_right() {
             &["--rule", "exact", "--algorithm", "wcc"],
             &["cannot be used with"],
         ),
-        (&["--rule", "exact", "--source", "apt"], &["--algorithm"]),
+        (
+            &["--rule", "exact", "--source", "apt"],
+            &["cannot be used with"],
+        ),
+        (
+            &["--rule", "exact", "--epsilon", "0.1"],
+            &["--epsilon", "cannot be used with"],
+        ),
         (
             &["--rule", "exact", "--undirected"],
             &["cannot be used with"],

@@ -237,3 +237,24 @@ fn vertices_are_not_listed_as_highest_values() {
         &["run", "bfs", "edges.txt", "--source", "1", "--top", "2"],
     );
 }
+
+#[test]
+fn a_graph_without_arcs_has_no_bytes_an_arc() {
+    let folder = folder_with_edges("# none\n");
+    let at = folder.path();
+    std::fs::write(at.join("list.txt"), "1\n2\n").expect("a file");
+    let import = [
+        "import",
+        "edges.txt",
+        "-o",
+        "graph",
+        "--vertices",
+        "list.txt",
+    ];
+    succeed(at, &import);
+    let said = succeed(at, &["info", "graph"]);
+    assert!(
+        said.contains("on disk") && !said.contains("an arc"),
+        "{said}"
+    );
+}

@@ -23,7 +23,7 @@ fn nothing_or_nonsense_shows_the_usage() {
 fn values_that_make_no_sense_are_refused_with_what_would() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
-    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1.5G"]).contains("512M"));
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1,5G"]).contains("512M"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "0"]).contains("memory"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--threads", "0"]).contains("--threads"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--source", "1"]).contains("--source"));
