@@ -107,6 +107,12 @@ impl Machine {
                 path.display()
             )));
         }
+        if let Some((path, line)) = source.odd_first_line() {
+            watcher(&Progress::Warning(&format!(
+                "{}, line {line} is taken as an edge, and ids as text because of it; if it is a header, take it out or put # before it",
+                path.display()
+            )));
+        }
         let lists: Vec<PathBuf> = source
             .vertex_files()
             .iter()

@@ -221,6 +221,47 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
 }
 
 #[test]
+fn a_first_line_that_may_be_a_header_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let warned = "line 2 is taken as an edge";
+    for (name, edges, is_warned) in [
+        ("a.txt", "# people\nSource Target\n1 2\n2 3\n", true),
+        ("b.csv", "# people\nperson_1,2\n1,2\n2,3\n", true),
+        ("c.csv", "# people\nperson,friend\n1,2\n2,3\n", false),
+        ("d.txt", "# people\nann bob\n1 2\nbob 3\n", false),
+        ("e.txt", "# people\nann bob\n", false),
+        ("f.txt", "# people\n1 2\nann bob\n", false),
+    ] {
+        std::fs::write(at.join(name), edges).expect("a file");
+        let graph = format!("{name}.out");
+        let output = call(at, &["import", name, "-o", &graph, "--quiet"]);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(said.contains(warned), is_warned, "{name}: {said}");
+        assert_eq!(said.contains(name), is_warned, "{name}: {said}");
+    }
+}
+
+#[test]
+fn separators_between_quotes_separate_and_comments_are_known_in_csv() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let edges = "% a\n// b\nFrom,To\n\"ann\",bob\n#c\nbob,ann\n";
+    std::fs::write(at.join("a.csv"), edges).expect("a file");
+    let said = succeed(at, &["import", "a.csv", "-o", "graph"]);
+    assert!(
+        said.contains("comments, headers") && said.contains("= edges"),
+        "{said}"
+    );
+    succeed(at, &["run", "wcc", "graph", "-o", "result.csv"]);
+    let rows = std::fs::read_to_string(at.join("result.csv")).expect("a result");
+    assert_eq!(rows, "vertex,component\nann,ann\nbob,ann\n");
+    std::fs::write(at.join("b.csv"), "\"a,b\",c\n").expect("a file");
+    let said = fail(at, 1, &["import", "b.csv", "-o", "other"]);
+    assert!(said.contains("b.csv, line 1"), "{said}");
+}
+
+#[test]
 fn vertices_are_not_listed_as_highest_values() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
