@@ -23,7 +23,7 @@ Examples:
   graphmill generate kronecker 18 16 --undirected -o graph
   graphmill run sssp --help          the options of one algorithm
 
-Sizes are numbers with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
+Sizes are numbers, such as 512M or 1.5G, with K, M, G or T (powers of 1024, as in `sort -S`) or % of the machine's memory.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.";
 
 const RUN_EXAMPLES: &str = "\
@@ -74,7 +74,7 @@ pub(crate) struct Machine {
     /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
     #[arg(long, value_name = "auto|uring|threads", value_enum, default_value_t)]
     pub(crate) io: Io,
-    /// No progress on stderr
+    /// No progress on stderr, only warnings and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -188,8 +188,9 @@ pub(crate) enum OnError {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
 pub(crate) struct Storing {
-    /// Store vertices in order of their ids, or those with most arcs first in every batch: answers are the same, and programs that
-    /// go along few edges at a time are faster; an import takes about a third longer
+    /// Store vertices in order of their ids, or those with most arcs first in every batch: programs that go along few edges at a time
+    /// are faster, and answers are the same but for the rounding of sums, so that the last digits of pagerank may differ. An import
+    /// takes up to 1.6 times as long
     #[arg(long, value_name = "id|degree", value_enum, default_value_t)]
     pub(crate) order: Order,
     /// Store the transposed graph too: faster backward passes on directed graphs, twice the space
@@ -204,10 +205,21 @@ pub(crate) struct Storing {
     pub(crate) csr_ratio: Option<u32>,
 }
 
-#[derive(Debug, Args)]
-#[command(after_help = "\
+const IMPORT_NOTES: &str = "\
+Lines of text: source, destination and, with --weights, a weight; columns after those count for nothing. Lines that start with #, \
+% or // are comments, in .csv and .tsv files too. Columns are separated by white space or by one comma or semicolon; in .csv files \
+by one comma and in .tsv files by one tab, where quotes around a whole column are taken off, but separators between quotes \
+separate.
+
+Only .csv and .tsv files, and those of --format csv, have headers: the first line that is no comment, where ids are integers and neither of its \
+first two columns is a number; where ids are text, only source,target or source,destination (also dest), src,dst or src,dest, \
+from,to, start,end, head,tail, tail,head or u,v, and of --vertices id, vertex, node or name, in any case.
+
 Example:
-  graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M")]
+  graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M";
+
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_NOTES)]
 pub(crate) struct Import {
     /// Files of edges, plain or compressed with gzip or zstd, or folders of them
     #[arg(required = true)]
@@ -248,7 +260,12 @@ impl Args for Run {
                     .required(option.required)
             });
             let own = clap::Command::new(algorithm.name).args(options);
-            RunCommon::augment_args(own).about(algorithm.summary)
+            let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
+            let no_combiner = !algorithm.options.iter().any(combines);
+            // Hidden, not left out: who gives it is told what it belongs to.
+            RunCommon::augment_args(own)
+                .about(algorithm.summary)
+                .mut_arg("combiner", |combiner| combiner.hide(no_combiner))
         });
         command
             .subcommand_required(true)
@@ -328,10 +345,11 @@ pub(crate) struct RunCommon {
     /// A stored graph, or a file of edges: that one is first imported into a cache beside it
     #[arg(value_name = "GRAPH|INPUT")]
     pub(crate) input: PathBuf,
-    /// Result file, by its name Parquet or CSV: columns `vertex` and the value
+    /// Result file, by its name Parquet or CSV: columns `vertex` and the value. Unreached is null in Parquet; in CSV it is inf, or an
+    /// empty field where values are vertices. Distances too large for --precision are as unreached
     #[arg(short, long, value_name = "FILE.{parquet,csv}")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the N vertices with the highest values
+    /// Print the N vertices with the highest values; not where values are vertices themselves (components, parents)
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Write what the run took, superstep by superstep, as JSON
@@ -363,8 +381,9 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
-    /// Combine what several threads send to one vertex, in a vertex program's push version, in mailboxes of each thread's own, or in
-    /// shared ones by lock and compare-and-exchange; auto: in an edge pass where many vertices send, else in shared ones
+    /// Combine what several threads send to one vertex, in a vertex program's push version (--method pregel-push). auto: in an edge
+    /// pass where many vertices send, else like hybrid; hybrid: in shared mailboxes, by lock and compare-and-exchange; own: in
+    /// mailboxes of each thread's own
     #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it
@@ -386,11 +405,12 @@ pub(crate) struct Experiments {
 )]
 pub(crate) struct Tiers {
     /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
-    /// file:PATH (a folder, a new file, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
+    /// file:PATH (a folder that exists, a new file to be made, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
     /// it: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed) [default: dram, edges=auto]
     #[arg(long, value_name = "KIND=WHERE|PRESET")]
     pub(crate) place: Vec<String>,
-    /// The tier that is called slow: numa:NODES, file:PATH or model; named alone it is --place rw-split
+    /// The tier that is called slow: numa:NODES, file:PATH (a folder that exists, or a new file to be made) or model; named alone it is
+    /// --place rw-split
     #[arg(long, value_name = "WHERE")]
     pub(crate) slow_tier: Option<String>,
     /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write

@@ -1,13 +1,14 @@
-//! Progress on stderr: a bar with rate and time left on a terminal, a plain line now and then otherwise, nothing when quiet.
+//! Progress on stderr: a bar with rate and time left on a terminal, a plain line now and then otherwise, nothing but warnings when
+//! quiet.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use graphmill::{Clock, Progress, Superstep, SystemClock, Watcher};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::size;
+use crate::{complain, size};
 
 /// Between plain lines, so that a log stays short.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -18,7 +19,11 @@ const SPINNER: &str = "{spinner} {msg}  {elapsed}";
 /// Somebody to tell how far a command is.
 pub(crate) fn watcher(quiet: bool) -> Watcher {
     if quiet {
-        return Arc::new(|_| ());
+        return Arc::new(|progress| {
+            if let Progress::Warning(text) = progress {
+                complain(text);
+            }
+        });
     }
     if std::io::stderr().is_terminal() {
         let bar = Mutex::new(Bar::new());
@@ -27,8 +32,7 @@ pub(crate) fn watcher(quiet: bool) -> Watcher {
         let lines = Mutex::new(Lines::default());
         Arc::new(move |progress| {
             if let Some(line) = lock(&lines).line(progress) {
-                // Nobody may be listening to stderr; the work goes on.
-                let _ = writeln!(std::io::stderr(), "graphmill: {line}");
+                complain(&line);
             }
         })
     }
@@ -54,7 +58,7 @@ impl Bar {
 
     fn show(&mut self, progress: &Progress<'_>) {
         match progress {
-            Progress::Note(text) => {
+            Progress::Note(text) | Progress::Warning(text) => {
                 self.start(None, "", SPINNER);
                 self.bar.println(format!("graphmill: {text}"));
             }
@@ -122,7 +126,9 @@ impl Lines {
     fn line(&mut self, progress: &Progress<'_>) -> Option<String> {
         let now = self.clock.now();
         let what = match progress {
-            Progress::Note(text) => return Some((*text).to_string()),
+            Progress::Note(text) | Progress::Warning(text) => {
+                return Some((*text).to_string());
+            }
             Progress::Part { what, .. } => what,
             Progress::Superstep { .. } => "superstep",
         };
@@ -135,7 +141,7 @@ impl Lines {
         }
         self.last = now;
         Some(match progress {
-            Progress::Note(text) => (*text).to_string(),
+            Progress::Note(text) | Progress::Warning(text) => (*text).to_string(),
             Progress::Part { what, .. } if is_new => (*what).to_string(),
             Progress::Part {
                 what,

@@ -1,38 +1,54 @@
 //! Sizes of memory as people write them: `512M`, `2G`, `25%`.
 
 /// Bytes of `text`: a number with K, M, G or T (powers of 1024, as in `sort -S`), `%` of the machine's memory, or nothing for bytes.
+/// K may be KB or KiB, and so on; the number may have decimals, but bytes are whole.
 ///
 /// # Errors
 /// A sentence that says what would have been right.
 pub(crate) fn parse(text: &str) -> Result<u64, String> {
-    let expected = || "expected a whole number with K, M, G, T or %, such as 512M".to_string();
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit())
+    let expected =
+        || "expected a number with K, M, G, T or %, such as 512M, 1.5G or 25%".to_string();
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 = number.parse().map_err(|_| expected())?;
-    let bytes = match unit {
-        "" | "B" => Some(number),
-        "K" | "KiB" => number.checked_mul(1 << 10),
-        "M" | "MiB" => number.checked_mul(1 << 20),
-        "G" | "GiB" => number.checked_mul(1 << 30),
-        "T" | "TiB" => number.checked_mul(1 << 40),
-        "%" if number > 100 => {
-            return Err("expected 1% to 100% of the machine's memory".to_string());
-        }
-        "%" => {
-            let total = graphmill::memory_total().ok_or(
-                "the machine does not say how much memory it has: give a size instead of %",
-            )?;
-            Some((u128::from(total) * u128::from(number) / 100).min(u128::from(u64::MAX)) as u64)
-        }
+    let (number, unit) = text.split_at(end);
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
+    let whole: u64 = whole.parse().map_err(|_| expected())?;
+    if decimals.is_empty() || !decimals.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Err(expected());
+    }
+    let decimals: f64 = format!("0.{decimals}").parse().map_err(|_| expected())?;
+    let shift = match unit {
+        "" | "B" if number.contains('.') => return Err(expected()),
+        "" | "B" => 0,
+        "K" | "KB" | "KiB" => 10,
+        "M" | "MB" | "MiB" => 20,
+        "G" | "GB" | "GiB" => 30,
+        "T" | "TB" | "TiB" => 40,
+        "%" => return share(whole as f64 + decimals),
         _ => return Err(expected()),
     };
-    match bytes {
+    // Decimals of a terabyte are less than 2^40 bytes, which a float counts exactly.
+    let part = (decimals * (1u64 << shift) as f64) as u64;
+    let bytes = whole.checked_mul(1 << shift);
+    match bytes.and_then(|bytes| bytes.checked_add(part)) {
         None => Err("more bytes than a 64-bit number can count".to_string()),
         Some(0) => Err("nothing can run in no memory".to_string()),
         Some(bytes) => Ok(bytes),
     }
+}
+
+/// Bytes of so many percent of the machine's memory.
+fn share(percent: f64) -> Result<u64, String> {
+    if percent > 100.0 {
+        return Err("expected 1% to 100% of the machine's memory".to_string());
+    }
+    if percent == 0.0 {
+        return Err("nothing can run in no memory".to_string());
+    }
+    let total = graphmill::memory_total()
+        .ok_or("the machine does not say how much memory it has: give a size instead of %")?;
+    Ok((total as f64 * percent / 100.0) as u64)
 }
 
 /// Bytes a second that memory may give a thread: a number with K, M, G or T, from 1M to 1T.
@@ -86,6 +102,9 @@ mod tests {
         assert_eq!(parse("512M"), Ok(512 << 20));
         assert_eq!(parse("2G"), Ok(2 << 30));
         assert_eq!(parse("2GiB"), Ok(2 << 30));
+        assert_eq!(parse("2GB"), Ok(2 << 30));
+        assert_eq!(parse("1.5G"), Ok(3 << 29));
+        assert_eq!(parse("0.25MiB"), Ok(1 << 18));
         assert_eq!(parse("1T"), Ok(1 << 40));
         assert!(parse("50%").is_ok_and(|bytes| bytes > 0));
     }
@@ -95,7 +114,10 @@ mod tests {
         for text in [
             "",
             "G",
-            "1.5G",
+            "1.5",
+            "1.G",
+            ".5G",
+            "1.5.5G",
             "1 G",
             "-1G",
             "0",

@@ -97,6 +97,22 @@ pub enum Error {
         /// What it belongs to.
         needs: &'static str,
     },
+    /// A method that goes over edges in memory, where they are to stream from disk.
+    #[error(
+        "{option} goes over edges in memory, but they are to stream from disk (--place edges=stream): leave out one of the two"
+    )]
+    Streamed {
+        /// The option.
+        option: &'static str,
+    },
+    /// The highest of values that are vertices.
+    #[error(
+        "--top: the values of {algorithm} are vertices here, of which none is higher than another: leave it out"
+    )]
+    NoHighest {
+        /// The algorithm.
+        algorithm: &'static str,
+    },
     /// An output would replace something that the run needs.
     #[error("{} is {what}: name another output", path.display())]
     OutputIs {
@@ -161,6 +177,8 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::Streamed { .. }
+                | Error::NoHighest { .. }
                 | Error::AlreadyStored { .. }
                 | Error::Placement(_)
                 | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))

@@ -131,7 +131,7 @@ impl Machine {
         let file = EdgeFile::of(output, graph, config)?;
         self.check_folder(output)?;
         if let Some(different) = graph.coinciding() {
-            watcher(&Progress::Note(&format!(
+            watcher(&Progress::Warning(&format!(
                 "multiples of the gap coincide: no vertex has edges to more than {different} different ones, one of them itself"
             )));
         }

@@ -102,8 +102,14 @@ impl Machine {
         )?;
         let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;
         for path in source.left_out() {
-            watcher(&Progress::Note(&format!(
+            watcher(&Progress::Warning(&format!(
                 "{} is left out: not a file of edges",
+                path.display()
+            )));
+        }
+        if let Some((path, line)) = source.odd_first_line() {
+            watcher(&Progress::Warning(&format!(
+                "{}, line {line} is taken as an edge, and ids as text because of it; if it is a header, take it out or put # before it",
                 path.display()
             )));
         }

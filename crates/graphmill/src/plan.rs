@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
 use graphmill_engine::Combiner;
-use graphmill_storage::{Kind, PlacementError};
+use graphmill_storage::{Kind, PlacementError, Where};
 
 use crate::import::ImportConfig;
 use crate::machine::{MachineConfig, default_memory, default_threads};
@@ -31,7 +31,7 @@ pub struct Config {
     pub output: Option<PathBuf>,
     /// JSON file for what the run took.
     pub metrics: Option<PathBuf>,
-    /// How many of the highest values to keep.
+    /// How many of the highest values to keep; none where values are vertices, of which none is higher than another.
     pub top: usize,
     /// How often the algorithm runs over the open graph, to measure it; the result is that of the last time. 0 is 1.
     pub trials: u32,
@@ -100,6 +100,16 @@ impl Plan {
                 needs: "--method pregel-push",
             });
         }
+        if method == Some("afforest") && *placement.at(Kind::Edges) == Where::Stream {
+            return Err(Error::Streamed {
+                option: "--method afforest",
+            });
+        }
+        if config.top > 0 && gives_vertices(entry, &config.options) {
+            return Err(Error::NoHighest {
+                algorithm: entry.name,
+            });
+        }
         Ok(Plan {
             entry,
             memory: config.machine.memory.unwrap_or_else(default_memory),
@@ -112,6 +122,12 @@ impl Plan {
         })
     }
 
+    /// An option that says how to go over edges in memory, where they are asked to stream from disk.
+    pub(crate) fn idle_option(&self) -> Option<&'static str> {
+        let streams = *self.config.machine.placement.at(Kind::Edges) == Where::Stream;
+        (streams && self.config.options.contains_key("delta")).then_some("--delta")
+    }
+
     /// The machine's share, resolved.
     pub(crate) fn machine(&self) -> MachineConfig {
         MachineConfig {
@@ -120,6 +136,12 @@ impl Plan {
             ..self.config.machine.clone()
         }
     }
+}
+
+/// Whether the values of the result are vertices.
+fn gives_vertices(entry: &Entry, options: &BTreeMap<String, String>) -> bool {
+    let parents = options.get("parents").is_some_and(|flag| flag == "true");
+    entry.value == "component" || parents
 }
 
 impl fmt::Display for Plan {

@@ -8,8 +8,10 @@ use graphmill_engine::Superstep;
 /// One thing to tell.
 #[derive(Debug, Clone, Copy)]
 pub enum Progress<'a> {
-    /// Something a user should know.
+    /// What is done beside the work itself, such as where edges are imported to.
     Note(&'a str),
+    /// Something a user should know, asked for progress or not: the result may be another than was meant.
+    Warning(&'a str),
     /// Of `total` units of a part of the work, `done` are done.
     Part {
         /// Which part.

@@ -63,7 +63,7 @@ pub enum ResultError {
 pub(crate) enum Format {
     /// Columns `vertex` and the value; unreached is null.
     Parquet,
-    /// The same with a header; unreached is `inf`.
+    /// The same with a header; unreached is `inf`, of columns of vertices an empty field.
     Csv,
 }
 
@@ -227,7 +227,7 @@ mod tests {
         let reached = Some(vec![true, true, true, false, true]);
         assert_eq!(
             csv_like_parquet(&[block(texts(&ids), values, reached)]),
-            "vertex,value\na b,\"c,d\"\n\"c,d\",\"c,d\"\n\"e\"\"f\",\"\"\"\"\n\"\"\"\",inf\nä,a b\n"
+            "vertex,value\na b,\"c,d\"\n\"c,d\",\"c,d\"\n\"e\"\"f\",\"\"\"\"\n\"\"\"\",\nä,a b\n"
         );
     }
 

@@ -129,6 +129,11 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs()?;
+        if let Some(option) = self.idle_option() {
+            watcher(&Progress::Warning(&format!(
+                "{option} is of no use: edges stream from disk (--place edges=stream), and it is for edges in memory"
+            )));
+        }
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
@@ -265,7 +270,7 @@ impl Plan {
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
         if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
-            watcher(&Progress::Note(&format!(
+            watcher(&Progress::Warning(&format!(
                 "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
                 self.entry.name
             )));

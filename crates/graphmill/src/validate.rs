@@ -134,7 +134,8 @@ impl Verdict {
 /// Compares `result` with `reference`.
 ///
 /// Either file is what `run` writes (Parquet, or CSV with a header `vertex,...`) or LDBC's text, an id and a value on each line;
-/// text may be packed with gzip. Null, `inf`, `infinity` and 9223372036854775807 mean unreached.
+/// text may be packed with gzip. Null, an empty field of CSV, `inf`, `infinity` and 9223372036854775807 mean unreached; the last
+/// three also equal a vertex of that name, where values are vertices.
 ///
 /// # Errors
 /// A [`ValidateError`] when the files cannot be compared. Differences are no errors: they are in the [`Verdict`].
@@ -149,8 +150,12 @@ pub fn validate(
     {
         return Err(ValidateError::Share { share });
     }
+    let reading = match rule {
+        Rule::Exact | Rule::Epsilon(_) => Reading::Numbers,
+        Rule::Equivalence => Reading::Names,
+    };
     compare(machine.budget(), [result, reference], rule, |path| {
-        open(machine, path, Reading::Numbers)
+        open(machine, path, reading)
     })
 }
 

@@ -15,8 +15,8 @@ graphmill validate [OPTIONS] --rule <exact|epsilon|equivalence> <RESULT> <REFERE
 
 const NOTES: &str = "\
 RESULT and REFERENCE name each vertex once, in any order: Parquet or CSV as `run` writes them, or text with an id and a value \
-separated by white space, as LDBC Graphalytics has it, plain or gzip. Null, inf, infinity and 9223372036854775807 all mean \
-unreached.
+separated by white space, as LDBC Graphalytics has it, plain or gzip. Null, an empty field of CSV, inf, infinity and \
+9223372036854775807 all mean unreached; the last three also stand for a vertex of that name.
 
 With --algorithm there is no reference: a judge finds the answer in GRAPH by a method of its own, on one thread and in memory, \
 16 to 48 bytes an arc and 17 to 81 a vertex. GRAPH and options are those of the run. Depths, parents, components and distances \
@@ -45,14 +45,9 @@ pub(crate) struct ValidateCommon {
     pub(crate) against: PathBuf,
     #[command(flatten)]
     pub(crate) how: How,
-    /// Relative difference that --rule epsilon allows
-    #[arg(
-        long,
-        value_name = "E",
-        default_value_t = 1e-4,
-        conflicts_with = "algorithm"
-    )]
-    pub(crate) epsilon: f64,
+    /// Relative difference that --rule epsilon allows [default: 0.0001]
+    #[arg(long, value_name = "E", conflicts_with = "algorithm")]
+    pub(crate) epsilon: Option<f64>,
     #[command(flatten)]
     pub(crate) machine: Machine,
     #[command(flatten)]
@@ -133,6 +128,7 @@ impl Args for Validate {
             shared_arg(&shared)
                 .help_heading("Options of the run, with --algorithm")
                 .requires("algorithm")
+                .conflicts_with("rule")
         });
         ValidateCommon::augment_args(command).args(args.collect::<Vec<_>>())
     }
@@ -144,8 +140,15 @@ impl Args for Validate {
 
 impl FromArgMatches for Validate {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Validate, clap::Error> {
+        let common = ValidateCommon::from_arg_matches(matches)?;
+        if common.epsilon.is_some() && !matches!(common.how.rule, Some(Rule::Epsilon)) {
+            return Err(clap::Error::raw(
+                clap::error::ErrorKind::ArgumentConflict,
+                "the argument '--epsilon <E>' cannot be used with another rule than epsilon\n",
+            ));
+        }
         Ok(Validate {
-            common: ValidateCommon::from_arg_matches(matches)?,
+            common,
             options: given_options(options().iter().map(|shared| shared[0].1), matches),
         })
     }

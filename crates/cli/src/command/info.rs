@@ -67,14 +67,12 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
         }
         .to_string(),
     )?;
-    line(
-        "on disk",
-        format!(
-            "{}, {:.2} bytes an arc",
-            size::text(info.disk_bytes),
-            info.bytes_per_arc
-        ),
-    )?;
+    let mut on_disk = size::text(info.disk_bytes);
+    // Without arcs the figure says nothing.
+    if info.arcs > 0 {
+        on_disk += &format!(", {:.2} bytes an arc", info.bytes_per_arc);
+    }
+    line("on disk", on_disk)?;
     let parts = [
         ("blocks", info.block_bytes),
         ("indices", info.index_bytes),

@@ -10,6 +10,9 @@ use crate::{complain, progress, size};
 
 use super::options;
 
+/// The relative difference that LDBC allows.
+const EPSILON: f64 = 1e-4;
+
 pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     let Validate {
         common,
@@ -18,7 +21,7 @@ pub(crate) fn run(args: Validate, stop: &Stop) -> anyhow::Result<ExitCode> {
     let (machine, against) = (options::machine(&common.machine), common.against);
     let rule = match common.how.rule {
         Some(args::Rule::Exact) => Rule::Exact,
-        Some(args::Rule::Epsilon) => Rule::Epsilon(common.epsilon),
+        Some(args::Rule::Epsilon) => Rule::Epsilon(common.epsilon.unwrap_or(EPSILON)),
         Some(args::Rule::Equivalence) => Rule::Equivalence,
         None => {
             let config = Config {

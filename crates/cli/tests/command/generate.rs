@@ -186,23 +186,19 @@ fn more_vertices_than_32_bits_count_take_no_room() {
 #[test]
 fn multiples_of_the_gap_that_coincide_are_told() {
     let folder = tempfile::tempdir().expect("a folder");
-    let words = [
-        "generate",
-        "scattered",
-        "2000",
-        "5",
-        "--gap",
-        "500",
-        "-o",
-        "g",
-    ];
-    let output = crate::call(folder.path(), &words);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        said.contains("coincide") && said.contains("more than 4") && said.contains("itself"),
-        "{said}"
-    );
-    let info = succeed(folder.path(), &["info", "g"]);
+    let words = ["generate", "scattered", "2000", "5", "--gap", "500"];
+    for more in [&["--memory", "64M"][..], &["--quiet"]] {
+        let output = crate::call(
+            folder.path(),
+            &[&words[..], more, &["-o", &more[0][2..]]].concat(),
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            said.contains("coincide") && said.contains("more than 4") && said.contains("itself"),
+            "{more:?}: {said}"
+        );
+    }
+    let info = succeed(folder.path(), &["info", "quiet"]);
     assert!(info.contains("10,000"), "{info}");
 }
 

@@ -79,6 +79,10 @@ fn the_page_of_an_algorithm_lists_its_own_options() {
     }
     assert!(text.contains("This algorithm:\n") && !text.contains("--parents"));
     assert!(help(&["run", "bfs"]).contains("--parents"));
+    assert!(text.contains("--combiner"));
+    for other in ["bfs", "sssp", "wcc"] {
+        assert!(!help(&["run", other]).contains("--combiner"), "{other}");
+    }
 }
 
 #[test]

@@ -91,6 +91,45 @@ fn depths_and_parents() {
     }
 }
 
+/// The result of one run in either format says the same.
+fn is_the_same_in_both(at: &Path, algorithm: &[&str], rule: &str) {
+    for result in ["same.parquet", "same.csv"] {
+        run(at, result, algorithm);
+        succeed(at, &validate(result, "graph", algorithm));
+    }
+    for [result, reference] in [["same.parquet", "same.csv"], ["same.csv", "same.parquet"]] {
+        let validate = ["validate", result, reference, "--rule", rule];
+        assert!(succeed(at, &validate).starts_with("valid: "));
+    }
+}
+
+#[test]
+fn vertices_whose_names_look_like_none_are_parents_and_components() {
+    let named = "a inf\ninf b\nb null\nnull c\nc nan\nnan d\nx y\ninfinity x\n";
+    let numbered = "9223372036854775807 5\n5 9223372036854775808\n12 9223372036854775807\n8 12\n";
+    for (edges, source) in [(named, "a"), (numbered, "9223372036854775807")] {
+        let folder = graph(edges, &[]);
+        let at = folder.path();
+        is_the_same_in_both(at, &["bfs", "--source", source, "--parents"], "exact");
+        is_the_same_in_both(at, &["wcc"], "equivalence");
+        is_the_same_in_both(at, &["wcc"], "exact");
+    }
+    let folder = graph("9223372036854775807 9223372036854775808\n", &[]);
+    is_the_same_in_both(folder.path(), &["wcc"], "exact");
+
+    // A vertex that was not reached has no parent, and not the parent of that name.
+    let folder = graph("a inf\ninf b\nc d\n", &[]);
+    let at = folder.path();
+    let parents = ["bfs", "--source", "a", "--parents"];
+    run(at, "right.csv", &parents);
+    let right = std::fs::read_to_string(at.join("right.csv")).expect("a result");
+    assert_eq!(right, "vertex,parent\n77,\na,a\nb,inf\nc,\nd,\ninf,a\n");
+    for (row, wrong) in [("\nb,inf", "\nb,"), ("\nc,", "\nc,inf"), ("\nc,", "\nc,d")] {
+        std::fs::write(at.join("wrong.csv"), right.replace(row, wrong)).expect("a file");
+        fail(at, 1, &validate("wrong.csv", "graph", &parents));
+    }
+}
+
 #[test]
 fn components() {
     for options in [&[][..], &["--undirected"][..], &["--batch-size", "2"][..]] {
@@ -304,7 +343,14 @@ fn what_is_asked_for_wrongly_is_told_with_what_would_be_right() {
             &["--rule", "exact", "--algorithm", "wcc"],
             &["cannot be used with"],
         ),
-        (&["--rule", "exact", "--source", "apt"], &["--algorithm"]),
+        (
+            &["--rule", "exact", "--source", "apt"],
+            &["cannot be used with"],
+        ),
+        (
+            &["--rule", "exact", "--epsilon", "0.1"],
+            &["--epsilon", "cannot be used with"],
+        ),
         (
             &["--rule", "exact", "--undirected"],
             &["cannot be used with"],

@@ -236,3 +236,24 @@ fn edges_are_not_imported_for_a_run_that_no_graph_would_fit() {
     );
     assert_eq!(names(at), before);
 }
+
+#[test]
+fn few_edges_between_far_ids_take_little_however_much_there_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for far in ["30000000", "4294967295", "16000000000"] {
+        std::fs::write(at.join("far.el"), format!("0 {far}\n{far} 7\n")).expect("a file");
+        for order in ["id", "degree"] {
+            let graph = format!("{far}-{order}");
+            let import = ["import", "far.el", "-o", &graph, "--order", order];
+            let said = succeed(at, &[&import[..], &["--memory", "8G"]].concat());
+            let (most, _) = said.split_once(" of memory at most").expect("memory");
+            let most = most.rsplit(", ").next().expect("a size");
+            let (number, unit) = most.split_once(' ').expect("a unit");
+            let number: f64 = number.parse().expect("a number");
+            assert!(unit == "KiB" || unit == "MiB" && number < 100.0, "{said}");
+            let result = succeed(at, &["run", "bfs", &graph, "--source", "0", "--top", "1"]);
+            assert!(result.contains("\n7 ") && result.contains("\n3 vertices"));
+        }
+    }
+}

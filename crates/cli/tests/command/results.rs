@@ -21,7 +21,7 @@ fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
 }
 
 #[test]
-fn text_ids_are_values_too_and_unreached_is_inf() {
+fn text_ids_are_values_too_and_unreached_is_inf_or_no_vertex() {
     let folder = folder_with_edges("b a\nc b\nc c\nz y\n\"q q\n");
     let at = folder.path();
     assert_eq!(
@@ -30,7 +30,7 @@ fn text_ids_are_values_too_and_unreached_is_inf() {
     );
     assert_eq!(
         both(at, "bfs", &["--source", "c", "--parents"]),
-        "vertex,parent\n\"\"\"q\",inf\na,b\nb,c\nc,c\nq,inf\ny,inf\nz,inf\n"
+        "vertex,parent\n\"\"\"q\",\na,b\nb,c\nc,c\nq,\ny,\nz,\n"
     );
     assert_eq!(
         both(at, "wcc", &[]),
@@ -160,7 +160,11 @@ fn distances_without_weights_count_arcs_and_say_so() {
         String::from_utf8(output.stderr).expect("text")
     };
     assert_eq!(said(&[]).matches("each arc counts 1").count(), 1);
-    assert_eq!(said(&["--quiet"]), "");
+    let quiet = said(&["--quiet"]);
+    assert!(
+        quiet.contains("each arc counts 1") && quiet.lines().count() == 1,
+        "{quiet}"
+    );
     assert!(!said(&["--weights", "f32"]).contains("counts 1"));
 }
 
@@ -213,5 +217,85 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
     assert_eq!(
         names(outer.path()),
         ["all.csv", "edges", "edges.graphmill", "part.csv"]
+    );
+}
+
+#[test]
+fn a_first_line_that_may_be_a_header_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let warned = "line 2 is taken as an edge";
+    for (name, edges, is_warned) in [
+        ("a.txt", "# people\nSource Target\n1 2\n2 3\n", true),
+        ("b.csv", "# people\nperson_1,2\n1,2\n2,3\n", true),
+        ("c.csv", "# people\nperson,friend\n1,2\n2,3\n", false),
+        ("d.txt", "# people\nann bob\n1 2\nbob 3\n", false),
+        ("e.txt", "# people\nann bob\n", false),
+        ("f.txt", "# people\n1 2\nann bob\n", false),
+    ] {
+        std::fs::write(at.join(name), edges).expect("a file");
+        let graph = format!("{name}.out");
+        let output = call(at, &["import", name, "-o", &graph, "--quiet"]);
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(said.contains(warned), is_warned, "{name}: {said}");
+        assert_eq!(said.contains(name), is_warned, "{name}: {said}");
+    }
+}
+
+#[test]
+fn separators_between_quotes_separate_and_comments_are_known_in_csv() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let edges = "% a\n// b\nFrom,To\n\"ann\",bob\n#c\nbob,ann\n";
+    std::fs::write(at.join("a.csv"), edges).expect("a file");
+    let said = succeed(at, &["import", "a.csv", "-o", "graph"]);
+    assert!(
+        said.contains("comments, headers") && said.contains("= edges"),
+        "{said}"
+    );
+    succeed(at, &["run", "wcc", "graph", "-o", "result.csv"]);
+    let rows = std::fs::read_to_string(at.join("result.csv")).expect("a result");
+    assert_eq!(rows, "vertex,component\nann,ann\nbob,ann\n");
+    std::fs::write(at.join("b.csv"), "\"a,b\",c\n").expect("a file");
+    let said = fail(at, 1, &["import", "b.csv", "-o", "other"]);
+    assert!(said.contains("b.csv, line 1"), "{said}");
+}
+
+#[test]
+fn vertices_are_not_listed_as_highest_values() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    for run in [&["wcc"][..], &["bfs", "--source", "1", "--parents"]] {
+        let said = fail(
+            at,
+            2,
+            &[&["run"], run, &["edges.txt", "--top", "2"]].concat(),
+        );
+        assert!(said.contains("--top") && said.contains(run[0]), "{said}");
+    }
+    succeed(
+        at,
+        &["run", "bfs", "edges.txt", "--source", "1", "--top", "2"],
+    );
+}
+
+#[test]
+fn a_graph_without_arcs_has_no_bytes_an_arc() {
+    let folder = folder_with_edges("# none\n");
+    let at = folder.path();
+    std::fs::write(at.join("list.txt"), "1\n2\n").expect("a file");
+    let import = [
+        "import",
+        "edges.txt",
+        "-o",
+        "graph",
+        "--vertices",
+        "list.txt",
+    ];
+    succeed(at, &import);
+    let said = succeed(at, &["info", "graph"]);
+    assert!(
+        said.contains("on disk") && !said.contains("an arc"),
+        "{said}"
     );
 }

@@ -23,7 +23,7 @@ fn nothing_or_nonsense_shows_the_usage() {
 fn values_that_make_no_sense_are_refused_with_what_would() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
-    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1.5G"]).contains("512M"));
+    assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "1,5G"]).contains("512M"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--memory", "0"]).contains("memory"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--threads", "0"]).contains("--threads"));
     assert!(fail(at, 2, &["run", "wcc", "edges.txt", "--source", "1"]).contains("--source"));
@@ -166,4 +166,28 @@ fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
     assert!(said.contains("--sources a,b: "), "{said}");
     let said = fail(at, 2, &sources("e,a,b"));
     assert!(said.contains("--sources a: "), "{said}");
+}
+
+#[test]
+fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
+    let folder = folder_with_edges("1 2\n2 3\n");
+    let at = folder.path();
+    let stream = ["edges.txt", "--place", "edges=stream"];
+    let wcc = [&["run", "wcc", "--method", "afforest"], &stream[..]].concat();
+    let said = fail(at, 2, &wcc);
+    assert!(
+        said.contains("edges=stream") && !said.contains("--memory"),
+        "{said}"
+    );
+    let sssp = ["run", "sssp", "--source", "1", "--delta", "3", "-q"];
+    let output = crate::call(at, &[&sssp[..], &stream].concat());
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(said.contains("--delta is of no use"), "{said}");
+    let output = crate::call(at, &[&sssp[..], &["edges.txt"]].concat());
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(
+        output.status.success() && !said.contains("--delta"),
+        "{said}"
+    );
 }

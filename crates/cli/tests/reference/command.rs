@@ -71,7 +71,7 @@ impl Workplace {
         self.call(&arguments);
     }
 
-    /// The values of a result, which has to hold exactly the vertices `ids` in this order; `inf` is none.
+    /// The values of a result, which has to hold exactly the vertices `ids` in this order; `inf` is none, and so is nothing.
     pub(crate) fn values(&self, result: &Path, ids: &[u64]) -> Vec<Option<String>> {
         let text = std::fs::read_to_string(result).expect("a result");
         let mut lines = text.lines();
@@ -96,7 +96,7 @@ impl Workplace {
         );
         values
             .into_iter()
-            .map(|value| (value != "inf").then(|| value.to_string()))
+            .map(|value| (!["", "inf"].contains(&value)).then(|| value.to_string()))
             .collect()
     }
 

@@ -1,4 +1,5 @@
-//! Blocks as CSV: a header, then one row a vertex; `inf` where a vertex was not reached.
+//! Blocks as CSV: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
+//! be the name of one.
 //!
 //! Floats are written in the fewest digits that read back to the same bits.
 
@@ -28,7 +29,11 @@ impl<W: Write> RowWriter<W> for CsvRows<W> {
         for row in 0..block.rows() {
             label(&mut self.rows, &block.ids, row, &mut number)?;
             if !block.is_reached(row) {
-                self.rows.write_field("inf")?;
+                let none = match block.values {
+                    Values::Vertex(_) => "",
+                    _ => "inf",
+                };
+                self.rows.write_field(none)?;
             } else {
                 match &block.values {
                     Values::F32(values) => self.rows.write_field(text(values[row], &mut float))?,

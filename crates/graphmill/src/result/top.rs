@@ -16,7 +16,7 @@ pub struct TopRow {
 /// Keeps the `count` rows with the highest values; of equal values the first in order of ids.
 ///
 /// Unreached vertices and values that are not a number are left out, and a value that is a vertex counts by nothing but its
-/// position: such results have no highest rows, the first ones are kept.
+/// position: such results have no highest rows, the first ones are kept. A plan refuses to ask for them.
 #[derive(Debug)]
 pub(crate) struct Top {
     count: usize,

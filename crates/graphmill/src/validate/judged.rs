@@ -169,22 +169,18 @@ fn names_vertex(
     judge: &mut dyn Judge,
     names: &mut Names,
 ) -> Result<bool, Error> {
-    // In text `inf` is none, unless every vertex has a value: then it can only be a vertex of that name.
-    let is_none = match value {
-        Value::Unreached => true,
-        Value::Text(text) => &**text == b"inf",
-        Value::Integer(_) | Value::Float(_) => false,
-    };
-    if is_none && judge.value(vertex, Given::Nothing) {
-        return Ok(true);
-    }
     let id = match value {
+        Value::Unreached => return Ok(judge.value(vertex, Given::Nothing)),
         Value::Integer(id) => Id::Integer(*id),
         Value::Text(text) => Id::parse(text),
-        Value::Unreached | Value::Float(_) => return Ok(false),
+        Value::Infinity | Value::LongMax | Value::Float(_) => return Ok(false),
     };
-    let named = names.rank_of_value(id)?;
-    Ok(named.is_some_and(|named| judge.value(vertex, Given::Integer(named))))
+    if let Some(named) = names.rank_of_value(id)? {
+        return Ok(judge.value(vertex, Given::Integer(named)));
+    }
+    // Where no vertex has that name, others say so that there is none.
+    let says_none = matches!(value, Value::Text(text) if &**text == b"inf");
+    Ok(says_none && judge.value(vertex, Given::Nothing))
 }
 
 /// A value as a number, or as none; nothing when it is neither.
@@ -194,7 +190,7 @@ fn number(takes: Takes, value: &Value) -> Option<Given> {
         value => value.clone(),
     };
     match (parsed, value) {
-        (Value::Unreached, _) => Some(Given::Nothing),
+        (Value::Unreached | Value::Infinity | Value::LongMax, _) => Some(Given::Nothing),
         (Value::Integer(number), _) => Some(Given::Integer(number)),
         // Rounded once: by way of 64 bits it would be rounded twice.
         (Value::Float(_), Value::Text(text)) if takes == Takes::Singles => {

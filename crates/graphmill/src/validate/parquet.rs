@@ -141,7 +141,7 @@ impl ParquetRows {
                 Cell::Integer(value) => Value::Integer(value),
                 Cell::Single(value) => self.reading.single(value),
                 Cell::Float(value) => Value::float(value),
-                Cell::Text(value) => self.reading.value(value.data()),
+                Cell::Text(value) => self.reading.word(value.data()),
             };
             self.ready.push_back(Row { id, value });
         }

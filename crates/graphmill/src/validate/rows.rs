@@ -64,15 +64,30 @@ impl Display for Id {
 pub(super) enum Reading {
     /// Numbers where they are numbers, and unreached where they say so.
     Numbers,
-    /// As they are written, for whoever knows what they stand for; only a null is unreached.
+    /// As they are written, for whoever knows what they stand for; only a null and an empty field are unreached.
     Words,
+    /// Names of groups: integers where ids would be, else words.
+    Names,
 }
 
 impl Reading {
     pub(super) fn value(self, text: &[u8]) -> Value {
         match self {
+            _ if text.is_empty() => Value::Unreached,
             Reading::Numbers => Value::parse(text),
             Reading::Words => Value::Text(text.into()),
+            Reading::Names => match Id::parse(text) {
+                Id::Integer(name) => Value::Integer(name),
+                Id::Text(name) => Value::Text(name),
+            },
+        }
+    }
+
+    /// The same of a column of text, which has nulls for what is unreached and words for all else.
+    pub(super) fn word(self, text: &[u8]) -> Value {
+        match self {
+            Reading::Names => self.value(text),
+            Reading::Numbers | Reading::Words => Value::Text(text.into()),
         }
     }
 
@@ -80,16 +95,26 @@ impl Reading {
     pub(super) fn single(self, number: f32) -> Value {
         let text = number.to_string();
         match self {
-            Reading::Numbers => Value::float(text.parse().unwrap_or(number.into())),
+            Reading::Numbers | Reading::Names => {
+                Value::float(text.parse().unwrap_or(number.into()))
+            }
             Reading::Words => Value::Text(text.into_bytes().into()),
         }
     }
 }
 
+/// What LDBC's references have for an unreached vertex of bfs.
+const LONG_MAX: u64 = i64::MAX as u64;
+
 /// A value as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Value {
+    /// A null, or an empty field.
     Unreached,
+    /// `inf` or `infinity`: unreached or, where values are vertices, one of that name.
+    Infinity,
+    /// 9223372036854775807 in text: unreached, or the vertex of that name.
+    LongMax,
     Integer(u64),
     /// The bits of an f64.
     Float(u64),
@@ -98,10 +123,8 @@ pub(super) enum Value {
 
 impl Value {
     pub(super) fn parse(text: &[u8]) -> Value {
-        // What LDBC's references have for an unreached vertex of bfs.
-        const LONG_MAX: u64 = i64::MAX as u64;
         match integer(text) {
-            Some(LONG_MAX) => return Value::Unreached,
+            Some(LONG_MAX) => return Value::LongMax,
             Some(number) => return Value::Integer(number),
             None => {}
         }
@@ -116,7 +139,7 @@ impl Value {
 
     pub(super) fn float(number: f64) -> Value {
         if number == f64::INFINITY {
-            Value::Unreached
+            Value::Infinity
         } else {
             Value::Float(number.to_bits())
         }
@@ -131,9 +154,21 @@ impl Value {
         }
     }
 
-    /// The same number, however written, or the same text. What is not a number is the same as nothing.
+    /// The same number, however written, or the same text, or unreached both. What is not a number is the same as nothing.
     pub(super) fn is_same(&self, other: &Value) -> bool {
+        use Value::{Infinity, LongMax, Unreached};
         match (self, other) {
+            (Unreached | Infinity | LongMax, Unreached | Infinity | LongMax) => true,
+            // What can be unreached or a vertex is what the other file says for sure.
+            (LongMax, Value::Integer(integer)) | (Value::Integer(integer), LongMax) => {
+                *integer == LONG_MAX
+            }
+            (Value::Text(a), Value::Text(b)) => a == b,
+            (Unreached, Value::Text(_)) | (Value::Text(_), Unreached) => false,
+            (Value::Text(word), number) | (number, Value::Text(word)) => match Value::parse(word) {
+                Value::Text(_) => false,
+                word => word.is_same(number) || word.is_nan() && number.is_nan(),
+            },
             (Value::Float(a), Value::Float(b)) => f64::from_bits(*a) == f64::from_bits(*b),
             (Value::Integer(integer), Value::Float(float))
             | (Value::Float(float), Value::Integer(integer)) => {
@@ -149,7 +184,7 @@ impl Value {
     pub(super) fn is_close(&self, expected: &Value, share: f64) -> bool {
         match (self.number(), expected.number()) {
             (Some(found), Some(expected)) => (found - expected).abs() <= share * expected.abs(),
-            _ => self == expected,
+            _ => self.is_same(expected),
         }
     }
 
@@ -157,8 +192,12 @@ impl Value {
         match self {
             Value::Integer(number) => Some(*number as f64),
             Value::Float(bits) => Some(f64::from_bits(*bits)),
-            Value::Unreached | Value::Text(_) => None,
+            Value::Unreached | Value::Infinity | Value::LongMax | Value::Text(_) => None,
         }
+    }
+
+    fn is_nan(&self) -> bool {
+        self.number().is_some_and(f64::is_nan)
     }
 }
 
@@ -166,6 +205,8 @@ impl Display for Value {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Unreached => to.write_str("unreached"),
+            Value::Infinity => to.write_str("inf"),
+            Value::LongMax => LONG_MAX.fmt(to),
             Value::Integer(number) => number.fmt(to),
             Value::Float(bits) => write!(to, "{:?}", f64::from_bits(*bits)),
             Value::Text(text) => String::from_utf8_lossy(text).fmt(to),
@@ -182,7 +223,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 /// The rows of a text, one a line.
 ///
 /// It is CSV when its first line is a header that starts with `vertex,`, otherwise LDBC's text: an id and a value with white space
-/// between them. Blank lines are passed over.
+/// between them. Blank lines are passed over. In CSV a value may be empty: none.
 pub(super) struct Lines<R> {
     text: R,
     path: PathBuf,
@@ -286,7 +327,7 @@ fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
 fn comma_separated(line: &[u8]) -> Option<Fields<'_>> {
     let (id, rest) = field(line)?;
     let (value, rest) = field(rest?)?;
-    (rest.is_none() && !id.is_empty() && !value.is_empty()).then_some((id, value))
+    (rest.is_none() && !id.is_empty()).then_some((id, value))
 }
 
 type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);

@@ -24,6 +24,10 @@ use crate::source::Source;
 /// The temporary file of out-degrees.
 const DEGREES: &str = "degrees";
 
+/// Ids of a range, for each edge, that a table of the range is worth; of fewer edges than these it may be as long.
+const SPAN_SHARE: u64 = 16;
+const SPAN_EDGES_FREE: u64 = 1 << 18;
+
 /// Edges whose ids have indices.
 pub(super) struct Indexed<'a> {
     pub(super) source: Source<'a>,
@@ -160,7 +164,7 @@ impl<'a> Import<'a> {
     }
 
     /// The out-degrees of all vertices. Ids below `span` become the numbers of vertices where a table of all of them takes little
-    /// of the memory: then no end of an edge has to be looked up twice.
+    /// of the memory and is not mostly gaps: then no end of an edge has to be looked up twice.
     fn degrees(
         &mut self,
         source: &Source<'a>,
@@ -171,8 +175,9 @@ impl<'a> Import<'a> {
         let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
         let little = (budget.available() / 4).min(bytes_max);
         let same = Indices::Same;
+        let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
         let (ids, called, numbers) = match &*indices {
-            Indices::Rank(ranks) if Slice::bytes(vertices, span) <= little => {
+            Indices::Rank(ranks) if is_full && Slice::bytes(vertices, span) <= little => {
                 (Some(ranks), &same, span)
             }
             indices => (None, indices, vertices),

@@ -1,7 +1,7 @@
 //! Step 1 of an import, *scan*: the edges are read once, and what is slow to read is spooled on the way.
 //!
-//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur; where it does not do, step 2 makes a
-//! dictionary.
+//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, but no more than is in proportion to the
+//! input: few edges between far ids are found in a dictionary, which step 2 makes where the bitmap does not do.
 
 use super::{Import, Meter};
 use crate::edge::{EdgeSource, Ids};
@@ -14,6 +14,12 @@ use crate::spool::{SPOOL_CHUNK_BYTES_MAX, Spool};
 
 /// Bytes of a chunk of the spool, at least.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
+
+/// Bytes of the bitmap of ids, its ranks included, for each byte of the input at most: of text with 15 bytes an edge that is a range
+/// of 160 ids an edge. A bitmap of a wider range is nearly all gaps.
+const PRESENCE_SHARE: u64 = 4;
+/// Bytes that it may take however short the input.
+const PRESENCE_BYTES_FREE: u64 = 12 << 20;
 
 /// What decides how much memory the first reading takes.
 #[derive(Clone, Copy, Debug)]
@@ -92,10 +98,13 @@ impl<'a> Import<'a> {
         };
         self.check("the first reading of the edges", needed)?;
         let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
-            Presence::new(
-                machine.budget,
-                ((machine.budget.available() - needed) / 2).min(self.options.work_bytes_max),
-            )
+            let half = (machine.budget.available() - needed) / 2;
+            let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
+            let worth = amount
+                .saturating_mul(PRESENCE_SHARE)
+                .max(PRESENCE_BYTES_FREE);
+            let bytes_max = half.min(worth).min(self.options.work_bytes_max);
+            Presence::new(machine.budget, bytes_max)
         });
         let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());

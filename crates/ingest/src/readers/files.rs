@@ -72,6 +72,8 @@ pub struct FileSource {
     piece_bytes: u64,
     /// The number of the first piece of each file, and of all pieces.
     first_pieces: Vec<u64>,
+    /// A line that may have been meant as a header.
+    odd_first: Option<(PathBuf, u64)>,
 }
 
 impl FileSource {
@@ -128,7 +130,7 @@ impl FileSource {
         let first = first.path.clone();
         let mut source = Self::of(input, Columns::Edge, options);
         if options.ids.is_none() {
-            source.ids = source.detect(disk, budget, stop)?;
+            (source.ids, source.odd_first) = source.detect(disk, budget, stop)?;
             let raw = source.input.edges.iter().find(pairs);
             if source.ids == Ids::Text
                 && let Some(raw) = raw
@@ -197,6 +199,7 @@ impl FileSource {
             skip: options.on_error == OnError::Skip,
             piece_bytes,
             first_pieces,
+            odd_first: None,
         }
     }
 
@@ -215,6 +218,13 @@ impl FileSource {
         &self.input.left_out
     }
 
+    /// A first line, and its file, that makes ids text though all others looked at have integers: maybe a header. It is an edge.
+    pub fn odd_first_line(&self) -> Option<(&Path, u64)> {
+        self.odd_first
+            .as_ref()
+            .map(|(path, line)| (path.as_path(), *line))
+    }
+
     fn unpacker_bytes(&self) -> u64 {
         self.input
             .edges
@@ -224,13 +234,13 @@ impl FileSource {
             .unwrap_or(0)
     }
 
-    /// What the ids of the first bytes are.
+    /// What the ids of the first bytes are, and which line alone says so, if it may be a header.
     fn detect(
         &self,
         disk: &Arc<dyn Disk>,
         budget: &Budget,
         stop: &Stop,
-    ) -> Result<Ids, IngestError> {
+    ) -> Result<(Ids, Option<(PathBuf, u64)>), IngestError> {
         let mut reader = FileReader::new(self, disk, budget)?;
         let mut left = DETECT_BYTES;
         let (mut headers, mut edges) = (false, false);
@@ -252,7 +262,8 @@ impl FileSource {
                 .or_else(|fault| reader.fail(fault, file, 0, &parser, stop))?;
             let report = parser.report();
             if parser.not_integers() > 0 {
-                return Ok(Ids::Text);
+                let odd = parser.odd_first().map(|line| (file.path.clone(), line));
+                return Ok((Ids::Text, odd));
             }
             headers |= report.headers > 0;
             edges |= report.edges > 0;
@@ -263,11 +274,12 @@ impl FileSource {
         }
         // A single line of text looks like a header until it turns out that nothing follows, in any file: programs that
         // write in parts write some with a header alone.
-        Ok(if headers && !edges {
+        let ids = if headers && !edges {
             Ids::Text
         } else {
             Ids::Integer
-        })
+        };
+        Ok((ids, None))
     }
 }
 

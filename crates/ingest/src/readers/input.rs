@@ -261,22 +261,22 @@ pub fn says_something_else(path: &Path) -> bool {
 
 /// Endings of formats that look like text with edges, or like nothing, and are neither.
 const FOREIGN: &[(&[&str], &str)] = &[
-    (&["mtx", "mm"], "Matrix Market"),
-    (&["graph", "metis"], "METIS"),
-    (&["gml"], "GML"),
-    (&["graphml", "gexf", "xml"], "XML"),
-    (&["dot", "gv"], "Graphviz"),
-    (&["net", "paj"], "Pajek"),
-    (&["json", "jsonl"], "JSON"),
+    (&["mtx", "mm"], "a Matrix Market"),
+    (&["graph", "metis"], "a METIS"),
+    (&["gml"], "a GML"),
+    (&["graphml", "gexf", "xml"], "an XML"),
+    (&["dot", "gv"], "a Graphviz"),
+    (&["net", "paj"], "a Pajek"),
+    (&["json", "jsonl"], "a JSON"),
     (
         &[
             "parquet", "arrow", "feather", "ipc", "orc", "avro", "npy", "npz",
         ],
-        "columnar or array",
+        "a columnar or array",
     ),
     (
         &["xz", "bz2", "lz4", "zip", "7z", "rar", "tar", "tgz"],
-        "archive or unknown compressed",
+        "an archive or unknown compressed",
     ),
 ];
 
@@ -303,7 +303,7 @@ fn content_of(path: &Path, name: &Path) -> Result<Option<Content>, IngestError> 
                 .find(|(endings, _)| endings.contains(&ending))
             {
                 let problem = format!(
-                    "by its name a {kind} file, which is not read; if it is an edge list, say so with --format"
+                    "by its name {kind} file, which is not read; if it is an edge list, say so with --format"
                 );
                 return Err(IngestError::input(path, problem));
             }

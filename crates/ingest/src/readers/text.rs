@@ -51,6 +51,8 @@ pub(crate) struct Parser {
     header_allowed: bool,
     /// Lines whose ids are no integers, though they should.
     not_integers: u64,
+    /// The number, from 1, of the first line with columns, where its ids are no integers.
+    odd_first: Option<u64>,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
 }
@@ -73,6 +75,7 @@ impl Parser {
             report: PieceReport::default(),
             header_allowed: file_start,
             not_integers: 0,
+            odd_first: None,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
             weights: Vec::with_capacity(BATCH_EDGES_MAX),
         }
@@ -97,6 +100,12 @@ impl Parser {
     /// Lines skipped because an id was no integer.
     pub(crate) fn not_integers(&self) -> u64 {
         self.not_integers
+    }
+
+    /// The number of the first line with columns, where it alone was skipped because an id was no integer, and edges came after it.
+    pub(crate) fn odd_first(&self) -> Option<u64> {
+        self.odd_first
+            .filter(|_| self.not_integers == 1 && self.report.edges > 0)
     }
 
     /// Takes the lines of `bytes` that begin before `limit`, and returns where the first line after them begins. All
@@ -305,8 +314,20 @@ impl Parser {
                 .to_string();
             return Err(Fault::Line { problem, found });
         }
+        if matches!(problem, LineProblem::NotInteger { .. }) {
+            let PieceReport {
+                lines,
+                edges,
+                skipped,
+                headers,
+                ..
+            } = self.report();
+            if edges + skipped + headers == 0 {
+                self.odd_first = Some(lines + 1);
+            }
+            self.not_integers += 1;
+        }
         self.report.skipped += 1;
-        self.not_integers += u64::from(matches!(problem, LineProblem::NotInteger { .. }));
         Ok(())
     }
 }
