@@ -40,6 +40,9 @@ impl Engine {
         labels: VertexArray<I>,
         how: Unite,
     ) -> Result<bool, EngineError> {
+        if self.vertices() == 0 {
+            return Ok(true);
+        }
         let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
         let forward = Direction::Forward;
         let over_lists = how != Unite::Cells

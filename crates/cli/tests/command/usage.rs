@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::{fail, folder_with_edges, names};
+use crate::{fail, folder_with_edges, names, succeed};
 
 #[test]
 fn nothing_or_nonsense_shows_the_usage() {
@@ -65,7 +65,7 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
 fn rings_that_are_refused_end_no_run() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
-    crate::succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
     // Rings are files. Where few may be open the first rings are granted and later ones are not: threads read then.
     for files in 8..40 {
         let command = env!("CARGO_BIN_EXE_graphmill");
@@ -97,17 +97,17 @@ fn batches_larger_than_the_format_takes_are_refused() {
         assert!(said.contains(&most), "{said}");
     }
     assert_eq!(names(at), ["edges.txt"]);
-    crate::succeed(at, &import("2147483648"));
+    succeed(at, &import("2147483648"));
 }
 
 #[test]
 fn a_stored_graph_is_not_read_another_way() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
-    crate::succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
     let said = fail(at, 2, &["run", "wcc", "graph", "--undirected"]);
     assert!(said.contains("is a stored graph"), "{said}");
-    crate::succeed(at, &["run", "wcc", "graph"]);
+    succeed(at, &["run", "wcc", "graph"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
         .concat()
     };
     for (list, vertex) in [("a b", "a b"), (r"c\\d", r"c\d"), (" e, ", "e")] {
-        let said = crate::succeed(at, &sources(list));
+        let said = succeed(at, &sources(list));
         let row = said.lines().nth(1).expect("a row");
         assert!(row.starts_with(vertex) && row.ends_with(" 1.0"), "{said}");
     }
@@ -190,4 +190,27 @@ fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
         output.status.success() && !said.contains("--delta"),
         "{said}"
     );
+}
+
+#[test]
+fn every_method_ends_on_a_graph_without_vertices() {
+    let folder = folder_with_edges("# nothing\n");
+    let at = folder.path();
+    succeed(at, &["import", "edges.txt", "-o", "graph", "-q"]);
+    let methods: [&[&str]; 2] = [
+        &["passes", "pregel-pull", "pregel-push"],
+        &["auto", "afforest", "union-find", "labels"],
+    ];
+    for (algorithm, methods) in ["pagerank", "wcc"].into_iter().zip(methods) {
+        for method in methods {
+            let run = ["run", algorithm, "graph", "--method", method];
+            succeed(at, &[&run[..], &["-q", "-o", "result.csv"]].concat());
+            let result = std::fs::read_to_string(at.join("result.csv")).expect("a result");
+            assert_eq!(
+                result.lines().count(),
+                1,
+                "{algorithm} by {method}: {result}"
+            );
+        }
+    }
 }
