@@ -27,7 +27,10 @@ TABLE_3 = {
     "C-250": (10.12, 9.56), "S-250": (3.26, 2.13), "C-750": (8.61, 8.63), "S-750": (2.35, 1.35),
 }
 # The pull version goes from each vertex to its neighbours, as the paper's does: reads are scattered, writes are not.
-VERSIONS = {"pull": ["--method", "pregel-pull", "--direction", "gather"], "push": ["--method", "pregel-push"]}
+VERSIONS = {
+    "pull": ["--method", "pregel-pull", "--direction", "gather"],
+    "push": ["--method", "pregel-push", "--combiner", "hybrid"],
+}
 # What the paper's node takes at full load (section "Additional metrics"), and its cores.
 NODE_WATTS, NODE_CORES = 400, 48
 MIB = 1 << 20
