@@ -220,10 +220,12 @@ impl Held {
         room: u64,
     ) -> Result<(), EngineError> {
         let began = machine.clock.now();
+        let is_other_filled = self.ways[usize::from(!turned)].filled;
         let way = &mut self.ways[usize::from(turned)];
         way.pins = Pins::fill(machine, weighted, room)?;
         way.filled = true;
-        self.weighted = weighted;
+        // What is pinned has its weights only if that of both ways has.
+        self.weighted = weighted && (self.weighted || !is_other_filled);
         self.loading += machine.clock.now() - began;
         self.read += way.pins.read();
         Ok(())

@@ -74,6 +74,10 @@ impl<P: EdgeProgram> Workspace<P> {
         if self.messages.is_none() {
             self.prepare(pass, ways, direction, held)?;
         }
+        // Lists may have been loaded meanwhile, from cells without weights.
+        if !held.suits(self.weighted) {
+            held.release_pins();
+        }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
             let Choice { mode, turned } = choose(&facts);
