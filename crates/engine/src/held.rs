@@ -24,8 +24,6 @@ const SEEK_COST: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Held {
     ways: [OfWay; 2],
-    /// Weights are pinned too.
-    weighted: bool,
     /// Bytes read to fill it that no pass has accounted for.
     read: u64,
     /// Time that filling it took of which no pass knows.
@@ -53,6 +51,18 @@ impl OfWay {
     /// Whether all cells are in memory; `None` as long as nothing is pinned.
     pub(crate) fn all(&self) -> Option<bool> {
         self.filled.then(|| self.pins.all())
+    }
+    /// Whether all cells are in memory for a program that asks for weights, or does not.
+    fn has_all(&self, weighted: bool) -> bool {
+        self.pins.all() && self.pins.suit(weighted)
+    }
+    /// Gives the memory of pinned cells back.
+    fn release_pins(&mut self) {
+        *self = OfWay {
+            degrees: self.degrees.take(),
+            lists: self.lists.take(),
+            ..OfWay::default()
+        };
     }
 }
 
@@ -87,10 +97,6 @@ impl Held {
             .map(Lists::bytes)
             .sum()
     }
-    /// Whether a program that asks for weights, or does not, can work with what is pinned.
-    pub(crate) fn suits(&self, weighted: bool) -> bool {
-        self.weighted || !weighted
-    }
     /// Bytes read to fill it since the last call.
     pub(crate) fn take_bytes_read(&mut self) -> u64 {
         std::mem::take(&mut self.read)
@@ -103,7 +109,19 @@ impl Held {
             .is_some_and(|lists| lists.suits(machine, weighted))
     }
 
-    /// Whether the free budget holds all cells one way round, so far as they are not pinned, their lists, and `leave` bytes.
+    /// Bytes of the budget that the lists one way round take, and all its cells, so far as they are not pinned.
+    fn lists_take(&self, machine: &Machine, turned: bool, weighted: bool) -> u64 {
+        let (lists, besides) = Lists::memory(machine, weighted);
+        let cells = match self.way(turned).has_all(weighted) {
+            true => 0,
+            false => Pins::memory(machine, weighted),
+        };
+        [lists, besides, cells]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Whether the budget holds all cells one way round, their lists, and `leave` bytes, if cells that are pinned make room.
     pub(crate) fn lists_fit(
         &self,
         machine: &Machine,
@@ -111,18 +129,13 @@ impl Held {
         weighted: bool,
         leave: u64,
     ) -> bool {
-        let way = self.way(turned);
-        let (lists, besides) = Lists::memory(machine, weighted);
-        let cells = match way.pins.all() && self.suits(weighted) {
+        let taken = self.lists_take(machine, turned, weighted);
+        let pinned = match self.way(turned).has_all(weighted) {
             true => 0,
-            false => Pins::memory(machine, weighted),
+            false => self.leased_bytes(),
         };
-        let needed = [lists, besides, cells, leave]
-            .into_iter()
-            .fold(0, u64::saturating_add);
-        // What is pinned already is pinned anew.
-        let free = machine.budget.available() + if cells > 0 { self.leased_bytes() } else { 0 };
-        Lists::possible(machine) && needed <= free
+        Lists::possible(machine)
+            && taken.saturating_add(leave) <= machine.budget.available() + pinned
     }
 
     /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where [`Held::lists_fit`];
@@ -132,9 +145,14 @@ impl Held {
         machine: &Machine,
         turned: bool,
         weighted: bool,
+        leave: u64,
     ) -> Result<bool, EngineError> {
-        if !self.way(turned).pins.all() || !self.suits(weighted) {
-            self.release_pins();
+        if !self.way(turned).has_all(weighted) {
+            self.ways[usize::from(turned)].release_pins();
+            let taken = self.lists_take(machine, turned, weighted);
+            if taken.saturating_add(leave) > machine.budget.available() {
+                self.release_pins();
+            }
             let (lists, besides) = Lists::memory(machine, weighted);
             let room = machine.budget.available().saturating_sub(lists + besides);
             self.pin(machine, turned, weighted, room)?;
@@ -155,13 +173,13 @@ impl Held {
     }
     /// Gives the memory of pinned cells back.
     pub(crate) fn release_pins(&mut self) {
-        for way in &mut self.ways {
-            *way = OfWay {
-                degrees: way.degrees.take(),
-                lists: way.lists.take(),
-                ..OfWay::default()
-            };
-        }
+        self.ways.iter_mut().for_each(OfWay::release_pins);
+    }
+    /// Gives the memory of pinned cells back that have no weights, where a program asks for them.
+    pub(crate) fn release_unsuited(&mut self, weighted: bool) {
+        let ways = self.ways.iter_mut();
+        ways.filter(|way| way.filled && !way.pins.suit(weighted))
+            .for_each(OfWay::release_pins);
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
@@ -220,12 +238,9 @@ impl Held {
         room: u64,
     ) -> Result<(), EngineError> {
         let began = machine.clock.now();
-        let is_other_filled = self.ways[usize::from(!turned)].filled;
         let way = &mut self.ways[usize::from(turned)];
         way.pins = Pins::fill(machine, weighted, room)?;
         way.filled = true;
-        // What is pinned has its weights only if that of both ways has.
-        self.weighted = weighted && (self.weighted || !is_other_filled);
         self.loading += machine.clock.now() - began;
         self.read += way.pins.read();
         Ok(())

@@ -36,6 +36,8 @@ pub(crate) struct Pins {
     fanout: Option<FanoutTable>,
     all: bool,
     all_indices: bool,
+    /// With their weights.
+    weighted: bool,
     /// Bytes that filling read.
     read: u64,
 }
@@ -180,6 +182,7 @@ impl Pins {
             return Ok(Pins {
                 all: data_bytes == 0,
                 all_indices: index_bytes == 0,
+                weighted,
                 ..Pins::default()
             });
         }
@@ -304,6 +307,7 @@ impl Pins {
             stretches,
             all,
             all_indices,
+            weighted,
             fanout,
             read: read.into_inner() + lists_read,
         })
@@ -320,6 +324,10 @@ impl Pins {
     /// Whether the indices of all cells are in memory.
     pub(crate) fn indices(&self) -> bool {
         self.all_indices
+    }
+    /// Whether a program that asks for weights, or does not, can work with them.
+    pub(crate) fn suit(&self, weighted: bool) -> bool {
+        self.weighted || !weighted
     }
     /// Bytes of cells, weights and indices.
     pub(crate) fn bytes(&self) -> u64 {

@@ -40,12 +40,15 @@ impl Engine {
         P: LabelProgram,
         P::Label: Accumulator,
     {
-        let mut walked = 0;
+        let (mut walked, mut no_room) = (0, false);
         let of_all = (self.graph().arcs(), self.vertices());
+        let weighted = P::Edge::WEIGHTED;
         let left = self.in_passes(program, labels, active, direction, |engine, active| {
-            let is_there = engine.lists_for(P::Edge::WEIGHTED, direction, &labels, walked)?;
+            let is_worth_it = !no_room && engine.lists_are_worth_it(weighted, direction, walked);
+            let are_there = is_worth_it && engine.lists_for(weighted, direction, &labels)?;
+            no_room |= is_worth_it && !are_there;
             walked += active.len() * (of_all.0 / of_all.1 + 1);
-            Ok(!is_there)
+            Ok(!are_there)
         })?;
         match left.is_empty() {
             true => Ok(()),
@@ -109,32 +112,43 @@ impl Engine {
         Ok(active)
     }
 
-    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room and it is worth it,
-    /// as it is when so many edges were walked in vain or the engine was told to.
+    /// Whether lists of edges are in memory or worth loading: as they are when so many edges were walked without them, or the engine
+    /// was told to.
+    pub(crate) fn lists_are_worth_it(
+        &self,
+        weighted: bool,
+        direction: Direction,
+        walked: u64,
+    ) -> bool {
+        let weighted = self.of_weights(weighted);
+        let turned = self.goes_turned(direction);
+        let are_there = || self.held.has_lists(&self.machine(turned), turned, weighted);
+        match self.common.edges {
+            EdgesAt::Auto => walked > self.graph().arcs() / WORTH || are_there(),
+            EdgesAt::Memory => true,
+            EdgesAt::Disk => are_there(),
+        }
+    }
+
+    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room.
     pub(crate) fn lists_for<T>(
         &mut self,
         weighted: bool,
         direction: Direction,
         rows: &VertexArray<T>,
-        walked: u64,
     ) -> Result<bool, EngineError> {
         let turned = self.goes_turned(direction);
-        let weighted = weighted && self.graph().edge_kind() != EdgeKind::None;
+        let weighted = self.of_weights(weighted);
         if turned && self.turned.is_none() || !self.common.arrays.resident(&[Need::Read(rows.id())])
         {
             return Ok(false);
         }
         let vertices = self.vertices();
         let work = Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices);
-        if !self.held.has_lists(&self.machine(turned), turned, weighted) {
-            let is_worth_it = match self.common.edges {
-                EdgesAt::Auto => walked > self.graph().arcs() / WORTH,
-                EdgesAt::Memory => true,
-                EdgesAt::Disk => false,
-            };
-            if !is_worth_it || !self.load_lists(turned, weighted, work)? {
-                return Ok(false);
-            }
+        if !self.held.has_lists(&self.machine(turned), turned, weighted)
+            && !self.load_lists(turned, weighted, work)?
+        {
+            return Ok(false);
         }
         if self.common.budget.available() < work {
             self.workspaces = None;
@@ -149,29 +163,27 @@ impl Engine {
         Ok(self.common.budget.available() >= work)
     }
 
-    /// Loads lists where they fit and leave so many bytes; whether they did.
-    pub(crate) fn load_lists(
+    /// Whether edges have the weights that are asked for.
+    fn of_weights(&self, weighted: bool) -> bool {
+        weighted && self.graph().edge_kind() != EdgeKind::None
+    }
+
+    /// Loads lists where they fit and leave so many bytes; whether they did. The passes to come share out what is left anew.
+    fn load_lists(
         &mut self,
         turned: bool,
         weighted: bool,
         leave: u64,
     ) -> Result<bool, EngineError> {
-        if !self
-            .held
-            .lists_fit(&self.machine(turned), turned, weighted, leave)
-        {
-            self.workspaces = None;
-            self.active.trim();
-            if !self
-                .held
-                .lists_fit(&self.machine(turned), turned, weighted, leave)
-            {
-                return Ok(false);
-            }
+        self.workspaces = None;
+        self.active.trim();
+        let machine = self.machine(turned);
+        if !self.held.lists_fit(&machine, turned, weighted, leave) {
+            return Ok(false);
         }
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
-        let loaded = self.held.load_lists(&machine, turned, weighted);
+        let loaded = self.held.load_lists(&machine, turned, weighted, leave);
         self.take_loading();
         self.metrics.pinned_bytes = self.held.pinned_bytes();
         self.metrics.lists_bytes = self.held.lists_bytes();

@@ -46,7 +46,8 @@ impl Engine {
         let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
         let forward = Direction::Forward;
         let over_lists = how != Unite::Cells
-            && self.lists_for(false, forward, &labels, if is_told { u64::MAX } else { 0 })?;
+            && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
+            && self.lists_for(false, forward, &labels)?;
         let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
         if !resident || how == Unite::Lists && !over_lists {
             return Ok(false);

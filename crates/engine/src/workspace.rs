@@ -74,10 +74,6 @@ impl<P: EdgeProgram> Workspace<P> {
         if self.messages.is_none() {
             self.prepare(pass, ways, direction, held)?;
         }
-        // Lists may have been loaded meanwhile, from cells without weights.
-        if !held.suits(self.weighted) {
-            held.release_pins();
-        }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
             let Choice { mode, turned } = choose(&facts);
@@ -244,7 +240,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let leave = machine.budget.available() - spare + room;
         let are_there = are_there
             || held.lists_fit(machine, turned, self.weighted, leave)
-                && held.load_lists(machine, turned, self.weighted)?;
+                && held.load_lists(machine, turned, self.weighted, leave)?;
         if are_there && self.follow.is_none() && room <= spare {
             self.follow = Some(FollowRoom::new(machine)?);
         }
@@ -269,9 +265,7 @@ impl<P: EdgeProgram> Workspace<P> {
             weighted: self.weighted,
             ..Sizes::of::<P>()
         };
-        if !held.suits(self.weighted) {
-            held.release_pins();
-        }
+        held.release_unsuited(self.weighted);
         // Degrees are looked at where they take little, and leave enough.
         let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
         let free = budget.available() + held.leased_bytes();

@@ -207,6 +207,102 @@ fn shortest_paths_are_those_of_passes() {
     }
 }
 
+/// The first vertices call, then, unless that was a single one, vertex 0 alone, then whoever hears something: from many to few, and to
+/// many again. What is heard is the length of the way, added up.
+struct Waves {
+    first: u64,
+}
+
+impl Waves {
+    const SUPERSTEPS: u64 = 20;
+
+    fn calls(&self, v: u64, superstep: u64) -> bool {
+        match superstep {
+            0 => v < self.first,
+            1 => v == 0 || self.first == 1,
+            _ => true,
+        }
+    }
+    /// What each vertex has heard.
+    fn by_hand(&self, graph: &Plain) -> Vec<u64> {
+        let vertices = graph.vertices as usize;
+        let (mut heard, mut calls) = (vec![0; vertices], vec![None; vertices]);
+        calls[..self.first as usize].fill(Some(1));
+        for superstep in 1..Self::SUPERSTEPS {
+            let mut sums = vec![None; vertices];
+            for (s, d, length) in &graph.arcs {
+                if let Some(call) = calls[*s as usize] {
+                    let sum = sums[*d as usize].get_or_insert(0_u64);
+                    *sum = sum.wrapping_add(call + *length as u64);
+                }
+            }
+            for (v, sum) in sums.iter().enumerate() {
+                heard[v] = sum.unwrap_or(0).wrapping_add(heard[v]);
+                let calling = sum.filter(|_| self.calls(v as u64, superstep));
+                calls[v] = calling.map(|_| heard[v] % 1000 + 1);
+            }
+        }
+        heard
+    }
+}
+
+impl Pregel for Waves {
+    type Value = u64;
+    type Message = u64;
+    type Edge = f64;
+    type Aggregate = ();
+    const NOTHING: u64 = 0;
+    const EXACT: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<u64>) {
+        *vertex.value = vertex.value.wrapping_add(sum.unwrap_or(0));
+        if self.calls(vertex.index(), vertex.superstep()) {
+            vertex.broadcast(*vertex.value % 1000 + 1);
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, sum: &mut u64, other: u64) {
+        *sum = sum.wrapping_add(other);
+    }
+    fn along(&self, call: u64, length: f64) -> u64 {
+        call + length as u64
+    }
+}
+
+#[test]
+fn weights_are_there_after_few_vertices_as_before() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("random", 5000, random(4, 5000, 12_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 1 << 20, 500, true);
+    for (first, version) in [1, 5000]
+        .iter()
+        .flat_map(|first| VERSIONS.map(|v| (*first, v)))
+    {
+        let expected = Waves { first }.by_hand(&graph);
+        for kernel in [
+            KernelChoice::Auto,
+            KernelChoice::Gather,
+            KernelChoice::Scatter,
+        ] {
+            for edges in [EdgesAt::Auto, EdgesAt::Memory, EdgesAt::Disk] {
+                let mode = Mode {
+                    kernel,
+                    ..mode(edges, 1, Bytes(1 << 28))
+                };
+                let heard = run(&path, mode, |engine| {
+                    let values = engine.vertex_array::<u64>("heard")?;
+                    let supersteps = Some(Waves::SUPERSTEPS);
+                    engine.pregel(Waves { first }, values, version, supersteps)?;
+                    Ok(all(engine, values))
+                });
+                assert!(heard == expected, "{first}, {version:?}, {mode:?}");
+            }
+        }
+    }
+}
+
 /// Each vertex sends its number to others that it has no arc to, once, and adds up what comes; then a few of them pass it on.
 struct Letters {
     each: u64,

@@ -93,8 +93,7 @@ impl Engine {
         // Whether lists are in memory, once that has been asked for.
         let mut has_lists = None;
         if combiner != Combiner::Auto {
-            let has = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
-            has_lists = Some(has);
+            has_lists = Some(self.push_lists(weighted, &values)?);
         }
         let waiting = if has_lists == Some(true) { 0 } else { vertices };
         let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
@@ -113,8 +112,7 @@ impl Engine {
         while step.facts.superstep < limit && !waken.is_empty() {
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
             if !many && has_lists.is_none() {
-                let has = self.lists_for(weighted, Direction::Forward, &values, u64::MAX)?;
-                has_lists = Some(has);
+                has_lists = Some(self.push_lists(weighted, &values)?);
             }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
@@ -176,6 +174,17 @@ impl Engine {
             self.turn(step, tally)?;
         }
         Ok(())
+    }
+
+    /// Whether the lists of edges are in memory that senders go along.
+    fn push_lists<T>(
+        &mut self,
+        weighted: bool,
+        values: &VertexArray<T>,
+    ) -> Result<bool, EngineError> {
+        let forward = Direction::Forward;
+        Ok(self.lists_are_worth_it(weighted, forward, u64::MAX)
+            && self.lists_for(weighted, forward, values)?)
     }
 
     /// So many sets of empty mailboxes for all vertices.
