@@ -9,6 +9,8 @@ use graphmill_engine::{
     Sizes, Sum, VertexArray, Write, sizes_of,
 };
 
+use graphmill_graph::Order;
+
 use crate::index::Index;
 
 /// The depth of a vertex that the search did not reach.
@@ -80,8 +82,12 @@ pub(crate) fn sizes() -> Sizes {
 }
 
 /// What the passes of a search for parents hold for each vertex: in the last one a rank and a depth as message, and as accumulator.
-pub(crate) fn sizes_parents<I: Index>() -> Sizes {
-    sizes().or(Sizes::of::<Adopt<I>>())
+pub(crate) fn sizes_parents<I: Index>(order: Order) -> Sizes {
+    let sizes = sizes().or(Sizes::of::<Adopt<I>>());
+    match order {
+        Order::Id => sizes,
+        Order::Degree => sizes.looking_at::<(Read<u32>, Write<I>, IdRank)>(),
+    }
 }
 
 /// The greatest of some depths.
@@ -110,7 +116,6 @@ impl<I: Index> EdgeProgram for Adopt<I> {
     type Sum = ();
     const IDENTITY: I::Numbered = I::LAST;
     const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, (depth, rank): (&u32, u64)) -> Option<I::Numbered> {

@@ -130,15 +130,13 @@ fn flood<I: Index>(
 /// What a method holds for each vertex of a graph in such an order.
 pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
     let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
+    // Components are named by their least ids at the end, where these have another order than indices.
+    let (passes, arrays) = match order {
+        Order::Id => (passes, 1),
+        Order::Degree => (passes.looking_at::<(Read<I>, IdRank)>(), 2),
+    };
     match method {
-        Method::Unite(Unite::Lists | Unite::Cells) => {
-            // Trees are named by their least ids at the end, where these have another order than indices.
-            let arrays = match order {
-                Order::Id => 1,
-                Order::Degree => 2,
-            };
-            passes.keeping(arrays * size_of::<I>(), 0)
-        }
+        Method::Unite(Unite::Lists | Unite::Cells) => passes.keeping(arrays * size_of::<I>(), 0),
         Method::Unite(Unite::Auto) | Method::Labels => passes,
     }
 }
@@ -189,7 +187,6 @@ impl<I: Index> EdgeProgram for Spread<I> {
     type Sum = u64;
     const IDENTITY: I = I::NONE;
     const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, label: &I) -> Option<I> {

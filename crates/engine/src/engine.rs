@@ -50,6 +50,8 @@ pub struct Engine {
     pub(crate) held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
+    /// Bytes that passes over vertices borrowed at most.
+    pub(crate) borrowed: u64,
 }
 
 impl Engine {
@@ -160,6 +162,7 @@ impl Engine {
             mean_weight: None,
             held: Held::default(),
             workspaces: None,
+            borrowed: 0,
         })
     }
 
@@ -304,6 +307,7 @@ impl Engine {
         rows.needs(&mut needs);
         self.common.arrays.check(&needs)?;
         self.load_degrees(&needs)?;
+        self.make_room_for(&needs);
         let machine = Machine::new(&self.common, &self.stored);
         let job = Vertices::new(&machine, rows, active, activated, work);
         let done = run(&machine, &job);
@@ -368,6 +372,7 @@ impl Engine {
             signal,
             apply,
             active,
+            borrowed: self.borrowed,
         };
         let mut done = Done {
             sum: P::Sum::ZERO,
@@ -418,6 +423,7 @@ impl Engine {
         self.load_degrees(&needs)?;
         let (send, apply) = needs.split_at(send);
         let sets = [self.active.empty(), self.active.empty()];
+        self.make_room(sends::least::<P>(&self.machine(false), send, apply));
         let machine = Machine::new(&self.common, &self.stored);
         let sent = sends::pass(&machine, program, send, apply, active, sets);
         self.broken = sent.is_err();
@@ -432,6 +438,29 @@ impl Engine {
             },
         );
         Ok((sent.sum, [sent.senders, sent.reached]))
+    }
+
+    /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
+    pub(crate) fn make_room_for(&mut self, needs: &[Need]) {
+        let row_bytes = self.common.arrays.staged_bytes(needs);
+        self.make_room(self.common.shape.borrowed(row_bytes));
+    }
+
+    /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
+    fn make_room(&mut self, bytes: u64) {
+        self.borrowed = self.borrowed.max(bytes);
+        let budget = self.common.budget.clone();
+        let lacks = || budget.available() < bytes;
+        if lacks() {
+            self.workspaces = None;
+            self.active.trim();
+        }
+        if lacks() {
+            self.held.release_pins();
+        }
+        if lacks() {
+            self.held.release();
+        }
     }
 
     /// The graph one way round, and what it is worked on with.
@@ -451,7 +480,12 @@ impl Engine {
         // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
         let messages = 8 * self.common.batches.vertices();
         let reserve = self.common.shape.reserve() + messages;
+        let before = self.common.budget.available();
         let done = self.common.arrays.load(needs, reserve);
+        if self.common.budget.available() < before {
+            // What is left is shared out anew.
+            self.workspaces = None;
+        }
         done.map_err(|error| self.too_small(error))
     }
 

@@ -89,6 +89,11 @@ impl Held {
     pub(crate) fn leased_bytes(&self) -> u64 {
         self.ways.iter().map(|way| way.pins.leased_bytes()).sum()
     }
+    /// Bytes of the budget that lists of edges take.
+    pub(crate) fn lists_leased_bytes(&self) -> u64 {
+        let lists = self.ways.iter().flat_map(|way| &way.lists);
+        lists.map(Lists::leased_bytes).sum()
+    }
     /// Bytes of lists of edges.
     pub(crate) fn lists_bytes(&self) -> u64 {
         self.ways
@@ -174,6 +179,10 @@ impl Held {
     /// Gives the memory of pinned cells back.
     pub(crate) fn release_pins(&mut self) {
         self.ways.iter_mut().for_each(OfWay::release_pins);
+    }
+    /// Gives the memory of lists back.
+    pub(crate) fn release_lists(&mut self) {
+        self.ways.iter_mut().for_each(|way| way.lists = None);
     }
     /// Gives the memory of pinned cells back that have no weights, where a program asks for them.
     pub(crate) fn release_unsuited(&mut self, weighted: bool) {

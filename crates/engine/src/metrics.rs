@@ -68,6 +68,9 @@ pub struct Unlisted {
     pub passes: u64,
     /// Their wall-clock seconds.
     pub seconds: f64,
+    /// Those of passes over edges.
+    #[serde(skip)]
+    pub seconds_over_edges: f64,
     /// Messages emitted.
     pub messages: u64,
     /// Edges that carried a message.
@@ -84,6 +87,13 @@ pub struct Unlisted {
     pub tiers: TierBytes,
     /// Seconds that workers spent for bytes on the slow tier.
     pub seconds_charged: f64,
+}
+
+impl Superstep {
+    /// Whether the pass went over edges.
+    fn is_over_edges(&self) -> bool {
+        !matches!(self.mode, Mode::Vertices | Mode::Send)
+    }
 }
 
 /// All passes of an engine, in order.
@@ -121,11 +131,11 @@ impl Metrics {
     #[must_use]
     pub fn gteps(&self) -> Option<f64> {
         let passes = self.supersteps.iter();
-        let of_edges = passes.filter(|pass| !matches!(pass.mode, Mode::Vertices | Mode::Send));
+        let of_edges = passes.filter(|pass| pass.is_over_edges());
         let listed = of_edges.map(|pass| (pass.edges, pass.seconds));
         let unlisted = self
             .unlisted
-            .map(|unlisted| (unlisted.edges, unlisted.seconds));
+            .map(|unlisted| (unlisted.edges, unlisted.seconds_over_edges));
         let (edges, seconds) = listed
             .chain(unlisted)
             .fold((0, 0.0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1));
@@ -141,6 +151,9 @@ impl Metrics {
         let all = self.unlisted.get_or_insert_default();
         all.passes += 1;
         all.seconds += pass.seconds;
+        if pass.is_over_edges() {
+            all.seconds_over_edges += pass.seconds;
+        }
         all.messages += pass.messages;
         all.edges += pass.edges;
         all.bytes_read += pass.bytes_read;
@@ -187,5 +200,18 @@ mod tests {
             });
         }
         assert_eq!(metrics.gteps(), Some(2.0));
+        // So it is where passes are too many to be listed.
+        let pass = |mode, edges| Superstep {
+            edges,
+            seconds: 1.0,
+            ..crate::engine::superstep(mode)
+        };
+        let mut metrics = Metrics::default();
+        for _ in 0..LISTED_MAX {
+            metrics.push(pass(Mode::Vertices, 0));
+            metrics.push(pass(Mode::Send, 0));
+            metrics.push(pass(Mode::Seek, 3_000_000_000));
+        }
+        assert_eq!(metrics.gteps(), Some(3.0));
     }
 }

@@ -293,7 +293,8 @@ impl Engine {
 pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
     let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
     match version {
-        Version::Pull => passes,
+        // What `Compute` looks at.
+        Version::Pull => passes.looking_at::<<Compute<P> as SendProgram>::SendRows>(),
         Version::Push => push::sizes::<P>(passes),
     }
 }

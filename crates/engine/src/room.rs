@@ -93,6 +93,15 @@ impl Sizes {
         }
     }
 
+    /// Of such a program that also looks at such rows of all vertices, between its passes over edges.
+    #[must_use]
+    pub fn looking_at<R: Rows>(self) -> Sizes {
+        Sizes {
+            rows: self.rows.max(R::BYTES),
+            ..self
+        }
+    }
+
     /// What is enough for either of two programs.
     #[must_use]
     pub fn or(self, other: Sizes) -> Sizes {
@@ -161,6 +170,22 @@ impl Shape {
     /// known yet.
     pub(crate) fn reserve(&self) -> u64 {
         self.pass(Sizes::USUAL)
+    }
+
+    /// What a pass over vertices takes: rows of a batch on disk for each worker, `row_bytes` each, and a bitmap of those it changed.
+    pub(crate) fn borrowed(&self, row_bytes: usize) -> u64 {
+        match row_bytes {
+            0 => 0,
+            _ => {
+                let rows = AlignedBuffer::footprint(self.widest * row_bytes);
+                self.workers.min(self.batches) as u64 * (rows + (self.widest / 4) as u64)
+            }
+        }
+    }
+
+    /// Bytes of a row if so many bytes are borrowed.
+    pub(crate) fn row_bytes(&self, borrowed: u64) -> usize {
+        borrowed.div_ceil((self.workers * self.widest).max(1) as u64) as usize
     }
 
     /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,

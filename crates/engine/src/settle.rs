@@ -18,7 +18,7 @@ use crate::resident::round::{Ground, WordOf};
 use crate::resident::{buckets, levels};
 use crate::room::Sizes;
 use crate::rows::{Need, Read, Write};
-use crate::settings::{EdgesAt, OnPass};
+use crate::settings::{EdgesAt, KernelChoice, OnPass};
 use crate::traffic::{Access, Traffic};
 use crate::vertex_array::{VertexArray, elements_mut};
 
@@ -45,7 +45,8 @@ impl Engine {
         let weighted = P::Edge::WEIGHTED;
         let left = self.in_passes(program, labels, active, direction, |engine, active| {
             let is_worth_it = !no_room && engine.lists_are_worth_it(weighted, direction, walked);
-            let are_there = is_worth_it && engine.lists_for(weighted, direction, &labels)?;
+            let are_there =
+                is_worth_it && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
             no_room |= is_worth_it && !are_there;
             walked += active.len() * (of_all.0 / of_all.1 + 1);
             Ok(!are_there)
@@ -130,12 +131,14 @@ impl Engine {
         }
     }
 
-    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room.
+    /// Whether the lists of edges are in memory that work on these rows needs; loads them where there is room. Where the work may pull,
+    /// those of the other way round serve it too: they are loaded if edges are to be in memory, or it is told to pull.
     pub(crate) fn lists_for<T>(
         &mut self,
         weighted: bool,
         direction: Direction,
         rows: &VertexArray<T>,
+        may_pull: bool,
     ) -> Result<bool, EngineError> {
         let turned = self.goes_turned(direction);
         let weighted = self.of_weights(weighted);
@@ -145,6 +148,7 @@ impl Engine {
         }
         let vertices = self.vertices();
         let work = Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices);
+        let work = work.max(self.borrowed);
         if !self.held.has_lists(&self.machine(turned), turned, weighted)
             && !self.load_lists(turned, weighted, work)?
         {
@@ -153,8 +157,10 @@ impl Engine {
         if self.common.budget.available() < work {
             self.workspaces = None;
         }
-        // The other way round serves to pull.
-        if self.common.edges == EdgesAt::Memory
+        let is_told =
+            self.common.edges == EdgesAt::Memory || self.common.kernel == KernelChoice::Gather;
+        if may_pull
+            && is_told
             && self.turned.is_some()
             && !self.held.has_lists(&self.machine(!turned), !turned, false)
         {
@@ -310,7 +316,6 @@ impl<P: LabelProgram> EdgeProgram for Mark<P> {
     type Sum = ();
     const IDENTITY: u8 = 0;
     const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
     const PULLS: bool = true;
 
     #[inline(always)]
@@ -364,7 +369,6 @@ where
     type Sum = ();
     const IDENTITY: P::Label = P::Label::NONE;
     const EXACT: bool = true;
-    const IDEMPOTENT: bool = true;
 
     #[inline(always)]
     fn signal(&self, _: u64, label: &P::Label) -> Option<P::Label> {

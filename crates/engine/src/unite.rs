@@ -47,7 +47,7 @@ impl Engine {
         let forward = Direction::Forward;
         let over_lists = how != Unite::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
-            && self.lists_for(false, forward, &labels)?;
+            && self.lists_for(false, forward, &labels, true)?;
         let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
         if !resident || how == Unite::Lists && !over_lists {
             return Ok(false);

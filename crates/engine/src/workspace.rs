@@ -260,10 +260,20 @@ impl<P: EdgeProgram> Workspace<P> {
         let machine = &ways.stored;
         let (shape, budget) = (machine.shape, &machine.budget);
         self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
-        let sizes = Sizes {
+        let own = Sizes {
             rows: pass.staged_bytes(),
             weighted: self.weighted,
             ..Sizes::of::<P>()
+        };
+        // Room that passes over vertices borrow stays free between those over edges, where there is enough.
+        let more = Sizes {
+            rows: own.rows.max(shape.row_bytes(pass.borrowed)),
+            ..own
+        };
+        let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
+        let sizes = match shape.share(more, most) {
+            Some(_) => more,
+            None => own,
         };
         held.release_unsuited(self.weighted);
         // Degrees are looked at where they take little, and leave enough.
@@ -279,27 +289,42 @@ impl<P: EdgeProgram> Workspace<P> {
             }
             held.load_degrees(ways)?;
         }
+        let in_memory = |free: u64| shape.share(sizes, free).filter(|room| room.held.is_none());
         // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
         let turned = Self::goes_turned(ways, direction);
         let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
         if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
             let (way, free) = (&ways.way(turned), budget.available());
-            let room = free.saturating_sub(shape.least(sizes)) + Pins::loading(way);
+            let leave = in_memory(free).map_or(shape.least(sizes), |room| room.takes);
+            let room = free.saturating_sub(leave) + Pins::loading(way);
             held.pin(way, turned, self.weighted, room.min(free))?;
         }
-        let wanted = shape.share(sizes, budget.available() + held.leased_bytes());
-        let fits = |room: &Room| room.held.is_none() && room.takes <= budget.available();
-        let room = wanted.filter(fits).or_else(|| {
-            let room = (!is_paid).then(|| shape.share(sizes, budget.available()));
-            room.flatten().or_else(|| {
-                held.release_pins();
+        // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
+        let beside = |held: &Held, given_back: u64| {
+            let free = budget.available() + given_back;
+            in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
+        };
+        let room = beside(held, 0).or_else(|| {
+            let room = beside(held, held.lists_leased_bytes())?;
+            held.release_lists();
+            Some(room)
+        });
+        let room = room
+            .or_else(|| match is_paid {
+                true => {
+                    held.release_pins();
+                    in_memory(budget.available())
+                }
+                false => shape.share(sizes, budget.available()),
+            })
+            .or_else(|| {
+                held.release_lists();
                 shape.share(sizes, budget.available())
             })
-        });
-        let room = room.or_else(|| {
-            held.release();
-            shape.share(sizes, budget.available())
-        });
+            .or_else(|| {
+                held.release();
+                shape.share(sizes, budget.available())
+            });
         let Some(room) = room else {
             let free = budget.available();
             let budget = budget.total();

@@ -58,8 +58,8 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
 fn sizes(graph: &Measure, settings: &Settings) -> Sizes {
     match settings.flag("parents") {
         false => sizes_depths(),
-        true if fits_u32(graph.batches.vertices()) => sizes_parents::<u32>(),
-        true => sizes_parents::<u64>(),
+        true if fits_u32(graph.batches.vertices()) => sizes_parents::<u32>(graph.order),
+        true => sizes_parents::<u64>(graph.order),
     }
 }
 

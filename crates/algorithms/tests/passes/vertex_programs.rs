@@ -95,9 +95,14 @@ fn pagerank_is_that_of_passes() {
                 |engine| {
                     let passes = ranks(pagerank::Method::Passes)(engine)?;
                     engine.release();
-                    Ok(passes)
+                    let pull = ranks(pagerank::Method::Pregel(Version::Pull))(engine)?;
+                    Ok((passes, pull))
                 },
-                |mode, passes| {
+                |mode, (passes, pull)| {
+                    let bits = |ranks: &[f64]| -> Vec<u64> {
+                        ranks.iter().map(|rank| rank.to_bits()).collect()
+                    };
+                    assert!(bits(&passes) == bits(&pull), "{}, {mode:?}", graph.name);
                     assert!(passes.iter().sum::<f64>() < 1.0 + 1e-9, "{mode:?}");
                     expected.get_or_init(|| passes);
                 },
@@ -527,6 +532,71 @@ impl Pregel for Opposites {
     }
     fn combine(&self, sum: &mut i64, other: i64) {
         *sum += other;
+    }
+}
+
+/// As [`Paths`], with messages wider than a machine word: a length, how many arcs the way has, and whence the last one came.
+struct WidePaths;
+
+impl Pregel for WidePaths {
+    type Value = [u64; 3];
+    type Message = [u64; 3];
+    type Edge = f64;
+    type Aggregate = ();
+    const NOTHING: [u64; 3] = [u64::MAX; 3];
+    const EXACT: bool = true;
+
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, least: Option<[u64; 3]>) {
+        let found = match vertex.superstep() {
+            0 if vertex.index() == 0 => Some([0; 3]),
+            0 => {
+                *vertex.value = Self::NOTHING;
+                None
+            }
+            _ => least.filter(|least| least < vertex.value),
+        };
+        if let Some(found) = found {
+            *vertex.value = found;
+            vertex.broadcast([found[0], found[1] + 1, vertex.index()]);
+        }
+        vertex.vote_to_halt();
+    }
+    fn combine(&self, least: &mut [u64; 3], other: [u64; 3]) {
+        *least = (*least).min(other);
+    }
+    fn along(&self, [length, arcs, from]: [u64; 3], edge: f64) -> [u64; 3] {
+        [length + edge as u64 + 1, arcs, from]
+    }
+}
+
+#[test]
+fn wide_messages_are_combined_whole() {
+    for graph in graphs() {
+        // All arcs again and again, until none makes anything less.
+        let mut expected = vec![WidePaths::NOTHING; graph.vertices as usize];
+        expected[0] = [0; 3];
+        let mut changes = true;
+        while std::mem::take(&mut changes) {
+            for &(s, d, length) in &graph.arcs {
+                let [before, arcs, _] = expected[s as usize];
+                if before != u64::MAX {
+                    let least = [before + length as u64 + 1, arcs + 1, s];
+                    let known = &mut expected[d as usize];
+                    changes |= least < *known;
+                    *known = least.min(*known);
+                }
+            }
+        }
+        for version in VERSIONS {
+            let wide = |engine: &mut Engine| {
+                let values = engine.vertex_array::<[u64; 3]>("wide")?;
+                engine.pregel(WidePaths, values, version, None)?;
+                Ok(all(engine, values))
+            };
+            in_modes(&graph, wide, |mode, found| {
+                assert!(found == expected, "{}, {version:?}, {mode:?}", graph.name);
+            });
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
 
-use crate::{Memory, Mode, Plain, all, engine, random, run};
+use crate::{Memory, Mode, Plain, all, engine, engines, random, run};
 
 const VERTICES: u64 = 20_000;
 
@@ -300,4 +300,38 @@ fn what_another_engine_made_is_refused() {
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
     let foreign = other.no_vertices().union(&active);
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
+}
+
+#[test]
+fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
+    const VERTICES: u64 = 1 << 19;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("wide rows", VERTICES, random(8, VERTICES, 3_000_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, VERTICES / 4, u64::MAX, false);
+    let mode = Mode {
+        seek: SeekChoice::Never,
+        threads: 1,
+        memory: Memory::Bytes(40 << 20),
+        ..MODE
+    };
+    let pinned = run(&path, mode, |engine| {
+        let wide = engine.vertex_array::<[u64; 16]>("wide")?;
+        let mut pinned = Vec::new();
+        for source in 0..3 {
+            let method = sssp::Method::BellmanFord;
+            engines(sssp::run::<f64>(engine, source, method))?;
+            pinned.push(engine.metrics().pinned_bytes);
+            engine.process_vertices(wide.write(), None, |v, row| row[0] += v)?;
+        }
+        let rows = all(engine, wide);
+        assert!((0..VERTICES).zip(&rows).all(|(v, row)| row[0] == 3 * v));
+        Ok(pinned)
+    });
+    // Passes over edges leave that room once it has been asked for.
+    let [first, second, third] = pinned[..] else {
+        panic!("{pinned:?}");
+    };
+    assert!(first > second && second == third, "{pinned:?}");
 }

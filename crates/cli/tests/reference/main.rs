@@ -15,6 +15,7 @@ mod judged;
 mod ldbc;
 mod npz;
 mod run;
+mod ways;
 mod webgraph;
 
 use std::io::Write;

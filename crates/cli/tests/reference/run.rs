@@ -8,6 +8,7 @@ use crate::answers::Answers;
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
 use crate::say;
+use crate::ways::{METHODS, WAYS};
 
 /// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
 const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(1024)];
@@ -59,6 +60,22 @@ pub(crate) fn check(name: &str) {
             case.parents();
             case.other_ranks();
         }
+    }
+    for order in ORDERS {
+        let case = known.case(format!("{name} by every way, order of {order}"));
+        let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
+        // With both ways round stored, passes have the choice.
+        options.push(match known.answers.directed {
+            true => "--reverse",
+            false => "--undirected",
+        });
+        let (edges, vertices) = known.graph.write(case.place.folder());
+        case.place.import(&edges, Some(&vertices), &options);
+        case.components(false);
+        case.depths(false);
+        case.distances(false);
+        case.ranks(false);
+        case.every_way();
     }
     if let Some(file) = Graph::own_file(&data, name) {
         let case = known.case(format!("{name}, its own file"));
@@ -254,6 +271,47 @@ impl Case<'_> {
             );
             if let Some((expected, precision)) = &known.converged {
                 assert_close(&format!("{what}, converged"), &ranks, expected, *precision);
+            }
+        }
+    }
+
+    /// Every method finds in every way what the first does: the same bytes, where they do not depend on the order of arrival.
+    fn every_way(&self) {
+        let folder = self.place.folder().join("memory");
+        std::fs::create_dir(&folder).expect("a folder");
+        for methods in METHODS {
+            let mut wanted = None;
+            for (method, way) in methods
+                .iter()
+                .flat_map(|m| WAYS.iter().map(move |w| (m, w)))
+            {
+                if way.contains(&"edges=stream") && !method.streams {
+                    continue;
+                }
+                let source = self.source();
+                let mut options = method.options.to_vec();
+                if matches!(method.algorithm, "bfs" | "sssp") {
+                    options.extend(["--source", &source]);
+                }
+                let way: Vec<String> = way
+                    .iter()
+                    .map(|option| option.replace("FOLDER", &folder.display().to_string()))
+                    .collect();
+                options.extend(way.iter().map(String::as_str));
+                let what = format!("{}: {} {options:?}", self.name, method.algorithm);
+                let result = self.place.run(method.algorithm, &options);
+                let found = std::fs::read(&result).expect("a result");
+                let wanted = wanted.get_or_insert_with(|| found.clone());
+                if method.is_rounded {
+                    let numbers = |bytes: &[u8]| -> Vec<f64> {
+                        let text = String::from_utf8_lossy(bytes);
+                        let rows = text.lines().skip(1).filter_map(|row| row.split_once(','));
+                        rows.map(|row| row.1.parse().expect("a number")).collect()
+                    };
+                    assert_close(&what, &numbers(&found), &numbers(wanted), 1e-9);
+                } else {
+                    assert!(found == *wanted, "{what}");
+                }
             }
         }
     }

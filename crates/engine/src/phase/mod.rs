@@ -32,6 +32,8 @@ pub(crate) struct Pass<'p, P: EdgeProgram> {
     /// The rows that `apply` sees.
     pub(crate) apply: &'p [Need],
     pub(crate) active: &'p ActiveSet,
+    /// Bytes that passes over vertices borrowed at most.
+    pub(crate) borrowed: u64,
 }
 
 impl<P: EdgeProgram> Clone for Pass<'_, P> {

@@ -202,6 +202,27 @@ fn store(
     Ok(slots)
 }
 
+/// Bytes of accumulators and rows that the workers of a pass take, besides boxes and posts.
+fn besides<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+    let set = AlignedBuffer::footprint(machine.shape.widest * size_of::<P::Accumulator>());
+    let [send, apply] = [send, apply].map(|needs| machine.arrays.staged_bytes(needs));
+    machine.workers.count() as u64 * (set + machine.shape.sparse(send.max(apply)))
+}
+
+/// Bytes of boxes that hold so many messages, and of a piece of each of their posts on disk.
+fn boxes_of<M>(machine: &Machine, capacity: usize) -> (u64, u64) {
+    let workers = machine.workers.count() as u64;
+    let boxes = (bytes_of::<M>(capacity) + capacity * size_of::<u32>()) as u64;
+    let piece = bytes_of::<M>(capacity) as u64 + 4096;
+    (workers * boxes, 2 * workers * piece)
+}
+
+/// Bytes of the budget that a pass can do with.
+pub(crate) fn least<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+    let (boxes, pieces) = boxes_of::<P::Message>(machine, BOX_MIN);
+    besides::<P>(machine, send, apply) + boxes + pieces
+}
+
 /// One pass of sends; see the module's page.
 pub(crate) fn pass<P: SendProgram>(
     machine: &Machine,
@@ -212,27 +233,18 @@ pub(crate) fn pass<P: SendProgram>(
     [senders, reached]: [ActiveSet; 2],
 ) -> Result<Sent<P::Sum>, EngineError> {
     let workers = machine.workers.count();
-    let one = (size_of::<u64>() + size_of::<P::Message>()) as u64;
-    let set = AlignedBuffer::footprint(machine.shape.widest * size_of::<P::Accumulator>());
-    let rows = machine.shape.sparse(
-        machine
-            .arrays
-            .staged_bytes(send)
-            .max(machine.arrays.staged_bytes(apply)),
-    );
     // A box, the order it is sorted in and its post; accumulators and rows of the phase after it, and a piece of a post.
-    let besides = workers as u64 * (set + rows);
+    let besides = besides::<P>(machine, send, apply);
     let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
-    let capacity = ((free / one.max(1)) as usize).clamp(BOX_MIN, BOX_MAX);
-    let boxes = (capacity as u64 * (one + 4)) * workers as u64;
-    let piece = bytes_of::<P::Message>(capacity) as u64 + 4096;
+    let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
+    let (boxes, pieces) = boxes_of::<P::Message>(machine, capacity);
     let _boxes = machine.budget.lease("messages to send", boxes)?;
     let office = Office {
         machine,
         posted: Mutex::default(),
         sent: AtomicU64::new(0),
         capacity,
-        leave: besides + 2 * piece * workers as u64,
+        leave: besides + pieces,
     };
     let batches: Vec<usize> = match active {
         Some(active) => active.batches().collect(),

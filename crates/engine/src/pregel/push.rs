@@ -45,14 +45,16 @@ fn one_box<P: Pregel>() -> usize {
 
 /// What a program holds for each vertex that takes so much in passes.
 pub(super) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
-    passes.keeping(size_of::<P::Value>(), SETS * one_box::<P>())
+    passes
+        .looking_at::<OutDegree>()
+        .keeping(size_of::<P::Value>(), SETS * one_box::<P>())
 }
 
 /// Where messages go.
 struct Post<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
     sets: [Sets<M>; 2],
-    /// Broadcasts that wait for an edge pass; without places where all go over lists.
+    /// Broadcasts that wait for an edge pass.
     out: Mailboxes<M>,
     _out: [Lease; 2],
 }
@@ -75,7 +77,15 @@ impl Engine {
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
         let one_set = leased(Kind::Messages, one_box::<P>());
         let rows = leased(Kind::Vertices, size_of::<P::Value>());
-        let (boxes, besides) = (SETS as u64 * one_set, self.common.shape.reserve());
+        let combiner = self.common.combiner;
+        let workers = self.common.workers.count();
+        // Of those that supersteps empty and fill, where each worker has its own.
+        let of_each = match combiner {
+            Combiner::Own => workers,
+            Combiner::Auto | Combiner::Hybrid => 1,
+        };
+        let sets = (SETS + 2 * (of_each - 1)) as u64;
+        let (boxes, besides) = (sets * one_set, self.common.shape.reserve());
         let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
         if self.common.budget.available() < boxes + besides {
             self.release();
@@ -88,28 +98,18 @@ impl Engine {
                 budget: self.common.budget.total(),
             });
         }
-        let mut sets = [self.sets(1)?, self.sets(1)?];
-        let combiner = self.common.combiner;
-        // Whether lists are in memory, once that has been asked for.
-        let mut has_lists = None;
-        if combiner != Combiner::Auto {
-            has_lists = Some(self.push_lists(weighted, &values)?);
-        }
-        let waiting = if has_lists == Some(true) { 0 } else { vertices };
-        let (out, _out) = self.mailboxes::<P::Message>(waiting)?;
-        if combiner == Combiner::Own && has_lists == Some(true) {
-            let more = self.common.workers.count() - 1;
-            for set in &mut sets {
-                set.add(self.sets(more)?);
-            }
-        }
+        let sets = [self.sets(of_each)?, self.sets(of_each)?];
+        let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
         let post = Arc::new(Post { sets, out, _out });
         let mut waken = self.all_vertices()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
+        // Whether lists were in memory when that was asked for.
+        let mut has_lists = None;
         while step.facts.superstep < limit && !waken.is_empty() {
+            self.make_room_for(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
             if !many && has_lists.is_none() {
                 has_lists = Some(self.push_lists(weighted, &values)?);
@@ -184,7 +184,7 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let forward = Direction::Forward;
         Ok(self.lists_are_worth_it(weighted, forward, u64::MAX)
-            && self.lists_for(weighted, forward, values)?)
+            && self.lists_for(weighted, forward, values, false)?)
     }
 
     /// So many sets of empty mailboxes for all vertices.
@@ -198,7 +198,7 @@ impl Engine {
         Ok(Sets {
             sets,
             workers: self.common.workers.count(),
-            leases,
+            _leases: leases,
         })
     }
 

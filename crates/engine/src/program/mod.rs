@@ -81,8 +81,6 @@ pub trait EdgeProgram: Sync {
     const REACH: Reach = Reach::Reached;
     /// The fold gives the same bits in any order (integers, minimum, maximum).
     const EXACT: bool = false;
-    /// A message may arrive twice or late (minimum, maximum, or).
-    const IDEMPOTENT: bool = false;
 
     /// The message of an active vertex.
     fn signal(&self, v: u64, row: <Self::SignalRows as Rows>::Row<'_>) -> Option<Self::Message>;

@@ -18,6 +18,7 @@ use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::metrics::{Mode, Superstep};
 use crate::program::{EdgeValue, Label, LabelProgram};
+use crate::settings::KernelChoice;
 
 /// A level is pulled when the edges of its vertices are one part in so many of those not yet looked at (alpha of the paper).
 const PULL_EDGES: u64 = 15;
@@ -64,7 +65,12 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         if count == 0 {
             return Ok(());
         }
-        let Some(against) = ground.against.filter(|_| edges > unseen / PULL_EDGES) else {
+        let pulls = match machine.kernel {
+            KernelChoice::Auto => edges > unseen / PULL_EDGES,
+            KernelChoice::Gather => true,
+            KernelChoice::Scatter => false,
+        };
+        let Some(against) = ground.against.filter(|_| pulls) else {
             unseen = unseen.saturating_sub(edges);
             label = ground.program.along(label, P::Edge::ONE);
             let of_next = AtomicU64::new(0);
@@ -119,7 +125,8 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             });
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
-            if awake < before && awake <= vertices / PUSH_VERTICES {
+            let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
+            if may_push && awake < before && awake <= vertices / PUSH_VERTICES {
                 break;
             }
         }

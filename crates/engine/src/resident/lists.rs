@@ -27,7 +27,7 @@ pub(crate) struct Lists {
     begins: AlignedBuffer,
     records: AlignedBuffer,
     kind: EdgeKind,
-    _leases: [Lease; 2],
+    leases: [Lease; 2],
 }
 
 /// Words of a record.
@@ -126,7 +126,7 @@ impl Lists {
             begins: job.begins.into_buffer(),
             records: job.records.into_buffer(),
             kind,
-            _leases: [first, second],
+            leases: [first, second],
         })
     }
 
@@ -141,6 +141,11 @@ impl Lists {
     /// Bytes of them.
     pub(crate) fn bytes(&self) -> u64 {
         (self.begins.len() + self.records.len()) as u64
+    }
+
+    /// Bytes of the budget that they take.
+    pub(crate) fn leased_bytes(&self) -> u64 {
+        self.leases.iter().map(Lease::bytes).sum()
     }
 
     /// Counts looking at the lists of so many vertices, with so many edges together.
