@@ -13,6 +13,7 @@
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
+//! | `quota.rs` | [`Quota`]: how much several threads have taken of what there is |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `shared_words.rs` | [`Word`]: plain numbers that several threads change at once |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
@@ -29,6 +30,7 @@ mod news;
 pub mod numa;
 mod open_files;
 mod prefetch;
+mod quota;
 mod segments;
 mod shared_words;
 pub mod simd;
@@ -43,6 +45,7 @@ pub use mailboxes::Mailboxes;
 pub use news::News;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
+pub use quota::Quota;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use shared_words::{AtomicWord, Word};
 pub use team::Team;

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use graphmill_raw::Quota;
 use graphmill_storage::{Budget, Lease};
 
 use crate::active::ActiveSet;
@@ -28,7 +29,8 @@ const LOOSE: usize = BLOCK - 1;
 
 /// What all workers take their blocks from.
 pub(crate) struct Store {
-    left: AtomicUsize,
+    /// As many as there is memory for.
+    blocks: Quota,
     /// One bit a vertex.
     overflow: Vec<AtomicU64>,
     overflowed: AtomicUsize,
@@ -51,7 +53,7 @@ impl Store {
         let words = vertices.div_ceil(64);
         let lease = budget.lease("vertices that wait", bytes)?;
         Ok(Store {
-            left: AtomicUsize::new(((bytes - words * 8) / Self::block_bytes()) as usize),
+            blocks: Quota::new(0, (bytes - words * 8) / Self::block_bytes()),
             overflow: (0..words).map(|_| AtomicU64::new(0)).collect(),
             overflowed: AtomicUsize::new(0),
             _lease: lease,
@@ -59,12 +61,8 @@ impl Store {
     }
 
     fn take(&self) -> Option<Block> {
-        let left = &self.left;
-        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            left.checked_sub(1)
-        })
-        .ok()
-        .map(|_| Vec::with_capacity(BLOCK))
+        let block = self.blocks.take(1).ok();
+        block.map(|_| Vec::with_capacity(BLOCK))
     }
 
     /// The vertices of a set, in blocks: of a new store, which has enough.
