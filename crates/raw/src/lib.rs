@@ -16,6 +16,7 @@
 //! | `quota.rs` | [`Quota`]: how much several threads have taken of what there is |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `shared_words.rs` | [`Word`]: plain numbers that several threads change at once |
+//! | `shares.rs` | [`Shares`]: parts of some work that threads share out between them until all is done |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
 //! | `team.rs` | [`Team`]: threads that run one borrowed function at a time |
 //! | `uring.rs` | [`uring::Ring`]: io_uring that owns the buffers in flight |
@@ -33,6 +34,7 @@ mod prefetch;
 mod quota;
 mod segments;
 mod shared_words;
+mod shares;
 pub mod simd;
 mod sync;
 mod team;
@@ -48,4 +50,5 @@ pub use prefetch::prefetch;
 pub use quota::Quota;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use shared_words::{AtomicWord, Word};
+pub use shares::{Share, Shares};
 pub use team::Team;
