@@ -9,6 +9,7 @@
 //! | `file_map.rs` | [`FileMap`]: memory that is a file |
 //! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
+//! | `marks.rs` | [`Marks`]: bits that several threads set at once |
 //! | `news.rs` | [`News`]: who finds nothing to do sleeps until others have news |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
@@ -27,6 +28,7 @@ mod aligned_buffer;
 mod file_map;
 mod forest;
 mod mailboxes;
+mod marks;
 mod news;
 pub mod numa;
 mod open_files;
@@ -44,6 +46,7 @@ pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
 pub use file_map::FileMap;
 pub use forest::Forest;
 pub use mailboxes::Mailboxes;
+pub use marks::Marks;
 pub use news::News;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
