@@ -5,16 +5,16 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use graphmill_raw::Quota;
 use graphmill_raw::numa::{self, Nodes};
 
 /// The positions of some batches, each to be taken once.
 pub(crate) struct Deal<'d> {
     /// The nodes that have processors.
     nodes: &'d [usize],
-    /// For each node the next position, and the end of its run.
-    runs: Vec<(AtomicUsize, usize)>,
+    /// For each node the positions up to the end of its run, those before its run taken.
+    runs: Vec<Quota>,
 }
 
 impl<'d> Deal<'d> {
@@ -31,7 +31,7 @@ impl<'d> Deal<'d> {
         let begin = |node: usize| batches.partition_point(|batch| *batch < node * all / count);
         let run = |node: usize| {
             let Range { start, end } = begin(node)..begin(node + 1);
-            (AtomicUsize::new(start), end)
+            Quota::new(start as u64, end as u64)
         };
         Deal {
             runs: (0..count).map(run).collect(),
@@ -51,11 +51,9 @@ impl<'d> Deal<'d> {
     fn take_near(&self, node: usize) -> Option<usize> {
         let home = self.nodes.iter().position(|of| *of == node).unwrap_or(0);
         let (others, own) = self.runs.split_at(home);
-        own.iter().chain(others).find_map(|(next, end)| {
-            let more = |position: usize| (position < *end).then_some(position + 1);
-            next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
-                .ok()
-        })
+        let mut runs = own.iter().chain(others);
+        runs.find_map(|run| run.take(1).ok())
+            .map(|position| position as usize)
     }
 }
 

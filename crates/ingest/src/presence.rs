@@ -4,8 +4,9 @@
 //! dictionary is sorted on disk instead), so the first one is remembered and marking stops.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use graphmill_raw::Marks;
 use graphmill_storage::{Budget, BudgetError, Buffer, Lease, StorageError};
 
 /// Ids of one chunk: 512 KiB of bits.
@@ -21,7 +22,7 @@ const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
 
 #[derive(Debug)]
 struct Chunk {
-    words: Vec<AtomicU64>,
+    ids: Marks,
     _lease: Lease,
 }
 
@@ -67,10 +68,9 @@ impl Presence {
             return Ok(());
         }
         let lease = self.budget.lease("the bitmap of ids", CHUNK_BYTES)?;
-        let words = (0..CHUNK_WORDS).map(|_| AtomicU64::new(0)).collect();
         // Another worker may have been faster; then this chunk and its lease go.
         let _ = self.chunks[chunk].set(Chunk {
-            words,
+            ids: Marks::new(1 << CHUNK_SHIFT),
             _lease: lease,
         });
         Ok(())
@@ -86,10 +86,10 @@ impl Presence {
         else {
             return;
         };
-        let word = &chunk.words[(id >> 6) as usize & (CHUNK_WORDS - 1)];
-        let bit = 1 << (id & 63);
-        if word.load(Relaxed) & bit == 0 {
-            word.fetch_or(bit, Relaxed);
+        let of_chunk = (id & ((1 << CHUNK_SHIFT) - 1)) as usize;
+        // Most ids come again and again: only looked at, their words stay with all who do.
+        if !chunk.ids.is_marked(of_chunk) {
+            chunk.ids.mark(of_chunk);
         }
     }
 
@@ -117,8 +117,7 @@ impl Presence {
         {
             bases.push(total);
             let mut rank = 0u32;
-            for (word, entries) in chunk.words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
-                let word = word.into_inner();
+            for (word, entries) in chunk.ids.into_words().zip(entries.as_chunks_mut::<2>().0) {
                 for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
                     *entry = u64::from(rank) << 32 | u64::from(bits);
                     rank += bits.count_ones();

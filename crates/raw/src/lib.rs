@@ -9,12 +9,15 @@
 //! | `file_map.rs` | [`FileMap`]: memory that is a file |
 //! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
+//! | `marks.rs` | [`Marks`]: bits that several threads set at once |
 //! | `news.rs` | [`News`]: who finds nothing to do sleeps until others have news |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
+//! | `quota.rs` | [`Quota`]: how much several threads have taken of what there is |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `shared_words.rs` | [`Word`]: plain numbers that several threads change at once |
+//! | `shares.rs` | [`Shares`]: parts of some work that threads share out between them until all is done |
 //! | `simd.rs` | [`simd::dispatch`]: run a kernel with the vector instructions this processor has |
 //! | `team.rs` | [`Team`]: threads that run one borrowed function at a time |
 //! | `uring.rs` | [`uring::Ring`]: io_uring that owns the buffers in flight |
@@ -25,12 +28,15 @@ mod aligned_buffer;
 mod file_map;
 mod forest;
 mod mailboxes;
+mod marks;
 mod news;
 pub mod numa;
 mod open_files;
 mod prefetch;
+mod quota;
 mod segments;
 mod shared_words;
+mod shares;
 pub mod simd;
 mod sync;
 mod team;
@@ -40,9 +46,12 @@ pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
 pub use file_map::FileMap;
 pub use forest::Forest;
 pub use mailboxes::Mailboxes;
+pub use marks::Marks;
 pub use news::News;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
+pub use quota::Quota;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use shared_words::{AtomicWord, Word};
+pub use shares::{Share, Shares};
 pub use team::Team;

@@ -325,49 +325,93 @@ mod every_order {
     use std::sync::Arc;
 
     use super::*;
+    use crate::sync::thread;
 
-    /// Two threads put, in every order that the memory model allows: nothing is lost, and one of them was first.
-    fn puts<M: Element + PartialEq + std::fmt::Debug>(ones: [M; 2], add: fn(&mut M, M), all: M) {
+    /// Threads put messages into a mailbox where those of `before` are already, in every order that the memory model allows: nothing is
+    /// lost, and one of all messages was the first. Into an empty one there are two threads that put: where two wait for the one with
+    /// the lock the checker comes to no end.
+    fn puts<M: Element + PartialEq + std::fmt::Debug>(
+        before: &'static [M],
+        by_thread: &'static [&'static [M]],
+        put: fn(&Mailboxes<M>, M) -> bool,
+        all: M,
+    ) {
         loom::model(move || {
             let boxes = Arc::new(boxes::<M>(1));
-            let put = {
-                let boxes = Arc::clone(&boxes);
-                loom::thread::spawn(move || boxes.put(0, ones[0], add))
+            let firsts_of = move |boxes: &Mailboxes<M>, messages: &[M]| {
+                messages.iter().filter(|one| put(boxes, **one)).count()
             };
-            let mine = boxes.put(0, ones[1], add);
-            let theirs = put.join().unwrap();
-            assert!(mine != theirs, "one was the first");
-            assert_eq!(boxes.take(0), Some(all));
+            let mut firsts = firsts_of(&boxes, before);
+            let threads: Vec<_> = by_thread[1..]
+                .iter()
+                .map(|messages| {
+                    let boxes = Arc::clone(&boxes);
+                    thread::spawn(move || firsts_of(&boxes, messages))
+                })
+                .collect();
+            firsts += firsts_of(&boxes, by_thread[0]);
+            for thread in threads {
+                firsts += thread.join().unwrap();
+            }
+            assert_eq!(firsts, 1, "one was the first");
+            assert_eq!(boxes.take(0), Some(all), "nothing is lost");
             assert_eq!(boxes.take(0), None);
         });
     }
 
-    #[test]
-    #[should_panic(expected = "Causality violation")]
-    fn a_mailbox_that_is_unlocked_too_early_is_noticed() {
-        loom::model(|| {
-            let boxes = Arc::new(boxes::<[u64; 2]>(1));
-            let put = {
-                let boxes = Arc::clone(&boxes);
-                loom::thread::spawn(move || {
-                    boxes.put_and_say(0, [1, 1], |_, _| (), Ordering::Relaxed);
-                })
-            };
-            boxes.put_and_say(0, [2, 2], |_, _| (), Ordering::Relaxed);
-            put.join().unwrap();
-        });
+    fn sum(boxes: &Mailboxes<u32>, one: u32) -> bool {
+        boxes.put(0, one, |sum, one| *sum += one)
+    }
+    /// The least by itself leaves the word alone where it is no greater, so nothing makes up for what was read too early.
+    fn least(boxes: &Mailboxes<u32>, one: u32) -> bool {
+        boxes.put(0, one, |least, one| *least = one.min(*least))
+    }
+    fn wide(sum: &mut [u64; 2], one: [u64; 2]) {
+        sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
     }
 
     #[test]
     fn narrow_messages_add_up() {
-        puts([1_u32, 2], |sum, one| *sum += one, 3);
+        puts(&[], &[&[1], &[2]], sum, 3);
+        puts(&[], &[&[5], &[3]], least, 3);
+        puts(&[], &[&[1, 2], &[4, 8]], sum, 15);
+    }
+
+    #[test]
+    fn narrow_messages_of_threads_that_all_exchange_add_up() {
+        puts(&[4], &[&[1], &[2]], sum, 7);
+        puts(&[7], &[&[5], &[3]], least, 3);
+        puts(&[8], &[&[1], &[2], &[4]], sum, 15);
     }
 
     #[test]
     fn wide_messages_add_up() {
-        let add = |sum: &mut [u64; 2], one: [u64; 2]| {
-            sum.iter_mut().zip(one).for_each(|(sum, one)| *sum += one);
+        let put = |boxes: &Mailboxes<_>, one| boxes.put(0, one, wide);
+        puts(&[], &[&[[1, 10]], &[[2, 20]]], put, [3, 30]);
+        puts(&[[4, 40]], &[&[[1, 10]], &[[2, 20]]], put, [7, 70]);
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing is lost")]
+    fn a_store_in_place_of_the_exchange_is_noticed() {
+        let alone = |boxes: &Mailboxes<u32>, one| boxes.put_alone(0, one, |sum, one| *sum += one);
+        puts(&[4], &[&[1], &[2]], alone, 7);
+    }
+
+    #[test]
+    #[should_panic(expected = "nothing is lost")]
+    fn a_narrow_mailbox_that_is_full_too_early_is_noticed() {
+        let put = |boxes: &Mailboxes<u32>, one| {
+            let least = |least: &mut u32, one: u32| *least = one.min(*least);
+            boxes.put_and_say(0, one, least, Ordering::Relaxed)
         };
-        puts([[1, 10], [2, 20]], add, [3, 30]);
+        puts(&[], &[&[5], &[3]], put, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "Causality violation")]
+    fn a_wide_mailbox_that_is_unlocked_too_early_is_noticed() {
+        let put = |boxes: &Mailboxes<_>, one| boxes.put_and_say(0, one, wide, Ordering::Relaxed);
+        puts(&[], &[&[[1, 10]], &[[2, 20]]], put, [3, 30]);
     }
 }

@@ -94,7 +94,7 @@ mod every_order {
 
     /// Some threads each do a part of some work and tell of it, one waits for all parts; nobody wakes who waits for too long.
     fn parts(tellers: u32, tell: fn(&News)) {
-        nearly_every_order(move || {
+        nearly_every_order(3, move || {
             let shared = Arc::new((News::default(), AtomicU32::new(0)));
             for _ in 0..tellers {
                 let shared = Arc::clone(&shared);

@@ -56,12 +56,12 @@ impl Watch {
     }
 }
 
-/// Goes through every order in which threads are interrupted three times at most: those of threads that put each other to sleep
+/// Goes through every order in which threads are interrupted so many times at most: those of threads that put each other to sleep
 /// and wake each other are too many otherwise.
 #[cfg(all(test, loom))]
-pub(crate) fn nearly_every_order(program: impl Fn() + Sync + Send + 'static) {
+pub(crate) fn nearly_every_order(interruptions: usize, program: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(3);
+    model.preemption_bound = Some(interruptions);
     model.check(program);
 }
 

@@ -301,7 +301,7 @@ mod every_order {
 
     /// Some calls, one after the other, of functions that borrow what the caller has written and writes again.
     fn calls(threads: usize, spins: usize, serve: fn(&Shared, usize)) {
-        nearly_every_order(move || {
+        nearly_every_order(3, move || {
             let team = Team::start(threads, "test", spins, serve).unwrap();
             for _ in 0..2 {
                 let (lent, calls) = (Watch::default(), AtomicUsize::new(0));

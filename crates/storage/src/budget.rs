@@ -1,13 +1,13 @@
 //! The memory a run may take, given out in leases.
 //!
 //! Everything large is leased here before it is allocated, so the sum of what is allocated is never above the total.
-//! Invariant: `used` is the sum of the bytes of all living leases and `used <= total`.
+//! Invariant: what is taken of `bytes` is the sum of all living leases, and no more than there is.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_raw::{AlignedBuffer, Element, Quota};
 
 use crate::error::StorageError;
 
@@ -36,8 +36,7 @@ pub struct Budget {
 
 #[derive(Debug)]
 struct Books {
-    total: u64,
-    used: AtomicU64,
+    bytes: Quota,
     peak: AtomicU64,
     /// The lease that many leases ahead is refused; 0: none.
     refuse: AtomicU64,
@@ -47,8 +46,7 @@ impl Budget {
     /// A budget of `total` bytes.
     pub fn new(total: u64) -> Self {
         let books = Books {
-            total,
-            used: AtomicU64::new(0),
+            bytes: Quota::new(0, total),
             peak: AtomicU64::new(0),
             refuse: AtomicU64::new(0),
         };
@@ -63,24 +61,19 @@ impl Budget {
     /// Fewer bytes are free; the error says for `what`.
     pub fn lease(&self, what: &'static str, bytes: u64) -> Result<Lease, BudgetError> {
         let books = &*self.books;
-        let refused = |used: u64| BudgetError {
+        let refused = |available: u64| BudgetError {
             what,
             asked: bytes,
-            available: books.total - used,
-            total: books.total,
+            available,
+            total: books.bytes.limit(),
         };
         let countdown = books
             .refuse
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
         if countdown == Ok(1) {
-            return Err(refused(books.used.load(Ordering::Relaxed)));
+            return Err(refused(books.bytes.left()));
         }
-        let before = books
-            .used
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-                used.checked_add(bytes).filter(|&used| used <= books.total)
-            })
-            .map_err(refused)?;
+        let before = books.bytes.take(bytes).map_err(refused)?;
         books.peak.fetch_max(before + bytes, Ordering::Relaxed);
         Ok(Lease {
             books: Arc::clone(&self.books),
@@ -103,12 +96,12 @@ impl Budget {
 
     /// Bytes that are not leased.
     pub fn available(&self) -> u64 {
-        self.books.total - self.books.used.load(Ordering::Relaxed)
+        self.books.bytes.left()
     }
 
     /// Bytes of the whole budget.
     pub fn total(&self) -> u64 {
-        self.books.total
+        self.books.bytes.limit()
     }
 
     /// The most bytes that were leased at one time.
@@ -139,7 +132,7 @@ impl Lease {
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.books.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.books.bytes.give_back(self.bytes);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use graphmill_raw::AtomicWord;
+use graphmill_raw::{AtomicWord, Marks};
 use graphmill_storage::{Lease, Step};
 
 use super::lists::{Lists, with_words};
@@ -29,13 +29,13 @@ const WORDS_AT_ONCE: usize = 64;
 
 /// Bytes of the budget besides the lists and the store of blocks.
 pub(crate) fn memory(vertices: u64) -> u64 {
-    2 * vertices.div_ceil(64) * 8
+    2 * Marks::bytes(vertices)
 }
 
 /// Two bitmaps over the vertices.
 struct Bitmaps {
-    front: Vec<AtomicU64>,
-    next: Vec<AtomicU64>,
+    front: Marks,
+    next: Marks,
     _lease: Lease,
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let front = &bitmaps.front;
         each_block(machine, &piles, &mut level, count, |block, _, _| {
             for v in block {
-                front[*v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
+                front.mark(*v as usize);
             }
             0
         })?;
@@ -166,15 +166,10 @@ fn collect(piles: &[Mutex<Piles<'_>>], store: &Store, level: &mut Vec<Block>) {
 impl Bitmaps {
     fn new<P: LabelProgram>(ground: &Ground<'_, P>) -> Result<Self, EngineError> {
         let vertices = ground.machine.batches.vertices();
-        let bitmap = || {
-            (0..vertices.div_ceil(64))
-                .map(|_| AtomicU64::new(0))
-                .collect()
-        };
         Ok(Bitmaps {
             _lease: ground.machine.budget.lease("levels", memory(vertices))?,
-            front: bitmap(),
-            next: bitmap(),
+            front: Marks::new(vertices),
+            next: Marks::new(vertices),
         })
     }
 }
@@ -213,8 +208,8 @@ struct Pull<'r, P: LabelProgram> {
     against: &'r Lists,
     /// Of the next level.
     label: WordOf<P>,
-    front: &'r [AtomicU64],
-    next: &'r [AtomicU64],
+    front: &'r Marks,
+    next: &'r Marks,
     /// The first word that nobody has taken yet.
     at: AtomicUsize,
     woken: AtomicU64,
@@ -232,26 +227,23 @@ impl<P: LabelProgram> Pull<'_, P> {
     /// Some words of the bitmap, if there are any left.
     fn words<const WORDS: usize>(&self) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
-        if from >= self.next.len() {
+        let words = self.next.words();
+        if from >= words {
             return Step::Finished;
         }
         let labels = self.ground.labels;
-        let front = self.front;
+        let is_called = self.front.look();
         let (mut woken, mut edges) = (0, 0);
-        for (word, next) in self.next.iter().enumerate().skip(from).take(WORDS_AT_ONCE) {
+        for word in from..words.min(from + WORDS_AT_ONCE) {
             let mut bits = 0;
-            let of_word = labels.get(word * 64..).unwrap_or(&[]);
-            for (bit, at) in of_word.iter().enumerate().take(64) {
+            let of_word = labels.get(word * Marks::WORD..).unwrap_or(&[]);
+            for (bit, at) in of_word.iter().enumerate().take(Marks::WORD) {
                 if at.load() <= self.label {
                     continue;
                 }
-                for record in self.against.of::<WORDS>(word * 64 + bit) {
+                for record in self.against.of::<WORDS>(word * Marks::WORD + bit) {
                     edges += 1;
-                    let caller = record[0] as usize;
-                    let called = front
-                        .get(caller / 64)
-                        .map_or(0, |bits| bits.load(Ordering::Relaxed));
-                    if called >> (caller % 64) & 1 != 0 {
+                    if is_called(record[0] as usize) {
                         at.store(self.label);
                         bits |= 1 << bit;
                         break;
@@ -260,7 +252,7 @@ impl<P: LabelProgram> Pull<'_, P> {
             }
             woken += u64::from(u64::count_ones(bits));
             // Words are a worker's own, so there is nothing to add to.
-            next.store(bits, Ordering::Relaxed);
+            self.next.set(word, bits);
         }
         self.woken.fetch_add(woken, Ordering::Relaxed);
         self.edges.fetch_add(edges, Ordering::Relaxed);
@@ -270,7 +262,7 @@ impl<P: LabelProgram> Pull<'_, P> {
 
 /// A level from a bitmap, which is empty then, to piles.
 struct ToPiles<'r, 's> {
-    bits: &'r [AtomicU64],
+    bits: &'r Marks,
     at: AtomicUsize,
     piles: &'r [Mutex<Piles<'s>>],
 }
@@ -278,17 +270,15 @@ struct ToPiles<'r, 's> {
 impl Round for ToPiles<'_, '_> {
     fn part(&self, worker: usize) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
-        if from >= self.bits.len() {
+        let words = self.bits.words();
+        if from >= words {
             return Step::Finished;
         }
         let mut piles = lock(&self.piles[worker]);
-        for (w, word) in self.bits.iter().enumerate().skip(from).take(WORDS_AT_ONCE) {
-            if word.load(Ordering::Relaxed) == 0 {
-                continue;
-            }
-            let mut bits = word.swap(0, Ordering::Relaxed);
+        for word in from..words.min(from + WORDS_AT_ONCE) {
+            let mut bits = self.bits.take(word);
             while bits != 0 {
-                piles.push(0, (w * 64) as u32 + bits.trailing_zeros());
+                piles.push(0, (word * Marks::WORD) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
         }

@@ -4,8 +4,9 @@
 //! piles keep to the budget; a vertex for which there is none is marked in a bitmap instead and found there.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use graphmill_raw::{Marks, Quota};
 use graphmill_storage::{Budget, Lease};
 
 use crate::active::ActiveSet;
@@ -28,9 +29,11 @@ const LOOSE: usize = BLOCK - 1;
 
 /// What all workers take their blocks from.
 pub(crate) struct Store {
-    left: AtomicUsize,
-    /// One bit a vertex.
-    overflow: Vec<AtomicU64>,
+    /// As many as there is memory for.
+    blocks: Quota,
+    /// Vertices for which there was no block.
+    overflow: Marks,
+    /// How often workers marked one since there was none; they add to it, and who takes all out starts anew when none works.
     overflowed: AtomicUsize,
     _lease: Lease,
 }
@@ -43,28 +46,24 @@ impl Store {
     /// entries as there are vertices.
     pub(crate) fn memory(vertices: u64, workers: usize) -> u64 {
         let blocks = 2 * vertices.div_ceil(BLOCK as u64) + (workers * BUCKETS) as u64;
-        blocks * Self::block_bytes() + vertices.div_ceil(64) * 8
+        blocks * Self::block_bytes() + Marks::bytes(vertices)
     }
 
     pub(crate) fn new(budget: &Budget, vertices: u64, workers: usize) -> Result<Self, EngineError> {
         let bytes = Self::memory(vertices, workers);
-        let words = vertices.div_ceil(64);
+        let blocks = (bytes - Marks::bytes(vertices)) / Self::block_bytes();
         let lease = budget.lease("vertices that wait", bytes)?;
         Ok(Store {
-            left: AtomicUsize::new(((bytes - words * 8) / Self::block_bytes()) as usize),
-            overflow: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            blocks: Quota::new(0, blocks),
+            overflow: Marks::new(vertices),
             overflowed: AtomicUsize::new(0),
             _lease: lease,
         })
     }
 
     fn take(&self) -> Option<Block> {
-        let left = &self.left;
-        left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-            left.checked_sub(1)
-        })
-        .ok()
-        .map(|_| Vec::with_capacity(BLOCK))
+        let block = self.blocks.take(1).ok();
+        block.map(|_| Vec::with_capacity(BLOCK))
     }
 
     /// The vertices of a set, in blocks: of a new store, which has enough.
@@ -87,7 +86,7 @@ impl Store {
     }
 
     fn mark(&self, v: u32) {
-        self.overflow[v as usize / 64].fetch_or(1 << (v % 64), Ordering::Relaxed);
+        self.overflow.mark(v as usize);
         self.overflowed.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -98,13 +97,13 @@ impl Store {
             return blocks;
         }
         let mut block = Vec::with_capacity(LOOSE);
-        for (w, word) in self.overflow.iter().enumerate() {
-            let mut bits = word.swap(0, Ordering::Relaxed);
+        for word in 0..self.overflow.words() {
+            let mut bits = self.overflow.take(word);
             while bits != 0 {
-                block.push((w * 64) as u32 + bits.trailing_zeros());
+                block.push((word * Marks::WORD) as u32 + bits.trailing_zeros());
                 bits &= bits - 1;
             }
-            if block.len() + 64 > LOOSE {
+            if block.len() + Marks::WORD > LOOSE {
                 blocks.push(std::mem::replace(&mut block, Vec::with_capacity(LOOSE)));
                 if blocks.len() == MARKED_AT_ONCE {
                     return blocks;

@@ -1,9 +1,8 @@
 //! One round of work over lists, done by all workers, or by the calling thread alone when it is small.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use graphmill_raw::{AtomicWord, Word, prefetch};
+use graphmill_raw::{AtomicWord, Share, Shares, Word, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use super::pile::{Block, Piles};
@@ -189,11 +188,9 @@ pub(crate) fn each_block<'s>(
     edges: u64,
     work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
 ) -> Result<(), EngineError> {
-    let shared = Mutex::new(std::mem::take(blocks));
     let round = Blocks {
         piles,
-        shared,
-        busy: AtomicUsize::new(0),
+        shares: Shares::new(std::mem::take(blocks), 0),
         own: false,
         alone: edges < SMALL || piles.len() == 1,
         work,
@@ -225,8 +222,7 @@ pub(crate) fn bucket_at_hand<'s>(
         .count();
     let round = Blocks {
         piles,
-        shared: Mutex::default(),
-        busy: AtomicUsize::new(busy),
+        shares: Shares::new(Vec::new(), busy),
         own: true,
         alone,
         work,
@@ -237,11 +233,8 @@ pub(crate) fn bucket_at_hand<'s>(
 /// Blocks that workers share out between them.
 struct Blocks<'r, 's, W> {
     piles: &'r [Mutex<Piles<'s>>],
-    /// Those that nobody has taken yet.
-    shared: Mutex<Vec<Block>>,
-    /// Workers that have a block, or blocks of their own. One that finds none, nor a shared one, goes by what it reads with `shared`
-    /// locked: whoever shares some does so before it is no longer counted.
-    busy: AtomicUsize,
+    /// Those that nobody has taken yet, and how many workers have a block, or blocks of their own.
+    shares: Shares<Block>,
     /// Blocks of the bucket at hand count, those that the work adds included.
     own: bool,
     alone: bool,
@@ -251,11 +244,8 @@ struct Blocks<'r, 's, W> {
 impl<W> Blocks<'_, '_, W> {
     /// Shares blocks if another worker looks for some in vain; whether it did.
     fn share(&self, piles: &mut Piles) -> bool {
-        let is_wanted = self.busy.load(Ordering::Relaxed) < self.piles.len();
-        is_wanted && !self.alone && {
-            let mut shared = lock(&self.shared);
-            shared.is_empty() && piles.halve(&mut shared)
-        }
+        let is_wanted = self.shares.busy() < self.piles.len();
+        is_wanted && !self.alone && self.shares.share(|blocks| piles.halve(blocks))
     }
 }
 
@@ -265,17 +255,11 @@ impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_,
         let own = self.own.then(|| piles.pop()).flatten();
         let mut block = match own {
             Some(block) => block,
-            None => {
-                let mut shared = lock(&self.shared);
-                match (shared.pop(), self.busy.load(Ordering::Relaxed)) {
-                    (Some(block), _) => {
-                        self.busy.fetch_add(1, Ordering::Relaxed);
-                        block
-                    }
-                    (None, 0) => return Step::Finished,
-                    (None, _) => return Step::Waiting,
-                }
-            }
+            None => match self.shares.take() {
+                Share::Part(block) => block,
+                Share::NotYet => return Step::Waiting,
+                Share::NoMore => return Step::Finished,
+            },
         };
         let mut edges = 0;
         for blocks in 1.. {
@@ -294,7 +278,7 @@ impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_,
             }
         }
         if !self.own || piles.waiting() == 0 {
-            self.busy.fetch_sub(1, Ordering::Relaxed);
+            self.shares.leave();
         }
         Step::Worked
     }

@@ -1,0 +1,152 @@
+//! How much has been taken of what there is: a number that several threads raise, but not above its limit.
+//!
+//! A thread looks how much is taken, and takes more by an exchange that fails if others took or gave back meanwhile. So what is
+//! taken never exceeds the limit, not even for a moment, and no two threads are told of the same beginning: units that are numbered
+//! from 0 are taken once each as long as none are given back. All accesses are relaxed: the number says how much may be used, and
+//! nothing of what was written by whoever used it before.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// So many units, which threads take and give back.
+#[derive(Debug)]
+pub struct Quota {
+    taken: AtomicU64,
+    limit: u64,
+}
+
+impl Quota {
+    /// `limit` units, of which `taken` are taken.
+    pub fn new(taken: u64, limit: u64) -> Self {
+        Quota {
+            taken: AtomicU64::new(taken),
+            limit,
+        }
+    }
+
+    /// Takes so many units; how many were taken before.
+    ///
+    /// # Errors
+    /// Fewer are left: how many.
+    #[inline]
+    pub fn take(&self, units: u64) -> Result<u64, u64> {
+        self.taken
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+                self.with(taken, units)
+            })
+            .map_err(|taken| self.limit - taken)
+    }
+
+    /// How many are taken after so many more are, if there are as many.
+    #[inline]
+    fn with(&self, taken: u64, units: u64) -> Option<u64> {
+        taken.checked_add(units).filter(|sum| *sum <= self.limit)
+    }
+
+    /// Gives units back that were taken.
+    pub fn give_back(&self, units: u64) {
+        self.taken.fetch_sub(units, Ordering::Relaxed);
+    }
+
+    /// Units that nobody has taken.
+    pub fn left(&self) -> u64 {
+        self.limit - self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Units in all.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_taken_up_to_the_limit_and_come_back() {
+        let quota = Quota::new(1, 5);
+        assert_eq!([quota.take(3), quota.take(2)], [Ok(1), Err(1)]);
+        assert_eq!([quota.take(0), quota.take(u64::MAX)], [Ok(4), Err(1)]);
+        quota.give_back(2);
+        assert_eq!([quota.left(), quota.limit()], [3, 5]);
+        assert_eq!([quota.take(3), quota.take(1)], [Ok(2), Err(0)]);
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::sync::thread;
+
+    /// Two threads take units one by one until none are left: each is taken once, and nothing is beyond the limit.
+    fn numbered(take: fn(&Quota, u64) -> Result<u64, u64>) {
+        loom::model(move || {
+            let quota = Arc::new(Quota::new(4, 7));
+            let all_of =
+                move |quota: &Quota| std::iter::from_fn(|| take(quota, 1).ok()).collect::<Vec<_>>();
+            let theirs = {
+                let quota = Arc::clone(&quota);
+                thread::spawn(move || all_of(&quota))
+            };
+            let mut taken = all_of(&quota);
+            taken.extend(theirs.join().unwrap());
+            taken.sort_unstable();
+            assert_eq!(taken, [4, 5, 6], "each once");
+        });
+    }
+
+    /// Two threads each take so many units of some for a while: never more than there are, and in the end all are there again.
+    fn borrowed(units: u64, limit: u64, give_back: fn(&Quota, u64)) {
+        loom::model(move || {
+            let shared = Arc::new((Quota::new(0, limit), AtomicU64::new(0)));
+            let use_some = move |(quota, used): &(Quota, AtomicU64)| match quota.take(units) {
+                Ok(_) => {
+                    assert!(used.fetch_add(units, Ordering::Relaxed) + units <= limit);
+                    used.fetch_sub(units, Ordering::Relaxed);
+                    give_back(quota, units);
+                }
+                Err(left) => assert!(left < units, "who is refused is told why"),
+            };
+            let theirs = {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || use_some(&shared))
+            };
+            use_some(&shared);
+            theirs.join().unwrap();
+            assert_eq!(shared.0.left(), limit, "all are there again");
+        });
+    }
+
+    #[test]
+    fn units_are_taken_once_each() {
+        numbered(Quota::take);
+    }
+
+    #[test]
+    #[should_panic(expected = "each once")]
+    fn a_unit_that_is_taken_without_an_exchange_is_noticed() {
+        numbered(|quota, units| {
+            let taken = quota.taken.load(Ordering::Relaxed);
+            let after = quota.with(taken, units).ok_or(quota.limit - taken)?;
+            quota.taken.store(after, Ordering::Relaxed);
+            Ok(taken)
+        });
+    }
+
+    #[test]
+    fn units_are_used_by_no_more_than_there_are_for() {
+        borrowed(2, 3, Quota::give_back);
+        borrowed(1, 2, Quota::give_back);
+    }
+
+    #[test]
+    #[should_panic(expected = "all are there again")]
+    fn units_that_do_not_come_back_are_noticed() {
+        borrowed(1, 2, |quota, units| {
+            let taken = quota.taken.load(Ordering::Relaxed);
+            quota.taken.store(taken - units, Ordering::Relaxed);
+        });
+    }
+}

@@ -1,0 +1,212 @@
+//! Parts of some work that threads share out between them, each thread with parts of its own besides, until nobody has any.
+//!
+//! 1. A thread is busy from when it takes a part ([`Shares::take`]) until it has done that and all of its own, those that it found on
+//!    the way included ([`Shares::leave`]).
+//! 2. While it is busy it may share some of its own ([`Shares::share`]), if others look for parts in vain.
+//! 3. Who finds no part, nor anybody busy, knows that all is done.
+//!
+//! Only the number of busy threads is reached without the lock. It rises, and is judged, with the parts locked: so who finds none
+//! counts every thread that has taken some; and what a thread shares before it leaves is there for all who can see it gone.
+
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+
+/// Parts that nobody has taken yet, and how many threads are busy with others.
+#[derive(Debug)]
+pub struct Shares<T> {
+    parts: Mutex<Vec<T>>,
+    busy: AtomicUsize,
+}
+
+/// What a thread gets that looks for a part.
+#[derive(Debug)]
+pub enum Share<T> {
+    /// A part; the thread is busy now.
+    Part(T),
+    /// Nothing, but others are busy and may share some yet.
+    NotYet,
+    /// Nothing, and nothing to come.
+    NoMore,
+}
+
+impl<T> Shares<T> {
+    /// Some parts, beside so many threads that are busy with parts of their own from the start.
+    pub fn new(parts: Vec<T>, busy: usize) -> Self {
+        Shares {
+            parts: Mutex::new(parts),
+            busy: AtomicUsize::new(busy),
+        }
+    }
+
+    /// Takes a part, for a thread that is not busy.
+    pub fn take(&self) -> Share<T> {
+        let mut parts = lock(&self.parts);
+        match (parts.pop(), self.busy.load(Ordering::Relaxed)) {
+            (Some(part), _) => {
+                self.busy.fetch_add(1, Ordering::Relaxed);
+                Share::Part(part)
+            }
+            (None, 0) => Share::NoMore,
+            (None, _) => Share::NotYet,
+        }
+    }
+
+    /// Threads that are busy, about.
+    #[inline(always)]
+    pub fn busy(&self) -> usize {
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    /// Shares what `give` adds, for a thread that is busy, unless there are parts left; what `give` returns, or `false`.
+    pub fn share(&self, give: impl FnOnce(&mut Vec<T>) -> bool) -> bool {
+        let mut parts = lock(&self.parts);
+        parts.is_empty() && give(&mut parts)
+    }
+
+    /// The calling thread, which was busy, has nothing left.
+    #[inline]
+    pub fn leave(&self) {
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_shared_while_anybody_is_busy() {
+        let shares = Shares::new(vec![1], 1);
+        assert!(matches!(shares.take(), Share::Part(1)));
+        assert_eq!(shares.busy(), 2);
+        assert!(matches!(shares.take(), Share::NotYet));
+        let two = |parts: &mut Vec<i32>| {
+            parts.extend([2, 3]);
+            true
+        };
+        assert!(shares.share(two));
+        assert!(!shares.share(two), "there are some");
+        shares.leave();
+        shares.leave();
+        assert!(matches!(shares.take(), Share::Part(3)));
+        assert!(matches!(shares.take(), Share::Part(2)));
+        shares.leave();
+        assert!(matches!(shares.take(), Share::NotYet));
+        shares.leave();
+        assert!(matches!(shares.take(), Share::NoMore));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod every_order {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::News;
+    use crate::sync::{nearly_every_order, thread};
+
+    type Take = fn(&Shares<u32>) -> Share<u32>;
+
+    struct Work {
+        shares: Shares<u32>,
+        news: News,
+        threads: usize,
+        undone: AtomicUsize,
+    }
+
+    impl Work {
+        /// What one thread does, with so many parts of its own: each time it has done one it shares the others if that is wanted.
+        fn with(&self, own: u32, take: Take) {
+            let mut own: Vec<u32> = (0..own).collect();
+            loop {
+                let seen = self.news.seen();
+                if own.pop().is_none() {
+                    match take(&self.shares) {
+                        Share::Part(_) => (),
+                        Share::NotYet => {
+                            self.news.wait(seen, Duration::MAX);
+                            continue;
+                        }
+                        Share::NoMore => break,
+                    }
+                }
+                self.undone.fetch_sub(1, Ordering::Relaxed);
+                if self.shares.busy() < self.threads {
+                    self.shares.share(|parts| {
+                        parts.append(&mut own);
+                        true
+                    });
+                }
+                if own.is_empty() {
+                    self.shares.leave();
+                }
+                self.news.tell();
+            }
+            // Adding nothing reads the last value there is.
+            let undone = self.undone.fetch_add(0, Ordering::Relaxed);
+            assert_eq!(undone, 0, "nobody goes before all is done");
+        }
+    }
+
+    /// Threads with parts of their own, and some that are shared from the start.
+    fn all_is_done(interruptions: usize, own: &'static [u32], shared: u32, take: Take) {
+        nearly_every_order(interruptions, move || {
+            let busy = own.iter().filter(|own| **own > 0).count();
+            let work = Arc::new(Work {
+                shares: Shares::new((0..shared).collect(), busy),
+                news: News::default(),
+                threads: own.len(),
+                undone: AtomicUsize::new((own.iter().sum::<u32>() + shared) as usize),
+            });
+            let others: Vec<_> = own[1..]
+                .iter()
+                .map(|own| {
+                    let work = Arc::clone(&work);
+                    thread::spawn(move || work.with(*own, take))
+                })
+                .collect();
+            work.with(own[0], take);
+            others.into_iter().for_each(|other| other.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn threads_go_when_all_is_done() {
+        all_is_done(3, &[0, 0], 3, Shares::take);
+        all_is_done(3, &[2, 0], 0, Shares::take);
+        all_is_done(3, &[3, 1], 0, Shares::take);
+        // One that shares, one that takes, and one that judges; with three interruptions it takes a minute and a half.
+        all_is_done(2, &[2, 0, 0], 0, Shares::take);
+    }
+
+    #[test]
+    #[should_panic(expected = "nobody goes before all is done")]
+    fn a_thread_that_judges_without_the_lock_is_noticed() {
+        all_is_done(3, &[2, 0], 0, |shares| {
+            let part = lock(&shares.parts).pop();
+            match (part, shares.busy()) {
+                (Some(part), _) => {
+                    shares.busy.fetch_add(1, Ordering::Relaxed);
+                    Share::Part(part)
+                }
+                (None, 0) => Share::NoMore,
+                (None, _) => Share::NotYet,
+            }
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "nobody goes before all is done")]
+    fn a_thread_that_is_counted_too_late_is_noticed() {
+        all_is_done(3, &[0, 0], 1, |shares| {
+            let found = match (&mut *lock(&shares.parts), shares.busy()) {
+                (parts, 0) if parts.is_empty() => Share::NoMore,
+                (parts, _) => parts.pop().map_or(Share::NotYet, Share::Part),
+            };
+            if let Share::Part(_) = found {
+                shares.busy.fetch_add(1, Ordering::Relaxed);
+            }
+            found
+        });
+    }
+}
