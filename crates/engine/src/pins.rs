@@ -6,13 +6,14 @@
 //! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::active::lock;
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::phase::readers::join;
@@ -280,6 +281,7 @@ impl Pins {
             }
         }
         let groups = groups(machine, &stretches);
+        let firsts: Vec<usize> = groups.iter().map(|group| group.start).collect();
         let filling =
             |kind, starts: &[usize], end| Filling::new(machine, kind, starts, end, &groups);
         let job = Fill {
@@ -289,7 +291,7 @@ impl Pins {
             data: filling(Kind::Edges, &column_starts[0], data)?,
             weights: filling(Kind::Edges, &column_starts[1], weights)?,
             indices: filling(Kind::Index, &index_starts, indices)?,
-            next: AtomicUsize::new(0),
+            deal: Deal::new(&firsts, count),
             read: AtomicU64::new(0),
         };
         run(machine, &job)?;
@@ -448,7 +450,7 @@ struct Fill<'p> {
     data: Filling,
     weights: Filling,
     indices: Filling,
-    next: AtomicUsize,
+    deal: Deal<'p>,
     read: AtomicU64,
 }
 
@@ -508,10 +510,9 @@ impl Fill<'_> {
 impl Job for Fill<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        if number >= self.groups.len() {
+        let Some(number) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.group(number, worker)?;
         Ok(Step::Worked)
     }

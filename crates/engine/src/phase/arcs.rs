@@ -1,12 +1,13 @@
 //! All arcs once, in any order: each worker takes columns and goes through their cells as they arrive.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
 use crate::active::lock;
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::metrics::{Mode, Superstep};
@@ -60,7 +61,7 @@ pub(crate) fn visit(
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
-        next: AtomicUsize::new(0),
+        deal: Deal::of_all(machine.batches.len()),
         edges: AtomicU64::new(0),
         cells: AtomicU64::new(0),
         bytes_read: AtomicU64::new(0),
@@ -85,7 +86,7 @@ struct Arcs<'p, W, V> {
     stream: Stream,
     /// By worker.
     readers: Vec<Mutex<Option<Readers>>>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
     edges: AtomicU64,
     cells: AtomicU64,
     bytes_read: AtomicU64,
@@ -217,10 +218,9 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
 impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Job for Arcs<'_, W, V> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let column = self.next.fetch_add(1, Ordering::Relaxed);
-        if column >= self.machine.batches.len() {
+        let Some(column) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.column(column, worker)?;
         Ok(Step::Worked)
     }

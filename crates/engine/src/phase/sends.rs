@@ -7,13 +7,14 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_raw::{AlignedBuffer, Element};
 use graphmill_storage::{Buffer, Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, BatchSet, lock};
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::page_file::{RowIo, Slot};
@@ -257,8 +258,8 @@ pub(crate) fn pass<P: SendProgram>(
         active,
         senders: &senders,
         sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        deal: Deal::new(&batches, machine.batches.len()),
         batches,
-        next: AtomicUsize::new(0),
     };
     run(machine, &job)?;
     let mut sum = P::Sum::ZERO;
@@ -289,8 +290,8 @@ pub(crate) fn pass<P: SendProgram>(
         reached: &reached,
         sets: (0..workers).map(|_| Mutex::new(None)).collect(),
         sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        deal: Deal::new(&batches, machine.batches.len()),
         batches,
-        next: AtomicUsize::new(0),
     };
     let outcome = run(machine, &job);
     job.sums
@@ -325,7 +326,7 @@ struct Send<'p, P: SendProgram> {
     senders: &'p ActiveSet,
     batches: Vec<usize>,
     sums: Vec<Mutex<P::Sum>>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
 }
 
 impl<P: SendProgram> Send<'_, P> {
@@ -377,10 +378,9 @@ impl<P: SendProgram> Send<'_, P> {
 impl<P: SendProgram> Job for Send<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.office.machine.check_stop()?;
-        let position = self.next.fetch_add(1, Ordering::Relaxed);
-        if position >= self.batches.len() {
+        let Some(position) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.batch(position, worker.index)?;
         Ok(Step::Worked)
     }
@@ -397,7 +397,7 @@ struct Receive<'p, P: SendProgram> {
     sets: Vec<Mutex<Option<Accumulators<P::Accumulator>>>>,
     batches: Vec<usize>,
     sums: Vec<Mutex<P::Sum>>,
-    next: AtomicUsize,
+    deal: Deal<'p>,
 }
 
 impl<P: SendProgram> Receive<'_, P> {
@@ -521,10 +521,9 @@ fn load(
 impl<P: SendProgram> Job for Receive<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let position = self.next.fetch_add(1, Ordering::Relaxed);
-        if position >= self.batches.len() {
+        let Some(position) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.batch(position, worker.index)?;
         Ok(Step::Worked)
     }

@@ -16,13 +16,14 @@ mod parts;
 mod run;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::accumulators::Accumulators;
 use crate::active::{ActiveSet, lock};
+use crate::deal::{Deal, node_of};
 use crate::error::EngineError;
 use crate::kernel::Scratch;
 use crate::machine::Machine;
@@ -113,7 +114,8 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     messages: &'p Messages<P::Message>,
     pins: &'p Pins,
     runs: Vec<Vec<Target>>,
-    next_run: AtomicUsize,
+    /// Moves with the free accumulators, under their lock.
+    deal: Deal<'p>,
     merges: Vec<Mutex<Merge<P::Accumulator>>>,
     free: Mutex<Vec<Accumulators<P::Accumulator>>>,
     sums: Vec<Mutex<P::Sum>>,
@@ -161,15 +163,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let group = room.group.max(1);
         let mut runs: Vec<Vec<Target>> = targets.chunks(group).map(<[Target]>::to_vec).collect();
         if group == 1 {
-            // The longest run first, so that no worker is left with it at the end.
+            // The longest run of a node first, so that no worker is left with it at the end.
             runs.sort_by_key(|run| {
-                std::cmp::Reverse(
-                    run.iter()
-                        .map(|target| machine.graph.column(target.batch).edges())
-                        .sum::<u64>(),
-                )
+                let edges = run
+                    .iter()
+                    .map(|target| machine.graph.column(target.batch).edges());
+                let node = run.first().map(|first| node_of(first.batch, batches));
+                (node, std::cmp::Reverse(edges.sum::<u64>()))
             });
         }
+        let firsts: Vec<usize> = runs.iter().map(|run| run[0].batch).collect();
+        let deal = Deal::new(&firsts, batches);
         let workers = machine.workers.count();
         let mut readers: Vec<Vec<Readers>> = (0..workers).map(|_| Vec::new()).collect();
         for (i, reader) in room.readers.drain(..).enumerate() {
@@ -184,7 +188,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             messages,
             pins,
             runs,
-            next_run: AtomicUsize::new(0),
+            deal,
             merges: strips
                 .into_iter()
                 .map(|strips| {
@@ -271,15 +275,11 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             };
         }
         let Some(run) = current else {
-            let left = self.next_run.load(Ordering::Relaxed) < self.runs.len();
+            let left = self.deal.left() > 0;
             return Ok(if left { Step::Waiting } else { Step::Finished });
         };
         // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
-        let left = self
-            .runs
-            .len()
-            .saturating_sub(self.next_run.load(Ordering::Relaxed));
-        if ahead.is_none() && !readers.is_empty() && left > self.workers.len() {
+        if ahead.is_none() && !readers.is_empty() && self.deal.left() > self.workers.len() {
             *ahead = self.claim(readers, worker.index)?;
         }
         for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {

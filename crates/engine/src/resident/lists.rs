@@ -6,12 +6,11 @@
 //! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
 //! were asked for, one or two words more hold the edge's.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader};
 use graphmill_raw::{AlignedBuffer, Segments, prefetch};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
+use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::pins::Pins;
@@ -119,7 +118,7 @@ impl Lists {
             records: Segments::new(records, ends.iter().map(|end| end * words(kind)).collect()),
             kind,
             ends: &ends,
-            next: AtomicUsize::new(0),
+            deal: Deal::of_all(batches.len()),
         };
         run(machine, &job)?;
         Ok(Lists {
@@ -261,7 +260,7 @@ struct Loading<'p> {
     kind: EdgeKind,
     /// Where the edges of each batch begin.
     ends: &'p [usize],
-    next: AtomicUsize,
+    deal: Deal<'p>,
 }
 
 impl Loading<'_> {
@@ -372,10 +371,9 @@ impl Loading<'_> {
 impl Job for Loading<'_> {
     fn step(&self, _: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let batch = self.next.fetch_add(1, Ordering::Relaxed);
-        if batch >= self.machine.batches.len() {
+        let Some(batch) = self.deal.take() else {
             return Ok(Step::Finished);
-        }
+        };
         self.batch(batch)?;
         Ok(Step::Worked)
     }

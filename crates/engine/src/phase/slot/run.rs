@@ -67,14 +67,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     ) -> Result<Option<Run<'p, P>>, EngineError> {
         let accumulators = {
             let mut free = lock(&self.free);
-            let Some(targets) = self.runs.get(self.next_run.load(Ordering::Relaxed)) else {
+            let is_room = |run: usize| free.len() >= self.runs[run].len();
+            let Some(run) = self.deal.take_if(is_room) else {
                 return Ok(None);
             };
-            if free.len() < targets.len() {
-                return Ok(None);
-            }
-            // The counter moves under the lock, with the accumulators.
-            self.next_run.fetch_add(1, Ordering::Relaxed);
+            let targets = &self.runs[run];
             let from = free.len() - targets.len();
             (targets.clone(), free.split_off(from))
         };
