@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
-use graphmill_engine::Combiner;
+use graphmill_engine::{Combiner, Metrics};
 use graphmill_storage::{Kind, PlacementError, Where};
 
 use crate::import::ImportConfig;
@@ -122,10 +122,10 @@ impl Plan {
         })
     }
 
-    /// An option that says how to go over edges in memory, where they are asked to stream from disk.
-    pub(crate) fn idle_option(&self) -> Option<&'static str> {
-        let streams = *self.config.machine.placement.at(Kind::Edges) == Where::Stream;
-        (streams && self.config.options.contains_key("delta")).then_some("--delta")
+    /// An option that says how to go over lists of edges in memory, where a run had none.
+    pub(crate) fn idle_option(&self, run: &Metrics) -> Option<&'static str> {
+        let is_idle = run.lists_bytes == 0 && run.passes() > 0;
+        (is_idle && self.config.options.contains_key("delta")).then_some("--delta")
     }
 
     /// The machine's share, resolved.

@@ -129,11 +129,6 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs()?;
-        if let Some(option) = self.idle_option() {
-            watcher(&Progress::Warning(&format!(
-                "{option} is of no use: edges stream from disk (--place edges=stream), and it is for edges in memory"
-            )));
-        }
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
@@ -164,6 +159,11 @@ impl Plan {
         };
         drop(set_aside);
         let finished = clock.now();
+        if let Some(option) = self.idle_option(session.metrics()) {
+            watcher(&Progress::Warning(&format!(
+                "{option} was of no use: it is for edges in memory, and the run went over them on disk or as they are packed"
+            )));
+        }
 
         let mut top = Top::new(self.config.top);
         let (mut done, total) = (0, graph.vertices());

@@ -183,7 +183,7 @@ fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
     let output = crate::call(at, &[&sssp[..], &stream].concat());
     assert!(output.status.success());
     let said = String::from_utf8(output.stderr).expect("text");
-    assert!(said.contains("--delta is of no use"), "{said}");
+    assert!(said.contains("--delta was of no use"), "{said}");
     let output = crate::call(at, &[&sssp[..], &["edges.txt"]].concat());
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(
