@@ -19,6 +19,8 @@ const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
 /// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
 const HELD_MIN: usize = 2;
+/// A cell in the list of a run, and the key by which it is sorted.
+const LISTED_CELL: usize = 136;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
 const SMALL: u64 = 1 << 20;
 
@@ -245,7 +247,7 @@ impl Shape {
             // to batches of messages, so that a set stays in the cache for more of them.
             let window = self.window(sizes, 1);
             let share = left / workers as u64 + set + HELD_MIN as u64 * window;
-            let strip = set + self.pulled(sizes);
+            let strip = set + self.of_strip(sizes);
             let group = ((share / 2 / strip.max(1)) as usize).clamp(1, self.targets.max(1));
             let runs = self.targets.div_ceil(group).next_multiple_of(workers);
             room.group = self.targets.div_ceil(runs.max(1)).max(1);
@@ -254,7 +256,7 @@ impl Shape {
             let held = (rest / window.max(1)) as usize;
             room.held = Some(held.clamp(HELD_MIN, self.batches.max(HELD_MIN)));
         }
-        let more = (room.group - 1) as u64 * workers as u64 * self.pulled(sizes);
+        let more = (room.group - 1) as u64 * workers as u64 * self.of_strip(sizes);
         room.besides = need.fixed + room.sets as u64 * set + more;
         Some(room)
     }
@@ -292,6 +294,11 @@ impl Shape {
             true => AlignedBuffer::footprint(self.entries * sizes.accumulator),
             false => 0,
         }
+    }
+    /// What one more strip takes, in a run and in the one ahead of it, besides its accumulators: a list of its cells, and the rows that a
+    /// gather folds side by side with others.
+    fn of_strip(&self, sizes: Sizes) -> u64 {
+        (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
     }
     /// The rows of one more strip that a gather folds side by side with others.
     fn pulled(&self, sizes: Sizes) -> u64 {

@@ -2,7 +2,7 @@
 
 use graphmill_algorithms::bfs;
 use graphmill_algorithms::sssp::{self, Method};
-use graphmill_engine::{EdgesAt, KernelChoice, SeekChoice};
+use graphmill_engine::{EdgesAt, KernelChoice, Mode as How, SeekChoice};
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::{Memory, Mode, Plain, all, engines, random, run};
@@ -58,6 +58,43 @@ fn few_vertices_find_many() {
         for (v, depth) in (0..).zip(depths) {
             assert_eq!(depth, u64::min(v, 1) as u32 + u32::from(v > FEW), "{v}");
         }
+    }
+}
+
+#[test]
+fn levels_are_pushed_or_pulled_as_they_are_told() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let edges = || random(3, 4000, 40_000);
+    for (graph, reverse) in [
+        (Plain::undirected("both ways", 4000, edges()), false),
+        (Plain::directed("turned too", 4000, edges()), true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, 512, u64::MAX, reverse);
+        let levels = |kernel| {
+            let mode = Mode { kernel, ..mode(2) };
+            run(&path, mode, |engine| {
+                let depths = bfs::run(engine, 0)?;
+                let passes = engine.metrics().supersteps.iter();
+                let count = |wanted| passes.clone().filter(|pass| pass.mode == wanted).count();
+                Ok((all(engine, depths), count(How::Push), count(How::Pull)))
+            })
+        };
+        let (depths, pushed, pulled) = levels(KernelChoice::Auto);
+        assert!(pushed > 0 && pulled > 0, "{}", graph.name);
+        let found = levels(KernelChoice::Scatter);
+        assert!(
+            found.0 == depths && found.1 > 0 && found.2 == 0,
+            "{}",
+            graph.name
+        );
+        let found = levels(KernelChoice::Gather);
+        assert!(
+            found.0 == depths && found.1 == 0 && found.2 > 0,
+            "{}",
+            graph.name
+        );
     }
 }
 
