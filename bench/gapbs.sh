@@ -9,33 +9,43 @@
 # suite generates (16 edges a vertex, weights 1 to 255), or a file NAME.wel of undirected weighted edges with vertices 0, 1, 2, ...
 # A figure is the median of a round's trials, seconds; loading is not in it. Needs python3.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-gapbs=${1:?where is GAPBS?} folder=${2:?which folder for the graphs?} graph=${3:?scale or file?} rounds=${4:-3}
+shopt -s inherit_errexit
+gapbs=$(realpath "${1:?where is GAPBS?}") folder=${2:?which folder for the graphs?} graph=${3:?scale or file?} rounds=${4:-3}
 trials=${TRIALS:-3} delta=${DELTA:-2} source=${SOURCE:-4096} jobs=${JOBS:-bfs wcc sssp pagerank}
 export OMP_NUM_THREADS=${THREADS:-2}
 mkdir -p "$folder"
+folder=$(realpath "$folder")
+case $graph in
+    *.wel) graph=$(realpath "$graph") at=$folder/$(basename "$graph" .wel) made=(-s -f "$graph") ;;
+    *) at=$folder/k$graph made=(-g"$graph" -k16) ;;
+esac
+cd "$(dirname "$0")/.."
 if [ -z "${GRAPHMILL:-}" ]; then
     cargo build --release --locked
     GRAPHMILL=${CARGO_TARGET_DIR:-target}/release/graphmill
 fi
 
-case $graph in
-    *.wel) at=$folder/$(basename "$graph" .wel) made=(-s -f "$graph") ;;
-    *) at=$folder/k$graph made=(-g"$graph" -k16) ;;
-esac
-[ -e "$at.wsg" ] || "$gapbs/converter" "${made[@]}" -w -b "$at.wsg" > /dev/null
-[ -e "$at.sg" ] || "$gapbs/converter" "${made[@]}" -b "$at.sg" > /dev/null
+# Makes a graph under another name, so that what is there is whole.
+convert() {
+    [ -e "$1" ] && return
+    "$gapbs/converter" "${made[@]}" "${@:2}" -b "$folder/new" > /dev/null
+    mv "$folder/new" "$1"
+}
+convert "$at.wsg" -w
+convert "$at.sg"
+rm -f "$folder/arcs.wel"
 for order in id degree; do
     [ -e "$at-$order" ] && continue
     # Both arcs of each edge are in what the suite writes; vertices without edges are not.
-    if [ ! -e "$at.vertices" ]; then
-        said=$("$gapbs/converter" -f "$at.wsg" -w -e "$at-arcs.wel")
-        seq 0 $(($(sed -n 's/^Graph has \([0-9]*\) nodes.*/\1/p' <<< "$said") - 1)) > "$at.vertices"
+    if [ ! -e "$folder/arcs.wel" ]; then
+        nodes=$("$gapbs/converter" -f "$at.wsg" -w -e "$folder/arcs.wel" | sed -n 's/^Graph has \([0-9]*\) nodes.*/\1/p')
+        seq 0 "$((${nodes:?how many vertices?} - 1))" > "$folder/vertices"
     fi
-    "$GRAPHMILL" import "$at-arcs.wel" -o "$at-$order" --vertices "$at.vertices" --undirected --weights f32 \
+    # An import that is interrupted leaves nothing of that name.
+    "$GRAPHMILL" import "$folder/arcs.wel" -o "$at-$order" --vertices "$folder/vertices" --undirected --weights f32 \
         --duplicates min --order "$order" -q > /dev/null
 done
-rm -f "$at-arcs.wel"
+rm -f "$folder/arcs.wel" "$folder/vertices"
 
 theirs() {
     case $1 in
@@ -44,17 +54,17 @@ theirs() {
         sssp) "$gapbs/sssp" -f "$at.wsg" -n "$trials" -r "$source" -d "$delta" ;;
         # No tolerance, so that there are as many iterations.
         pagerank) "$gapbs/pr" -f "$at.sg" -n "$trials" -i 10 -t 0 ;;
-    esac | sed -n 's/^Trial Time: *//p'
+    esac | sed -n 's/^Trial Time: *//p' | xargs
 }
 
 ours() {
-    case $1 in
-        bfs | sssp) set -- "$@" --source "$source" ;;
-        pagerank) set -- "$@" --iterations 10 --dangling drop ;;
-    esac
-    case $1 in sssp | pagerank) set -- "$@" --precision f32 ;; esac
     local job=$1 order=$2
-    shift 2
+    set --
+    case $job in
+        bfs | sssp) set -- --source "$source" ;;
+        pagerank) set -- --iterations 10 --dangling drop ;;
+    esac
+    case $job in sssp | pagerank) set -- "$@" --precision f32 ;; esac
     "$GRAPHMILL" run "$job" "$at-$order" "$@" --place edges=dram --memory 20G --threads "$OMP_NUM_THREADS" \
         --trials "$trials" --metrics "$at.json" -q > /dev/null
     python3 -c 'import json, sys; run = json.load(open(sys.argv[1])); print(*run.get("trials", [run["seconds"]["run"]]))' "$at.json"
@@ -62,9 +72,12 @@ ours() {
 
 for _ in $(seq "$rounds"); do
     for job in $jobs; do
-        echo "$job GAPBS" $(theirs "$job")
-        echo "$job id" $(ours "$job" id)
-        echo "$job degree" $(ours "$job" degree)
+        seconds=$(theirs "$job")
+        echo "$job GAPBS $seconds"
+        seconds=$(ours "$job" id)
+        echo "$job id $seconds"
+        seconds=$(ours "$job" degree)
+        echo "$job degree $seconds"
     done
 done | python3 -c '
 import statistics, sys

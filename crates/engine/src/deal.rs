@@ -77,7 +77,7 @@ impl<'d> Deal<'d> {
 }
 
 /// The nodes that have processors.
-fn nodes() -> &'static [usize] {
+pub(crate) fn nodes() -> &'static [usize] {
     static NODES: OnceLock<Vec<usize>> = OnceLock::new();
     NODES.get_or_init(|| Nodes::with_processors().iter().collect())
 }

@@ -50,7 +50,7 @@ pub struct Engine {
     pub(crate) held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
-    /// Bytes that passes over vertices borrowed at most.
+    /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
 }
 
@@ -387,8 +387,7 @@ impl Engine {
             &mut self.held,
             &mut done,
         );
-        self.metrics.pinned_bytes = self.held.pinned_bytes();
-        self.metrics.lists_bytes = self.held.lists_bytes();
+        self.count_held();
         self.metrics.messages_resident &= workspace.messages_resident();
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
@@ -443,7 +442,7 @@ impl Engine {
     /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
     pub(crate) fn make_room_for(&mut self, needs: &[Need]) {
         let row_bytes = self.common.arrays.staged_bytes(needs);
-        self.make_room(self.common.shape.borrowed(row_bytes));
+        self.make_room(self.common.shape.borrowed(row_bytes, needs.len()));
     }
 
     /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
@@ -456,11 +455,21 @@ impl Engine {
             self.active.trim();
         }
         if lacks() {
+            self.held.release_lists();
+        }
+        if lacks() {
             self.held.release_pins();
         }
         if lacks() {
             self.held.release();
         }
+        self.count_held();
+    }
+
+    /// Has the metrics say how much of the graph is in memory.
+    pub(crate) fn count_held(&mut self) {
+        self.metrics.pinned_bytes = self.held.pinned_bytes();
+        self.metrics.lists_bytes = self.held.lists_bytes();
     }
 
     /// The graph one way round, and what it is worked on with.
@@ -527,7 +536,7 @@ impl Engine {
         let room = machine.budget.available().saturating_sub(leave);
         let loaded = self.held.pin(&machine, false, false, room);
         self.take_loading();
-        self.metrics.pinned_bytes = self.held.pinned_bytes();
+        self.count_held();
         loaded
     }
 

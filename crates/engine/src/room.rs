@@ -8,6 +8,8 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Kind, Tiers};
 
 use crate::active::BatchSet;
+use crate::deal;
+use crate::page_file::RowIo;
 use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
@@ -174,13 +176,16 @@ impl Shape {
         self.pass(Sizes::USUAL)
     }
 
-    /// What a pass over vertices takes: rows of a batch on disk for each worker, `row_bytes` each, and a bitmap of those it changed.
-    pub(crate) fn borrowed(&self, row_bytes: usize) -> u64 {
+    /// What a pass over vertices takes where rows are on disk: those of a batch for each worker, `row_bytes` each in so many arrays, a
+    /// bitmap of those it changed and frames of degrees; and the set of vertices that are active next.
+    pub(crate) fn borrowed(&self, row_bytes: usize, arrays: usize) -> u64 {
+        let workers = self.workers.min(self.batches) as u64;
+        let rows = AlignedBuffer::footprint(self.widest * row_bytes) + 4096 * arrays as u64;
         match row_bytes {
             0 => 0,
             _ => {
-                let rows = AlignedBuffer::footprint(self.widest * row_bytes);
-                self.workers.min(self.batches) as u64 * (rows + (self.widest / 4) as u64)
+                workers * (rows + (self.widest / 4) as u64 + RowIo::FRAMES_BYTES)
+                    + self.set_of_vertices
             }
         }
     }
@@ -285,9 +290,13 @@ impl Shape {
         }
     }
 
-    /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged.
+    /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged; and of one column of each other
+    /// node, whose next strips nobody has begun.
     fn waiting(&self) -> usize {
-        if self.strips > 1 { self.strips } else { 0 }
+        match self.strips {
+            0 | 1 => 0,
+            strips => strips + deal::nodes().len().saturating_sub(1),
+        }
     }
     fn set(&self, sizes: Sizes) -> u64 {
         match self.messages_leased {

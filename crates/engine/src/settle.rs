@@ -148,9 +148,9 @@ impl Engine {
         }
         let vertices = self.vertices();
         let work = Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices);
-        let work = work.max(self.borrowed);
+        let leave = work.max(self.borrowed);
         if !self.held.has_lists(&self.machine(turned), turned, weighted)
-            && !self.load_lists(turned, weighted, work)?
+            && !self.load_lists(turned, weighted, leave)?
         {
             return Ok(false);
         }
@@ -164,7 +164,7 @@ impl Engine {
             && self.turned.is_some()
             && !self.held.has_lists(&self.machine(!turned), !turned, false)
         {
-            self.load_lists(!turned, false, work)?;
+            self.load_lists(!turned, false, leave)?;
         }
         Ok(self.common.budget.available() >= work)
     }
@@ -191,8 +191,7 @@ impl Engine {
         let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
         let loaded = self.held.load_lists(&machine, turned, weighted, leave);
         self.take_loading();
-        self.metrics.pinned_bytes = self.held.pinned_bytes();
-        self.metrics.lists_bytes = self.held.lists_bytes();
+        self.count_held();
         loaded
     }
 

@@ -187,7 +187,7 @@ impl<P: EdgeProgram> Workspace<P> {
             self.streams(machine)?;
         }
         // What dense passes, and those over the other way round, have not taken yet stays theirs.
-        let mut leave = machine.shape.sparse(pass.staged_bytes());
+        let mut leave = machine.shape.sparse(pass.staged_bytes()).max(pass.borrowed);
         if let Some(room) = self.room {
             leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
             if !all || ways.turned.is_some() {
@@ -265,15 +265,16 @@ impl<P: EdgeProgram> Workspace<P> {
             weighted: self.weighted,
             ..Sizes::of::<P>()
         };
-        // Room that passes over vertices borrow stays free between those over edges, where there is enough.
+        // Room that passes over vertices take stays free between those over edges, where messages have theirs all the same.
         let more = Sizes {
             rows: own.rows.max(shape.row_bytes(pass.borrowed)),
             ..own
         };
         let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
-        let sizes = match shape.share(more, most) {
-            Some(_) => more,
-            None => own,
+        let is_in_memory = |sizes| shape.share(sizes, most).map(|room| room.held.is_none());
+        let sizes = match is_in_memory(more) == is_in_memory(own) {
+            true => more,
+            false => own,
         };
         held.release_unsuited(self.weighted);
         // Degrees are looked at where they take little, and leave enough.
@@ -295,7 +296,11 @@ impl<P: EdgeProgram> Workspace<P> {
         let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
         if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
             let (way, free) = (&ways.way(turned), budget.available());
-            let leave = in_memory(free).map_or(shape.least(sizes), |room| room.takes);
+            let all = Pins::memory(way, self.weighted);
+            let leave = in_memory(free)
+                .map(|room| room.takes)
+                .filter(|takes| takes.saturating_add(all) <= free);
+            let leave = leave.unwrap_or(shape.least(sizes));
             let room = free.saturating_sub(leave) + Pins::loading(way);
             held.pin(way, turned, self.weighted, room.min(free))?;
         }

@@ -487,6 +487,25 @@ fn sleeping_vertices_cost_nothing() {
 }
 
 #[test]
+fn mailboxes_of_each_workers_own_are_for_lists_in_memory() {
+    const VERTICES: u64 = 200_000;
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let graph = Plain::directed("sparse", VERTICES, random(6, VERTICES, 300_000));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    graph.store(&disk, &path, 20_000, u64::MAX, false);
+    let paths = |memory: u64, edges| {
+        let mode = mode(edges, 4, Bytes(memory));
+        let mut engine = engine(&path, folder.path(), mode, memory)?;
+        let values = engine.vertex_array::<f64>("values")?;
+        engine.pregel(Paths { source: 0 }, values, Version::Push, Some(3))
+    };
+    // What an engine asks for, and three sets of mailboxes with the values, 7 MB; six sets more would be 11 MB.
+    assert_eq!(paths(33 << 20, EdgesAt::Disk).unwrap(), 2);
+    assert_eq!(paths(64 << 20, EdgesAt::Memory).unwrap(), 2);
+}
+
+#[test]
 fn what_fits_goes_on_fitting_with_more_memory() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let graph = Plain::directed("sparse", 100_000, random(6, 100_000, 20_000));

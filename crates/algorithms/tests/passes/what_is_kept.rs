@@ -313,7 +313,7 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
     let mode = Mode {
         seek: SeekChoice::Never,
         threads: 1,
-        memory: Memory::Bytes(40 << 20),
+        memory: Memory::Bytes(48 << 20),
         ..MODE
     };
     let pinned = run(&path, mode, |engine| {

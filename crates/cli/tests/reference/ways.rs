@@ -85,4 +85,5 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--place", "slow", "--slow-tier", "file:FOLDER"],
     &["--place", "rw-split", "--slow-tier", "model"],
     &["--place", "cache"],
+    &["--memory", "32M"],
 ];

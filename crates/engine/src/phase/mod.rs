@@ -32,7 +32,7 @@ pub(crate) struct Pass<'p, P: EdgeProgram> {
     /// The rows that `apply` sees.
     pub(crate) apply: &'p [Need],
     pub(crate) active: &'p ActiveSet,
-    /// Bytes that passes over vertices borrowed at most.
+    /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
 }
 

@@ -203,11 +203,18 @@ fn store(
     Ok(slots)
 }
 
-/// Bytes of accumulators and rows that the workers of a pass take, besides boxes and posts.
+/// Bytes of accumulators, rows and sets that the workers of a pass take, besides boxes and posts.
 fn besides<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
-    let set = AlignedBuffer::footprint(machine.shape.widest * size_of::<P::Accumulator>());
-    let [send, apply] = [send, apply].map(|needs| machine.arrays.staged_bytes(needs));
-    machine.workers.count() as u64 * (set + machine.shape.sparse(send.max(apply)))
+    let shape = &machine.shape;
+    let set = AlignedBuffer::footprint(shape.widest * size_of::<P::Accumulator>());
+    let reached = BatchSet::bytes(shape.widest);
+    let rows = [send, apply].map(|needs| {
+        let row_bytes = machine.arrays.staged_bytes(needs);
+        shape.borrowed(row_bytes, needs.len())
+    });
+    machine.workers.count() as u64 * (set + reached)
+        + rows[0].max(rows[1])
+        + 2 * shape.set_of_vertices
 }
 
 /// Bytes of boxes that hold so many messages, and of a piece of each of their posts on disk.

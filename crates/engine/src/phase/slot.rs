@@ -161,7 +161,12 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             targets.extend((0..count).map(|strip| Target { batch, strip }));
         }
         let group = room.group.max(1);
-        let mut runs: Vec<Vec<Target>> = targets.chunks(group).map(<[Target]>::to_vec).collect();
+        // A run is of one node, or strips of a column would be folded before those that they wait for.
+        let of_nodes =
+            targets.chunk_by(|a, b| node_of(a.batch, batches) == node_of(b.batch, batches));
+        let mut runs: Vec<Vec<Target>> = of_nodes
+            .flat_map(|targets| targets.chunks(group).map(<[Target]>::to_vec))
+            .collect();
         if group == 1 {
             // The longest run of a node first, so that no worker is left with it at the end.
             runs.sort_by_key(|run| {

@@ -10,10 +10,16 @@ use graphmill_storage::Lease;
 pub(super) struct Sets<M> {
     pub(super) sets: Vec<Mailboxes<M>>,
     pub(super) workers: usize,
-    pub(super) _leases: Vec<[Lease; 2]>,
+    pub(super) leases: Vec<[Lease; 2]>,
 }
 
 impl<M: Element> Sets<M> {
+    /// Adds sets to these.
+    pub(super) fn add(&mut self, more: Sets<M>) {
+        self.sets.extend(more.sets);
+        self.leases.extend(more.leases);
+    }
+
     /// Whether each set is put into by one worker.
     fn own(&self) -> bool {
         self.sets.len() == self.workers

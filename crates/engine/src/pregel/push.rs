@@ -77,37 +77,46 @@ impl Engine {
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
         let one_set = leased(Kind::Messages, one_box::<P>());
         let rows = leased(Kind::Vertices, size_of::<P::Value>());
-        let combiner = self.common.combiner;
-        let workers = self.common.workers.count();
-        // Of those that supersteps empty and fill, where each worker has its own.
-        let of_each = match combiner {
-            Combiner::Own => workers,
-            Combiner::Auto | Combiner::Hybrid => 1,
-        };
-        let sets = (SETS + 2 * (of_each - 1)) as u64;
-        let (boxes, besides) = (sets * one_set, self.common.shape.reserve());
+        let (boxes, besides) = (SETS as u64 * one_set, self.common.shape.reserve());
         let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
+        let budget = self.common.budget.total();
+        let too_little = |boxes| EngineError::PushNeedsMemory {
+            bytes: rows + boxes,
+            besides,
+            budget,
+        };
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
         if !resident || self.common.budget.available() < boxes + besides {
-            return Err(EngineError::PushNeedsMemory {
-                bytes: rows + boxes,
-                besides,
-                budget: self.common.budget.total(),
-            });
+            return Err(too_little(boxes));
         }
-        let sets = [self.sets(of_each)?, self.sets(of_each)?];
+        let mut sets = [self.sets(1)?, self.sets(1)?];
         let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
-        let post = Arc::new(Post { sets, out, _out });
-        let mut waken = self.all_vertices()?;
         let rows = (values.write(), OutDegree);
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         self.load_degrees(&needs)?;
+        self.make_room_for(&needs);
+        let combiner = self.common.combiner;
         // Whether lists were in memory when that was asked for.
         let mut has_lists = None;
+        if combiner != Combiner::Auto {
+            has_lists = Some(self.push_lists(weighted, &values)?);
+        }
+        if combiner == Combiner::Own && has_lists == Some(true) {
+            let more = self.common.workers.count() - 1;
+            let taken = 2 * more as u64 * one_set;
+            if self.common.budget.available() < taken + self.borrowed {
+                return Err(too_little(boxes + taken));
+            }
+            for set in &mut sets {
+                set.add(self.sets(more)?);
+            }
+        }
+        let post = Arc::new(Post { sets, out, _out });
+        let mut waken = self.all_vertices()?;
         while step.facts.superstep < limit && !waken.is_empty() {
             self.make_room_for(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
@@ -198,7 +207,7 @@ impl Engine {
         Ok(Sets {
             sets,
             workers: self.common.workers.count(),
-            _leases: leases,
+            leases,
         })
     }
 
