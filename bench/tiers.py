@@ -289,7 +289,7 @@ def beside_the_paper(bench, names):
         return f"{watts / statistics.median(filter(None, case.gteps())):.0f} ({NODE_WATTS / paper(case):.0f})"
 
     bench.table({"the paper's": lambda case: names[case.graph], "graph": lambda case: case.graph.name,
-                 "version": lambda case: case.version, "place": place, "how": how, "paper's GTEPS": on_slow(paper),
+                 "version": lambda case: case.version, "place": place, "how": how, "paper's GTEPS, memory mode": on_slow(paper),
                  "J a billion edges, modelled (paper's)": on_slow(energy)})
     bench.bytes_moved([case for case in bench.cases if case.twin is None])
 
