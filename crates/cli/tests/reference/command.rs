@@ -47,7 +47,30 @@ impl Workplace {
 
     /// `graphmill run ALGORITHM GRAPH -o FILE.csv OPTIONS`; returns the file.
     pub(crate) fn run(&self, algorithm: &str, options: &[&str]) -> PathBuf {
-        let (graph, result) = (self.graph(), self.folder().join("result.csv"));
+        let (succeeded, said) = self.try_run(algorithm, options);
+        assert!(succeeded, "{}: {algorithm} {options:?}: {said}", self.case);
+        self.result()
+    }
+
+    /// The memory that such a run asks for when it has too little, as `--memory` takes it.
+    pub(crate) fn least(&self, algorithm: &str, options: &[&str]) -> String {
+        let (succeeded, said) =
+            self.try_run(algorithm, &[options, &["--memory", "1M"][..]].concat());
+        let asked = said.split_once("give --memory ");
+        let least = asked.and_then(|(_, asked)| asked.split_once(" or more"));
+        match least {
+            Some((least, _)) if !succeeded => least.to_string(),
+            _ => panic!("{}: {algorithm} {options:?} in 1M: {said}", self.case),
+        }
+    }
+
+    fn result(&self) -> PathBuf {
+        self.folder().join("result.csv")
+    }
+
+    /// Whether a run succeeded, and what it said.
+    fn try_run(&self, algorithm: &str, options: &[&str]) -> (bool, String) {
+        let (graph, result) = (self.graph(), self.result());
         let mut arguments = vec![
             "run".as_ref(),
             algorithm.as_ref(),
@@ -56,8 +79,7 @@ impl Workplace {
             result.as_os_str(),
         ];
         arguments.extend(options.iter().map(|option| OsStr::new(*option)));
-        self.call(&arguments);
-        result
+        self.try_call(&arguments)
     }
 
     /// `graphmill validate RESULT REFERENCE OPTIONS`
@@ -101,6 +123,12 @@ impl Workplace {
     }
 
     fn call(&self, arguments: &[&OsStr]) {
+        let (succeeded, said) = self.try_call(arguments);
+        assert!(succeeded, "{}: {arguments:?}: {said}", self.case);
+    }
+
+    /// Whether the command succeeded, and what it said.
+    fn try_call(&self, arguments: &[&OsStr]) -> (bool, String) {
         let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_graphmill"));
         let output = command
             .args(arguments)
@@ -109,12 +137,8 @@ impl Workplace {
         let output = output.unwrap_or_else(|error| panic!("{}: {arguments:?}: {error}", self.case));
         let errors = String::from_utf8_lossy(&output.stderr);
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            output.status.success(),
-            "{}: {arguments:?}: {}\n{errors}{said}",
-            self.case,
-            output.status
-        );
+        let said = format!("{}\n{errors}{said}", output.status);
+        (output.status.success(), said)
     }
 }
 

@@ -290,7 +290,8 @@ impl Case<'_> {
                 .iter()
                 .flat_map(|m| WAYS.iter().map(move |w| (m, w)))
             {
-                if way.contains(&"edges=stream") && !method.streams {
+                let is_tight = way.contains(&"edges=stream") || way.contains(&"LEAST");
+                if is_tight && !method.streams {
                     continue;
                 }
                 let source = self.source();
@@ -298,10 +299,15 @@ impl Case<'_> {
                 if matches!(method.algorithm, "bfs" | "sssp") {
                     options.extend(["--source", &source]);
                 }
-                let way: Vec<String> = way
-                    .iter()
-                    .map(|option| option.replace("FOLDER", &folder.display().to_string()))
-                    .collect();
+                let least = match way.contains(&"LEAST") {
+                    true => self.place.least(method.algorithm, &options),
+                    false => String::new(),
+                };
+                let filled = |option: &&str| {
+                    let option = option.replace("FOLDER", &folder.display().to_string());
+                    option.replace("LEAST", &least)
+                };
+                let way: Vec<String> = way.iter().map(filled).collect();
                 options.extend(way.iter().map(String::as_str));
                 let what = format!("{}: {} {options:?}", self.name, method.algorithm);
                 let result = self.place.run(method.algorithm, &options);

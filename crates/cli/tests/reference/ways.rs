@@ -6,7 +6,7 @@ pub(crate) struct Method {
     pub(crate) options: &'static [&'static str],
     /// Its values depend on the order in which messages arrive, as their sums do.
     pub(crate) is_rounded: bool,
-    /// It does without edges from disk.
+    /// It does with edges on disk, and in the least memory that a run says is enough.
     pub(crate) streams: bool,
 }
 
@@ -70,7 +70,8 @@ pub(crate) const METHODS: &[&[Method]] = &[
     ],
 ];
 
-/// How passes are done, and where data lies. `FOLDER` stands for one on a disk.
+/// How passes are done, and where data lies. `FOLDER` stands for one on a disk, `LEAST` for the memory that a run asks for that was
+/// given too little.
 pub(crate) const WAYS: &[&[&str]] = &[
     &[],
     &["--direction", "scatter"],
@@ -85,5 +86,5 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--place", "slow", "--slow-tier", "file:FOLDER"],
     &["--place", "rw-split", "--slow-tier", "model"],
     &["--place", "cache"],
-    &["--memory", "32M"],
+    &["--memory", "LEAST"],
 ];
