@@ -144,6 +144,10 @@ impl Plan {
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
+        let highest = (self.config.top as u64).min(measure.batches.vertices());
+        let _highest = machine
+            .budget()
+            .lease("the highest rows", Top::memory(highest))?;
         let beside = self.config.output.as_deref().unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
         let mut session = machine.session_beside(beside, &graph, tuning, sizes, watcher)?;

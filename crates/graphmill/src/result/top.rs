@@ -1,6 +1,7 @@
 //! The highest values of a result, kept while its blocks go by.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
 
 use super::block::{Block, Labels, Values};
 
@@ -20,9 +21,40 @@ pub struct TopRow {
 #[derive(Debug)]
 pub(crate) struct Top {
     count: usize,
-    /// Descending by value.
-    rows: Vec<(Key, TopRow)>,
+    /// The lowest that is kept comes first.
+    kept: BinaryHeap<Reverse<Kept>>,
+    /// Rows that went by.
+    seen: u64,
 }
+
+/// A row that is kept: higher by its value, then by coming earlier.
+#[derive(Debug)]
+struct Kept {
+    key: Key,
+    place: Reverse<u64>,
+    row: TopRow,
+}
+
+impl Ord for Kept {
+    fn cmp(&self, other: &Kept) -> Ordering {
+        let order = self.key.order(other.key);
+        order.then_with(|| self.place.cmp(&other.place))
+    }
+}
+impl PartialOrd for Kept {
+    fn partial_cmp(&self, other: &Kept) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Kept {
+    fn eq(&self, other: &Kept) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Kept {}
+
+/// Bytes of the texts of a row, unless ids are longer.
+const TEXT_BYTES: u64 = 64;
 
 #[derive(Debug, Clone, Copy)]
 enum Key {
@@ -32,13 +64,12 @@ enum Key {
 }
 
 impl Key {
-    fn is_above(self, other: Key) -> bool {
-        let order = match (self, other) {
+    fn order(self, other: Key) -> Ordering {
+        match (self, other) {
             (Key::Float(left), Key::Float(right)) => left.total_cmp(&right),
             (Key::Integer(left), Key::Integer(right)) => left.cmp(&right),
             _ => Ordering::Equal,
-        };
-        order == Ordering::Greater
+        }
     }
 }
 
@@ -47,8 +78,14 @@ impl Top {
     pub(crate) fn new(count: usize) -> Top {
         Top {
             count,
-            rows: Vec::new(),
+            kept: BinaryHeap::new(),
+            seen: 0,
         }
+    }
+
+    /// Bytes of the budget that so many rows take.
+    pub(crate) fn memory(count: u64) -> u64 {
+        count.saturating_mul(size_of::<Kept>() as u64 + TEXT_BYTES)
     }
 
     /// Looks at the rows of the next block.
@@ -62,19 +99,27 @@ impl Top {
                 Values::Vertex(_) => Key::Vertex,
             };
             let is_number = !matches!(key, Key::Float(value) if value.is_nan());
-            let is_full = self.rows.len() >= self.count;
-            let beats_last = self.rows.last().is_none_or(|(last, _)| key.is_above(*last));
-            if block.is_reached(row) && is_number && self.count > 0 && (!is_full || beats_last) {
-                let place = self.rows.partition_point(|(kept, _)| !key.is_above(*kept));
-                self.rows.truncate(self.count - 1);
-                self.rows.insert(place, (key, text(block, row)));
+            let is_full = self.kept.len() >= self.count;
+            let lowest = self.kept.peek();
+            let is_higher = lowest.is_some_and(|Reverse(kept)| key.order(kept.key).is_gt());
+            if block.is_reached(row) && is_number && (!is_full || is_higher) {
+                if is_full {
+                    self.kept.pop();
+                }
+                self.kept.push(Reverse(Kept {
+                    key,
+                    place: Reverse(self.seen),
+                    row: text(block, row),
+                }));
             }
+            self.seen += 1;
         }
     }
 
     /// The rows, highest first.
     pub(crate) fn into_rows(self) -> Vec<TopRow> {
-        self.rows.into_iter().map(|(_, row)| row).collect()
+        let kept = self.kept.into_sorted_vec();
+        kept.into_iter().map(|Reverse(kept)| kept.row).collect()
     }
 }
 
@@ -118,6 +163,19 @@ mod tests {
         top.block(&block(0, vec![1.0, 5.0, 2.0], None));
         top.block(&block(3, vec![5.0, 0.5, 3.0, 5.0], None));
         assert_eq!(vertices(top), ["1", "3", "6"]);
+    }
+
+    #[test]
+    fn as_many_as_there_are_cost_no_more_than_sorting_them() {
+        let values = |from: u64| (0..1000).map(move |i| ((from + i) * 7919 % 100_003) as f64);
+        let mut top = Top::new(200_000);
+        for from in (0..200_000).step_by(1000) {
+            top.block(&block(from, values(from).collect(), None));
+        }
+        let mut expected: Vec<u64> = (0..200_000).collect();
+        expected.sort_by_key(|v| Reverse(v * 7919 % 100_003));
+        let expected: Vec<String> = expected.iter().map(u64::to_string).collect();
+        assert!(vertices(top) == expected);
     }
 
     #[test]
