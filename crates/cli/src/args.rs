@@ -65,8 +65,8 @@ pub(crate) struct Machine {
     /// Memory to stay within, such as 512M, 2G or 25% [default: half of the machine's or the cgroup's]
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub(crate) memory: Option<u64>,
-    /// Threads that work [default: one a processor]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Threads that work, at most 4096 [default: one a processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,
     /// Folder for temporary files, where there are any; made where it is missing [default: beside the output]
     #[arg(long, value_name = "DIR")]
@@ -313,8 +313,11 @@ fn option_arg(option: &'static OptionSpec, help: &str) -> clap::Arg {
     let arg = clap::Arg::new(option.name).long(option.name).help(help);
     match option.kind {
         OptionKind::Flag => arg.action(ArgAction::SetTrue),
-        // A vertex id may be a number below zero.
-        _ => arg
+        // The id of a vertex may begin with a dash.
+        OptionKind::Vertex | OptionKind::Vertices => {
+            arg.value_name(option.value_name).allow_hyphen_values(true)
+        }
+        OptionKind::Value => arg
             .value_name(option.value_name)
             .allow_negative_numbers(true),
     }

@@ -169,6 +169,18 @@ fn a_list_of_vertices_takes_what_follows_a_backslash_as_it_is() {
 }
 
 #[test]
+fn ids_of_vertices_may_begin_with_a_dash() {
+    let folder = folder_with_edges("-a,-1\n-1,b\n");
+    let at = folder.path();
+    let search = ["run", "bfs", "edges.txt", "--format", "csv", "--top", "1"];
+    for (source, last) in [("-a", "b"), ("-1", "b")] {
+        let said = succeed(at, &[&search[..], &["--source", source]].concat());
+        let row = said.lines().nth(1).expect("a row");
+        assert!(row.starts_with(last), "{said}");
+    }
+}
+
+#[test]
 fn options_for_edges_in_memory_are_not_for_edges_that_stream() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();
