@@ -386,7 +386,7 @@ pub(crate) struct Experiments {
     pub(crate) gamma: Option<u64>,
     /// Combine what several threads send to one vertex, in a vertex program's push version (--method pregel-push). auto: in an edge
     /// pass where many vertices send, else like hybrid; hybrid: in shared mailboxes, by lock and compare-and-exchange; own: in
-    /// mailboxes of each thread's own
+    /// mailboxes of each thread's own, where these fit in memory
     #[arg(long, value_name = "auto|hybrid|own", value_enum, default_value_t)]
     pub(crate) combiner: Combining,
     /// Run the algorithm so many times over the graph as it is loaded, to measure it

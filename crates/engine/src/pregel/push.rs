@@ -82,15 +82,13 @@ impl Engine {
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
-        let budget = self.common.budget.total();
-        let too_little = |boxes| EngineError::PushNeedsMemory {
-            bytes: rows + boxes,
-            besides,
-            budget,
-        };
         let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
         if !resident || self.common.budget.available() < boxes + besides {
-            return Err(too_little(boxes));
+            return Err(EngineError::PushNeedsMemory {
+                bytes: rows + boxes,
+                besides,
+                budget: self.common.budget.total(),
+            });
         }
         let mut sets = [self.sets(1)?, self.sets(1)?];
         let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
@@ -108,11 +106,10 @@ impl Engine {
         if combiner == Combiner::Own && has_lists == Some(true) {
             let more = self.common.workers.count() - 1;
             let taken = 2 * more as u64 * one_set;
-            if self.common.budget.available() < taken + self.borrowed {
-                return Err(too_little(boxes + taken));
-            }
-            for set in &mut sets {
-                set.add(self.sets(more)?);
+            if self.common.budget.available() >= taken + self.borrowed {
+                for set in &mut sets {
+                    set.add(self.sets(more)?);
+                }
             }
         }
         let post = Arc::new(Post { sets, out, _out });
