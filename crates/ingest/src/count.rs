@@ -53,9 +53,28 @@ impl Count<'_> {
         Ok(())
     }
 
+    /// Reads all edges into sinks that workers `make` for themselves.
+    pub(crate) fn read<S: Edges + Send>(
+        &self,
+        make: impl Fn() -> Result<S, IngestError> + Sync,
+    ) -> Result<Vec<S>, IngestError> {
+        let states = parallel::run(
+            self.workers,
+            usize::MAX,
+            self.stop,
+            self.source.units(),
+            || {
+                let sink = make()?;
+                Ok((self.source.reader(self.disk, self.budget)?, sink))
+            },
+            |(reader, sink), unit| self.source.read(unit, reader, self.stop, sink),
+        )?;
+        Ok(states.into_iter().map(|(_, sink)| sink).collect())
+    }
+
     /// Reads all edges; returns the arcs by destination, and by source where asked for.
     pub(crate) fn run(&self) -> Result<(Histogram, Option<Histogram>), IngestError> {
-        let make = || {
+        let sinks = self.read(|| {
             let mut sink = Sink {
                 count: self,
                 arcs_in: Histogram::new(self.budget)?,
@@ -69,16 +88,8 @@ impl Count<'_> {
             if let Some(counts) = &mut sink.arcs_out {
                 counts.grow(self.vertices.saturating_sub(1));
             }
-            Ok((self.source.reader(self.disk, self.budget)?, sink))
-        };
-        let states = parallel::run(
-            self.workers,
-            usize::MAX,
-            self.stop,
-            self.source.units(),
-            make,
-            |(reader, sink), unit| self.source.read(unit, reader, self.stop, sink),
-        )?;
+            Ok(sink)
+        })?;
         let last = self.vertices.saturating_sub(1);
         let mut arcs_in = Histogram::new(self.budget)?;
         arcs_in.grow(last);
@@ -87,7 +98,7 @@ impl Count<'_> {
         } else {
             None
         };
-        for (_, sink) in states {
+        for sink in sinks {
             arcs_in.merge(sink.arcs_in, last);
             if let (Some(sum), Some(counts)) = (&mut arcs_out, sink.arcs_out) {
                 sum.merge(counts, last);

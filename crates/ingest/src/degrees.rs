@@ -17,7 +17,6 @@ use graphmill_storage::{Budget, Buffer, Disk, Stop};
 
 use crate::count::Count;
 use crate::error::IngestError;
-use crate::parallel;
 use crate::policy::SelfLoops;
 use crate::presence::Ranks;
 use crate::source::Source;
@@ -200,28 +199,18 @@ fn count_from(count: &Count<'_>, first: u64, counters: &mut [u32]) -> Result<u64
     let numbers = first..first + counters.len() as u64;
     let sections = counters.as_chunks_mut().0;
     let sections: Vec<Section<'_>> = sections.iter_mut().map(Mutex::new).collect();
-    let make = || {
+    let sinks = count.read(|| {
         let line_bytes = sections.len() * LINE * size_of::<u16>();
-        let sink = Sink {
+        Ok(Sink {
             count,
             numbers: numbers.clone(),
             sections: &sections,
             lines: count.budget.buffer("lines of arcs", line_bytes)?,
             fill: vec![0; sections.len()],
             arcs: 0,
-        };
-        Ok((count.source.reader(count.disk, count.budget)?, sink))
-    };
-    let states = parallel::run(
-        count.workers,
-        usize::MAX,
-        count.stop,
-        count.source.units(),
-        make,
-        |(reader, sink), unit| count.source.read(unit, reader, count.stop, sink),
-    )?;
-    let arcs = states.into_iter().map(|(_, sink)| sink.finish());
-    Ok(arcs.sum())
+        })
+    })?;
+    Ok(sinks.into_iter().map(Sink::finish).sum())
 }
 
 /// The counters of one section, for one worker at a time.
