@@ -21,7 +21,7 @@ use crate::phase::{Done, Pass, sends};
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
-use crate::settings::{EdgesAt, OnPass, Settings};
+use crate::settings::{OnPass, Settings};
 use crate::traffic::{TierBytes, Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
 use crate::workspace::Workspace;
@@ -235,14 +235,6 @@ impl Engine {
         Ok(array)
     }
 
-    /// Gives back the memory that passes keep from one to the next: messages, accumulators, cells of the graph. Arrays and
-    /// sets stay; the next pass makes, and reads, what it needs anew.
-    pub fn release(&mut self) {
-        self.workspaces = None;
-        self.held.release();
-        self.active.trim();
-    }
-
     /// A set without vertices.
     #[must_use]
     pub fn no_vertices(&self) -> ActiveSet {
@@ -439,39 +431,6 @@ impl Engine {
         Ok((sent.sum, [sent.senders, sent.reached]))
     }
 
-    /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
-    pub(crate) fn make_room_for(&mut self, needs: &[Need]) {
-        let row_bytes = self.common.arrays.staged_bytes(needs);
-        self.make_room(self.common.shape.borrowed(row_bytes, needs.len()));
-    }
-
-    /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
-    fn make_room(&mut self, bytes: u64) {
-        self.borrowed = self.borrowed.max(bytes);
-        let budget = self.common.budget.clone();
-        let lacks = || budget.available() < bytes;
-        if lacks() {
-            self.workspaces = None;
-            self.active.trim();
-        }
-        if lacks() {
-            self.held.release_lists();
-        }
-        if lacks() {
-            self.held.release_pins();
-        }
-        if lacks() {
-            self.held.release();
-        }
-        self.count_held();
-    }
-
-    /// Has the metrics say how much of the graph is in memory.
-    pub(crate) fn count_held(&mut self) {
-        self.metrics.pinned_bytes = self.held.pinned_bytes();
-        self.metrics.lists_bytes = self.held.lists_bytes();
-    }
-
     /// The graph one way round, and what it is worked on with.
     pub(crate) fn machine(&self, turned: bool) -> Machine<'_> {
         let way = self.turned.as_ref().filter(|_| turned);
@@ -480,22 +439,6 @@ impl Engine {
 
     pub(crate) fn too_small(&self, error: EngineError) -> EngineError {
         too_small(error, &self.common.budget, self.enough)
-    }
-
-    pub(crate) fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
-        if self.broken {
-            return Err(EngineError::Broken);
-        }
-        // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
-        let messages = 8 * self.common.batches.vertices();
-        let reserve = self.common.shape.reserve() + messages;
-        let before = self.common.budget.available();
-        let done = self.common.arrays.load(needs, reserve);
-        if self.common.budget.available() < before {
-            // What is left is shared out anew.
-            self.workspaces = None;
-        }
-        done.map_err(|error| self.too_small(error))
     }
 
     /// The values of one batch of an array, in order of index.
@@ -524,20 +467,6 @@ impl Engine {
             out.extend_from_slice(&guard.read::<T>()[..span]);
         }
         Ok(())
-    }
-
-    /// Has as many cells in memory as the budget has room for besides `leave` bytes, where edges are to be there and none are.
-    pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
-        if self.common.edges != EdgesAt::Memory || self.held.way(false).all().is_some() {
-            return Ok(());
-        }
-        self.workspaces = None;
-        let machine = Machine::new(&self.common, &self.stored);
-        let room = machine.budget.available().saturating_sub(leave);
-        let loaded = self.held.pin(&machine, false, false, room);
-        self.take_loading();
-        self.count_held();
-        loaded
     }
 
     /// Takes note of the seconds in which edges were loaded into memory since the last call.

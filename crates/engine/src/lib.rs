@@ -24,7 +24,7 @@
 //! | `settle.rs`, `unite.rs` | label programs to their end; components |
 //! | `sample.rs` | what a few edges say of all |
 //! | `settings.rs` | [`Settings`]: what an engine runs on |
-//! | `engine.rs` | [`Engine`]: what a driver holds |
+//! | `engine.rs`, `keep.rs` | [`Engine`]: what a driver holds; what it keeps in memory, and what makes room |
 //! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
 
@@ -39,6 +39,7 @@ mod engine;
 mod error;
 mod held;
 mod id_ranks;
+mod keep;
 mod kernel;
 mod machine;
 mod message;

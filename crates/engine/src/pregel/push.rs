@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::EdgeKind;
 use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
@@ -78,7 +77,6 @@ impl Engine {
         let one_set = leased(Kind::Messages, one_box::<P>());
         let rows = leased(Kind::Vertices, size_of::<P::Value>());
         let (boxes, besides) = (SETS as u64 * one_set, self.common.shape.reserve());
-        let weighted = P::Edge::WEIGHTED && self.graph().edge_kind() != EdgeKind::None;
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
@@ -101,7 +99,7 @@ impl Engine {
         // Whether lists were in memory when that was asked for.
         let mut has_lists = None;
         if combiner != Combiner::Auto {
-            has_lists = Some(self.push_lists(weighted, &values)?);
+            has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
         }
         if combiner == Combiner::Own && has_lists == Some(true) {
             let more = self.common.workers.count() - 1;
@@ -118,7 +116,7 @@ impl Engine {
             self.make_room_for(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
             if !many && has_lists.is_none() {
-                has_lists = Some(self.push_lists(weighted, &values)?);
+                has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
             }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
