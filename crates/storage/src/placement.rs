@@ -170,8 +170,8 @@ impl Placement {
         *at == Where::Model || self.slow.as_ref().is_some_and(|slow| at.is_within(slow))
     }
 
-    /// What a list such as `["rw-split", "index=dram"]` says: presets, and `KIND=WHERE`, of which the later ones count; `slow_tier`
-    /// is the tier that presets call slow, and what `KIND=slow` means.
+    /// What a list such as `["rw-split", "index=dram"]` says: a preset at most, which comes first, and `KIND=WHERE`, of which the later
+    /// ones count; `slow_tier` is the tier that presets call slow, and what `KIND=slow` means.
     ///
     /// | preset | vertices, messages | index, edges |
     /// | --- | --- | --- |
@@ -196,9 +196,14 @@ impl Placement {
         if slow.is_some() {
             placement = placement.split("rw-split")?;
         }
-        for text in asked.iter().map(AsRef::as_ref) {
+        for (number, text) in asked.iter().map(AsRef::as_ref).enumerate() {
             let Some((kind, place)) = text.split_once('=') else {
                 placement = placement.split(text)?;
+                if number > 0 {
+                    return Err(PlacementError::LatePreset {
+                        preset: text.into(),
+                    });
+                }
                 continue;
             };
             let of_kind = Kind::ALL.into_iter().find(|of| of.name() == kind);

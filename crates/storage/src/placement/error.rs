@@ -21,6 +21,12 @@ pub enum PlacementError {
         /// What was given.
         text: String,
     },
+    /// A preset that would undo what was said before it.
+    #[error("--place {preset} places all kinds of data anew: give it first, and once")]
+    LatePreset {
+        /// What was given.
+        preset: String,
+    },
     /// No place of that name.
     #[error("--place {text}: give {WHERE}; for edges also auto or stream")]
     UnknownWhere {

@@ -38,7 +38,7 @@ fn what_is_asked_for_is_what_it_says() {
         ),
         // The later ones count.
         (
-            &["edges=stream", "slow", "messages=file:/a:b", "edges=dram"],
+            &["slow", "edges=stream", "messages=file:/a:b", "edges=dram"],
             Some("model"),
             ["model", "file:/a:b", "model", "dram"],
         ),
@@ -57,6 +57,11 @@ fn what_is_asked_for_is_what_it_says() {
 fn what_makes_no_sense_is_refused_with_what_would() {
     let cases: &[(&[&str], Option<&str>, &str)] = &[
         (&["edge=dram"], None, "vertices, messages, index or edges"),
+        (
+            &["vertices=dram", "slow"],
+            Some("model"),
+            "--place slow places all kinds of data anew: give it first",
+        ),
         (&["fast"], None, "dram, slow, rw-split, cache"),
         (
             &["edges=disk"],
