@@ -43,13 +43,16 @@ pub enum AlgorithmError {
     },
     /// What a method needs in memory does not fit.
     #[error(
-        "--method {method}: {what} do not fit in memory: give more (--memory), or leave the choice to the program"
+        "--method {method}: {what} do not fit in memory: {}, or leave the choice to the program",
+        more(*least)
     )]
     NoRoom {
         /// The method.
         method: &'static str,
         /// What does not fit.
         what: &'static str,
+        /// A budget in which it does, in bytes, where that is known.
+        least: Option<u64>,
     },
     /// A graph has weights that the algorithm cannot take.
     #[error(
@@ -62,6 +65,13 @@ pub enum AlgorithmError {
         /// From the least to the greatest.
         weights: String,
     },
+}
+
+fn more(least: Option<u64>) -> String {
+    match least {
+        Some(bytes) => format!("give at least {}M (--memory)", bytes.div_ceil(1 << 20)),
+        None => "give more (--memory)".into(),
+    }
 }
 
 pub(crate) const PRECISION: OptionSpec = OptionSpec {

@@ -37,10 +37,12 @@ pub fn run<I: Index>(
         Method::Unite(Unite::Lists) => Err(AlgorithmError::NoRoom {
             method: "afforest",
             what: "labels and the lists of edges",
+            least: engine.least_over_lists(&label),
         }),
         Method::Unite(Unite::Cells) => Err(AlgorithmError::NoRoom {
             method: "union-find",
             what: "labels",
+            least: None,
         }),
         Method::Unite(Unite::Auto) => Ok(spread(engine, label, true)?),
         Method::Labels => Ok(spread(engine, label, false)?),

@@ -420,7 +420,7 @@ pub(crate) struct Tiers {
     #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
     pub(crate) charge: Charge,
     /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
-    #[arg(long, value_name = "SIZE", value_parser = size::bandwidth, requires = "charge")]
+    #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
 }
 

@@ -126,25 +126,26 @@ impl Held {
             .fold(0, u64::saturating_add)
     }
 
-    /// Whether the budget holds all cells one way round, their lists, and `leave` bytes, if cells that are pinned make room.
-    pub(crate) fn lists_fit(
+    /// Bytes that the budget lacks to hold all cells one way round, their lists, and `leave` bytes, if cells that are pinned make
+    /// room; `None` where no budget would do.
+    pub(crate) fn lists_lack(
         &self,
         machine: &Machine,
         turned: bool,
         weighted: bool,
         leave: u64,
-    ) -> bool {
+    ) -> Option<u64> {
         let taken = self.lists_take(machine, turned, weighted);
         let pinned = match self.way(turned).has_all(weighted) {
             true => 0,
             false => self.leased_bytes(),
         };
-        Lists::possible(machine)
-            && taken.saturating_add(leave) <= machine.budget.available() + pinned
+        let lack = taken.saturating_add(leave);
+        Lists::possible(machine).then(|| lack.saturating_sub(machine.budget.available() + pinned))
     }
 
-    /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where [`Held::lists_fit`];
-    /// whether they are there.
+    /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where nothing is lacking by
+    /// [`Held::lists_lack`]; whether they are there.
     pub(crate) fn load_lists(
         &mut self,
         machine: &Machine,

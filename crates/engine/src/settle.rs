@@ -146,8 +146,7 @@ impl Engine {
         {
             return Ok(false);
         }
-        let vertices = self.vertices();
-        let work = Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices);
+        let work = self.work_over_lists();
         let leave = work.max(self.borrowed);
         if !self.held.has_lists(&self.machine(turned), turned, weighted)
             && !self.load_lists(turned, weighted, leave)?
@@ -169,6 +168,25 @@ impl Engine {
         Ok(self.common.budget.available() >= work)
     }
 
+    /// Bytes that work over lists takes besides them and its labels.
+    fn work_over_lists(&self) -> u64 {
+        let vertices = self.vertices();
+        Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices)
+    }
+
+    /// Bytes of a budget that has room for lists as work without weights along the edges needs them, where labels did not find it: as
+    /// the budget stands. `None` where no budget has.
+    #[must_use]
+    pub fn least_over_lists<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
+        let rows = match self.common.arrays.resident(&[Need::Read(labels.id())]) {
+            true => 0,
+            false => self.vertices() * size_of::<T>() as u64,
+        };
+        let leave = self.work_over_lists().max(self.borrowed) + rows;
+        let lack = (self.held).lists_lack(&self.machine(false), false, false, leave)?;
+        Some(self.common.budget.total().saturating_add(lack))
+    }
+
     /// Whether edges have the weights that are asked for.
     fn of_weights(&self, weighted: bool) -> bool {
         weighted && self.graph().edge_kind() != EdgeKind::None
@@ -184,7 +202,7 @@ impl Engine {
         self.workspaces = None;
         self.active.trim();
         let machine = self.machine(turned);
-        if !self.held.lists_fit(&machine, turned, weighted, leave) {
+        if self.held.lists_lack(&machine, turned, weighted, leave) != Some(0) {
             return Ok(false);
         }
         let way = self.turned.as_ref().filter(|_| turned);

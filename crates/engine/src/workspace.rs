@@ -239,7 +239,7 @@ impl<P: EdgeProgram> Workspace<P> {
         // Half of what is free stays so.
         let leave = machine.budget.available() - spare + room;
         let are_there = are_there
-            || held.lists_fit(machine, turned, self.weighted, leave)
+            || held.lists_lack(machine, turned, self.weighted, leave) == Some(0)
                 && held.load_lists(machine, turned, self.weighted, leave)?;
         if are_there && self.follow.is_none() && room <= spare {
             self.follow = Some(FollowRoom::new(machine)?);

@@ -59,12 +59,30 @@ pub enum Error {
         /// What was given.
         path: PathBuf,
     },
+    /// Edges that come from a pipe or a device.
+    #[error(
+        "{} is a pipe or a device: edges are read more than once, from wherever they lie: write them to a file, and name that",
+        path.display()
+    )]
+    NotAFile {
+        /// What was given.
+        path: PathBuf,
+    },
     /// A stored graph was given together with ways to read edges.
     #[error(
         "{} is a stored graph: how its edges are read was settled when it was imported; leave out those options, or import again",
         path.display()
     )]
     AlreadyStored {
+        /// The stored graph.
+        path: PathBuf,
+    },
+    /// A stored graph was given where edges belong.
+    #[error(
+        "{} is a stored graph already: run on it as it is, or import the edges that it was made of again",
+        path.display()
+    )]
+    NotEdges {
         /// The stored graph.
         path: PathBuf,
     },
@@ -85,6 +103,24 @@ pub enum Error {
         /// The edges.
         input: PathBuf,
         /// The folder beside them.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no writing where an output would go.
+    #[error("{}: cannot write in {}: {source}: name another place", path.display(), folder.display())]
+    NoOutput {
+        /// The output.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// There is no writing where temporary files would go.
+    #[error("cannot make temporary files in {}: {source}: name another folder for them (--tmp)", folder.display())]
+    NoScratch {
+        /// Where they would go.
         folder: PathBuf,
         /// What the system said.
         source: std::io::Error,
@@ -161,6 +197,7 @@ impl Error {
             Error::Stopped
                 | Error::Ingest(IngestError::Stopped)
                 | Error::Engine(EngineError::Stopped)
+                | Error::Validate(ValidateError::Stopped)
                 | Error::Algorithm(AlgorithmError::Engine(EngineError::Stopped))
         )
     }
@@ -174,6 +211,8 @@ impl Error {
                 | Error::MissingOption { .. }
                 | Error::NoSuchVertex { .. }
                 | Error::NoInput { .. }
+                | Error::NotAFile { .. }
+                | Error::NotEdges { .. }
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
@@ -185,7 +224,11 @@ impl Error {
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
                 | Error::Ingest(IngestError::Generator { .. } | IngestError::BatchSize { .. })
-                | Error::Validate(ValidateError::Share { .. } | ValidateError::IsGraph { .. })
+                | Error::Validate(
+                    ValidateError::Share { .. }
+                        | ValidateError::IsGraph { .. }
+                        | ValidateError::NoFile { .. }
+                )
         )
     }
 }
@@ -204,11 +247,12 @@ mod tests {
 
     #[test]
     fn stopped_is_told_from_failed_wherever_it_comes_from() {
-        let stopped: [Error; 4] = [
+        let stopped: [Error; 5] = [
             Error::Stopped,
             IngestError::Stopped.into(),
             EngineError::Stopped.into(),
             AlgorithmError::from(EngineError::Stopped).into(),
+            ValidateError::Stopped.into(),
         ];
         assert!(stopped.iter().all(Error::is_stopped));
         let failed: [Error; 3] = [

@@ -37,7 +37,8 @@ impl EdgeFile {
     ) -> Result<Option<EdgeFile>, Error> {
         let refuse = |problem| Err(IngestError::Generator { problem }.into());
         let weighted = graph.weights() != EdgeKind::None;
-        let file = match path.extension().and_then(|ending| ending.to_str()) {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        let file = match ending.to_str() {
             Some("u32" | "u64") if weighted => {
                 return refuse("raw pairs hold no weights: write .wel");
             }
@@ -129,6 +130,7 @@ impl Machine {
         watcher: &Watcher,
     ) -> Result<Generation, Error> {
         let file = EdgeFile::of(output, graph, config)?;
+        config.check(graph.weights())?;
         self.check_folder(output)?;
         if let Some(different) = graph.coinciding() {
             watcher(&Progress::Warning(&format!(

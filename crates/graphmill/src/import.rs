@@ -9,6 +9,7 @@ use graphmill_ingest::{
 };
 
 use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::run::DESCRIPTION;
 use crate::{Error, Machine};
 
 /// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
@@ -60,6 +61,25 @@ impl Default for ImportConfig {
     }
 }
 
+impl ImportConfig {
+    /// Refuses to merge weights of edges that have none.
+    pub(crate) fn check(&self, weights: EdgeKind) -> Result<(), Error> {
+        let option = match self.duplicates {
+            Duplicates::Sum => "--duplicates sum",
+            Duplicates::Min => "--duplicates min",
+            Duplicates::Max => "--duplicates max",
+            Duplicates::Keep | Duplicates::First => return Ok(()),
+        };
+        match weights {
+            EdgeKind::None => Err(Error::Meaningless {
+                option,
+                needs: "weights (--weights f32 or f64)",
+            }),
+            EdgeKind::F32 | EdgeKind::F64 => Ok(()),
+        }
+    }
+}
+
 impl Machine {
     /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`.
     ///
@@ -85,6 +105,15 @@ impl Machine {
         config: &ImportConfig,
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
+        for input in inputs.iter().chain(&config.vertices) {
+            self.check_input(input)?;
+            if self.disk().exists(&input.join(DESCRIPTION))? {
+                return Err(Error::NotEdges {
+                    path: input.clone(),
+                });
+            }
+        }
+        config.check(config.weights)?;
         let options = ReadOptions {
             format: config.format,
             ids: config.ids,

@@ -73,7 +73,8 @@ impl Format {
     /// # Errors
     /// [`ResultError::UnknownFormat`] when it is neither `.parquet` nor `.csv`.
     pub(crate) fn of(path: &Path) -> Result<Format, ResultError> {
-        match path.extension().and_then(|extension| extension.to_str()) {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str() {
             Some("parquet") => Ok(Format::Parquet),
             Some("csv") => Ok(Format::Csv),
             _ => Err(ResultError::UnknownFormat {

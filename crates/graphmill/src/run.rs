@@ -12,7 +12,7 @@ use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
 use graphmill_ingest::{IngestError, says_something_else};
-use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Scratch, Stop, StorageError};
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -126,7 +126,7 @@ impl Plan {
             .into_iter()
             .flatten()
         {
-            machine.check_folder(output)?;
+            machine.check_writing(output)?;
         }
         self.check_outputs()?;
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
@@ -291,11 +291,7 @@ impl Plan {
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let input = &self.config.input;
         let disk = machine.disk();
-        if !disk.exists(input)? {
-            return Err(Error::NoInput {
-                path: input.clone(),
-            });
-        }
+        machine.check_input(input)?;
         if disk.exists(&input.join(DESCRIPTION))? {
             if self.config.import != ImportConfig::default() {
                 return Err(Error::AlreadyStored {
@@ -327,7 +323,7 @@ impl Plan {
                 "using {}, imported before",
                 path.display()
             )));
-            return Ok((machine.graph_for(&path, purpose)?, hold));
+            return Ok((self.imported(machine, &path, purpose, watcher)?, hold));
         }
         machine.check_any(purpose)?;
         watcher(&Progress::Note(&format!(
@@ -358,7 +354,34 @@ impl Plan {
         }
         let hold = cache.hold(&**disk).ok().flatten();
         cache.remove_stale(disk);
-        Ok((machine.graph_for(&path, purpose)?, hold))
+        Ok((self.imported(machine, &path, purpose, watcher)?, hold))
+    }
+
+    /// A graph of the cache; what its import left out is told by every run on it.
+    fn imported(
+        &self,
+        machine: &Machine,
+        path: &Path,
+        purpose: Purpose<'_>,
+        watcher: &Watcher,
+    ) -> Result<Arc<StoredGraph>, Error> {
+        let graph = machine.graph_for(path, purpose)?;
+        let dropped = &graph.meta().dropped;
+        for (reason, what) in [
+            ("malformed_lines", "malformed lines skipped"),
+            (
+                "malformed_vertex_lines",
+                "malformed lines of vertices skipped",
+            ),
+        ] {
+            if let Some(count) = dropped.get(reason).filter(|count| **count > 0) {
+                watcher(&Progress::Warning(&format!(
+                    "{}: {what} when it was imported: {count}",
+                    self.config.input.display()
+                )));
+            }
+        }
+        Ok(graph)
     }
 
     fn account(&self, disk: &dyn Disk, run: &Run, path: &Path) -> Result<(), Error> {
@@ -387,13 +410,45 @@ impl Plan {
 }
 
 /// Whether nothing may be written in some place.
-fn is_forbidden(error: &std::io::Error) -> bool {
+pub(crate) fn is_forbidden(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
 impl Machine {
-    /// Whether there is a folder for `output`: found out before there is something to write.
+    /// Whether there is something at `input` that can be read more than once.
+    pub(crate) fn check_input(&self, input: &Path) -> Result<(), Error> {
+        let path = || input.to_path_buf();
+        if !self.disk().exists(input)? {
+            return Err(Error::NoInput { path: path() });
+        }
+        // What the system says nothing about, whoever opens it will hear of.
+        match std::fs::metadata(input) {
+            Ok(facts) if !facts.is_file() && !facts.is_dir() => {
+                Err(Error::NotAFile { path: path() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether `output` can be written: found out before there is something to write.
+    fn check_writing(&self, output: &Path) -> Result<(), Error> {
+        self.check_folder(output)?;
+        let folder = folder_of(output);
+        match Scratch::create(self.disk(), &folder, "output") {
+            Err(StorageError::Path { source, .. }) => Err(Error::NoOutput {
+                path: output.to_path_buf(),
+                folder,
+                source,
+            }),
+            tried => {
+                drop(tried?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether there is a folder for `output`.
     pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
         let folder = folder_of(output);
         if self.disk().is_dir(&folder)? {

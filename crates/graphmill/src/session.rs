@@ -8,10 +8,11 @@ use std::sync::Arc;
 use graphmill_algorithms::Output;
 use graphmill_engine::{Combiner, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Kind, Scratch, Where};
+use graphmill_storage::{Kind, Scratch, StorageError, Where};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, RowCursor};
+use crate::run::is_forbidden;
 use crate::{Error, Machine};
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
@@ -95,7 +96,13 @@ impl Machine {
         sizes: Sizes,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        let scratch = Scratch::create(self.disk(), &self.tmp(output), "run")?;
+        let folder = self.tmp(output);
+        let scratch = match Scratch::create(self.disk(), &folder, "run") {
+            Err(StorageError::Path { source, .. }) if is_forbidden(&source) => {
+                return Err(Error::NoScratch { folder, source });
+            }
+            scratch => scratch?,
+        };
         let watcher = Arc::clone(watcher);
         let settings = Settings {
             budget: self.budget().clone(),

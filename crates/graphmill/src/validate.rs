@@ -49,7 +49,16 @@ pub enum Rule {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidateError {
-    /// The disk failed, or a file is not there.
+    /// Somebody asked to stop.
+    #[error("interrupted")]
+    Stopped,
+    /// A file is not there.
+    #[error("{}: there is no such file", path.display())]
+    NoFile {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// The disk failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// Sorting, or the names of groups, do not fit the memory.
@@ -159,8 +168,22 @@ pub fn validate(
     })
 }
 
-/// The rows of a file, whatever it is: what it is, its first bytes say.
+/// The rows of a file until work is to stop. What the file is, its first bytes say.
 fn open(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, ValidateError> {
+    let stop = machine.stop().clone();
+    let rows = rows_of(machine, path, reading)?;
+    Ok(Box::new(rows.map(move |row| match stop.requested() {
+        true => Err(ValidateError::Stopped),
+        false => row,
+    })))
+}
+
+fn rows_of(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, ValidateError> {
+    if !machine.disk().exists(path)? {
+        return Err(ValidateError::NoFile {
+            path: path.to_path_buf(),
+        });
+    }
     if machine.disk().exists(&path.join(DESCRIPTION))? {
         return Err(ValidateError::IsGraph {
             path: path.to_path_buf(),

@@ -232,3 +232,16 @@ fn a_missing_file_and_a_meaningless_share_are_errors() {
         assert!(matches!(verdict, Err(ValidateError::Share { .. })));
     }
 }
+
+#[test]
+fn a_comparison_ends_when_it_is_to_stop() {
+    let (machine, folder) = (machine(), TempDir::new().expect("a folder"));
+    for text in ["1 0\n2 0\n", "2 0\n1 0\n"] {
+        let reference = write(&folder, "reference", text.as_bytes());
+        assert!(compared(&machine, &reference, &reference, Rule::Exact).is_same());
+    }
+    machine.stop().request();
+    let reference = folder.path().join("reference");
+    let verdict = validate(&machine, &reference, &reference, Rule::Exact);
+    assert!(matches!(verdict, Err(ValidateError::Stopped)));
+}

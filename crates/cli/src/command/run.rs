@@ -27,7 +27,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         top: common.top.unwrap_or(0),
         machine: MachineConfig {
             placement,
-            charge: charge(tiers),
+            charge: charge(tiers)?,
             ..options::machine(&common.machine)
         },
         tuning: tuning(&common.experiments),
@@ -73,16 +73,20 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn charge(args: &Tiers) -> Option<Charge> {
-    match args.charge {
-        args::Charge::None => None,
-        args::Charge::Paper => Some(Charge {
-            dram_bandwidth: match args.dram_bandwidth {
+fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
+    match (args.charge, args.dram_bandwidth) {
+        (args::Charge::None, None) => Ok(None),
+        (args::Charge::None, Some(_)) => Err(graphmill::Error::Meaningless {
+            option: "--dram-bandwidth",
+            needs: "--charge paper",
+        }),
+        (args::Charge::Paper, bandwidth) => Ok(Some(Charge {
+            dram_bandwidth: match bandwidth {
                 Some(bytes) => bytes as f64,
                 None => Charge::PAPER.dram_bandwidth,
             },
             ..Charge::PAPER
-        }),
+        })),
     }
 }
 

@@ -39,6 +39,20 @@ fn change(file: &Path, text: &str, in_place: bool) {
 }
 
 #[test]
+fn lines_that_were_skipped_are_told_by_every_run() {
+    let folder = folder_with_edges("1 2\n2\n2 3\n");
+    let at = folder.path();
+    for _ in 0..2 {
+        let run = ["run", "wcc", "edges.txt", "--on-error", "skip", "-q"];
+        let said = String::from_utf8(call(at, &run).stderr).expect("text");
+        assert!(
+            said.contains("malformed lines skipped when it was imported: 1"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn a_change_that_keeps_size_and_time_is_noticed() {
     let folder = folder_with_edges("1 2\n2 3\n");
     let at = folder.path();

@@ -128,9 +128,10 @@ fn a_stored_graph_is_the_import_of_the_file_in_the_same_bytes() {
         for options in [
             "",
             " --undirected --batch-size 700",
-            " --reverse --duplicates max --self-loops drop",
+            " --reverse --duplicates first --self-loops drop",
             " --weights f64 --reverse --csr-ratio 0",
             " --weights f32 --undirected --duplicates sum",
+            " --weights f32 --reverse --duplicates max",
         ] {
             let (drawn, stored) = options.split_at(match options.find("--weights") {
                 Some(_) => {

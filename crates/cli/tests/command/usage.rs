@@ -47,11 +47,12 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
         assert!(said.contains("no folder no/such"), "{said}");
         assert!(!said.contains("importing"), "before any work: {said}");
     }
-    assert!(fail(at, 2, &["run", "wcc", "no-such-file"]).contains("no such file"));
     for (option, value, says) in [
         ("--trials", "0", "--trials"),
         ("--memory", "1000%", "1% to 100%"),
         ("--combiner", "hybrid", "--method pregel-push"),
+        ("--dram-bandwidth", "1G", "--charge paper"),
+        ("--duplicates", "sum", "--weights"),
     ] {
         let said = fail(at, 2, &["run", "wcc", "edges.txt", option, value]);
         assert!(said.contains(says), "{said}");
@@ -59,6 +60,107 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
     let said = fail(at, 2, &["import", "edges.txt", "-o", "no/such/graph"]);
     assert!(said.contains("make it first"), "{said}");
     assert_eq!(names(at), ["edges.txt"]);
+}
+
+#[test]
+fn what_is_not_there_ends_every_command_the_same_way() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    let commands: [&[&str]; 8] = [
+        &["run", "wcc", "nothing"],
+        &["import", "nothing", "-o", "graph"],
+        &["import", "edges.txt", "nothing", "-o", "graph"],
+        &[
+            "import",
+            "edges.txt",
+            "--vertices",
+            "nothing",
+            "-o",
+            "graph",
+        ],
+        &["info", "nothing"],
+        &["verify", "nothing"],
+        &["validate", "nothing", "edges.txt", "--rule", "exact"],
+        &["validate", "nothing", "edges.txt", "--algorithm", "wcc"],
+    ];
+    for command in commands {
+        let said = fail(at, 2, command);
+        assert!(said.contains("nothing: there is no such file"), "{said}");
+    }
+    assert_eq!(names(at), ["edges.txt"]);
+}
+
+#[test]
+fn places_that_take_no_files_are_found_out_before_any_work() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    // Not even root makes files there.
+    for output in [["-o", "/sys/result.csv"], ["--metrics", "/sys/m.json"]] {
+        let said = fail(at, 1, &[&["run", "wcc", "edges.txt"], &output[..]].concat());
+        assert!(said.contains("cannot write in /sys"), "{said}");
+        assert!(!said.contains("importing"), "before any work: {said}");
+    }
+    succeed(at, &["import", "edges.txt", "-o", "graph"]);
+    let said = fail(at, 1, &["run", "wcc", "graph", "--tmp", "/sys"]);
+    assert!(said.contains("(--tmp)"), "{said}");
+    assert_eq!(names(at), ["edges.txt", "graph"]);
+}
+
+#[test]
+fn edges_have_to_lie_in_a_file() {
+    let folder = folder_with_edges("1 2\n");
+    let at = folder.path();
+    let made = Command::new("mkfifo").arg(at.join("pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    for command in [
+        &["run", "wcc", "pipe"][..],
+        &["run", "wcc", "/dev/null"],
+        &["import", "pipe", "-o", "graph"],
+    ] {
+        let said = fail(at, 2, command);
+        assert!(said.contains("is a pipe or a device"), "{said}");
+    }
+    // A file by another name, under which the next run finds another.
+    let run = || {
+        let file = std::fs::File::open(at.join("edges.txt")).expect("a file");
+        let mut command = crate::graphmill();
+        let command = command.args(["run", "wcc", "/dev/stdin"]).current_dir(at);
+        command.stdin(file).output().expect("the command starts")
+    };
+    for say in ["importing", "imported before"] {
+        let said = String::from_utf8(run().stderr).expect("text");
+        assert!(said.contains(say), "{said}");
+    }
+    assert_eq!(names(at), ["edges.txt", "edges.txt.graphmill", "pipe"]);
+}
+
+#[test]
+fn memory_that_a_refusal_asks_for_is_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    for options in ["", " --undirected", " --reverse --order degree"] {
+        let words = format!("generate kronecker 18 16{options} -o graph -q");
+        succeed(at, &words.split(' ').collect::<Vec<_>>());
+        let run = ["run", "wcc", "graph", "--method", "afforest", "-q"];
+        let with = |memory: &str| crate::call(at, &[&run[..], &["--memory", memory]].concat());
+        let refused = |memory: &str, before: &str| {
+            let output = with(memory);
+            let said = String::from_utf8(output.stderr).expect("text");
+            assert!(!output.status.success(), "{memory}{options}");
+            let least = said.split(before).nth(1);
+            let least = least.and_then(|rest| rest.split(' ').next());
+            least
+                .unwrap_or_else(|| panic!("no amount: {said}"))
+                .to_string()
+        };
+        // First for any run, then for this one.
+        let least = refused("9M", "give --memory ");
+        let least = refused(&least, "give at least ");
+        let enough = with(&least);
+        let said = String::from_utf8_lossy(&enough.stderr).into_owned();
+        assert!(enough.status.success(), "{least}{options}: {said}");
+        std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+    }
 }
 
 #[test]
@@ -107,6 +209,8 @@ fn a_stored_graph_is_not_read_another_way() {
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
     let said = fail(at, 2, &["run", "wcc", "graph", "--undirected"]);
     assert!(said.contains("is a stored graph"), "{said}");
+    let said = fail(at, 2, &["import", "graph", "-o", "another"]);
+    assert!(said.contains("is a stored graph already"), "{said}");
     succeed(at, &["run", "wcc", "graph"]);
 }
 

@@ -119,9 +119,6 @@ fn rows(
     };
     let mut has_row = vec![false; graph.vertices() as usize];
     for row in open(machine, result, Reading::Words)? {
-        if machine.stop().requested() {
-            return Err(Error::Stopped);
-        }
         let Row { id, value } = row.map_err(unsorted)?;
         let place = names.rank_of(&id)?;
         let Some((vertex, has_row)) =
