@@ -51,11 +51,7 @@ impl<'d> Deal<'d> {
 
     /// The next position, if it is one that the caller can use: only one caller at a time.
     pub(crate) fn take_if(&self, can_use: impl Fn(usize) -> bool) -> Option<usize> {
-        let node = match self.runs.len() {
-            1 => 0,
-            _ => numa::here().1,
-        };
-        self.take_near(node, can_use)
+        self.take_near(here(), can_use)
     }
 
     /// Positions that nobody has taken.
@@ -73,6 +69,14 @@ impl<'d> Deal<'d> {
                 (run.left() > 0 && can_use(next as usize)).then(|| run.take(1).ok())?
             })
             .map(|position| position as usize)
+    }
+}
+
+/// The node that the caller runs on, for all that matters: 0 where there is one.
+pub(crate) fn here() -> usize {
+    match nodes().len() {
+        1 => 0,
+        _ => numa::here().1,
     }
 }
 

@@ -174,16 +174,16 @@ impl Engine {
         Store::memory(vertices, self.common.workers.count()) + levels::memory(vertices)
     }
 
-    /// Bytes of a budget that has room for lists as work without weights along the edges needs them, where labels did not find it: as
-    /// the budget stands. `None` where no budget has.
+    /// Bytes of a budget that has room for lists as work without weights along the edges needs them, where this one has not. `None` where
+    /// there are none for another reason, or the labels themselves are not in memory.
     #[must_use]
     pub fn least_over_lists<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
-        let rows = match self.common.arrays.resident(&[Need::Read(labels.id())]) {
-            true => 0,
-            false => self.vertices() * size_of::<T>() as u64,
-        };
-        let leave = self.work_over_lists().max(self.borrowed) + rows;
-        let lack = (self.held).lists_lack(&self.machine(false), false, false, leave)?;
+        if !self.common.arrays.resident(&[Need::Read(labels.id())]) {
+            return None;
+        }
+        let leave = self.work_over_lists().max(self.borrowed);
+        let lack = (self.held).lists_lack(&self.machine(false), false, false, leave);
+        let lack = lack.filter(|bytes| *bytes > 0)?;
         Some(self.common.budget.total().saturating_add(lack))
     }
 

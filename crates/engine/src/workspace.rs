@@ -388,7 +388,7 @@ impl<P: EdgeProgram> Workspace<P> {
         };
         let before = machine.budget.available();
         let entries = machine.shape.entries;
-        self.slot.sets(machine, P::IDENTITY, room.sets, entries)?;
+        self.slot.sets(machine, room.sets, entries)?;
         self.keep = self
             .keep
             .saturating_sub(before - machine.budget.available());

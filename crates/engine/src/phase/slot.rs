@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::accumulators::Accumulators;
+use crate::accumulators::SpareSets;
 use crate::active::{ActiveSet, lock};
 use crate::deal::{Deal, node_of};
 use crate::error::EngineError;
@@ -52,8 +52,7 @@ pub(crate) enum Kernel {
 
 /// What slot phases keep from one pass to the next.
 pub(crate) struct SlotRoom<A, M> {
-    /// All `IDENTITY`.
-    free: Vec<Accumulators<A>>,
+    free: SpareSets<A>,
     pub(crate) readers: Vec<Readers>,
     scratch: Vec<Scratch<M>>,
     /// Targets of one run.
@@ -63,7 +62,7 @@ pub(crate) struct SlotRoom<A, M> {
 impl<A, M> Default for SlotRoom<A, M> {
     fn default() -> Self {
         SlotRoom {
-            free: Vec::new(),
+            free: SpareSets::default(),
             readers: Vec::new(),
             scratch: Vec::new(),
             group: 0,
@@ -76,15 +75,10 @@ impl<A: Accumulator, M> SlotRoom<A, M> {
     pub(crate) fn sets(
         &mut self,
         machine: &Machine,
-        identity: A,
         count: usize,
         entries: usize,
     ) -> Result<(), EngineError> {
-        while self.free.len() < count {
-            self.free
-                .push(Accumulators::new(machine, entries, identity)?);
-        }
-        Ok(())
+        self.free.reserve(machine, count, entries)
     }
     /// Sets of accumulators that were made.
     pub(crate) fn sets_made(&self) -> usize {
@@ -117,7 +111,7 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     /// Moves with the free accumulators, under their lock.
     deal: Deal<'p>,
     merges: Vec<Mutex<Merge<P::Accumulator>>>,
-    free: Mutex<Vec<Accumulators<P::Accumulator>>>,
+    free: Mutex<SpareSets<P::Accumulator>>,
     sums: Vec<Mutex<P::Sum>>,
     activated: &'p ActiveSet,
     workers: Vec<Mutex<WorkerState<'p, P>>>,

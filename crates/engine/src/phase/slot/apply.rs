@@ -72,7 +72,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                             *later = P::IDENTITY;
                         }
                     }
-                    lock(&self.free).push(later);
+                    lock(&self.free).give(later);
                 }
             }
         }
@@ -92,7 +92,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         if folded || P::REACH == Reach::Every {
             return Some(total);
         }
-        lock(&self.free).push(total);
+        lock(&self.free).give(total);
         None
     }
 
@@ -156,7 +156,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .outside_batch(batch, (span + beyond) as u64)
                 .into());
         }
-        lock(&self.free).push(total);
+        lock(&self.free).give(total);
         self.machine
             .arrays
             .close(open, self.needs, track.then_some(&reached), &mut io)

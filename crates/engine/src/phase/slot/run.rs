@@ -7,8 +7,9 @@ use graphmill_graph::Cell;
 
 use super::parts::Part;
 use super::{Kernel, Slot};
-use crate::accumulators::Accumulators;
+use crate::accumulators::{Accumulators, fill_new};
 use crate::active::lock;
+use crate::deal;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::message::BatchMessages;
@@ -65,17 +66,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         readers: &mut Vec<Readers>,
         worker: usize,
     ) -> Result<Option<Run<'p, P>>, EngineError> {
-        let accumulators = {
+        let node = deal::here();
+        let (targets, mut accumulators) = {
             let mut free = lock(&self.free);
             let is_room = |run: usize| free.len() >= self.runs[run].len();
             let Some(run) = self.deal.take_if(is_room) else {
                 return Ok(None);
             };
             let targets = &self.runs[run];
-            let from = free.len() - targets.len();
-            (targets.clone(), free.split_off(from))
+            (targets.clone(), free.take(targets.len(), node))
         };
-        let (targets, accumulators) = accumulators;
+        fill_new(&mut accumulators, P::IDENTITY, node);
         let (items, froms) = self.items(&targets)?;
         self.messages.expect(froms.into_iter(), worker)?;
         let mut run = Run {
