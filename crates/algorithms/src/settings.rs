@@ -43,7 +43,7 @@ pub enum AlgorithmError {
     },
     /// What a method needs in memory does not fit.
     #[error(
-        "--method {method}: {what} do not fit in memory: {}, or leave the choice to the program",
+        "--method {method}: {what} do not fit in memory: {}leave the choice to the program",
         more(*least)
     )]
     NoRoom {
@@ -69,8 +69,8 @@ pub enum AlgorithmError {
 
 fn more(least: Option<u64>) -> String {
     match least {
-        Some(bytes) => format!("give at least {}M (--memory)", bytes.div_ceil(1 << 20)),
-        None => "give more (--memory)".into(),
+        Some(bytes) => format!("give at least {}M (--memory), or ", bytes.div_ceil(1 << 20)),
+        None => String::new(),
     }
 }
 

@@ -118,8 +118,8 @@ pub(crate) struct Edges {
     /// Each edge goes both ways
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Of edges that come more than once keep all, the first of the input, or one with the sum, the least or the greatest of
-    /// the weights
+    /// Of edges that come more than once keep all, the first of the input, or (with --weights) one with the sum, the least or the
+    /// greatest of the weights
     #[arg(
         long,
         value_name = "keep|first|sum|min|max",
@@ -408,8 +408,9 @@ pub(crate) struct Experiments {
 )]
 pub(crate) struct Tiers {
     /// Where a kind of data lies, again and again: vertices, messages, index or edges = dram, numa:NODES[:bind|preferred|interleave],
-    /// file:PATH (a folder that exists, a new file to be made, a DAX device), model or slow; edges also auto or stream (from disk in each pass). Or all of
-    /// it: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing placed) [default: dram, edges=auto]
+    /// file:PATH (a folder that exists, a new file to be made, a DAX device), model or slow; edges also auto or stream (from disk in
+    /// each pass). Before any of these all of it at once: dram, slow, rw-split (index and edges on the slow tier) or cache (nothing
+    /// placed) [default: dram, edges=auto]
     #[arg(long, value_name = "KIND=WHERE|PRESET")]
     pub(crate) place: Vec<String>,
     /// The tier that is called slow: numa:NODES, file:PATH (a folder that exists, or a new file to be made) or model; named alone it is
@@ -419,7 +420,7 @@ pub(crate) struct Tiers {
     /// Spend the time that bytes on the slow tier would take longer than in DRAM: paper says 2.4 times to read, 6 times to write
     #[arg(long, value_name = "none|paper", value_enum, default_value_t)]
     pub(crate) charge: Charge,
-    /// Bytes that a thread gets from DRAM in a second, for the charge [default: 5866 million]
+    /// Bytes that a thread gets from DRAM in a second, for --charge paper [default: 5866 million]
     #[arg(long, value_name = "SIZE", value_parser = size::bandwidth)]
     pub(crate) dram_bandwidth: Option<u64>,
 }

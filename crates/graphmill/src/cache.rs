@@ -50,11 +50,10 @@ impl Cache {
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
         hash.add(&graphmill_graph::FORMAT.to_le_bytes());
         hash.add(options.as_bytes());
-        // `.` and `..` have a name only in full, and /dev/stdin is another file each time.
-        let is_alias = ["/dev", "/proc"].iter().any(|of| input.starts_with(of));
+        // `.` and `..` have a name only in full.
         let whole = match input.file_name() {
-            Some(_) if !is_alias => input.to_path_buf(),
-            _ => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
+            Some(_) => input.to_path_buf(),
+            None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
         };
         let mut name = whole
             .file_name()

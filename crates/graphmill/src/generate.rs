@@ -132,6 +132,7 @@ impl Machine {
         let file = EdgeFile::of(output, graph, config)?;
         config.check(graph.weights())?;
         self.check_folder(output)?;
+        self.check_tmp()?;
         if let Some(different) = graph.coinciding() {
             watcher(&Progress::Warning(&format!(
                 "multiples of the gap coincide: no vertex has edges to more than {different} different ones, one of them itself"

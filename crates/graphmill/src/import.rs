@@ -8,8 +8,8 @@ use graphmill_ingest::{
     ReadOptions, SelfLoops, check_memory, import,
 };
 
+use crate::places::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
-use crate::run::DESCRIPTION;
 use crate::{Error, Machine};
 
 /// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
@@ -84,8 +84,9 @@ impl Machine {
     /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`.
     ///
     /// # Errors
-    /// A file cannot be read or makes no sense, the disk fails, the budget is too small, work was to stop, something has the
-    /// graph's name, or its folder is not there. Nothing is left behind then.
+    /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
+    /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its folder is not there. Nothing
+    /// is left behind then.
     pub fn import(
         &self,
         inputs: &[PathBuf],
@@ -105,15 +106,20 @@ impl Machine {
         config: &ImportConfig,
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
-        for input in inputs.iter().chain(&config.vertices) {
-            self.check_input(input)?;
+        config.check(config.weights)?;
+        self.check_tmp()?;
+        for list in &config.vertices {
+            self.input(list)?;
+        }
+        let inputs: Result<Vec<PathBuf>, Error> = inputs.iter().map(|of| self.input(of)).collect();
+        let inputs = inputs?;
+        for input in &inputs {
             if self.disk().exists(&input.join(DESCRIPTION))? {
                 return Err(Error::NotEdges {
                     path: input.clone(),
                 });
             }
         }
-        config.check(config.weights)?;
         let options = ReadOptions {
             format: config.format,
             ids: config.ids,
@@ -129,7 +135,7 @@ impl Machine {
             !config.vertices.is_empty(),
             &self.import_options(graph, config),
         )?;
-        let source = FileSource::open(self.disk(), self.budget(), inputs, &options, self.stop())?;
+        let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
         for path in source.left_out() {
             watcher(&Progress::Warning(&format!(
                 "{} is left out: not a file of edges",

@@ -122,6 +122,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
+//! | `places.rs` | what is read and written, looked at before any work |
 //! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
 //! | `opening.rs` | a stored graph, opened where the budget has room for it and for what comes next |
 //! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
@@ -145,6 +146,7 @@ mod import;
 mod info;
 mod machine;
 mod opening;
+mod places;
 mod plan;
 mod progress;
 mod result;

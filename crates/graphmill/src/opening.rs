@@ -74,7 +74,7 @@ impl Machine {
         purpose: Purpose<'_>,
     ) -> Result<Arc<StoredGraph>, Error> {
         let used = self.used();
-        self.check_input(path)?;
+        self.check_there(path)?;
         let graph = match StoredGraph::open(self.disk(), self.budget(), path) {
             Err(error) if is_refusal(&error) => {
                 // Where even the description is too large, the refusal itself is all there is to say.

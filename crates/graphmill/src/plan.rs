@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use graphmill_algorithms::Entry;
-use graphmill_engine::{Combiner, Metrics};
+use graphmill_engine::{Combiner, EdgesAt, Metrics};
 use graphmill_storage::{Kind, PlacementError, Where};
 
 use crate::import::ImportConfig;
@@ -100,7 +100,10 @@ impl Plan {
                 needs: "--method pregel-push",
             });
         }
-        if method == Some("afforest") && *placement.at(Kind::Edges) == Where::Stream {
+        config.import.check(config.import.weights)?;
+        let streams =
+            *placement.at(Kind::Edges) == Where::Stream || config.tuning.edges == EdgesAt::Disk;
+        if method == Some("afforest") && streams {
             return Err(Error::Streamed {
                 option: "--method afforest",
             });

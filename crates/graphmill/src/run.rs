@@ -1,7 +1,7 @@
 //! A plan carried out: open or import the graph, run the algorithm, write the result, account for it.
 //!
-//! Steps of [`Plan::run`]: 1. a stored graph, from a cache where the input is edges; a budget too small for the run is refused here;
-//! 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
+//! Steps of [`Plan::run`]: 1. places that take no output are refused, and a stored graph is opened, from a cache where the input is edges;
+//! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
 //! over the rows; 5. metrics.
 
 use std::path::{Path, PathBuf};
@@ -12,20 +12,17 @@ use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
 use graphmill_ingest::{IngestError, says_something_else};
-use graphmill_storage::{Disk, Hold, Holding, Scratch, Stop, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
 use serde::Serialize;
 
 use crate::cache::Cache;
 use crate::import::ImportConfig;
-use crate::machine::folder_of;
 use crate::opening::{self, Purpose};
+use crate::places::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::result::{Block, ResultError, Top, TopRow};
 use crate::{Error, Machine, algorithm};
-
-/// The file that makes a folder a stored graph.
-pub(crate) const DESCRIPTION: &str = "graph.json";
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -122,13 +119,7 @@ impl Plan {
         let machine = Machine::open(&self.machine(), stop.clone())?;
         let clock = machine.clock();
         let began = clock.now();
-        for output in [&self.config.output, &self.config.metrics]
-            .into_iter()
-            .flatten()
-        {
-            machine.check_writing(output)?;
-        }
-        self.check_outputs()?;
+        self.check_places(&machine)?;
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
@@ -217,52 +208,6 @@ impl Plan {
         Ok(run)
     }
 
-    /// Refuses outputs that would replace the input, each other, or a file of a stored graph.
-    fn check_outputs(&self) -> Result<(), Error> {
-        // What does not exist yet is its own place within its folder.
-        let place = |path: &Path| {
-            let whole = |path: &Path| std::fs::canonicalize(path).ok();
-            whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
-        };
-        let config = &self.config;
-        let outputs = [&config.output, &config.metrics];
-        for output in outputs.into_iter().flatten() {
-            let refuse = |what| {
-                Err(Error::OutputIs {
-                    path: output.clone(),
-                    what,
-                })
-            };
-            let at = place(output);
-            if at.is_some() && at == place(&config.input) {
-                return refuse("the input");
-            }
-            let mut lists = config.import.vertices.iter();
-            if at.is_some() && lists.any(|list| place(list) == at) {
-                return refuse("the list of vertices");
-            }
-            if output.is_dir() {
-                return refuse("a folder");
-            }
-            let mut above = at.iter().flat_map(|at| at.ancestors().skip(1));
-            if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
-                return refuse("inside a stored graph");
-            }
-            // The next run would take it for edges.
-            let folder = at.as_deref().and_then(Path::parent);
-            if folder.is_some() && folder == place(&config.input).as_deref() {
-                return refuse("in the folder of the input");
-            }
-        }
-        match outputs {
-            [Some(rows), Some(metrics)] if place(rows) == place(metrics) => Err(Error::OutputIs {
-                path: metrics.clone(),
-                what: "the result as well",
-            }),
-            _ => Ok(()),
-        }
-    }
-
     /// The stored graph, and the options as the algorithm takes them. A graph from the cache is held as long as the last part lives.
     pub(crate) fn question(
         &self,
@@ -289,9 +234,11 @@ impl Plan {
         purpose: Purpose<'_>,
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
-        let input = &self.config.input;
         let disk = machine.disk();
-        machine.check_input(input)?;
+        let input = &machine.input(&self.config.input)?;
+        for list in &self.config.import.vertices {
+            machine.input(list)?;
+        }
         if disk.exists(&input.join(DESCRIPTION))? {
             if self.config.import != ImportConfig::default() {
                 return Err(Error::AlreadyStored {
@@ -410,53 +357,7 @@ impl Plan {
 }
 
 /// Whether nothing may be written in some place.
-pub(crate) fn is_forbidden(error: &std::io::Error) -> bool {
+fn is_forbidden(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
-}
-
-impl Machine {
-    /// Whether there is something at `input` that can be read more than once.
-    pub(crate) fn check_input(&self, input: &Path) -> Result<(), Error> {
-        let path = || input.to_path_buf();
-        if !self.disk().exists(input)? {
-            return Err(Error::NoInput { path: path() });
-        }
-        // What the system says nothing about, whoever opens it will hear of.
-        match std::fs::metadata(input) {
-            Ok(facts) if !facts.is_file() && !facts.is_dir() => {
-                Err(Error::NotAFile { path: path() })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Whether `output` can be written: found out before there is something to write.
-    fn check_writing(&self, output: &Path) -> Result<(), Error> {
-        self.check_folder(output)?;
-        let folder = folder_of(output);
-        match Scratch::create(self.disk(), &folder, "output") {
-            Err(StorageError::Path { source, .. }) => Err(Error::NoOutput {
-                path: output.to_path_buf(),
-                folder,
-                source,
-            }),
-            tried => {
-                drop(tried?);
-                Ok(())
-            }
-        }
-    }
-
-    /// Whether there is a folder for `output`.
-    pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
-        let folder = folder_of(output);
-        if self.disk().is_dir(&folder)? {
-            return Ok(());
-        }
-        Err(Error::NoFolder {
-            path: output.to_path_buf(),
-            folder,
-        })
-    }
 }

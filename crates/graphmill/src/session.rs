@@ -8,11 +8,10 @@ use std::sync::Arc;
 use graphmill_algorithms::Output;
 use graphmill_engine::{Combiner, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Kind, Scratch, StorageError, Where};
+use graphmill_storage::{Kind, Scratch, Where};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, RowCursor};
-use crate::run::is_forbidden;
 use crate::{Error, Machine};
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
@@ -96,13 +95,7 @@ impl Machine {
         sizes: Sizes,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        let folder = self.tmp(output);
-        let scratch = match Scratch::create(self.disk(), &folder, "run") {
-            Err(StorageError::Path { source, .. }) if is_forbidden(&source) => {
-                return Err(Error::NoScratch { folder, source });
-            }
-            scratch => scratch?,
-        };
+        let scratch = self.scratch(&self.tmp(output))?;
         let watcher = Arc::clone(watcher);
         let settings = Settings {
             budget: self.budget().clone(),

@@ -24,7 +24,7 @@ use graphmill_storage::{BudgetError, StorageError};
 
 use crate::Machine;
 use crate::byte_file::ByteFile;
-use crate::run::DESCRIPTION;
+use crate::places::DESCRIPTION;
 use merge::compare;
 use rows::{Lines, Reading, Rows};
 

@@ -199,6 +199,7 @@ impl Placement {
         for (number, text) in asked.iter().map(AsRef::as_ref).enumerate() {
             let Some((kind, place)) = text.split_once('=') else {
                 placement = placement.split(text)?;
+                // After it, so that what is no preset at all is told as such.
                 if number > 0 {
                     return Err(PlacementError::LatePreset {
                         preset: text.into(),

@@ -56,6 +56,7 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
     ] {
         let said = fail(at, 2, &["run", "wcc", "edges.txt", option, value]);
         assert!(said.contains(says), "{said}");
+        assert!(!said.contains("importing"), "before any work: {said}");
     }
     let said = fail(at, 2, &["import", "edges.txt", "-o", "no/such/graph"]);
     assert!(said.contains("make it first"), "{said}");
@@ -66,8 +67,12 @@ fn values_that_make_no_sense_are_refused_with_what_would() {
 fn what_is_not_there_ends_every_command_the_same_way() {
     let folder = folder_with_edges("1 2\n");
     let at = folder.path();
-    let commands: [&[&str]; 8] = [
+    std::os::unix::fs::symlink("nothing", at.join("link")).expect("a link");
+    assert!(fail(at, 2, &["run", "wcc", "link"]).contains("link: there is no such file"));
+    std::fs::remove_file(at.join("link")).expect("a link");
+    let commands: [&[&str]; 9] = [
         &["run", "wcc", "nothing"],
+        &["run", "wcc", "edges.txt", "--vertices", "nothing"],
         &["import", "nothing", "-o", "graph"],
         &["import", "edges.txt", "nothing", "-o", "graph"],
         &[
@@ -101,8 +106,16 @@ fn places_that_take_no_files_are_found_out_before_any_work() {
         assert!(!said.contains("importing"), "before any work: {said}");
     }
     succeed(at, &["import", "edges.txt", "-o", "graph"]);
-    let said = fail(at, 1, &["run", "wcc", "graph", "--tmp", "/sys"]);
-    assert!(said.contains("(--tmp)"), "{said}");
+    for words in [
+        "run wcc graph",
+        "run wcc edges.txt",
+        "import edges.txt -o another",
+        "generate grid 3 3 -o another",
+    ] {
+        let words = format!("{words} --tmp /sys");
+        let said = fail(at, 1, &words.split(' ').collect::<Vec<_>>());
+        assert!(said.contains("(--tmp)"), "{said}");
+    }
     assert_eq!(names(at), ["edges.txt", "graph"]);
 }
 
@@ -131,6 +144,9 @@ fn edges_have_to_lie_in_a_file() {
         let said = String::from_utf8(run().stderr).expect("text");
         assert!(said.contains(say), "{said}");
     }
+    let again = crate::call(at, &["run", "wcc", "edges.txt"]);
+    let said = String::from_utf8(again.stderr).expect("text");
+    assert!(said.contains("imported before"), "{said}");
     assert_eq!(names(at), ["edges.txt", "edges.txt.graphmill", "pipe"]);
 }
 
@@ -141,7 +157,17 @@ fn memory_that_a_refusal_asks_for_is_enough() {
     for options in ["", " --undirected", " --reverse --order degree"] {
         let words = format!("generate kronecker 18 16{options} -o graph -q");
         succeed(at, &words.split(' ').collect::<Vec<_>>());
-        let run = ["run", "wcc", "graph", "--method", "afforest", "-q"];
+        // The least for any run grows with the threads.
+        let run = [
+            "run",
+            "wcc",
+            "graph",
+            "--method",
+            "afforest",
+            "--threads",
+            "2",
+            "-q",
+        ];
         let with = |memory: &str| crate::call(at, &[&run[..], &["--memory", memory]].concat());
         let refused = |memory: &str, before: &str| {
             let output = with(memory);

@@ -1,0 +1,151 @@
+//! Places that a run reads and writes, looked at before any work: what cannot be read or written there is told at once, and nothing is
+//! written over what is needed.
+
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::{Scratch, StorageError};
+
+use crate::machine::folder_of;
+use crate::plan::Plan;
+use crate::{Error, Machine};
+
+/// The file that makes a folder a stored graph.
+pub(crate) const DESCRIPTION: &str = "graph.json";
+
+impl Plan {
+    /// Refuses outputs that would replace the input, each other, or a file of a stored graph; and places that take none.
+    pub(crate) fn check_places(&self, machine: &Machine) -> Result<(), Error> {
+        let outputs = [&self.config.output, &self.config.metrics];
+        for output in outputs.into_iter().flatten() {
+            machine.check_folder(output)?;
+        }
+        self.check_outputs()?;
+        for output in outputs.into_iter().flatten() {
+            machine.check_writing(output)?;
+        }
+        machine.check_tmp()
+    }
+
+    fn check_outputs(&self) -> Result<(), Error> {
+        // What does not exist yet is its own place within its folder.
+        let place = |path: &Path| {
+            let whole = |path: &Path| std::fs::canonicalize(path).ok();
+            whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
+        };
+        let config = &self.config;
+        let outputs = [&config.output, &config.metrics];
+        for output in outputs.into_iter().flatten() {
+            let refuse = |what| {
+                Err(Error::OutputIs {
+                    path: output.clone(),
+                    what,
+                })
+            };
+            let at = place(output);
+            if at.is_some() && at == place(&config.input) {
+                return refuse("the input");
+            }
+            let mut lists = config.import.vertices.iter();
+            if at.is_some() && lists.any(|list| place(list) == at) {
+                return refuse("the list of vertices");
+            }
+            if output.is_dir() {
+                return refuse("a folder");
+            }
+            let mut above = at.iter().flat_map(|at| at.ancestors().skip(1));
+            if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
+                return refuse("inside a stored graph");
+            }
+            // The next run would take it for edges.
+            let folder = at.as_deref().and_then(Path::parent);
+            if folder.is_some() && folder == place(&config.input).as_deref() {
+                return refuse("in the folder of the input");
+            }
+        }
+        match outputs {
+            [Some(rows), Some(metrics)] if place(rows) == place(metrics) => Err(Error::OutputIs {
+                path: metrics.clone(),
+                what: "the result as well",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Machine {
+    /// The file or folder of edges, or the stored graph, that an input is: for /dev/stdin and the like the file behind it.
+    pub(crate) fn input(&self, path: &Path) -> Result<PathBuf, Error> {
+        let is_alias = ["/dev", "/proc"].iter().any(|of| path.starts_with(of));
+        self.check_there(path)?;
+        let not_a_file = |path: &Path| Error::NotAFile {
+            path: path.to_path_buf(),
+        };
+        let input = match is_alias {
+            true => std::fs::canonicalize(path).map_err(|_| not_a_file(path))?,
+            false => path.to_path_buf(),
+        };
+        // What the system says nothing about, whoever opens it will hear of.
+        match std::fs::metadata(&input) {
+            Ok(facts) if !facts.is_file() && !facts.is_dir() => Err(not_a_file(path)),
+            _ => Ok(input),
+        }
+    }
+
+    /// Whether there is anything at `path`, where a link leads too.
+    pub(crate) fn check_there(&self, path: &Path) -> Result<(), Error> {
+        // Nothing can be learnt about a pipe in /proc but that it is there.
+        let is_lost = |path: &Path| {
+            let target = std::fs::metadata(path);
+            target.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        match !self.disk().exists(path)? || is_lost(path) {
+            true => Err(Error::NoInput {
+                path: path.to_path_buf(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether there is a folder for `output`.
+    pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
+        let folder = folder_of(output);
+        match self.disk().is_dir(&folder)? {
+            true => Ok(()),
+            false => Err(Error::NoFolder {
+                path: output.to_path_buf(),
+                folder,
+            }),
+        }
+    }
+
+    fn check_writing(&self, output: &Path) -> Result<(), Error> {
+        let folder = folder_of(output);
+        match Scratch::create(self.disk(), &folder, "output") {
+            Err(StorageError::Path { source, .. }) => Err(Error::NoOutput {
+                path: output.to_path_buf(),
+                folder,
+                source,
+            }),
+            tried => Ok(tried.map(drop)?),
+        }
+    }
+
+    /// Whether the folder that was asked for takes temporary files.
+    pub(crate) fn check_tmp(&self) -> Result<(), Error> {
+        match self.tmp_asked() {
+            Some(folder) => self.scratch(folder).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// A folder for temporary files in `folder`.
+    pub(crate) fn scratch(&self, folder: &Path) -> Result<Scratch, Error> {
+        match Scratch::create(self.disk(), folder, "run") {
+            Err(StorageError::Path { source, .. }) => Err(Error::NoScratch {
+                folder: folder.to_path_buf(),
+                source,
+            }),
+            scratch => Ok(scratch?),
+        }
+    }
+}
