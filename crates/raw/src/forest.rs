@@ -188,6 +188,40 @@ mod every_order {
         become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
     }
 
+    /// Two threads make these nodes of a path flat, in every order: all point at 0 then, and never at a node of another tree.
+    fn become_flat(parts: [&'static [usize]; 2], flatten: fn(&[AtomicU32], usize)) {
+        loom::model(move || {
+            // 3 -> 2 -> 1 -> 0
+            let pointers: Arc<Vec<AtomicU32>> = Arc::new([0, 0, 1, 2].map(AtomicU32::new).into());
+            let theirs = {
+                let pointers = Arc::clone(&pointers);
+                loom::thread::spawn(move || parts[0].iter().for_each(|v| flatten(&pointers, *v)))
+            };
+            parts[1].iter().for_each(|v| flatten(&pointers, *v));
+            theirs.join().unwrap();
+            let forest = Forest::<u32, _>::new(&pointers);
+            assert!((0..4).all(|v| forest.pointer(v) == 0));
+        });
+    }
+
+    #[test]
+    fn a_tree_is_made_flat_by_several() {
+        let flatten = |pointers: &[AtomicU32], v| Forest::<u32, _>::new(pointers).flatten(v);
+        become_flat([&[3, 1], &[2, 0]], flatten);
+        become_flat([&[1, 2, 3], &[3, 2, 1]], flatten);
+    }
+
+    #[test]
+    #[should_panic(expected = "pointer(v) == 0")]
+    fn a_single_step_up_is_not_enough() {
+        // Right where those above were flat before: in order of nodes, on one thread.
+        let hasty = |pointers: &[AtomicU32], v: usize| {
+            let forest = Forest::<u32, _>::new(pointers);
+            forest.point(v, forest.pointer(forest.pointer(v as u32)));
+        };
+        become_flat([&[3, 1], &[2, 0]], hasty);
+    }
+
     #[test]
     #[should_panic(expected = "pointer(v) == 0")]
     fn a_root_that_is_hooked_without_a_look_is_noticed() {

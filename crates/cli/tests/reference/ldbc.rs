@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::Workplace;
 use crate::graphs::text;
+use crate::ways::{METHODS, Method, find_the_same};
 
 /// Batch sizes; 0 is the command's own choice.
 const BATCH_SIZES: [u64; 5] = [0, 1, 7, 64, 1024];
@@ -41,30 +42,52 @@ const fn check(
 /// `graph` is a pair of files `.v` and `.e`, or one of lists of neighbours.
 fn run(graph: &str, directed: bool, weighted: bool, checks: &[Check]) {
     let Some(data) = crate::data() else { return };
-    for size in BATCH_SIZES {
-        let place = Workplace::new(format!("{graph}, batch size {size}"));
-        let (edges, vertices) = files(&data.join(graph), place.folder());
-        let size_text = size.to_string();
-        let mut options = Vec::new();
-        if weighted {
-            options.extend(["--weights", "f64"]);
-        }
-        if !directed {
-            options.push("--undirected");
-        }
-        if edges.ends_with("listed.e") {
-            // A list of an undirected graph names each edge at both ends.
-            options.extend(["--duplicates", "first"]);
-        }
-        if size > 0 {
-            options.extend(["--batch-size", &size_text]);
-        }
-        place.import(&edges, Some(&vertices), &options);
-        for check in checks {
-            let result = place.run(check.algorithm, check.options);
-            place.validate(&result, &data.join(check.reference), check.rule);
+    for order in ["id", "degree"] {
+        for size in BATCH_SIZES {
+            let name = format!("{graph}, batch size {size}, order of {order}");
+            let place = Workplace::new(name.clone());
+            let (edges, vertices) = files(&data.join(graph), place.folder());
+            let size_text = size.to_string();
+            let mut options = vec!["--order", order];
+            if weighted {
+                options.extend(["--weights", "f64"]);
+            }
+            // With both ways round stored, passes have the choice.
+            options.push(if directed {
+                "--reverse"
+            } else {
+                "--undirected"
+            });
+            if edges.ends_with("listed.e") {
+                // A list of an undirected graph names each edge at both ends.
+                options.extend(["--duplicates", "first"]);
+            }
+            if size > 0 {
+                options.extend(["--batch-size", &size_text]);
+            }
+            place.import(&edges, Some(&vertices), &options);
+            for check in checks {
+                let result = place.run(check.algorithm, check.options);
+                place.validate(&result, &data.join(check.reference), check.rule);
+            }
+            let is_large = graph.contains("p2p");
+            if order == "degree" && size == 0 || order == "id" && size == many_batches(is_large) {
+                for check in checks {
+                    // The first is what was validated.
+                    let of_it = |methods: &&&[Method]| {
+                        methods[0].algorithm == check.algorithm && methods[0].options.is_empty()
+                    };
+                    let methods = METHODS.iter().find(of_it).expect("methods");
+                    find_the_same(&place, &name, methods, check.options);
+                }
+            }
         }
     }
+}
+
+/// The batch size that gives a graph many batches, and not too many to run it in every way.
+fn many_batches(is_large: bool) -> u64 {
+    if is_large { 1024 } else { 7 }
 }
 
 /// The files of edges and vertices to import; lists of neighbours are turned into such files in `folder`.

@@ -8,7 +8,7 @@ use crate::answers::Answers;
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
 use crate::say;
-use crate::ways::{METHODS, WAYS};
+use crate::ways::{METHODS, find_the_same};
 
 /// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
 const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(1024)];
@@ -58,7 +58,7 @@ pub(crate) fn check(name: &str) {
         case.ranks(thorough);
         if matches!(size, None | Some(64)) {
             case.parents();
-            case.other_ranks();
+            case.other_ranks(size.is_none() && order == "id");
         }
     }
     for order in ORDERS {
@@ -280,50 +280,15 @@ impl Case<'_> {
         }
     }
 
-    /// Every method finds in every way what the first does: the same bytes, where they do not depend on the order of arrival.
     fn every_way(&self) {
-        let folder = self.place.folder().join("memory");
-        std::fs::create_dir(&folder).expect("a folder");
+        let source = self.source();
         for methods in METHODS {
-            let mut wanted = None;
-            for (method, way) in methods
-                .iter()
-                .flat_map(|m| WAYS.iter().map(move |w| (m, w)))
-            {
-                let is_tight = way.contains(&"edges=stream") || way.contains(&"LEAST");
-                if is_tight && !method.streams {
-                    continue;
-                }
-                let source = self.source();
-                let mut options = method.options.to_vec();
-                if matches!(method.algorithm, "bfs" | "sssp") {
-                    options.extend(["--source", &source]);
-                }
-                let least = match way.contains(&"LEAST") {
-                    true => self.place.least(method.algorithm, &options),
-                    false => String::new(),
-                };
-                let filled = |option: &&str| {
-                    let option = option.replace("FOLDER", &folder.display().to_string());
-                    option.replace("LEAST", &least)
-                };
-                let way: Vec<String> = way.iter().map(filled).collect();
-                options.extend(way.iter().map(String::as_str));
-                let what = format!("{}: {} {options:?}", self.name, method.algorithm);
-                let result = self.place.run(method.algorithm, &options);
-                let found = std::fs::read(&result).expect("a result");
-                let wanted = wanted.get_or_insert_with(|| found.clone());
-                if method.is_rounded {
-                    let numbers = |bytes: &[u8]| -> Vec<f64> {
-                        let text = String::from_utf8_lossy(bytes);
-                        let rows = text.lines().skip(1).filter_map(|row| row.split_once(','));
-                        rows.map(|row| row.1.parse().expect("a number")).collect()
-                    };
-                    assert_close(&what, &numbers(&found), &numbers(wanted), 1e-9);
-                } else {
-                    assert!(found == *wanted, "{what}");
-                }
-            }
+            let asked = match methods[0].algorithm {
+                "bfs" | "sssp" => vec!["--source", &source],
+                "pagerank" => vec!["--iterations", "20"],
+                _ => Vec::new(),
+            };
+            find_the_same(&self.place, &self.name, methods, &asked);
         }
     }
 
@@ -349,8 +314,8 @@ impl Case<'_> {
         assert_eq!(verdict, Ok(()), "{}: parents", self.name);
     }
 
-    /// Dropped mass, jumps to a few vertices, 32 bits: the judge decides alone.
-    fn other_ranks(&self) {
+    /// Dropped mass, jumps to a few vertices, 32 bits, by every method or the usual one: the judge decides alone.
+    fn other_ranks(&self, by_every_method: bool) {
         let sources = [self.answers.source, 0, self.answers.vertices / 2];
         let list = sources
             .map(|vertex| self.graph.ids[vertex as usize].to_string())
@@ -384,17 +349,23 @@ impl Case<'_> {
             ),
             (&["--precision", "f32"][..], plain, 1e-3),
         ] {
-            let options = [&["--damping", "0.7", "--iterations", "7"][..], options].concat();
-            let ranks: Vec<f64> = complete(self.values(&self.place.run("pagerank", &options)));
-            let verdict = pagerank::judge::judge_iterations(
-                self.answers.vertices,
-                self.arcs,
-                equation,
-                7,
-                &ranks,
-                share,
-            );
-            assert_eq!(verdict, Ok(()), "{}: pagerank {options:?}", self.name);
+            let methods = METHODS.iter().copied().flatten();
+            let methods = methods.filter(|method| method.algorithm == "pagerank");
+            let count = if by_every_method { usize::MAX } else { 1 };
+            for method in methods.take(count) {
+                let usual = &["--damping", "0.7", "--iterations", "7"][..];
+                let options = [usual, options, method.options].concat();
+                let ranks: Vec<f64> = complete(self.values(&self.place.run("pagerank", &options)));
+                let verdict = pagerank::judge::judge_iterations(
+                    self.answers.vertices,
+                    self.arcs,
+                    equation,
+                    7,
+                    &ranks,
+                    share,
+                );
+                assert_eq!(verdict, Ok(()), "{}: pagerank {options:?}", self.name);
+            }
         }
     }
 
