@@ -12,7 +12,7 @@ use graphmill_storage::{Lease, Step};
 
 use super::lists::{Lists, with_words};
 use super::pile::{Block, Piles, Store};
-use super::round::{AHEAD, Found, Ground, Round, WordOf, each_block, go};
+use super::round::{AHEAD, Found, Ground, Round, WordOf, bucket_at_hand, each_block, go};
 use crate::active::lock;
 use crate::engine::superstep;
 use crate::error::EngineError;
@@ -59,9 +59,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let mut bitmaps = None;
     let mut unseen = arcs;
     let mut edges = degrees(ground.lists, &first);
-    let mut level = first;
+    // The bucket of the level at hand.
+    let mut level = 0;
+    first_takes(&piles, first);
     loop {
-        let count = level.iter().map(|block| block.len() as u64).sum();
+        let count = waiting(&piles);
         if count == 0 {
             return Ok(());
         }
@@ -75,11 +77,16 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             label = ground.program.along(label, P::Edge::ONE);
             let of_next = AtomicU64::new(0);
             let word = label.word();
-            each_block(machine, &piles, &mut level, edges, |block, piles, alone| {
-                let edges = push::<P, WORDS>(ground, word, block, piles, alone);
-                of_next.fetch_add(edges, Ordering::Relaxed);
-                edges
-            })?;
+            let work = |block: &Block, piles: &mut Piles<'_>, alone| {
+                let to = level + 1;
+                let (gone, found) = push::<P, WORDS>(ground, word, block, to, piles, alone);
+                of_next.fetch_add(found, Ordering::Relaxed);
+                gone
+            };
+            if !bucket_at_hand(machine, &piles, edges, work)? {
+                // What is left is more than one worker's.
+                bucket_at_hand(machine, &piles, u64::MAX, work)?;
+            }
             tell(Superstep {
                 active: count,
                 messages: count,
@@ -87,7 +94,9 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 ..superstep(Mode::Push)
             });
             edges = of_next.into_inner();
-            collect(&piles, store, &mut level);
+            level += 1;
+            piles.iter().for_each(|piles| lock(piles).turn_to(level));
+            add_marked(&piles, store);
             continue;
         };
         if bitmaps.is_none() {
@@ -97,7 +106,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             continue;
         };
         let front = &bitmaps.front;
-        each_block(machine, &piles, &mut level, count, |block, _, _| {
+        let mut blocks = Vec::new();
+        for piles in &piles {
+            lock(piles).move_to(&mut blocks);
+        }
+        each_block(machine, &piles, &mut blocks, count, |block, _, _| {
             for v in block {
                 front.mark(*v as usize);
             }
@@ -133,10 +146,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let to_piles = ToPiles {
             bits: &bitmaps.front,
             at: AtomicUsize::new(0),
+            level,
             piles: &piles,
         };
         go(machine, &to_piles, vertices)?;
-        collect(&piles, store, &mut level);
+        add_marked(&piles, store);
         // What is left is little.
         edges = awake;
     }
@@ -150,15 +164,24 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
         .sum()
 }
 
-/// Moves all vertices that wait to `level`.
-fn collect(piles: &[Mutex<Piles<'_>>], store: &Store, level: &mut Vec<Block>) {
-    for piles in piles {
-        lock(piles).move_to(level);
+/// Vertices of the level at hand.
+fn waiting(piles: &[Mutex<Piles<'_>>]) -> u64 {
+    piles.iter().map(|piles| lock(piles).waiting() as u64).sum()
+}
+
+/// Gives blocks of the level at hand to the first worker; others take their share.
+fn first_takes(piles: &[Mutex<Piles<'_>>], mut blocks: Vec<Block>) {
+    if let Some(first) = piles.first() {
+        lock(first).take_over(&mut blocks);
     }
+}
+
+/// Adds those vertices to the level at hand for which there was no block.
+fn add_marked(piles: &[Mutex<Piles<'_>>], store: &Store) {
     loop {
         match store.marked() {
             marked if marked.is_empty() => return,
-            marked => level.extend(marked),
+            marked => first_takes(piles, marked),
         }
     }
 }
@@ -174,32 +197,33 @@ impl Bitmaps {
     }
 }
 
-/// Each vertex of a block goes to its neighbours, who take this label and are piled up if they had a greater one; the edges that
-/// these have.
+/// Each vertex of a block goes to its neighbours, who take this label and are piled up for the next level if they had a greater one;
+/// how many edges it went along, and how many these have.
 #[inline(always)]
 fn push<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     label: WordOf<P>,
     block: &Block,
+    next: u64,
     piles: &mut Piles<'_>,
     alone: bool,
-) -> u64 {
+) -> (u64, u64) {
     let mut found = Found::new(label);
-    let mut edges = 0;
+    let (mut gone, mut edges) = (0, 0);
     let mut pile_up = |found: &mut Found<_>| {
         for &(_, v) in found.take() {
-            piles.push(0, v);
+            piles.push(next, v);
             edges += ground.lists.degree(v as usize);
         }
     };
     for vertices in block.chunks(AHEAD) {
         ground.prefetch::<WORDS>(vertices);
         for &v in vertices {
-            ground.lower::<WORDS>(v, |_| label, alone, &mut found, &mut pile_up);
+            gone += ground.lower::<WORDS>(v, |_| label, alone, &mut found, &mut pile_up);
         }
     }
     pile_up(&mut found);
-    edges
+    (gone, edges)
 }
 
 /// Each vertex that has no label yet looks for a neighbour in the level.
@@ -234,17 +258,24 @@ impl<P: LabelProgram> Pull<'_, P> {
         let labels = self.ground.labels;
         let is_called = self.front.look();
         let (mut woken, mut edges) = (0, 0);
-        for word in from..words.min(from + WORDS_AT_ONCE) {
+        let to = words.min(from + WORDS_AT_ONCE);
+        let mut of_next = self.waiting::<WORDS>(from);
+        for word in from..to {
+            let mut waiting = of_next;
+            if word + 1 < to {
+                of_next = self.waiting::<WORDS>(word + 1);
+            }
             let mut bits = 0;
-            let of_word = labels.get(word * Marks::WORD..).unwrap_or(&[]);
-            for (bit, at) in of_word.iter().enumerate().take(Marks::WORD) {
-                if at.load() <= self.label {
-                    continue;
-                }
-                for record in self.against.of::<WORDS>(word * Marks::WORD + bit) {
+            while waiting != 0 {
+                let bit = waiting.trailing_zeros() as usize;
+                waiting &= waiting - 1;
+                let v = word * Marks::WORD + bit;
+                for record in self.against.of::<WORDS>(v) {
                     edges += 1;
                     if is_called(record[0] as usize) {
-                        at.store(self.label);
+                        if let Some(at) = labels.get(v) {
+                            at.store(self.label);
+                        }
                         bits |= 1 << bit;
                         break;
                     }
@@ -258,12 +289,33 @@ impl<P: LabelProgram> Pull<'_, P> {
         self.edges.fetch_add(edges, Ordering::Relaxed);
         Step::Worked
     }
+
+    /// A bit for each vertex of a word that has no label yet, told without a branch on what nobody foresees. Their lists are on their way
+    /// into the cache then.
+    #[inline(always)]
+    fn waiting<const WORDS: usize>(&self, word: usize) -> u64 {
+        let first = word * Marks::WORD;
+        let labels = self.ground.labels.get(first..).unwrap_or(&[]);
+        let mut waiting = 0;
+        for (bit, at) in labels.iter().take(Marks::WORD).enumerate() {
+            waiting |= u64::from(at.load() > self.label) << bit;
+        }
+        let mut left = waiting;
+        while left != 0 {
+            let v = first + left.trailing_zeros() as usize;
+            self.against.prefetch_list::<WORDS>(v);
+            left &= left - 1;
+        }
+        waiting
+    }
 }
 
 /// A level from a bitmap, which is empty then, to piles.
 struct ToPiles<'r, 's> {
     bits: &'r Marks,
     at: AtomicUsize,
+    /// Its bucket.
+    level: u64,
     piles: &'r [Mutex<Piles<'s>>],
 }
 
@@ -278,7 +330,8 @@ impl Round for ToPiles<'_, '_> {
         for word in from..words.min(from + WORDS_AT_ONCE) {
             let mut bits = self.bits.take(word);
             while bits != 0 {
-                piles.push(0, (word * Marks::WORD) as u32 + bits.trailing_zeros());
+                let v = (word * Marks::WORD) as u32 + bits.trailing_zeros();
+                piles.push(self.level, v);
                 bits &= bits - 1;
             }
         }

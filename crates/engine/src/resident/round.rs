@@ -198,23 +198,19 @@ pub(crate) fn each_block<'s>(
     go(machine, &round, edges)
 }
 
-/// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; if one worker does
-/// it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker takes its own blocks
-/// first: it has their vertices in its cache.
+/// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; whether that is done.
+/// If one worker does it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker
+/// takes its own blocks first: it has their vertices in its cache.
 pub(crate) fn bucket_at_hand<'s>(
     machine: &Machine,
     piles: &[Mutex<Piles<'s>>],
     edges: u64,
     work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
-) -> Result<(), EngineError> {
+) -> Result<bool, EngineError> {
     let waiting: usize = piles.iter().map(|piles| lock(piles).waiting()).sum();
     let alone = edges < SMALL && waiting <= ALONE || piles.len() == 1;
     if alone && let Some((first, others)) = piles.split_first() {
-        let mut blocks = Vec::new();
-        others
-            .iter()
-            .for_each(|piles| lock(piles).move_to(&mut blocks));
-        lock(first).take_over(&mut blocks);
+        return alone_with(machine, &mut lock(first), others, work);
     }
     let busy = piles
         .iter()
@@ -224,10 +220,38 @@ pub(crate) fn bucket_at_hand<'s>(
         piles,
         shares: Shares::new(Vec::new(), busy),
         own: true,
-        alone,
+        alone: false,
         work,
     };
-    go(machine, &round, if alone { 0 } else { SMALL })
+    go(machine, &round, SMALL).map(|()| true)
+}
+
+/// The same, by the calling thread, as far as that is worth doing alone.
+fn alone_with<'s>(
+    machine: &Machine,
+    piles: &mut Piles<'s>,
+    others: &[Mutex<Piles<'s>>],
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64,
+) -> Result<bool, EngineError> {
+    let mut blocks = Vec::new();
+    for others in others {
+        lock(others).move_to(&mut blocks);
+    }
+    piles.take_over(&mut blocks);
+    let (mut edges, mut done) = (0, 0);
+    while let Some(block) = piles.pop() {
+        if done % BLOCKS_AT_ONCE == 0 {
+            machine.check_stop()?;
+        }
+        done += 1;
+        edges += work(&block, piles, true);
+        piles.give_back(block);
+        let is_much = edges > 2 * SMALL || piles.waiting() > ALONE;
+        if is_much && !others.is_empty() {
+            return Ok(piles.waiting() == 0);
+        }
+    }
+    Ok(true)
 }
 
 /// Blocks that workers share out between them.
@@ -261,16 +285,11 @@ impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_,
                 Share::NoMore => return Step::Finished,
             },
         };
-        let mut edges = 0;
         for blocks in 1.. {
-            edges += (self.work)(&block, &mut piles, self.alone);
+            (self.work)(&block, &mut piles, self.alone);
             piles.give_back(block);
             if !self.own || self.share(&mut piles) || blocks == BLOCKS_AT_ONCE {
                 break;
-            }
-            let is_much = edges > 2 * SMALL || piles.waiting() > ALONE;
-            if self.alone && self.piles.len() > 1 && is_much {
-                return Step::Finished;
             }
             match piles.pop() {
                 Some(own) => block = own,
