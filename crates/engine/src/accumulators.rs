@@ -83,8 +83,9 @@ impl<A: Accumulator> SpareSets<A> {
     /// As many sets as asked for, which are there, near a node as far as there are such.
     pub(crate) fn take(&mut self, count: usize, node: usize) -> Vec<Accumulators<A>> {
         if deal::nodes().len() > 1 {
+            // From the end: first those of this node, then those of none.
             self.0
-                .sort_by_key(|set| set.home.is_none_or(|home| home == node));
+                .sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));
         }
         self.0.split_off(self.0.len() - count)
     }

@@ -99,6 +99,37 @@ fn levels_are_pushed_or_pulled_as_they_are_told() {
 }
 
 #[test]
+fn there_may_be_many_levels_and_much_behind_a_few() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let path = Plain::directed("a path", 4000, (1..4000).map(|v| (v - 1, v, 1.0)));
+    // Pulled at its widest, and then few vertices have many neighbours: (how many, to which of the level before).
+    let (mut edges, mut depths, mut first) = (Vec::new(), vec![0], 0);
+    for (depth, count) in (1..).zip([300, 3000, 500, 20_000]) {
+        let (before, from) = (depths.len() as u64 - first, first);
+        first = depths.len() as u64;
+        edges.extend((0..count).map(|v| (from + v % before, first + v, 1.0)));
+        depths.resize(depths.len() + count as usize, depth);
+    }
+    let bulb = [(0..3000), (0..3000)]
+        .into_iter()
+        .flatten()
+        .map(|v| (301 + v, 3301 + v % 500, 1.0));
+    edges.extend(bulb);
+    let wide = Plain::undirected("a bulb", depths.len() as u64, edges);
+    for (graph, expected) in [(path, (0..4000).collect()), (wide, depths)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, 512, u64::MAX, false);
+        for threads in [1, 3] {
+            let found = run(&path, mode(threads), |engine| {
+                bfs::run(engine, 0).map(|depths| all(engine, depths))
+            });
+            assert!(found == expected, "{}, {threads} threads", graph.name);
+        }
+    }
+}
+
+#[test]
 fn any_width_will_do() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     for graph in graphs() {

@@ -75,11 +75,12 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let Some(against) = ground.against.filter(|_| pulls) else {
             unseen = unseen.saturating_sub(edges);
             label = ground.program.along(label, P::Edge::ONE);
-            let of_next = AtomicU64::new(0);
+            let (along, of_next) = (AtomicU64::new(0), AtomicU64::new(0));
             let word = label.word();
             let work = |block: &Block, piles: &mut Piles<'_>, alone| {
                 let to = level + 1;
                 let (gone, found) = push::<P, WORDS>(ground, word, block, to, piles, alone);
+                along.fetch_add(gone, Ordering::Relaxed);
                 of_next.fetch_add(found, Ordering::Relaxed);
                 gone
             };
@@ -90,7 +91,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             tell(Superstep {
                 active: count,
                 messages: count,
-                edges,
+                edges: along.into_inner(),
                 ..superstep(Mode::Push)
             });
             edges = of_next.into_inner();

@@ -180,7 +180,7 @@ pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<()
 }
 
 /// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
-/// worker does it all, and returns how many edges it went along. The blocks are kept for later.
+/// worker does it all, and returns how many edges it went along, which counts in [`bucket_at_hand`]. The blocks are kept for later.
 pub(crate) fn each_block<'s>(
     machine: &Machine,
     piles: &[Mutex<Piles<'s>>],
@@ -242,12 +242,13 @@ fn alone_with<'s>(
     while let Some(block) = piles.pop() {
         if done % BLOCKS_AT_ONCE == 0 {
             machine.check_stop()?;
+            // Blocks of few edges, however many come one after the other, are nothing to share.
+            edges = 0;
         }
         done += 1;
         edges += work(&block, piles, true);
         piles.give_back(block);
-        let is_much = edges > 2 * SMALL || piles.waiting() > ALONE;
-        if is_much && !others.is_empty() {
+        if !others.is_empty() && (edges > 2 * SMALL || piles.waiting() > ALONE) {
             return Ok(piles.waiting() == 0);
         }
     }
@@ -269,7 +270,7 @@ impl<W> Blocks<'_, '_, W> {
     /// Shares blocks if another worker looks for some in vain; whether it did.
     fn share(&self, piles: &mut Piles) -> bool {
         let is_wanted = self.shares.busy() < self.piles.len();
-        is_wanted && !self.alone && self.shares.share(|blocks| piles.halve(blocks))
+        is_wanted && self.shares.share(|blocks| piles.halve(blocks))
     }
 }
 
