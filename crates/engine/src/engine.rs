@@ -46,6 +46,8 @@ pub struct Engine {
     enough: u64,
     /// [`Engine::mean_weight`], once it was asked for.
     pub(crate) mean_weight: Option<Option<f64>>,
+    /// [`Engine::usual_degree`], once it was asked for.
+    pub(crate) usual_degree: Option<f64>,
     /// What passes of any kind use of the graph.
     pub(crate) held: Held,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
@@ -160,6 +162,7 @@ impl Engine {
             broken: false,
             enough,
             mean_weight: None,
+            usual_degree: None,
             held: Held::default(),
             workspaces: None,
             borrowed: 0,

@@ -10,6 +10,11 @@ use crate::error::EngineError;
 const COLUMNS: usize = 16;
 /// Edges of each.
 const EDGES: u64 = 512;
+/// Stretches of vertices whose degrees are looked at, spread over the graph: how many, and of how many vertices.
+const STRETCHES: std::ops::RangeInclusive<u64> = 64..=1024;
+const STRETCH: u64 = 64;
+/// Vertices for each stretch, at least, where there are more than the least.
+const VERTICES_OF_STRETCH: u64 = 4096;
 /// Times the median that a weight is at most, to say something of the others.
 const USUAL: f64 = 16.0;
 
@@ -24,6 +29,48 @@ impl Engine {
             self.mean_weight = Some(self.sample_weights().map_err(EngineError::from)?);
         }
         Ok(self.mean_weight.flatten())
+    }
+
+    /// How many edges a vertex has that an edge leaves: the geometric mean over the edges of some thousands of vertices, always the same ones of
+    /// a graph, 1 where these have none. It is more than edges shared by vertices, the more so the more edges are those of a few hubs.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn usual_degree(&mut self) -> Result<f64, EngineError> {
+        let usual = match self.usual_degree {
+            Some(usual) => usual,
+            None => self.sample_degrees()?,
+        };
+        self.usual_degree = Some(usual);
+        Ok(usual)
+    }
+
+    fn sample_degrees(&self) -> Result<f64, EngineError> {
+        let graph = self.graph();
+        let mut frames = lock(&self.common.frames);
+        let (mut edges, mut logarithms) = (0.0, 0.0);
+        let vertices = graph.vertices();
+        let stretches =
+            (vertices / VERTICES_OF_STRETCH).clamp(*STRETCHES.start(), *STRETCHES.end());
+        let stride = vertices.div_ceil(stretches).max(STRETCH);
+        // Not from the first: in order of degree the very largest begin each batch.
+        for from in ((stride - STRETCH) / 2..vertices).step_by(stride as usize) {
+            let stretch = from..vertices.min(from + STRETCH);
+            let mut degrees = [0u64; STRETCH as usize];
+            let degrees = &mut degrees[..(stretch.end - from) as usize];
+            graph.degrees_in(graph.forward(), &mut frames, stretch, degrees)?;
+            for degree in degrees.iter().filter(|degree| **degree > 0) {
+                let degree = *degree as f64;
+                edges += degree;
+                logarithms += degree * degree.ln();
+            }
+        }
+        self.common.arrays.count_read(frames.take_bytes_read());
+        Ok(if edges > 0.0 {
+            (logarithms / edges).exp()
+        } else {
+            1.0
+        })
     }
 
     fn sample_weights(&self) -> Result<Option<f64>, FormatError> {

@@ -4,6 +4,7 @@
 //! looked at again where each edge is also an edge of its other end. The first neighbour is the least one of a list, so pointing
 //! at it, where it is less than the vertex itself, makes a forest without looking at any other vertex.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use graphmill_graph::Cell;
@@ -42,50 +43,84 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         edges,
         ..superstep(Mode::Push)
     };
-    let neighbour = |v: usize, number: usize| {
-        let record = lists.of::<WORDS>(v).get(number)?;
-        Some(I::of_index(u64::from(record[0])))
+    // Who has no such neighbour is his own: how many one has is not to be foreseen, so nothing branches on it.
+    let first = |v: usize| match lists.degree(v) {
+        0 => v as u32,
+        _ => lists.from::<WORDS, 1>(v)[0][0],
     };
+    let second = |v: usize| match lists.degree(v) {
+        0 | 1 => v as u32,
+        _ => lists.from::<WORDS, 2>(v)[1][0],
+    };
+    let index = |v: u32| I::of_index(v.into());
     all(machine, vertices, |v| {
-        let own = I::of_index(v as u64);
-        forest.point(v, neighbour(v, 0).map_or(own, |first| first.min(own)));
+        lists.prefetch_list::<WORDS>(v + AHEAD);
+        forest.point(v, index(first(v).min(v as u32)));
     })?;
-    all(machine, vertices, |v| forest.flatten(v))?;
+    flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
     all(machine, vertices, |v| {
-        // What is wanted a little later is on its way while this is worked on.
-        if let Some(later) = neighbour(v + AHEAD, 1) {
-            forest.prefetch(later);
-        }
-        if let Some(second) = neighbour(v, 1) {
-            forest.unite(I::of_index(v as u64), second);
-        }
+        // What is wanted a little later is on its way while this is worked on: a list, and what its second record leads to.
+        lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
+        forest.prefetch(index(second(v + AHEAD)));
+        forest.unite(index(v as u32), index(second(v)));
     })?;
-    all(machine, vertices, |v| forest.flatten(v))?;
+    flatten(machine, forest)?;
     tell(pass(vertices, vertices as u64));
     let largest = match machine.graph.symmetric() || against.is_some() {
         true => most_frequent(forest),
         false => None,
     };
+    let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
     let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
-    all(machine, vertices, |v| {
-        let own = I::of_index(v as u64);
-        if largest == Some(forest.pointer(own)) {
-            return;
+    parts(machine, vertices, |part| {
+        // Those of another tree, and of these the ones with neighbours: which they are is not to be foreseen either.
+        let (mut of_part, mut with_edges) = (0, 0);
+        let mut chosen = [0; AT_ONCE];
+        for v in part {
+            let is_left = largest != Some(forest.pointer(index(v as u32)));
+            of_part += usize::from(is_left);
+            if let Some(place) = chosen.get_mut(with_edges) {
+                *place = v as u32;
+            }
+            with_edges += usize::from(is_left & (degree(v) > 0));
         }
+        let chosen = &chosen[..with_edges];
         let mut looked_at = 0;
-        for lists in [lists].into_iter().chain(against) {
-            lists.each_neighbour(v, |other| {
+        for (i, v) in chosen.iter().enumerate() {
+            if let Some(later) = chosen.get(i + 2 * AHEAD) {
+                lists.prefetch_list::<WORDS>(*later as usize);
+            }
+            if let Some(later) = chosen.get(i + AHEAD) {
+                forest.prefetch(index(first(*later as usize)));
+            }
+            let mut unite = |other| {
                 looked_at += 1;
-                forest.unite(own, I::of_index(other.into()));
-            });
+                forest.unite(index(*v), index(other));
+            };
+            lists.each_neighbour(*v as usize, &mut unite);
+            if let Some(against) = against {
+                against.each_neighbour(*v as usize, unite);
+            }
         }
-        left.fetch_add(1, Ordering::Relaxed);
+        left.fetch_add(of_part, Ordering::Relaxed);
         edges.fetch_add(looked_at, Ordering::Relaxed);
     })?;
-    all(machine, vertices, |v| forest.flatten(v))?;
+    flatten(machine, forest)?;
     tell(pass(left.into_inner(), edges.into_inner()));
     Ok(())
+}
+
+/// Has every vertex point at its root.
+fn flatten<I: Word, A: AtomicWord<I>>(
+    machine: &Machine,
+    forest: Forest<'_, I, A>,
+) -> Result<(), EngineError> {
+    all(machine, forest.len(), |v| {
+        let later = forest.pointer(I::of_index((v + AHEAD) as u64));
+        forest.prefetch(later);
+        forest.flatten(v);
+    })
 }
 
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
@@ -109,7 +144,7 @@ pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
             forest.unite(source, I::of_index(destination));
         }
     })?;
-    all(machine, vertices, |v| forest.flatten(v))?;
+    flatten(machine, forest)?;
     tell(pass);
     Ok(())
 }
@@ -128,28 +163,37 @@ fn most_frequent<I: Word, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<
 
 /// Does some work for every vertex.
 fn all(machine: &Machine, vertices: usize, work: impl Fn(usize) + Sync) -> Result<(), EngineError> {
-    let every = Every {
+    parts(machine, vertices, |part| part.for_each(&work))
+}
+
+/// Does some work for all vertices, many at a time.
+fn parts(
+    machine: &Machine,
+    vertices: usize,
+    work: impl Fn(Range<usize>) + Sync,
+) -> Result<(), EngineError> {
+    let parts = Parts {
         vertices,
         work,
         next: AtomicUsize::new(0),
     };
-    go(machine, &every, vertices as u64)
+    go(machine, &parts, vertices as u64)
 }
 
 /// Every vertex once.
-struct Every<F> {
+struct Parts<F> {
     vertices: usize,
     work: F,
     next: AtomicUsize,
 }
 
-impl<F: Fn(usize) + Sync> Round for Every<F> {
+impl<F: Fn(Range<usize>) + Sync> Round for Parts<F> {
     fn part(&self, _: usize) -> Step {
         let from = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
         if from >= self.vertices {
             return Step::Finished;
         }
-        (from..(from + AT_ONCE).min(self.vertices)).for_each(&self.work);
+        (self.work)(from..(from + AT_ONCE).min(self.vertices));
         Step::Worked
     }
 }
