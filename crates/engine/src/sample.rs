@@ -1,6 +1,8 @@
 //! What a few edges say of all.
 
-use graphmill_graph::{EdgeKind, FormatError};
+use std::ops::Range;
+
+use graphmill_graph::{EdgeKind, FormatError, Order, PAGE_VERTICES};
 
 use crate::active::lock;
 use crate::engine::Engine;
@@ -10,11 +12,9 @@ use crate::error::EngineError;
 const COLUMNS: usize = 16;
 /// Edges of each.
 const EDGES: u64 = 512;
-/// Stretches of vertices whose degrees are looked at, spread over the graph: how many, and of how many vertices.
-const STRETCHES: std::ops::RangeInclusive<u64> = 64..=1024;
+/// Vertices whose degrees are looked at together, and in how many places of a graph.
 const STRETCH: u64 = 64;
-/// Vertices for each stretch, at least, where there are more than the least.
-const VERTICES_OF_STRETCH: u64 = 4096;
+const STRETCHES: u64 = 256;
 /// Times the median that a weight is at most, to say something of the others.
 const USUAL: f64 = 16.0;
 
@@ -31,8 +31,9 @@ impl Engine {
         Ok(self.mean_weight.flatten())
     }
 
-    /// How many edges a vertex has that an edge leaves: the geometric mean over the edges of some thousands of vertices, always the same ones of
-    /// a graph, 1 where these have none. It is more than edges shared by vertices, the more so the more edges are those of a few hubs.
+    /// How many edges a vertex has that an edge leaves: a geometric mean over the edges of some thousands of vertices, always the same ones
+    /// of a graph, 1 where these have none. Over all edges it is no less than edges shared by vertices, and the more the more of them
+    /// are those of a few hubs.
     ///
     /// # Errors
     /// The disk failed.
@@ -49,15 +50,9 @@ impl Engine {
         let graph = self.graph();
         let mut frames = lock(&self.common.frames);
         let (mut edges, mut logarithms) = (0.0, 0.0);
-        let vertices = graph.vertices();
-        let stretches =
-            (vertices / VERTICES_OF_STRETCH).clamp(*STRETCHES.start(), *STRETCHES.end());
-        let stride = vertices.div_ceil(stretches).max(STRETCH);
-        // Not from the first: in order of degree the very largest begin each batch.
-        for from in ((stride - STRETCH) / 2..vertices).step_by(stride as usize) {
-            let stretch = from..vertices.min(from + STRETCH);
-            let mut degrees = [0u64; STRETCH as usize];
-            let degrees = &mut degrees[..(stretch.end - from) as usize];
+        for stretch in self.stretches() {
+            let mut degrees = [0u64; PAGE_VERTICES as usize];
+            let degrees = &mut degrees[..(stretch.end - stretch.start) as usize];
             graph.degrees_in(graph.forward(), &mut frames, stretch, degrees)?;
             for degree in degrees.iter().filter(|degree| **degree > 0) {
                 let degree = *degree as f64;
@@ -71,6 +66,29 @@ impl Engine {
         } else {
             1.0
         })
+    }
+
+    /// The vertices of a sample, no more together than a page of degrees has: in order of ids some from all over the graph; in order of
+    /// degree, where each batch was dealt its share of every kind from the largest on, all of one batch.
+    fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (batches, vertices) = (self.graph().batches(), self.vertices());
+        let (of, stride, length) = match self.graph().order() {
+            Order::Degree if !batches.is_empty() => {
+                let one = batches.range(batches.len() / 2);
+                (one, PAGE_VERTICES, PAGE_VERTICES)
+            }
+            _ => {
+                // A stretch lies in one page.
+                let stride = vertices
+                    .div_ceil(STRETCHES)
+                    .max(1)
+                    .next_multiple_of(STRETCH);
+                (0..vertices, stride, STRETCH)
+            }
+        };
+        let end = of.end;
+        of.step_by(stride as usize)
+            .map(move |from| from..end.min(from + length))
     }
 
     fn sample_weights(&self) -> Result<Option<f64>, FormatError> {

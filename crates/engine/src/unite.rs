@@ -99,13 +99,16 @@ impl Engine {
         let way = self.held.way(false);
         let lists = way.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;
-        let label = size_of::<I>() as u64;
+        let (label, vertices) = (size_of::<I>() as u64, machine.batches.vertices());
         // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
         let count = |pass: &Superstep| {
             traffic.shared(|worker, part| {
                 let (edges, messages) = (part(pass.edges), part(pass.messages));
                 if let Some(lists) = lists {
-                    lists.count(worker, messages, edges);
+                    // Where lists begin is gone through in order, of vertices without edges too.
+                    lists.count(worker, 0, edges);
+                    let begins = part(vertices) * size_of::<u64>() as u64;
+                    worker.read(Kind::Index, Access::Sequential, begins);
                 }
                 worker.read(Kind::Vertices, Access::Random, 2 * edges * label);
                 worker.write(Kind::Vertices, Access::Random, messages * label);

@@ -130,6 +130,25 @@ fn there_may_be_many_levels_and_much_behind_a_few() {
 }
 
 #[test]
+fn most_edges_of_a_hub_leave_a_vertex_of_many() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let ring = (0..5000).map(|v| (v, (v + 1) % 5000, 1.0));
+    let star = (1..5000).map(|v| (v % 64, v, 1.0));
+    for (graph, wanted) in [
+        (Plain::directed("isolated vertices", 5000, []), 1.0..1.1),
+        (Plain::undirected("a ring", 5000, ring), 1.9..2.1),
+        // Half of the edges leave one of the 64 hubs of 78 edges, and half one of the others.
+        (Plain::undirected("hubs", 5000, star), 8.0..9.5),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("graph");
+        graph.store(&disk, &path, 5000, u64::MAX, false);
+        let usual = run(&path, mode(1), |engine| engine.usual_degree());
+        assert!(wanted.contains(&usual), "{}: {usual}", graph.name);
+    }
+}
+
+#[test]
 fn any_width_will_do() {
     let disk = open_disk(IoChoice::Auto).unwrap();
     for graph in graphs() {

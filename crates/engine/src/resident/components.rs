@@ -43,14 +43,18 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         edges,
         ..superstep(Mode::Push)
     };
-    // Who has no such neighbour is his own: how many one has is not to be foreseen, so nothing branches on it.
-    let first = |v: usize| match lists.degree(v) {
-        0 => v as u32,
-        _ => lists.from::<WORDS, 1>(v)[0][0],
+    // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
+    let first = |v: usize| {
+        let first = lists.from::<WORDS, 1>(v)[0][0];
+        if lists.degree(v) > 0 { first } else { v as u32 }
     };
-    let second = |v: usize| match lists.degree(v) {
-        0 | 1 => v as u32,
-        _ => lists.from::<WORDS, 2>(v)[1][0],
+    let second = |v: usize| {
+        let second = lists.from::<WORDS, 2>(v)[1][0];
+        if lists.degree(v) > 1 {
+            second
+        } else {
+            v as u32
+        }
     };
     let index = |v: u32| I::of_index(v.into());
     all(machine, vertices, |v| {
