@@ -15,6 +15,7 @@
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `quota.rs` | [`Quota`]: how much several threads have taken of what there is |
+//! | `random.rs` | [`Random`]: numbers from a seed |
 //! | `segments.rs` | [`Segments`]: one buffer whose segments many threads borrow one by one |
 //! | `shared_words.rs` | [`Word`]: plain numbers that several threads change at once |
 //! | `shares.rs` | [`Shares`]: parts of some work that threads share out between them until all is done |
@@ -34,6 +35,7 @@ pub mod numa;
 mod open_files;
 mod prefetch;
 mod quota;
+mod random;
 mod segments;
 mod shared_words;
 mod shares;
@@ -51,6 +53,7 @@ pub use news::News;
 pub use open_files::allow_open_files;
 pub use prefetch::prefetch;
 pub use quota::Quota;
+pub use random::Random;
 pub use segments::{SegmentMut, SegmentRef, Segments};
 pub use shared_words::{AtomicWord, Word};
 pub use shares::{Share, Shares};

@@ -15,7 +15,7 @@
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
 //! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
-//! | `clock.rs`, `random.rs`, `stop.rs` | [`Clock`], [`Random`], [`Stop`] |
+//! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is that of the crate `raw` |
 //! | `error.rs` | [`StorageError`] |
 
 #![forbid(unsafe_code)]
@@ -25,7 +25,6 @@ mod clock;
 mod disk;
 mod error;
 mod placement;
-mod random;
 mod scratch;
 mod stop;
 mod tiers;
@@ -39,8 +38,8 @@ pub use disk::{
     Operation, Queue, open_disk,
 };
 pub use error::{JobError, StorageError};
+pub use graphmill_raw::Random;
 pub use placement::{Kind, Placement, PlacementError, Where};
-pub use random::Random;
 pub use scratch::Scratch;
 pub use stop::Stop;
 pub use tiers::Tiers;

@@ -12,12 +12,16 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::disk::{Disk, Hold, Holding};
 use crate::error::StorageError;
 
 /// Names tried while somebody else removes the folder in which this one is to be.
 const ATTEMPTS_MAX: u32 = 16;
+
+/// The number in the name of the next folder of this process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// A folder that goes when it is dropped.
 pub struct Scratch {
@@ -63,10 +67,10 @@ impl Scratch {
         remove_dead(&**disk, folder, &machine);
         let process = std::process::id();
         let mut attempts = 0;
-        let mut number = 0_u64;
         loop {
+            // No two threads try the same name.
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
-            number += 1;
             if disk.exists(&path)? {
                 continue;
             }

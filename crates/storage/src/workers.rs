@@ -12,11 +12,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use graphmill_raw::{News, Team};
+use graphmill_raw::{News, Random, Team};
 
 use crate::disk::{Disk, Queue};
 use crate::error::{JobError, StorageError};
-use crate::random::Random;
 
 /// Operations that a worker's queue carries out at a time.
 const QUEUE_DEPTH: usize = 32;

@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use graphmill_raw::Random;
 use graphmill_raw::uring::Action;
 
 use super::transfer::{Next, Transfer, own};
@@ -15,7 +16,6 @@ use super::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue,
 };
 use crate::error::StorageError;
-use crate::random::Random;
 
 /// Which operations a fault may hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,236 @@
+//! Parcels from every rank to every other, in no order, while all of them work.
+//!
+//! Any thread of a rank sends parcels, and waits while as many of them are on their way to one rank as there is memory for. One
+//! thread of each rank takes in what comes ([`Courier::take_in`]). Whoever takes in sends nothing on account of it, so somebody always
+//! goes on.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use graphmill_raw::AlignedBuffer;
+
+use crate::error::FabricError;
+use crate::port::{Channel, Completion, Fabric, Operation};
+
+/// The channel of parcels.
+const CHANNEL: Channel = crate::collective::CHANNEL - 2;
+/// A parcel is a label, then bytes.
+const LABEL_BYTES: usize = size_of::<u64>();
+/// The label of the last one, which has no bytes.
+const LAST: u64 = u64::MAX;
+/// Parcels on their way to one rank at the same time.
+const FLYING: usize = 4;
+/// The longest that sending waits before it looks whether all is lost.
+const LOOK: Duration = Duration::from_millis(50);
+/// Time between two looks at what was sent meanwhile.
+const REST: Duration = Duration::from_millis(1);
+
+/// One rank's parcels to the others.
+#[derive(Debug)]
+pub struct Courier<'f> {
+    fabric: &'f dyn Fabric,
+    parcel_bytes: usize,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// Memory to send to each rank by.
+    free: Vec<Vec<AlignedBuffer>>,
+    flying: usize,
+    /// No more is to be sent.
+    ended: bool,
+    sent: [u64; 2],
+    failure: Option<FabricError>,
+}
+
+impl<'f> Courier<'f> {
+    /// Bytes of memory that one takes between so many ranks, whose parcels have up to `parcel_bytes`.
+    pub fn memory(ranks: usize, parcel_bytes: usize) -> u64 {
+        let frame = AlignedBuffer::footprint(LABEL_BYTES + parcel_bytes);
+        ranks.saturating_sub(1) as u64 * (FLYING as u64 + 1) * frame
+    }
+
+    /// One for parcels of up to so many bytes. All ranks make one, and it is the only one that uses the fabric until all have
+    /// [taken in](Courier::take_in) all.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(fabric: &'f dyn Fabric, parcel_bytes: usize) -> Result<Self, FabricError> {
+        let (rank, ranks) = (fabric.rank(), fabric.ranks());
+        let mut free = Vec::new();
+        for to in 0..ranks {
+            let count = if to == rank { 0 } else { FLYING };
+            let frame = || AlignedBuffer::zeroed(LABEL_BYTES + parcel_bytes);
+            free.push((0..count).map(|_| frame()).collect::<Result<_, _>>()?);
+        }
+        Ok(Courier {
+            fabric,
+            parcel_bytes,
+            state: Mutex::new(State {
+                free,
+                flying: 0,
+                ended: false,
+                sent: [0; 2],
+                failure: None,
+            }),
+            news: Condvar::new(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a parcel to another rank; waits while there is no memory for it.
+    ///
+    /// # Errors
+    /// A rank is lost, or taking in has ended with an error.
+    pub fn send(&self, to: usize, label: u64, bytes: &[u8]) -> Result<(), FabricError> {
+        let misuse = |what| Err(FabricError::Misuse { what });
+        if bytes.len() > self.parcel_bytes || label == LAST {
+            return misuse("a parcel that is too large");
+        }
+        self.put(to, label, bytes)
+    }
+
+    fn put(&self, to: usize, label: u64, bytes: &[u8]) -> Result<(), FabricError> {
+        let mut state = self.state();
+        let mut buffer = loop {
+            if let Some(failure) = &state.failure {
+                return Err(failure.clone());
+            }
+            if let Some(buffer) = state.free.get_mut(to).and_then(Vec::pop) {
+                break buffer;
+            }
+            let waited = self.news.wait_timeout(state, LOOK);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        };
+        state.flying += 1;
+        state.sent[0] += 1;
+        state.sent[1] += bytes.len() as u64;
+        drop(state);
+        let end = LABEL_BYTES + bytes.len();
+        buffer[..LABEL_BYTES].copy_from_slice(&label.to_le_bytes());
+        buffer[LABEL_BYTES..end].copy_from_slice(bytes);
+        let send = Operation::Send {
+            to,
+            channel: CHANNEL,
+            buffer,
+            range: 0..end,
+        };
+        self.fabric.submit(send, to as u64);
+        Ok(())
+    }
+
+    /// Says to all that no more comes from this rank.
+    ///
+    /// # Errors
+    /// As for [`send`](Courier::send).
+    pub fn end(&self) -> Result<(), FabricError> {
+        let (rank, ranks) = (self.fabric.rank(), self.fabric.ranks());
+        (1..ranks).try_for_each(|distance| self.put((rank + distance) % ranks, LAST, &[]))?;
+        self.state().ended = true;
+        Ok(())
+    }
+
+    /// Has whoever sends, and whoever takes in, end with an error, because this rank cannot go on.
+    pub fn give_up(&self, cause: &str) {
+        let failure = FabricError::Lost {
+            rank: self.fabric.rank(),
+            cause: cause.into(),
+        };
+        self.state().failure.get_or_insert(failure);
+        self.news.notify_all();
+    }
+
+    /// Hands what comes to `take(rank, label, bytes)`, until every rank has said that no more does and all that this one sent has
+    /// gone; while others are waited for, `idle` is called now and then and may end it. Of one rank parcels come in the order in which they were sent.
+    ///
+    /// # Errors
+    /// A rank is lost, or `take` or `idle` failed; those who send end with an error then.
+    pub fn take_in<E: From<FabricError>>(
+        &self,
+        mut take: impl FnMut(usize, u64, &[u8]) -> Result<(), E>,
+        idle: &dyn Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let outcome = self.all(&mut take, idle);
+        if outcome.is_err() {
+            self.give_up("it could not take in what others sent");
+        }
+        outcome
+    }
+
+    fn all<E: From<FabricError>>(
+        &self,
+        take: &mut impl FnMut(usize, u64, &[u8]) -> Result<(), E>,
+        idle: &dyn Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (rank, ranks) = (self.fabric.rank(), self.fabric.ranks());
+        for from in (0..ranks).filter(|from| *from != rank) {
+            let memory = AlignedBuffer::zeroed(LABEL_BYTES + self.parcel_bytes);
+            self.receive(from, memory.map_err(FabricError::from)?);
+        }
+        let mut left = ranks - 1;
+        loop {
+            {
+                let state = self.state();
+                if let Some(failure) = &state.failure {
+                    return Err(failure.clone().into());
+                }
+                if left == 0 && state.flying == 0 && state.ended {
+                    return Ok(());
+                }
+            }
+            let Some(done) = self.fabric.wait(REST) else {
+                idle()?;
+                continue;
+            };
+            let Completion {
+                token,
+                buffer,
+                result,
+            } = done;
+            let bytes = result?;
+            let Some(buffer) = buffer else {
+                continue;
+            };
+            if (token as usize) < ranks {
+                let mut state = self.state();
+                state.free[token as usize].push(buffer);
+                state.flying -= 1;
+                drop(state);
+                self.news.notify_all();
+                continue;
+            }
+            let from = token as usize - ranks;
+            let Some((label, parcel)) = buffer[..bytes].split_first_chunk() else {
+                let what = "a parcel without a label";
+                return Err(FabricError::Misuse { what }.into());
+            };
+            match u64::from_le_bytes(*label) {
+                LAST => left -= 1,
+                label => {
+                    take(from, label, parcel)?;
+                    self.receive(from, buffer);
+                }
+            }
+        }
+    }
+
+    fn receive(&self, from: usize, buffer: AlignedBuffer) {
+        let token = (self.fabric.ranks() + from) as u64;
+        let receive = Operation::Receive {
+            from,
+            channel: CHANNEL,
+            buffer,
+        };
+        self.fabric.submit(receive, token);
+    }
+
+    /// Parcels, and bytes in them, that this rank sent.
+    pub fn sent(&self) -> [u64; 2] {
+        self.state().sent
+    }
+}

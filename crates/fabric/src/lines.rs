@@ -1,0 +1,112 @@
+//! Frames that wait for each other: what was sent and not received yet, and the other way round.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use graphmill_raw::AlignedBuffer;
+
+use crate::error::FabricError;
+use crate::port::{Channel, Completion};
+
+/// A frame on its way.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    pub(crate) token: u64,
+    pub(crate) buffer: AlignedBuffer,
+    pub(crate) range: Range<usize>,
+}
+
+/// Memory that waits for a frame.
+#[derive(Debug)]
+pub(crate) struct Awaited {
+    pub(crate) token: u64,
+    pub(crate) buffer: AlignedBuffer,
+}
+
+/// One rank's frames of another, on one channel: those who come first wait in line.
+#[derive(Debug, Default)]
+struct Line {
+    sent: VecDeque<Sent>,
+    awaited: VecDeque<Awaited>,
+}
+
+/// All frames for one rank that are sent and not received, or the other way round, by sender and channel.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(BTreeMap<(usize, Channel), Line>);
+
+impl Lines {
+    /// A frame comes; it and the memory that waited for it, if some did.
+    pub(crate) fn send(
+        &mut self,
+        from: usize,
+        channel: Channel,
+        sent: Sent,
+    ) -> Option<(Sent, Awaited)> {
+        let line = self.0.entry((from, channel)).or_default();
+        line.sent.push_back(sent);
+        line.pair()
+    }
+
+    /// Memory is given for a frame; it and the frame that waited, if one did.
+    pub(crate) fn receive(
+        &mut self,
+        from: usize,
+        channel: Channel,
+        awaited: Awaited,
+    ) -> Option<(Sent, Awaited)> {
+        let line = self.0.entry((from, channel)).or_default();
+        line.awaited.push_back(awaited);
+        line.pair()
+    }
+
+    /// Takes out all that waits on lines whose sender is chosen: senders with what they sent, and memory.
+    pub(crate) fn drain(
+        &mut self,
+        choose: impl Fn(usize) -> bool,
+    ) -> (Vec<(usize, Sent)>, Vec<Awaited>) {
+        let (mut sent, mut awaited) = (Vec::new(), Vec::new());
+        for ((from, _), line) in self.0.iter_mut().filter(|((from, _), _)| choose(*from)) {
+            sent.extend(line.sent.drain(..).map(|frame| (*from, frame)));
+            awaited.extend(line.awaited.drain(..));
+        }
+        (sent, awaited)
+    }
+}
+
+impl Line {
+    fn pair(&mut self) -> Option<(Sent, Awaited)> {
+        let awaited = self.awaited.pop_front()?;
+        match self.sent.pop_front() {
+            Some(sent) => Some((sent, awaited)),
+            None => {
+                self.awaited.push_front(awaited);
+                None
+            }
+        }
+    }
+}
+
+/// Moves a frame to the memory that waits for it: how it ends for the sender, and for the receiver.
+pub(crate) fn deliver(from: usize, sent: Sent, mut awaited: Awaited) -> [Completion; 2] {
+    let bytes = sent.range.len();
+    let room = awaited.buffer.len();
+    let result = match awaited.buffer.get_mut(..bytes) {
+        Some(to) => {
+            to.copy_from_slice(&sent.buffer[sent.range]);
+            Ok(bytes)
+        }
+        None => Err(FabricError::TooLong { from, room }),
+    };
+    [
+        Completion {
+            token: sent.token,
+            buffer: Some(sent.buffer),
+            result: Ok(bytes),
+        },
+        Completion {
+            token: awaited.token,
+            buffer: Some(awaited.buffer),
+            result,
+        },
+    ]
+}

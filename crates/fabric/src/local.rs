@@ -1,0 +1,216 @@
+//! Ranks that are threads of one process.
+//!
+//! Each rank has an inbox: the lines of frames for it, and what of its own is complete. A frame is copied once, from the sender's
+//! memory to the receiver's, by whichever of the two comes second, outside of any lock. No two locks are held at a time.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use graphmill_raw::AlignedBuffer;
+
+use crate::error::FabricError;
+use crate::lines::{Awaited, Lines, Sent, deliver};
+use crate::port::{Completion, Fabric, Operation};
+
+/// One of some ranks in one process.
+#[derive(Debug)]
+pub struct LocalFabric {
+    rank: usize,
+    world: Arc<World>,
+}
+
+#[derive(Debug)]
+struct World {
+    places: Vec<Place>,
+    /// The first rank that failed. Set before lines are ended, and looked at under the lock of the line: so nothing is put on a line
+    /// that is not ended.
+    lost: OnceLock<FabricError>,
+}
+
+/// What there is for one rank.
+#[derive(Debug, Default)]
+struct Place {
+    inbox: Mutex<Inbox>,
+    news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    lines: Lines,
+    complete: VecDeque<Completion>,
+    in_flight: usize,
+    /// Ranks that are done, as far as this one was told.
+    left: Vec<usize>,
+}
+
+/// So many ranks.
+pub fn local(ranks: usize) -> Vec<LocalFabric> {
+    let world = Arc::new(World {
+        places: (0..ranks).map(|_| Place::default()).collect(),
+        lost: OnceLock::new(),
+    });
+    let fabric = |rank| LocalFabric {
+        rank,
+        world: Arc::clone(&world),
+    };
+    (0..ranks).map(fabric).collect()
+}
+
+impl Place {
+    fn inbox(&self) -> MutexGuard<'_, Inbox> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn complete(&self, completion: Completion) {
+        self.inbox().complete.push_back(completion);
+        self.news.notify_all();
+    }
+
+    fn refuse(&self, token: u64, buffer: AlignedBuffer, error: FabricError) {
+        self.complete(Completion {
+            token,
+            buffer: Some(buffer),
+            result: Err(error),
+        });
+    }
+}
+
+impl LocalFabric {
+    fn place(&self) -> &Place {
+        &self.world.places[self.rank]
+    }
+
+    /// Why nothing goes to a rank, or comes from it, any more; `inbox` is the one with the line.
+    fn refusal(&self, inbox: &Inbox, other: usize) -> Option<FabricError> {
+        let left = inbox.left.contains(&other);
+        let left = left.then_some(FabricError::Left { rank: other });
+        self.world.lost.get().cloned().or(left)
+    }
+
+    /// Ends the operations that wait on lines of chosen senders in one rank's inbox.
+    fn end_lines(&self, of: usize, choose: impl Fn(usize) -> bool, error: &FabricError) {
+        let places = &self.world.places;
+        let (sent, awaited) = places[of].inbox().lines.drain(choose);
+        for (from, frame) in sent {
+            places[from].refuse(frame.token, frame.buffer, error.clone());
+        }
+        for memory in awaited {
+            places[of].refuse(memory.token, memory.buffer, error.clone());
+        }
+    }
+
+    fn meet(&self, from: usize, to: usize, pair: Option<(Sent, Awaited)>) {
+        if let Some((sent, awaited)) = pair {
+            let [of_sender, of_receiver] = deliver(from, sent, awaited);
+            self.world.places[from].complete(of_sender);
+            self.world.places[to].complete(of_receiver);
+        }
+    }
+}
+
+impl Fabric for LocalFabric {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.world.places.len()
+    }
+
+    fn submit(&self, operation: Operation, token: u64) {
+        let (own, places) = (self.rank, &self.world.places);
+        self.place().inbox().in_flight += 1;
+        if let Err(error) = operation.check(places.len()) {
+            let buffer = operation.into_buffer();
+            return self.place().refuse(token, buffer, error);
+        }
+        match operation {
+            Operation::Send {
+                to,
+                channel,
+                buffer,
+                range,
+            } => {
+                let mut inbox = places[to].inbox();
+                if let Some(error) = self.refusal(&inbox, to) {
+                    drop(inbox);
+                    return self.place().refuse(token, buffer, error);
+                }
+                let sent = Sent {
+                    token,
+                    buffer,
+                    range,
+                };
+                let pair = inbox.lines.send(own, channel, sent);
+                drop(inbox);
+                self.meet(own, to, pair);
+            }
+            Operation::Receive {
+                from,
+                channel,
+                buffer,
+            } => {
+                let mut inbox = places[own].inbox();
+                if let Some(error) = self.refusal(&inbox, from) {
+                    drop(inbox);
+                    return self.place().refuse(token, buffer, error);
+                }
+                let pair = inbox
+                    .lines
+                    .receive(from, channel, Awaited { token, buffer });
+                drop(inbox);
+                self.meet(from, own, pair);
+            }
+        }
+    }
+
+    fn poll(&self) -> Option<Completion> {
+        let mut inbox = self.place().inbox();
+        let completion = inbox.complete.pop_front()?;
+        inbox.in_flight -= 1;
+        Some(completion)
+    }
+
+    fn wait(&self, limit: Duration) -> Option<Completion> {
+        let inbox = self.place().inbox();
+        let waited = self
+            .place()
+            .news
+            .wait_timeout_while(inbox, limit, |inbox| inbox.complete.is_empty());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.poll()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.place().inbox().in_flight
+    }
+
+    fn fail(&self, cause: &str) {
+        let lost = || FabricError::Lost {
+            rank: self.rank,
+            cause: cause.to_string(),
+        };
+        let lost = self.world.lost.get_or_init(lost);
+        for of in 0..self.ranks() {
+            self.end_lines(of, |_| true, lost);
+        }
+    }
+
+    fn leave(&self) {
+        let error = FabricError::Left { rank: self.rank };
+        for of in 0..self.ranks() {
+            self.world.places[of].inbox().left.push(self.rank);
+            self.end_lines(of, |from| from == self.rank || of == self.rank, &error);
+        }
+    }
+}
+
+impl Drop for LocalFabric {
+    fn drop(&mut self) {
+        let has_left = self.place().inbox().left.contains(&self.rank);
+        if !has_left {
+            self.fail("it ended without a word");
+        }
+    }
+}

@@ -1,0 +1,530 @@
+//! Ranks that are processes of an MPI job.
+//!
+//! A thread lets MPI go on, completes operations, and says to the other ranks once in a while that this one is there. A rank that
+//! fails says so, with the cause; one that nothing is heard of for [`SILENCE`] is lost. What ranks say of themselves goes by a channel
+//! of its own, as frames of up to [`WORD_BYTES`] bytes: `.` here, `-` done with the others, `!` failed, and why.
+
+mod plugin;
+
+/// The source of the plugin, to be compiled against an MPI.
+pub const MPI_PLUGIN: &str = include_str!("mpi/plugin.c");
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use graphmill_raw::AlignedBuffer;
+
+use self::plugin::{Done, Failure, Plugin};
+use crate::collective::CHANNEL as COLLECTIVE;
+use crate::error::FabricError;
+use crate::port::{Channel, Completion, Fabric, Operation};
+
+/// The channel of what ranks say of themselves.
+const WORDS: Channel = COLLECTIVE - 1;
+const WORD_BYTES: usize = 1024;
+/// Time between two words of a rank.
+const BEAT: Duration = Duration::from_millis(500);
+/// Beats without a word after which a rank is lost: 15 s.
+const SILENCE: u32 = 30;
+/// Rests of whoever has nothing to do: from one to the other, doubling.
+const REST: Duration = Duration::from_micros(20);
+const REST_MAX: Duration = Duration::from_millis(1);
+/// The longest that a rank that fails waits for others to hear it.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// This process as a rank of an MPI job.
+#[derive(Debug)]
+pub struct MpiFabric {
+    shared: Arc<Shared>,
+    rank: usize,
+    ranks: usize,
+    pulse: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    plugin: Plugin,
+    /// What is on its way, by slot.
+    flying: BTreeMap<i32, Flying>,
+    complete: VecDeque<Completion>,
+    in_flight: usize,
+    peers: Vec<Peer>,
+    lost: Option<FabricError>,
+    /// Another rank said that it fails, and says so to all.
+    was_told: bool,
+    /// It said its last word: nobody listens any more.
+    leaving: bool,
+    /// MPI is at its end.
+    ended: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Flying {
+    /// An operation of the user's.
+    Sent {
+        token: u64,
+        to: usize,
+    },
+    Awaited {
+        token: u64,
+        from: usize,
+        room: usize,
+    },
+    /// Words to a rank, and of one.
+    Word {
+        to: usize,
+    },
+    Heard {
+        from: usize,
+    },
+}
+
+/// What is known of another rank.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peer {
+    /// Beats since it was heard.
+    silent: u32,
+    /// It is done.
+    left: bool,
+    /// Words to it that have not arrived yet.
+    telling: u32,
+}
+
+impl MpiFabric {
+    /// Starts MPI by a plugin, once in a process.
+    ///
+    /// # Errors
+    /// [`FabricError::Plugin`]: it is not there, or of another version, or MPI does not start.
+    pub fn start(plugin: &Path) -> Result<MpiFabric, FabricError> {
+        let plugin = Plugin::start(plugin)?;
+        let (rank, ranks) = (plugin.rank, plugin.ranks);
+        let mut state = State {
+            plugin,
+            flying: BTreeMap::new(),
+            complete: VecDeque::new(),
+            in_flight: 0,
+            peers: vec![Peer::default(); ranks],
+            lost: None,
+            was_told: false,
+            leaving: false,
+            ended: false,
+        };
+        state.peers[rank].left = true;
+        for peer in 0..ranks {
+            state.listen(peer)?;
+        }
+        let shared = Arc::new(Shared(Mutex::new(state)));
+        let pulse = {
+            let shared = Arc::clone(&shared);
+            let builder = std::thread::Builder::new().name("mpi".into());
+            builder.spawn(move || shared.beat())
+        };
+        let pulse = pulse.map_err(|error| FabricError::Thread(error.to_string()))?;
+        Ok(MpiFabric {
+            shared,
+            rank,
+            ranks,
+            pulse: Some(pulse),
+        })
+    }
+
+    /// Which MPI it is, as it says itself.
+    pub fn library(&self) -> String {
+        self.shared.state().plugin.library().to_string()
+    }
+
+    /// Lets MPI go on until `is_done`, or so long.
+    fn until(&self, limit: Duration, is_done: impl Fn(&mut State) -> bool) {
+        let end = now().checked_add(limit);
+        let mut rest = REST;
+        loop {
+            {
+                let mut state = self.shared.state();
+                if state.go_on() {
+                    rest = REST;
+                }
+                if is_done(&mut state) || end.is_some_and(|end| now() >= end) {
+                    return;
+                }
+            }
+            std::thread::sleep(rest);
+            rest = (2 * rest).min(REST_MAX);
+        }
+    }
+
+    fn end_pulse(&mut self) {
+        self.shared.state().ended = true;
+        if let Some(pulse) = self.pulse.take() {
+            // It does not panic, and if it did there would be nothing to do about it.
+            let _ = pulse.join();
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what other processes do takes real time, whatever the clock of the work says"
+)]
+fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the thread does.
+    fn beat(&self) {
+        let (mut rest, mut next) = (REST, now());
+        loop {
+            {
+                let mut state = self.state();
+                if state.ended {
+                    return;
+                }
+                if state.go_on() {
+                    rest = REST;
+                }
+                if now() >= next {
+                    state.beat();
+                    // From now on: a process that was stopped is not taken for one that was silent.
+                    next = now() + BEAT;
+                }
+            }
+            std::thread::sleep(rest);
+            rest = (2 * rest).min(REST_MAX);
+        }
+    }
+}
+
+impl State {
+    fn rank(&self) -> usize {
+        self.plugin.rank
+    }
+
+    /// Waits for the next word of another rank.
+    fn listen(&mut self, from: usize) -> Result<(), FabricError> {
+        if self.peers[from].left || self.lost.is_some() {
+            return Ok(());
+        }
+        let room = AlignedBuffer::zeroed(WORD_BYTES)?;
+        match self.plugin.receive(from, WORDS, room) {
+            Ok(slot) => {
+                self.flying.insert(slot, Flying::Heard { from });
+            }
+            Err((_, failure)) => self.lose(from, &failure.text()),
+        }
+        Ok(())
+    }
+
+    /// Says a word to another rank.
+    fn say(&mut self, to: usize, word: &str) {
+        let bytes = &word.as_bytes()[..word.len().min(WORD_BYTES)];
+        let Ok(mut buffer) = AlignedBuffer::zeroed(bytes.len()) else {
+            // There will be memory for a later one.
+            return;
+        };
+        buffer.copy_from_slice(bytes);
+        match self.plugin.send(to, WORDS, buffer, 0..bytes.len()) {
+            Ok(slot) => {
+                self.peers[to].telling += 1;
+                self.flying.insert(slot, Flying::Word { to });
+            }
+            Err((_, failure)) => self.lose(to, &failure.text()),
+        }
+    }
+
+    /// Says its last word. Those who are done hear it too: they wait for it.
+    fn say_to_all(&mut self, word: &str) {
+        if !std::mem::replace(&mut self.leaving, true) {
+            let own = self.rank();
+            for to in (0..self.peers.len()).filter(|to| *to != own) {
+                self.say(to, word);
+            }
+        }
+    }
+
+    /// Once in a while: says that this rank is there, and notes who has not for long.
+    fn beat(&mut self) {
+        for peer in 0..self.peers.len() {
+            if peer == self.rank() || self.lost.is_some() {
+                continue;
+            }
+            // One that is done with the others waits for them.
+            if self.peers[peer].telling == 0 && !self.leaving {
+                self.say(peer, ".");
+            }
+            if self.peers[peer].left {
+                continue;
+            }
+            self.peers[peer].silent += 1;
+            if self.peers[peer].silent > SILENCE {
+                let seconds = (BEAT * SILENCE).as_secs();
+                self.lose(peer, &format!("nothing was heard of it for {seconds} s"));
+            }
+        }
+    }
+
+    /// Takes what is complete; whether anything was.
+    fn go_on(&mut self) -> bool {
+        if self.ended {
+            return false;
+        }
+        match self.plugin.poll() {
+            Ok(done) => {
+                let any = !done.is_empty();
+                done.into_iter().for_each(|done| self.done(done));
+                any
+            }
+            Err(failure) => {
+                self.lose(self.rank(), &failure.text());
+                false
+            }
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let Done {
+            slot,
+            buffer,
+            result,
+        } = done;
+        // What is not known any more was given up when a rank was lost.
+        match self.flying.remove(&slot) {
+            None => {}
+            Some(Flying::Sent { token, to }) => {
+                let result = result.map_err(|failure| self.failed(to, 0, failure));
+                self.complete.push_back(Completion {
+                    token,
+                    buffer,
+                    result,
+                });
+            }
+            Some(Flying::Awaited { token, from, room }) => {
+                let result = result.map_err(|failure| self.failed(from, room, failure));
+                self.complete.push_back(Completion {
+                    token,
+                    buffer,
+                    result,
+                });
+            }
+            Some(Flying::Word { to }) => {
+                self.peers[to].telling -= 1;
+                if let Err(failure) = result {
+                    self.lose(to, &failure.text());
+                }
+            }
+            Some(Flying::Heard { from }) => {
+                match result {
+                    Ok(bytes) => {
+                        let word = buffer.as_ref().and_then(|buffer| buffer.get(..bytes));
+                        self.hear(from, word.unwrap_or_default());
+                    }
+                    Err(failure) => self.lose(from, &failure.text()),
+                }
+                if let Err(error) = self.listen(from) {
+                    self.lose(self.rank(), &error.to_string());
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self, from: usize, word: &[u8]) {
+        self.peers[from].silent = 0;
+        match word.split_first() {
+            Some((b'-', _)) => self.peers[from].left = true,
+            Some((b'!', cause)) => {
+                let cause = String::from_utf8_lossy(cause).into_owned();
+                self.was_told = true;
+                self.lose(from, &cause);
+            }
+            _ => {}
+        }
+    }
+
+    fn failed(&mut self, other: usize, room: usize, failure: Failure) -> FabricError {
+        match failure {
+            Failure::TooLong => FabricError::TooLong { from: other, room },
+            Failure::Mpi(cause) => {
+                self.lose(other, &cause);
+                FabricError::Lost { rank: other, cause }
+            }
+        }
+    }
+
+    /// Ends all operations, unless another rank was lost before.
+    fn lose(&mut self, rank: usize, cause: &str) {
+        if self.lost.is_some() {
+            return;
+        }
+        let error = FabricError::Lost {
+            rank,
+            cause: cause.to_string(),
+        };
+        self.lost = Some(error.clone());
+        let given_up = std::mem::take(&mut self.flying);
+        for (slot, flying) in given_up {
+            match flying {
+                Flying::Sent { token, .. } | Flying::Awaited { token, .. } => {
+                    // MPI still has the memory.
+                    self.complete.push_back(Completion {
+                        token,
+                        buffer: None,
+                        result: Err(error.clone()),
+                    });
+                }
+                Flying::Word { .. } | Flying::Heard { .. } => {
+                    self.flying.insert(slot, flying);
+                }
+            }
+        }
+    }
+
+    fn submit(&mut self, operation: Operation, token: u64) {
+        self.in_flight += 1;
+        let possible = operation.check(self.peers.len()).and(match &self.lost {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        });
+        let other = operation.other();
+        let left = other != self.rank() && self.peers.get(other).is_some_and(|peer| peer.left);
+        let refusal = match possible {
+            Err(error) => Some(error),
+            Ok(()) => left.then_some(FabricError::Left { rank: other }),
+        };
+        let refused = match (refusal, operation) {
+            (Some(error), operation) => Some((operation.into_buffer(), error)),
+            (
+                None,
+                Operation::Send {
+                    to,
+                    channel,
+                    buffer,
+                    range,
+                },
+            ) => match self.plugin.send(to, channel, buffer, range) {
+                Ok(slot) => {
+                    self.flying.insert(slot, Flying::Sent { token, to });
+                    None
+                }
+                Err((buffer, failure)) => Some((buffer, self.failed(to, 0, failure))),
+            },
+            (
+                None,
+                Operation::Receive {
+                    from,
+                    channel,
+                    buffer,
+                },
+            ) => {
+                let room = buffer.len();
+                match self.plugin.receive(from, channel, buffer) {
+                    Ok(slot) => {
+                        self.flying
+                            .insert(slot, Flying::Awaited { token, from, room });
+                        None
+                    }
+                    Err((buffer, failure)) => Some((buffer, self.failed(from, room, failure))),
+                }
+            }
+        };
+        if let Some((buffer, error)) = refused {
+            self.complete.push_back(Completion {
+                token,
+                buffer: Some(buffer),
+                result: Err(error),
+            });
+        }
+    }
+
+    fn take(&mut self) -> Option<Completion> {
+        let completion = self.complete.pop_front()?;
+        self.in_flight -= 1;
+        Some(completion)
+    }
+}
+
+impl Failure {
+    fn text(self) -> String {
+        match self {
+            Failure::TooLong => "a frame was longer than its memory".into(),
+            Failure::Mpi(text) => text,
+        }
+    }
+}
+
+impl Fabric for MpiFabric {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn submit(&self, operation: Operation, token: u64) {
+        self.shared.state().submit(operation, token);
+    }
+
+    fn poll(&self) -> Option<Completion> {
+        let mut state = self.shared.state();
+        if state.complete.is_empty() {
+            state.go_on();
+        }
+        state.take()
+    }
+
+    fn wait(&self, limit: Duration) -> Option<Completion> {
+        self.until(limit, |state| !state.complete.is_empty());
+        self.shared.state().take()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.shared.state().in_flight
+    }
+
+    fn fail(&self, cause: &str) {
+        {
+            let mut state = self.shared.state();
+            if !state.was_told {
+                state.say_to_all(&format!("!{cause}"));
+            }
+            state.lose(self.rank, cause);
+        }
+        self.until(LAST_WORDS, |state| {
+            state.peers.iter().all(|peer| peer.telling == 0)
+        });
+    }
+
+    fn leave(&self) {
+        self.shared.state().say_to_all("-");
+        self.until(Duration::MAX, |state| {
+            let is_done = |peer: &Peer| peer.left && peer.telling == 0;
+            state.lost.is_some() || state.peers.iter().all(is_done)
+        });
+        let mut state = self.shared.state();
+        if state.lost.is_none() && !state.ended {
+            state.ended = true;
+            if let Err(failure) = state.plugin.finish() {
+                let cause = failure.text();
+                state.lose(self.rank, &cause);
+            }
+        }
+    }
+}
+
+impl Drop for MpiFabric {
+    fn drop(&mut self) {
+        if !self.shared.state().ended {
+            self.fail("it ended without a word");
+        }
+        self.end_pulse();
+    }
+}

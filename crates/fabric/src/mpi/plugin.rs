@@ -1,0 +1,255 @@
+//! The MPI of this machine, behind the few functions of `plugin.c`, loaded at run time.
+//!
+//! Invariants: `held` has the buffer of every slot that is on its way, so the memory that MPI reaches into stays where it is until
+//! the operation is complete; buffers that are still on their way when the plugin goes are never freed. `&mut self` keeps calls to one
+//! thread at a time.
+
+#![expect(
+    unsafe_code,
+    reason = "calls a library, and lends it memory that it keeps hold of"
+)]
+
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int, c_void};
+use std::ops::Range;
+use std::path::Path;
+
+use graphmill_raw::AlignedBuffer;
+use libloading::Library;
+
+use crate::error::FabricError;
+
+/// The version of `plugin.c` that this program goes with.
+const ABI: u32 = 1;
+/// Operations that are asked about at a time.
+const POLLED_MAX: usize = 64;
+
+type Send = unsafe extern "C" fn(*const c_void, u64, c_int, c_int, *mut c_int) -> c_int;
+type Receive = unsafe extern "C" fn(*mut c_void, u64, c_int, c_int, *mut c_int) -> c_int;
+type Poll = unsafe extern "C" fn(*mut c_int, *mut u64, *mut c_int, c_int, *mut c_int) -> c_int;
+
+/// A loaded plugin, with MPI started.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    send: Send,
+    receive: Receive,
+    poll: Poll,
+    finish: unsafe extern "C" fn() -> c_int,
+    describe: unsafe extern "C" fn(c_int, *mut c_char, c_int),
+    is_truncation: unsafe extern "C" fn(c_int) -> c_int,
+    library: String,
+    held: BTreeMap<c_int, AlignedBuffer>,
+    pub(crate) rank: usize,
+    pub(crate) ranks: usize,
+    /// Last: the functions above are in it. It is never unloaded, since MPI may have threads in it.
+    _library: &'static Library,
+}
+
+/// An operation that is complete.
+pub(crate) struct Done {
+    pub(crate) slot: c_int,
+    pub(crate) buffer: Option<AlignedBuffer>,
+    pub(crate) result: Result<usize, Failure>,
+}
+
+/// How an operation failed.
+pub(crate) enum Failure {
+    /// The frame was longer than the memory for it.
+    TooLong,
+    /// What MPI says.
+    Mpi(String),
+}
+
+impl Plugin {
+    /// Loads a plugin and starts MPI, once in a process.
+    ///
+    /// # Errors
+    /// There is no such plugin, it is of another version, or MPI does not start.
+    pub(crate) fn start(path: &Path) -> Result<Plugin, FabricError> {
+        let no_plugin = |what: String| FabricError::Plugin {
+            path: path.to_path_buf(),
+            what,
+        };
+        let no_library = |error: libloading::Error| no_plugin(error.to_string());
+        // SAFETY: the file was made of `plugin.c` by `graphmill mpi build`, or somebody chose to trust it; loading it runs what MPI does on
+        // loading.
+        let library = unsafe { Library::new(path) }.map_err(no_library)?;
+        let library: &'static Library = Box::leak(Box::new(library));
+        // SAFETY: the symbol has this type in `plugin.c`, of any version.
+        let abi = unsafe {
+            let abi = library.get::<unsafe extern "C" fn() -> u32>(b"graphmill_mpi_abi");
+            abi.map_err(no_library)?()
+        };
+        if abi != ABI {
+            return Err(no_plugin(format!(
+                "it is of version {abi}, this program goes with version {ABI}: build it again (graphmill mpi build)"
+            )));
+        }
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: the symbols have these types in `plugin.c` of this version; the numbers live as long as the call.
+        let plugin = unsafe {
+            let start = library
+                .get::<unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int>(
+                    b"graphmill_mpi_start",
+                )
+                .map_err(no_library)?;
+            let describe = *library.get(b"graphmill_mpi_describe").map_err(no_library)?;
+            let error = start(&mut rank, &mut ranks);
+            if error != 0 {
+                let what = text(|to, room| describe_to(describe, error, to, room));
+                return Err(no_plugin(format!("MPI does not start: {what}")));
+            }
+            let library_of = library
+                .get::<unsafe extern "C" fn(*mut c_char, c_int)>(b"graphmill_mpi_library")
+                .map_err(no_library)?;
+            Plugin {
+                send: *library.get(b"graphmill_mpi_send").map_err(no_library)?,
+                receive: *library.get(b"graphmill_mpi_receive").map_err(no_library)?,
+                poll: *library.get(b"graphmill_mpi_poll").map_err(no_library)?,
+                finish: *library.get(b"graphmill_mpi_finish").map_err(no_library)?,
+                is_truncation: *library
+                    .get(b"graphmill_mpi_is_truncation")
+                    .map_err(no_library)?,
+                library: text(|to, room| library_of(to, room)),
+                describe,
+                held: BTreeMap::new(),
+                rank: rank as usize,
+                ranks: ranks as usize,
+                _library: library,
+            }
+        };
+        Ok(plugin)
+    }
+
+    /// Which MPI it is.
+    pub(crate) fn library(&self) -> &str {
+        &self.library
+    }
+
+    /// Starts to send; its slot, or the buffer and what is wrong.
+    pub(crate) fn send(
+        &mut self,
+        to: usize,
+        tag: u16,
+        buffer: AlignedBuffer,
+        range: Range<usize>,
+    ) -> Result<c_int, (AlignedBuffer, Failure)> {
+        let Some(bytes) = buffer.get(range) else {
+            return Err((buffer, Failure::Mpi("no such bytes of the buffer".into())));
+        };
+        let (mut slot, tag) = (0, c_int::from(tag));
+        let (start, count) = (bytes.as_ptr().cast(), bytes.len() as u64);
+        // SAFETY: the bytes are the buffer's, whose memory never moves and which is held until the operation is complete; nobody changes
+        // them meanwhile.
+        let error = unsafe { (self.send)(start, count, to as c_int, tag, &mut slot) };
+        self.hold(error, slot, buffer)
+    }
+
+    /// Starts to receive; its slot, or the buffer and what is wrong.
+    pub(crate) fn receive(
+        &mut self,
+        from: usize,
+        tag: u16,
+        mut buffer: AlignedBuffer,
+    ) -> Result<c_int, (AlignedBuffer, Failure)> {
+        let (mut slot, tag) = (0, c_int::from(tag));
+        let (start, room) = (buffer.as_mut_ptr().cast(), buffer.len() as u64);
+        // SAFETY: the memory is the buffer's, never moves, and is held and not looked at until the operation is complete.
+        let error = unsafe { (self.receive)(start, room, from as c_int, tag, &mut slot) };
+        self.hold(error, slot, buffer)
+    }
+
+    fn hold(
+        &mut self,
+        error: c_int,
+        slot: c_int,
+        buffer: AlignedBuffer,
+    ) -> Result<c_int, (AlignedBuffer, Failure)> {
+        match error {
+            0 => {
+                self.held.insert(slot, buffer);
+                Ok(slot)
+            }
+            error => Err((buffer, self.failure(error))),
+        }
+    }
+
+    /// Lets MPI go on, and says what is complete.
+    pub(crate) fn poll(&mut self) -> Result<Vec<Done>, Failure> {
+        let mut slots = [0; POLLED_MAX];
+        let mut bytes = [0; POLLED_MAX];
+        let mut errors = [0; POLLED_MAX];
+        let mut count = 0;
+        // SAFETY: the arrays have room for as many as are asked for.
+        let error = unsafe {
+            (self.poll)(
+                slots.as_mut_ptr(),
+                bytes.as_mut_ptr(),
+                errors.as_mut_ptr(),
+                POLLED_MAX as c_int,
+                &mut count,
+            )
+        };
+        if error != 0 {
+            return Err(self.failure(error));
+        }
+        let done = slots.iter().zip(bytes).zip(errors).take(count as usize);
+        let done = done.map(|((slot, bytes), error)| Done {
+            slot: *slot,
+            buffer: self.held.remove(slot),
+            result: match error {
+                0 => Ok(bytes as usize),
+                error => Err(self.failure(error)),
+            },
+        });
+        Ok(done.collect())
+    }
+
+    /// Ends what is on its way, and MPI. Nothing else may be called later.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        // SAFETY: MPI was started, and is ended once: the caller sees to that.
+        match unsafe { (self.finish)() } {
+            0 => {
+                self.held.clear();
+                Ok(())
+            }
+            error => Err(self.failure(error)),
+        }
+    }
+
+    fn failure(&self, error: c_int) -> Failure {
+        // SAFETY: a number to a number.
+        if unsafe { (self.is_truncation)(error) } != 0 {
+            return Failure::TooLong;
+        }
+        // SAFETY: see `text`.
+        Failure::Mpi(text(|to, room| unsafe {
+            describe_to(self.describe, error, to, room)
+        }))
+    }
+}
+
+impl Drop for Plugin {
+    fn drop(&mut self) {
+        // MPI may still reach into what is on its way.
+        std::mem::forget(std::mem::take(&mut self.held));
+    }
+}
+
+unsafe fn describe_to(
+    describe: unsafe extern "C" fn(c_int, *mut c_char, c_int),
+    error: c_int,
+    to: *mut c_char,
+    room: c_int,
+) {
+    // SAFETY: the caller gives room for so many bytes.
+    unsafe { describe(error, to, room) }
+}
+
+/// Text that a function writes to the room it is given, up to a 0.
+fn text(write: impl FnOnce(*mut c_char, c_int)) -> String {
+    let mut room = [0_u8; 512];
+    write(room.as_mut_ptr().cast(), room.len() as c_int);
+    let text = room.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(text).trim().to_string()
+}

@@ -1,0 +1,446 @@
+//! Ranks that take turns by a seed, on a network in virtual time, with delays and faults.
+//!
+//! Each rank is a thread, and one of them runs at a time: it keeps its turn until it waits, or now and then when it looks for
+//! completions; the seed says who is next. While all wait, time goes on to the next thing that happens: a frame that arrives, a
+//! limit that is reached, a rank that crashes. So the same seed, the same faults and the same program give the same run, frame by frame.
+//!
+//! A frame takes a time drawn from the seed, but on each line it stays behind those before it. A rank that crashes finds all its
+//! operations fail, and so do the others, some time later.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use graphmill_raw::{AlignedBuffer, Random};
+
+use crate::error::FabricError;
+use crate::lines::{Awaited, Lines, Sent, deliver};
+use crate::port::{Channel, Completion, Fabric, Operation};
+
+/// So many limits of waiting in a row with nothing else happening mean that nothing ever will.
+const STUCK_LIMITS: u64 = 10_000;
+
+/// What a simulated network is like.
+#[derive(Clone, Copy, Debug)]
+pub struct Network {
+    /// The longest time that a frame takes.
+    pub delay_max: Duration,
+    /// A rank that crashes, and when.
+    pub crash: Option<(usize, Duration)>,
+    /// A rank whose connections break, and when.
+    pub broken: Option<(usize, Duration)>,
+}
+
+impl Default for Network {
+    /// Up to a millisecond a frame, nothing breaks.
+    fn default() -> Self {
+        Network {
+            delay_max: Duration::from_millis(1),
+            crash: None,
+            broken: None,
+        }
+    }
+}
+
+/// One of some simulated ranks. It has to be moved to a thread of its own, where the first call waits for its turn.
+#[derive(Debug)]
+pub struct SimFabric {
+    rank: usize,
+    world: Arc<World>,
+}
+
+#[derive(Debug)]
+struct World {
+    state: Mutex<State>,
+    turns: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    seed: u64,
+    random: Random,
+    network: Network,
+    now: Duration,
+    /// What is to happen, in order of time; the number tells those of one moment apart.
+    events: BTreeMap<(Duration, u64), Event>,
+    events_made: u64,
+    /// When the last frame of a line arrives: sender, receiver, channel.
+    arrivals: BTreeMap<(usize, usize, Channel), Duration>,
+    ranks: Vec<Place>,
+    turn: Option<usize>,
+    limits_in_a_row: u64,
+}
+
+#[derive(Debug)]
+enum Event {
+    Arrive {
+        from: usize,
+        to: usize,
+        channel: Channel,
+        sent: Sent,
+    },
+    Lose {
+        rank: usize,
+        cause: &'static str,
+    },
+}
+
+#[derive(Debug, Default)]
+struct Place {
+    lines: Lines,
+    complete: VecDeque<Completion>,
+    in_flight: usize,
+    is: Doing,
+    lost: Option<FabricError>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Doing {
+    /// Its thread has not come yet.
+    #[default]
+    Missing,
+    /// It has something to do.
+    Ready,
+    /// It waits for a completion, until then at most.
+    Waiting(Duration),
+    /// It is done with the others.
+    Left,
+}
+
+/// So many ranks on a network, all by one seed.
+pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
+    let mut state = State {
+        seed,
+        random: Random::new(seed),
+        network,
+        now: Duration::ZERO,
+        events: BTreeMap::new(),
+        events_made: 0,
+        arrivals: BTreeMap::new(),
+        ranks: (0..ranks).map(|_| Place::default()).collect(),
+        turn: None,
+        limits_in_a_row: 0,
+    };
+    if let Some((rank, at)) = network.crash {
+        let cause = "it crashed";
+        state.happen(at, Event::Lose { rank, cause });
+    }
+    if let Some((rank, at)) = network.broken {
+        let cause = "its connections broke";
+        state.happen(at, Event::Lose { rank, cause });
+    }
+    let world = Arc::new(World {
+        state: Mutex::new(state),
+        turns: Condvar::new(),
+    });
+    let fabric = |rank| SimFabric {
+        rank,
+        world: Arc::clone(&world),
+    };
+    (0..ranks).map(fabric).collect()
+}
+
+impl State {
+    fn happen(&mut self, at: Duration, event: Event) {
+        self.events.insert((at, self.events_made), event);
+        self.events_made += 1;
+    }
+
+    /// A frame is under way for a time that the seed says.
+    fn depart(&mut self, from: usize, to: usize, channel: Channel, sent: Sent) {
+        let nanos = self.network.delay_max.as_nanos() as u64;
+        let delay = Duration::from_nanos(self.random.below(nanos + 1));
+        let last = self.arrivals.entry((from, to, channel)).or_default();
+        *last = (*last).max(self.now + delay);
+        let at = *last;
+        let event = Event::Arrive {
+            from,
+            to,
+            channel,
+            sent,
+        };
+        self.happen(at, event);
+    }
+
+    fn submit(&mut self, own: usize, operation: Operation, token: u64) {
+        self.ranks[own].in_flight += 1;
+        let checked = operation.check(self.ranks.len());
+        let possible = checked.and(match &self.ranks[own].lost {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        });
+        if let Err(error) = possible {
+            return self.refuse(own, token, operation.into_buffer(), error);
+        }
+        match operation {
+            Operation::Send {
+                to,
+                channel,
+                buffer,
+                range,
+            } => {
+                let sent = Sent {
+                    token,
+                    buffer,
+                    range,
+                };
+                self.depart(own, to, channel, sent);
+            }
+            Operation::Receive { from, buffer, .. } if self.ranks[from].is == Doing::Left => {
+                self.refuse(own, token, buffer, FabricError::Left { rank: from });
+            }
+            Operation::Receive {
+                from,
+                channel,
+                buffer,
+            } => {
+                let awaited = Awaited { token, buffer };
+                let pair = self.ranks[own].lines.receive(from, channel, awaited);
+                self.met(from, own, pair);
+            }
+        }
+    }
+
+    fn complete(&mut self, rank: usize, completion: Completion) {
+        self.ranks[rank].complete.push_back(completion);
+        if let Doing::Waiting(_) = self.ranks[rank].is {
+            self.ranks[rank].is = Doing::Ready;
+        }
+    }
+
+    fn refuse(&mut self, rank: usize, token: u64, buffer: AlignedBuffer, error: FabricError) {
+        let completion = Completion {
+            token,
+            buffer: Some(buffer),
+            result: Err(error),
+        };
+        self.complete(rank, completion);
+    }
+
+    fn met(&mut self, from: usize, to: usize, pair: Option<(Sent, Awaited)>) {
+        if let Some((sent, awaited)) = pair {
+            let [of_sender, of_receiver] = deliver(from, sent, awaited);
+            self.complete(from, of_sender);
+            self.complete(to, of_receiver);
+        }
+    }
+
+    /// What happens next, happens.
+    fn turn_up(&mut self, event: Event) {
+        match event {
+            Event::Arrive {
+                from,
+                to,
+                channel,
+                sent,
+            } => match self.ranks[to].lost.clone() {
+                Some(error) => self.refuse(from, sent.token, sent.buffer, error),
+                None if self.ranks[to].is == Doing::Left => {
+                    let error = FabricError::Left { rank: to };
+                    self.refuse(from, sent.token, sent.buffer, error);
+                }
+                None => {
+                    let pair = self.ranks[to].lines.send(from, channel, sent);
+                    self.met(from, to, pair);
+                }
+            },
+            Event::Lose { rank, cause } => {
+                if self.ranks[rank].is != Doing::Left {
+                    self.lose(rank, cause);
+                }
+            }
+        }
+    }
+
+    /// All ranks hear that one is lost, unless they heard of another before.
+    fn lose(&mut self, rank: usize, cause: &str) {
+        for of in 0..self.ranks.len() {
+            let cause = cause.to_string();
+            let place = &mut self.ranks[of];
+            let lost = place.lost.get_or_insert(FabricError::Lost { rank, cause });
+            let lost = lost.clone();
+            self.end_lines(of, |_| true, &lost);
+        }
+    }
+
+    fn end_lines(&mut self, of: usize, choose: impl Fn(usize) -> bool, error: &FabricError) {
+        let (sent, awaited) = self.ranks[of].lines.drain(choose);
+        for (from, frame) in sent {
+            self.refuse(from, frame.token, frame.buffer, error.clone());
+        }
+        for memory in awaited {
+            self.refuse(of, memory.token, memory.buffer, error.clone());
+        }
+    }
+
+    /// Gives the turn to a rank that can go on; while none can, lets time go on.
+    fn pass_on(&mut self) {
+        loop {
+            if self.ranks.iter().any(|rank| rank.is == Doing::Missing) {
+                self.turn = None;
+                return;
+            }
+            let ready: Vec<usize> = (0..self.ranks.len())
+                .filter(|rank| self.ranks[*rank].is == Doing::Ready)
+                .collect();
+            if !ready.is_empty() {
+                let chosen = self.random.below(ready.len() as u64) as usize;
+                self.turn = Some(ready[chosen]);
+                return;
+            }
+            let limits = self.ranks.iter().filter_map(|rank| match rank.is {
+                Doing::Waiting(until) => Some(until),
+                _ => None,
+            });
+            let limit = limits.min();
+            let next = self.events.first_key_value().map(|(key, _)| key.0);
+            match (next, limit) {
+                (Some(at), limit) if limit.is_none_or(|limit| at <= limit) => {
+                    self.now = self.now.max(at);
+                    self.limits_in_a_row = 0;
+                    if let Some((_, event)) = self.events.pop_first() {
+                        self.turn_up(event);
+                    }
+                }
+                (_, Some(limit)) => {
+                    self.now = limit;
+                    self.limits_in_a_row += 1;
+                    for place in &mut self.ranks {
+                        if place.is == Doing::Waiting(limit) {
+                            place.is = Doing::Ready;
+                        }
+                    }
+                }
+                (_, None) => {
+                    self.turn = None;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn is_stuck(&self) -> bool {
+        self.limits_in_a_row > STUCK_LIMITS
+    }
+}
+
+impl SimFabric {
+    /// Virtual time.
+    pub fn now(&self) -> Duration {
+        self.in_turn(|state| state.now)
+    }
+
+    /// Does something when this rank has its turn.
+    fn in_turn<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
+        work(&mut self.turn())
+    }
+
+    fn turn(&self) -> MutexGuard<'_, State> {
+        let mut state = self
+            .world
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.ranks[self.rank].is == Doing::Missing {
+            state.ranks[self.rank].is = Doing::Ready;
+            state.pass_on();
+            self.world.turns.notify_all();
+        }
+        let is_other = |state: &mut State| state.turn != Some(self.rank);
+        let state = self.world.turns.wait_while(state, is_other);
+        state.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets others go on until it is this rank's turn again.
+    fn yield_as(&self, doing: Doing) {
+        {
+            let mut state = self.turn();
+            state.ranks[self.rank].is = doing;
+            state.pass_on();
+        }
+        self.world.turns.notify_all();
+        if doing != Doing::Left {
+            drop(self.turn());
+        }
+    }
+}
+
+impl Fabric for SimFabric {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn ranks(&self) -> usize {
+        self.in_turn(|state| state.ranks.len())
+    }
+
+    fn submit(&self, operation: Operation, token: u64) {
+        self.in_turn(|state| state.submit(self.rank, operation, token));
+    }
+
+    fn poll(&self) -> Option<Completion> {
+        // Whoever looks for completions without waiting lets others go on now and then.
+        if self.in_turn(|state| state.random.below(4) == 0) {
+            self.yield_as(Doing::Ready);
+        }
+        self.in_turn(|state| {
+            let completion = state.ranks[self.rank].complete.pop_front()?;
+            state.ranks[self.rank].in_flight -= 1;
+            Some(completion)
+        })
+    }
+
+    fn wait(&self, limit: Duration) -> Option<Completion> {
+        let until = self.in_turn(|state| {
+            let is_there = !state.ranks[self.rank].complete.is_empty();
+            (!is_there).then_some(state.now + limit)
+        });
+        if let Some(until) = until {
+            self.yield_as(Doing::Waiting(until));
+        }
+        let stuck = self.in_turn(|state| state.is_stuck().then_some(state.seed));
+        if let Some(seed) = stuck {
+            self.fail(&format!("all ranks wait for each other (seed {seed})"));
+        }
+        self.poll()
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_turn(|state| state.ranks[self.rank].in_flight)
+    }
+
+    fn fail(&self, cause: &str) {
+        self.in_turn(|state| state.lose(self.rank, cause));
+    }
+
+    fn leave(&self) {
+        let error = FabricError::Left { rank: self.rank };
+        self.in_turn(|state| {
+            for of in 0..state.ranks.len() {
+                state.end_lines(of, |from| from == self.rank || of == self.rank, &error);
+            }
+        });
+        self.yield_as(Doing::Left);
+    }
+}
+
+impl Drop for SimFabric {
+    fn drop(&mut self) {
+        let state = self.world.state.lock();
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        match state.ranks[self.rank].is {
+            Doing::Left => return,
+            // It never had a turn, and takes none now.
+            Doing::Missing => {}
+            Doing::Ready | Doing::Waiting(_) => {
+                drop(state);
+                state = self.turn();
+            }
+        }
+        state.lose(self.rank, "it ended without a word");
+        state.ranks[self.rank].is = Doing::Left;
+        state.pass_on();
+        drop(state);
+        self.world.turns.notify_all();
+    }
+}

@@ -1,0 +1,215 @@
+//! Ranks of an MPI job: this file runs itself under `mpirun`, where that is installed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use graphmill_fabric::{
+    Channel, Completion, Fabric, FabricError, MpiFabric, Operation, all_gather, barrier,
+};
+use graphmill_raw::AlignedBuffer;
+
+/// In the environment of ranks: the plugin.
+const PLUGIN: &str = "GRAPHMILL_TEST_PLUGIN";
+
+/// The plugin, compiled against the MPI of this machine.
+fn plugin(folder: &Path) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mpi/plugin.c");
+    let plugin = folder.join("plugin.so");
+    let arguments = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"];
+    let built = Command::new("mpicc")
+        .args(arguments)
+        .arg("-o")
+        .args([&plugin, &source])
+        .status();
+    match built {
+        Ok(status) => {
+            assert!(status.success(), "the plugin compiles");
+            Some(plugin)
+        }
+        Err(error) => {
+            println!("skipped: mpicc: {error}");
+            None
+        }
+    }
+}
+
+/// Runs the ranks of one of the tests below.
+fn ranks(count: usize, name: &str) -> Option<Output> {
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = plugin(folder.path())?;
+    let output = Command::new("mpirun")
+        .args([
+            "--allow-run-as-root",
+            "--oversubscribe",
+            "--bind-to",
+            "none",
+        ])
+        .args([
+            "--mca",
+            "mpi_yield_when_idle",
+            "1",
+            "-n",
+            &count.to_string(),
+        ])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--ignored"])
+        .env(PLUGIN, plugin)
+        .output();
+    Some(output.unwrap())
+}
+
+fn succeed(count: usize, name: &str) {
+    if let Some(output) = ranks(count, name) {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}{errors}");
+    }
+}
+
+fn fabric() -> MpiFabric {
+    MpiFabric::start(Path::new(&std::env::var_os(PLUGIN).unwrap())).unwrap()
+}
+
+fn patient() -> Result<(), FabricError> {
+    Ok(())
+}
+
+fn frame(bytes: usize, with: u8) -> AlignedBuffer {
+    let mut buffer = AlignedBuffer::zeroed(bytes).unwrap();
+    buffer.fill(with);
+    buffer
+}
+
+fn next(fabric: &dyn Fabric) -> Completion {
+    loop {
+        if let Some(completion) = fabric.wait(Duration::from_secs(1)) {
+            return completion;
+        }
+    }
+}
+
+#[test]
+fn everybody_hears_everybody() {
+    for count in [1, 2, 3, 5] {
+        succeed(count, "rank_gathers");
+    }
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_gathers() {
+    let fabric = fabric();
+    assert!(!fabric.library().is_empty());
+    let said = |rank: usize| vec![rank as u8; rank * 100_000];
+    for _ in 0..20 {
+        let heard = all_gather(&fabric, &said(fabric.rank()), &patient).unwrap();
+        let expected: Vec<Vec<u8>> = (0..fabric.ranks()).map(said).collect();
+        assert_eq!(heard, expected);
+    }
+    fabric.leave();
+}
+
+#[test]
+fn frames_come_in_order_and_large_ones_whole() {
+    succeed(3, "rank_sends_frames");
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_sends_frames() {
+    let fabric = fabric();
+    let (rank, ranks) = (fabric.rank(), fabric.ranks());
+    let (bytes, frames) = (1 << 20, 16_u64);
+    for peer in (0..ranks).filter(|peer| *peer != rank) {
+        for number in 0..frames {
+            let channel = (number % 2) as Channel;
+            let with = (rank as u64 * frames + number) as u8;
+            let send = Operation::Send {
+                to: peer,
+                channel,
+                buffer: frame(bytes, with),
+                range: 4096..bytes,
+            };
+            fabric.submit(send, u64::MAX);
+            let receive = Operation::Receive {
+                from: peer,
+                channel,
+                buffer: frame(bytes, 0),
+            };
+            fabric.submit(receive, peer as u64 * frames + number);
+        }
+    }
+    while fabric.in_flight() > 0 {
+        let done = next(&fabric);
+        assert_eq!(done.result, Ok(bytes - 4096));
+        if done.token != u64::MAX {
+            let buffer = done.buffer.unwrap();
+            let whole = &buffer[..bytes - 4096];
+            assert!(whole.iter().all(|byte| u64::from(*byte) == done.token));
+        }
+    }
+    barrier(&fabric, &patient).unwrap();
+    fabric.leave();
+}
+
+#[test]
+fn a_frame_that_is_too_long_is_an_error() {
+    succeed(2, "rank_sends_too_much");
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_sends_too_much() {
+    let fabric = fabric();
+    let operation = match fabric.rank() {
+        0 => Operation::Send {
+            to: 1,
+            channel: 0,
+            buffer: frame(100, 1),
+            range: 0..100,
+        },
+        _ => Operation::Receive {
+            from: 0,
+            channel: 0,
+            buffer: frame(99, 0),
+        },
+    };
+    fabric.submit(operation, 0);
+    let result = next(&fabric).result;
+    if fabric.rank() == 1 {
+        assert_eq!(result, Err(FabricError::TooLong { from: 0, room: 99 }));
+    }
+    fabric.leave();
+}
+
+#[test]
+fn a_rank_that_fails_is_named_by_all() {
+    let Some(output) = ranks(3, "rank_hears_of_a_failure") else {
+        return;
+    };
+    assert!(!output.status.success());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for rank in [0, 2] {
+        let named = format!("rank {rank}: rank 1 is lost: its disk is full");
+        assert!(said.contains(&named), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_hears_of_a_failure() {
+    let fabric = fabric();
+    barrier(&fabric, &patient).unwrap();
+    if fabric.rank() == 1 {
+        fabric.fail("its disk is full");
+    } else {
+        let error = barrier(&fabric, &patient).unwrap_err();
+        println!("rank {}: {error}", fabric.rank());
+    }
+    // The others have time to say it before mpirun ends them.
+    std::thread::sleep(Duration::from_secs(1));
+    std::process::exit(1);
+}
