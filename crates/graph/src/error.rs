@@ -24,6 +24,12 @@ pub enum FormatError {
         /// The directory.
         path: PathBuf,
     },
+    /// A column file that another host has.
+    #[error("{} is not here: the graph is spread over the hosts that imported it, and this needs all of its edges: import it into a folder that all hosts share", path.display())]
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+    },
     /// A format of another time.
     #[error("{} has format {found}, this program reads formats up to {expected}: import the graph again", path.display())]
     Version {

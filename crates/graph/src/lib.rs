@@ -5,6 +5,8 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
+//! | `copies.rs` | files on their way to another host |
+//! | `partition.rs` | [`partition()`]: the cut of the batches among ranks |
 //! | `batches.rs`, `shape.rs` | [`Batches`]: the cut of the vertices; [`Shape`]: what is fixed before edges are written |
 //! | `block.rs`, `minis.rs`, `bits.rs` | [`BlockView`]: at most 4,096 edges of a cell, the unit of the codec and of the kernels |
 //! | `source_index.rs` | [`SourceIndex`]: where in a cell a source's edges are |
@@ -24,6 +26,7 @@
 mod batches;
 mod bits;
 mod block;
+mod copies;
 mod directory;
 mod error;
 mod extent_reader;
@@ -36,6 +39,7 @@ mod meta;
 mod minis;
 mod order;
 mod pages;
+mod partition;
 mod shape;
 mod source_index;
 mod sources;
@@ -47,6 +51,7 @@ mod write;
 
 pub use batches::Batches;
 pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec};
+pub use copies::{CopiedFiles, common_files, send_files};
 pub use directory::{Cell, Column};
 pub use error::FormatError;
 pub use extent_reader::{CHUNK_BYTES, Extent, ExtentReader, Front};
@@ -56,10 +61,11 @@ pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
 pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
 pub use meta::{FORMAT, IdKind, Meta};
 pub use order::{Order, OrderWriter};
-pub use pages::PAGE_VERTICES;
+pub use pages::{FanoutChunk, PAGE_VERTICES};
+pub use partition::partition;
 pub use shape::{EdgeKind, Shape};
 pub use source_index::{Place, SourceIndex, SourceIndexBuilder};
 pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
 pub use verify::{Verified, verify};
 pub use weights::WeightRange;
-pub use write::{ColumnFileWriter, Facts, GraphWriter};
+pub use write::{ColumnFileWriter, Facts, GraphWriter, Listener};

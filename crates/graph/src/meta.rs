@@ -17,7 +17,7 @@ pub const FORMAT: u64 = 3;
 pub(crate) const FORMAT_BY_ID: u64 = 2;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
-const NAME: &str = "graph.json";
+pub(crate) const NAME: &str = "graph.json";
 const TAIL_BYTES: usize = "\n\"checksum\": \"00000000\"\n}\n".len();
 
 /// How vertices are named.

@@ -362,51 +362,125 @@ pub(crate) fn each_in_chunk(
     batches: usize,
     mut f: impl FnMut(usize),
 ) -> Option<()> {
-    if bytes.is_empty() {
+    let Some(chunk) = FanoutChunk::parse(bytes, batches)? else {
         return Some(());
-    }
-    let number =
-        |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
-    let (union, total) = (number(0)?, number(4)?);
-    let of_batch = width(batches as u64 - 1);
-    if union == 0 || union > batches {
-        return None;
-    }
-    let body_at = 8 + (union * of_batch as usize).div_ceil(8);
-    let (heads, body) = (bytes.get(8..body_at)?, bytes.get(body_at..)?);
-    let batch = |j: usize| {
-        Some(field(heads, j * of_batch as usize, of_batch) as usize).filter(|&b| b < batches)
     };
-    let v = i % CHUNK_VERTICES;
-    if total == 0 {
-        if body.len() != CHUNK_VERTICES / 8 * union {
-            return None;
-        }
-        for j in (0..union).step_by(56) {
-            let mut bits = field(body, v * union + j, (union - j).min(56) as u32);
-            while bits != 0 {
-                f(batch(j + bits.trailing_zeros() as usize)?);
-                bits &= bits - 1;
-            }
-        }
-    } else {
-        let (of_total, of_entry) = (width(total as u64) as usize, width(union as u64 - 1));
-        let entries_at = (CHUNK_VERTICES + 1) * of_total;
-        if body.len() != (entries_at + total * of_entry as usize).div_ceil(8) {
-            return None;
-        }
-        let offset = |v: usize| field(body, v * of_total, of_total as u32) as usize;
-        let (from, to) = (offset(v), offset(v + 1));
-        if to > total {
-            return None;
-        }
-        for entry in from..to {
-            f(batch(
-                field(body, entries_at + entry * of_entry as usize, of_entry) as usize,
-            )?);
+    // Batches ascend; one that the graph has not makes the chunk no sense.
+    let mut sound = true;
+    chunk.each(i % CHUNK_VERTICES, |position| match chunk.batch(position) {
+        Some(batch) => f(batch),
+        None => sound = false,
+    })?;
+    sound.then_some(())
+}
+
+/// Calls `f(first vertex of the page, chunk)` for each chunk of a page whose vertices have edges.
+pub(crate) fn each_chunk(
+    page: &[u8],
+    batches: usize,
+    mut f: impl FnMut(usize, &FanoutChunk<'_>) -> Option<()>,
+) -> Option<()> {
+    for first in (0..PAGE_VERTICES as usize).step_by(CHUNK_VERTICES) {
+        let bytes = page.get(chunk_place(page, first)?)?;
+        if let Some(chunk) = FanoutChunk::parse(bytes, batches)? {
+            f(first, &chunk)?;
         }
     }
     Some(())
+}
+
+/// The destination batches of 64 vertices: those that any of them has, and which of these each has.
+#[derive(Clone, Copy, Debug)]
+pub struct FanoutChunk<'c> {
+    heads: &'c [u8],
+    body: &'c [u8],
+    union: usize,
+    /// Entries of the lists; 0: a bitmap.
+    total: usize,
+    batches: usize,
+}
+
+impl<'c> FanoutChunk<'c> {
+    /// Vertices of a chunk.
+    pub const VERTICES: usize = CHUNK_VERTICES;
+
+    /// `None` inside: no vertex of the chunk has an edge. `None`: it makes no sense.
+    #[inline]
+    fn parse(bytes: &'c [u8], batches: usize) -> Option<Option<Self>> {
+        if bytes.is_empty() {
+            return Some(None);
+        }
+        let number =
+            |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+        let (union, total) = (number(0)?, number(4)?);
+        if union == 0 || union > batches {
+            return None;
+        }
+        let body_at = 8 + (union * width(batches as u64 - 1) as usize).div_ceil(8);
+        let (heads, body) = (bytes.get(8..body_at)?, bytes.get(body_at..)?);
+        let chunk = FanoutChunk {
+            heads,
+            body,
+            union,
+            total,
+            batches,
+        };
+        let (of_total, of_entry) = chunk.widths();
+        let bytes = match total {
+            0 => CHUNK_VERTICES / 8 * union,
+            _ => ((CHUNK_VERTICES + 1) * of_total + total * of_entry).div_ceil(8),
+        };
+        (chunk.body.len() == bytes).then_some(Some(chunk))
+    }
+    /// Bits of where a list begins, and of an entry.
+    #[inline]
+    fn widths(&self) -> (usize, usize) {
+        let (of_total, of_entry) = (width(self.total as u64), width(self.union as u64 - 1));
+        (of_total as usize, of_entry as usize)
+    }
+    /// Batches that any of its vertices has an edge to.
+    #[inline]
+    pub fn union(&self) -> usize {
+        self.union
+    }
+    /// One of these; they ascend. `None`: the graph has no such batch.
+    #[inline]
+    pub fn batch(&self, position: usize) -> Option<usize> {
+        let bits = width(self.batches as u64 - 1);
+        let batch = field(self.heads, position * bits as usize, bits) as usize;
+        (batch < self.batches).then_some(batch)
+    }
+    /// Calls `f` with the position of each batch that vertex `v` of the chunk has an edge to, ascending. `None`: they make no sense.
+    #[inline]
+    pub fn each(&self, v: usize, mut f: impl FnMut(usize)) -> Option<()> {
+        if self.total == 0 {
+            for j in (0..self.union).step_by(56) {
+                let bits = (self.union - j).min(56) as u32;
+                let mut bits = field(self.body, v * self.union + j, bits);
+                while bits != 0 {
+                    f(j + bits.trailing_zeros() as usize);
+                    bits &= bits - 1;
+                }
+            }
+            return Some(());
+        }
+        let (of_total, of_entry) = self.widths();
+        let entries_at = (CHUNK_VERTICES + 1) * of_total;
+        let offset = |v: usize| field(self.body, v * of_total, of_total as u32) as usize;
+        let (from, to) = (offset(v), offset(v + 1));
+        if to > self.total {
+            return None;
+        }
+        for entry in from..to {
+            let at = entries_at + entry * of_entry;
+            let position = field(self.body, at, of_entry as u32) as usize;
+            if position >= self.union {
+                return None;
+            }
+            f(position);
+        }
+        Some(())
+    }
 }
 
 #[cfg(test)]

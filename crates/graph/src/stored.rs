@@ -53,6 +53,28 @@ impl StoredGraph {
     /// It is not a graph, or of another format; a file is missing, has another length or other checksums than those written down; a
     /// directory makes no sense; the budget is too small.
     pub fn open(disk: &Arc<dyn Disk>, budget: &Budget, path: &Path) -> Result<Self, FormatError> {
+        Self::open_with(disk, budget, path, false)
+    }
+
+    /// The same where column files may be missing, since other hosts have them: [`has_batch`](Self::has_batch) says of which batches
+    /// they are here.
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub fn open_in_part(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+    ) -> Result<Self, FormatError> {
+        Self::open_with(disk, budget, path, true)
+    }
+
+    fn open_with(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+        in_part: bool,
+    ) -> Result<Self, FormatError> {
         let (mut meta, cuts) = Meta::read(&**disk, budget, path)?;
         let describe = |what: String| FormatError::Description {
             path: path.join("graph.json"),
@@ -79,6 +101,7 @@ impl StoredGraph {
             graph_id,
             meta: &meta,
             batches: &batches,
+            in_part,
         };
         let forward = opening.columns(Side::Forward, &meta.columns)?;
         let reverse = match &meta.reverse {
@@ -122,6 +145,12 @@ impl StoredGraph {
             _cuts: Arc::clone(&self._cuts),
         })
     }
+    /// Whether the edges into a batch are in this folder, and those of the reverse where there is one.
+    pub fn has_batch(&self, batch: usize) -> bool {
+        let sides = [Some(&self.forward), self.reverse.as_ref()];
+        let mut sides = sides.into_iter().flatten();
+        sides.all(|set| set.has_column(batch))
+    }
     /// |V|.
     pub fn vertices(&self) -> u64 {
         self.meta.vertices
@@ -145,6 +174,10 @@ impl StoredGraph {
     /// Whether every edge is stored both ways.
     pub fn symmetric(&self) -> bool {
         !self.meta.directed
+    }
+    /// A number that tells it from other graphs.
+    pub fn graph_id(&self) -> u64 {
+        self.graph_id
     }
     /// What `graph.json` says.
     pub fn meta(&self) -> &Meta {
@@ -238,7 +271,10 @@ impl StoredGraph {
             FileKind::Order => self.order_file(),
             _ => self.side(id.side)?.framed(id),
         };
-        found.ok_or_else(|| FormatError::misuse(format!("this graph has no {id}")))
+        // Only files of columns may be missing in an open graph.
+        found.ok_or_else(|| FormatError::Elsewhere {
+            path: id.path(&self.path),
+        })
     }
     /// Bytes of graph.json.
     pub(crate) fn description_bytes(&self) -> Result<u64, FormatError> {

@@ -7,6 +7,7 @@
 //!    `graph.json` last. A directory without it is not a graph, so a crash leaves none.
 
 mod column_file;
+mod notes;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -29,6 +30,7 @@ use crate::weights::WeightRange;
 
 pub use column_file::ColumnFileWriter;
 use column_file::{memory, memory_of_cells};
+pub use notes::Listener;
 
 /// What only the import knows, for `graph.json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +81,16 @@ impl Shared {
         match side {
             Side::Forward => &self.shape.files,
             Side::Reverse => self.shape.reverse_files.as_deref().unwrap_or(&[]),
+        }
+    }
+    /// Notes that a column file is complete.
+    fn note(&self, side: Side, number: usize, file: FileDone) -> Result<(), FormatError> {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        match done.insert((side, number), file) {
+            None => Ok(()),
+            Some(_) => Err(FormatError::misuse(format!(
+                "column file {number} was written twice"
+            ))),
         }
     }
     /// Bytes of a chunk on its way to the disk: less where memory is short. The graph's bytes do not depend on it.

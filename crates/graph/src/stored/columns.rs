@@ -39,6 +39,11 @@ impl ColumnSet {
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
+    /// Whether the file of column `d` is in this folder.
+    pub(super) fn has_column(&self, d: usize) -> bool {
+        let file = self.files.get(self.columns[d].file() as usize);
+        file.is_some_and(|[data, ..]| data.is_some())
+    }
     /// Number of column files.
     pub fn files(&self) -> usize {
         self.files.len()

@@ -4,6 +4,7 @@
 //! so it takes little memory itself, and what it says is enough: counts that are only in the directories are bounded by the
 //! directories' lengths, by the batches and by the edges.
 
+use std::ops::Range;
 use std::path::Path;
 
 use graphmill_storage::{Budget, Disk};
@@ -25,6 +26,8 @@ use crate::shape::EdgeKind;
 pub struct Measure {
     /// The cut of the vertices.
     pub batches: Batches,
+    /// The batches that this rank owns of them; none said where there is one rank, which owns all.
+    pub own: Option<Range<usize>>,
     /// How vertices are named.
     pub ids: IdKind,
     /// The order of the vertices.
@@ -47,6 +50,7 @@ impl Measure {
     pub fn nothing() -> Measure {
         Measure {
             batches: Batches::default(),
+            own: None,
             ids: IdKind::Dense,
             order: Order::Id,
             edge: EdgeKind::None,
@@ -76,6 +80,11 @@ const LIST_TRAILER_BYTES: u64 = 16;
 impl StoredGraph {
     /// What memory depends on.
     pub fn measure(&self) -> Measure {
+        self.measure_of(None)
+    }
+
+    /// The same for a rank that owns some of the batches.
+    pub fn measure_of(&self, own: Option<Range<usize>>) -> Measure {
         let reverse = self.reverse().filter(|_| self.directed());
         let ways = || [Some(self.forward()), reverse].into_iter().flatten();
         let strips = || {
@@ -90,6 +99,7 @@ impl StoredGraph {
         };
         Measure {
             batches: self.batches().clone(),
+            own,
             ids: self.id_kind(),
             order: self.order(),
             edge: self.edge_kind(),
@@ -145,6 +155,7 @@ impl StoredGraph {
                 cells: most.cells,
                 strips_of_column: most.strips_of_column.max(1) as usize,
                 strips: most.strips.max(batches.len() as u64) as usize,
+                own: None,
                 batches,
             },
         })

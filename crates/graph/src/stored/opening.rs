@@ -32,6 +32,8 @@ pub(super) struct Opening<'a> {
     pub(super) graph_id: u64,
     pub(super) meta: &'a Meta,
     pub(super) batches: &'a Batches,
+    /// Whether column files may be elsewhere.
+    pub(super) in_part: bool,
 }
 
 impl Opening<'_> {
@@ -109,6 +111,11 @@ impl Opening<'_> {
         let mut files = Vec::with_capacity(roots.len());
         for (number, roots) in roots.iter().enumerate() {
             let mut file = [None, None, None];
+            let data = FileId::new(side, FileKind::Data, number as u32);
+            if self.in_part && !self.disk.exists(&data.path(self.path))? {
+                files.push(file);
+                continue;
+            }
             let kinds = [FileKind::Data, FileKind::Index, FileKind::Weights];
             for (at, kind) in kinds.into_iter().enumerate() {
                 if kind != FileKind::Weights || edge != EdgeKind::None {

@@ -6,7 +6,10 @@ use super::{ColumnSet, StoredGraph};
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
 use crate::frames::FRAME_BYTES;
-use crate::pages::{CHUNKS_AT, DegreePage, PAGE_VERTICES, chunk_place, each_batch, each_in_chunk};
+use crate::pages::{
+    CHUNKS_AT, DegreePage, FanoutChunk, PAGE_VERTICES, chunk_place, each_batch, each_chunk,
+    each_in_chunk,
+};
 
 impl StoredGraph {
     /// Out-degrees in `set` of the vertices of a batch, in order; `out` has one place for each.
@@ -73,6 +76,38 @@ impl StoredGraph {
         }
         for v in next..range.end {
             put(v, 0, out)?;
+        }
+        Ok(())
+    }
+    /// Calls `f(vertex, chunk)` for each 64 vertices, the first of which that is, that any edges of `set` leave, and one of which is in
+    /// a range of indices.
+    ///
+    /// # Errors
+    /// Reading fails, or `f` says (`None`) that a chunk makes no sense.
+    pub fn fanouts_in(
+        &self,
+        set: &ColumnSet,
+        reader: &mut FrameReader,
+        range: Range<u64>,
+        mut f: impl FnMut(u64, &FanoutChunk<'_>) -> Option<()>,
+    ) -> Result<(), FormatError> {
+        let (file, mut bytes) = (set.fanout.id, Vec::new());
+        let pages = range.start / PAGE_VERTICES..range.end.div_ceil(PAGE_VERTICES);
+        for position in set.fanout_pages.positions(pages) {
+            let (number, place) = set.fanout_pages.at(position);
+            bytes.clear();
+            reader.read(file, place.clone(), &mut bytes)?;
+            let first = number * PAGE_VERTICES;
+            each_chunk(&bytes, self.batches().len(), |local, chunk| {
+                let v = first + local as u64;
+                match v < range.end && v + FanoutChunk::VERTICES as u64 > range.start {
+                    true => f(v, chunk),
+                    false => Some(()),
+                }
+            })
+            .ok_or_else(|| {
+                self.malformed(file, place.start, "a page of the fan-out makes no sense")
+            })?;
         }
         Ok(())
     }

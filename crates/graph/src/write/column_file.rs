@@ -1,7 +1,7 @@
 //! Writes one column file: data, index, weights and the spool of its sources.
 
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use graphmill_storage::Lease;
 
@@ -382,18 +382,7 @@ impl ColumnFileWriter {
             weights: self.range,
             _leases: self.leases,
         };
-        let mut all = self
-            .shared
-            .done
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match all.insert((self.side, self.number), done) {
-            None => Ok(()),
-            Some(_) => Err(FormatError::misuse(format!(
-                "column file {} was written twice",
-                self.number
-            ))),
-        }
+        self.shared.note(self.side, self.number, done)
     }
 }
 
