@@ -100,6 +100,12 @@ impl Sum for Deepest {
     fn add(&mut self, later: Deepest) {
         self.0 = self.0.max(later.0);
     }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Deepest> {
+        u32::take(from).map(Deepest)
+    }
 }
 
 /// Everybody's parent: the smallest of the callers from the least depth, since nobody calls from more than one level up.

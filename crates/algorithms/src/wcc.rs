@@ -153,6 +153,12 @@ impl Sum for Smallest {
     fn add(&mut self, later: Smallest) {
         self.0 = self.0.min(later.0);
     }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.0.put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Smallest> {
+        u64::take(from).map(Smallest)
+    }
 }
 
 /// Whoever is reached takes the label of who reached him.

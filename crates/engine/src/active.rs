@@ -13,6 +13,7 @@ use graphmill_raw::prefetch;
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::EngineError;
+use crate::ranks::Ranks;
 
 const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
@@ -212,7 +213,7 @@ fn ones(mut word: u64, w: usize) -> impl Iterator<Item = usize> {
 
 /// The positions of the set bits, from `base`.
 #[inline(always)]
-fn bits(words: &[u64], base: usize, mut f: impl FnMut(usize)) {
+pub(crate) fn bits(words: &[u64], base: usize, mut f: impl FnMut(usize)) {
     for (w, &word) in words.iter().enumerate() {
         let mut rest = word;
         while rest != 0 {
@@ -226,6 +227,7 @@ fn bits(words: &[u64], base: usize, mut f: impl FnMut(usize)) {
 #[derive(Debug)]
 pub(crate) struct ActivePool {
     pub(crate) batches: Arc<Batches>,
+    ranks: Arc<Ranks>,
     budget: Budget,
     free: Mutex<Vec<Sets>>,
 }
@@ -233,9 +235,10 @@ pub(crate) struct ActivePool {
 type Sets = Vec<Mutex<BatchSet>>;
 
 impl ActivePool {
-    pub(crate) fn new(batches: Arc<Batches>, budget: Budget) -> Arc<Self> {
+    pub(crate) fn new(batches: Arc<Batches>, ranks: Arc<Ranks>, budget: Budget) -> Arc<Self> {
         Arc::new(ActivePool {
             batches,
+            ranks,
             budget,
             free: Mutex::new(Vec::new()),
         })
@@ -255,6 +258,7 @@ impl ActivePool {
         });
         ActiveSet {
             counts: vec![0; self.batches.len()],
+            own: 0,
             total: 0,
             sets,
             pool: Arc::clone(self),
@@ -262,11 +266,15 @@ impl ActivePool {
     }
 }
 
-/// A set of vertices.
+/// A set of vertices. Of several ranks each holds those of its own batches; how many there are all of them know, so whatever changes a
+/// set is called by all.
 #[derive(Debug)]
 pub struct ActiveSet {
-    /// Vertices in the set, by batch: what a pass looks at first.
+    /// Vertices in the set, by batch of this rank: what a pass looks at first.
     counts: Vec<u64>,
+    /// Their sum.
+    own: u64,
+    /// The sum over all ranks, as of when they last agreed on it; of no use where there is one.
     total: u64,
     sets: Sets,
     pool: Arc<ActivePool>,
@@ -280,17 +288,33 @@ impl ActiveSet {
     /// Number of vertices in the set.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.total
+        match self.pool.ranks.alone() {
+            true => self.own,
+            false => self.total,
+        }
+    }
+    /// Number of those that this rank holds.
+    pub(crate) fn own_len(&self) -> u64 {
+        self.own
+    }
+    /// Takes over what all ranks hold together.
+    pub(crate) fn take_total(&mut self, total: u64) {
+        self.total = total;
+    }
+    /// Ends a change that all ranks made.
+    fn agree(&mut self) -> Result<(), EngineError> {
+        [self.total] = self.pool.ranks.total([self.own])?;
+        Ok(())
     }
     /// Whether no vertex is in the set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.total == 0
+        self.len() == 0
     }
     /// Adds the vertex with index `v`.
     ///
     /// # Errors
-    /// The index is not of this graph, or the budget has no room for the batch's bitmap.
+    /// The index is not of this graph, the budget has no room for the batch's bitmap, or a rank is lost.
     pub fn insert(&mut self, v: u64) -> Result<(), EngineError> {
         let batches = Arc::clone(&self.pool.batches);
         if v >= batches.vertices() {
@@ -300,25 +324,27 @@ impl ActiveSet {
             });
         }
         let batch = batches.batch_of(v);
-        let start = batches.start(batch);
-        self.batch(batch)?.insert((v - start) as usize);
-        self.recount(batch);
-        Ok(())
+        if self.pool.ranks.own().contains(&batch) {
+            let start = batches.start(batch);
+            self.batch(batch)?.insert((v - start) as usize);
+            self.recount(batch);
+        }
+        self.agree()
     }
     /// Adds every vertex.
     ///
     /// # Errors
-    /// The budget has no room for the bitmap.
+    /// The budget has no room for the bitmap, or a rank is lost.
     pub fn insert_all(&mut self) -> Result<(), EngineError> {
-        for batch in 0..self.sets.len() {
+        for batch in self.pool.ranks.own() {
             self.batch(batch)?.insert_all();
             self.recount(batch);
         }
-        Ok(())
+        self.agree()
     }
     /// Adds every vertex of which `f` says so.
     pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
-        for batch in 0..self.sets.len() {
+        for batch in self.pool.ranks.own() {
             {
                 let mut set = self.batch(batch)?;
                 let range = self.pool.batches.range(batch);
@@ -330,13 +356,13 @@ impl ActiveSet {
             }
             self.recount(batch);
         }
-        Ok(())
+        self.agree()
     }
 
     /// Adds the vertices of another set of the same graph.
     ///
     /// # Errors
-    /// The other set is of another engine, or the budget has no room for the bitmap.
+    /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
     pub fn union(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
         if !other.is_of(&self.pool) {
             return Err(EngineError::ForeignSet);
@@ -348,13 +374,13 @@ impl ActiveSet {
             }
             self.recount(batch);
         }
-        Ok(())
+        self.agree()
     }
 
     /// Takes the vertices of another set of the same graph out of this one.
     ///
     /// # Errors
-    /// The other set is of another engine, or the budget has no room for the bitmap.
+    /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
     pub fn remove(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
         if !other.is_of(&self.pool) {
             return Err(EngineError::ForeignSet);
@@ -366,7 +392,7 @@ impl ActiveSet {
             }
             self.recount(batch);
         }
-        Ok(())
+        self.agree()
     }
 
     /// Calls `f` with each vertex of the set, in ascending order.
@@ -378,7 +404,7 @@ impl ActiveSet {
         Ok(())
     }
 
-    /// The batches with active vertices, in ascending order.
+    /// The batches of this rank with active vertices, in ascending order.
     pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
         self.counts
             .iter()
@@ -402,7 +428,7 @@ impl ActiveSet {
     /// Takes over the count of a batch that was changed.
     pub(crate) fn recount(&mut self, batch: usize) {
         let count = lock(&self.sets[batch]).count as u64;
-        self.total = self.total - self.counts[batch] + count;
+        self.own = self.own - self.counts[batch] + count;
         self.counts[batch] = count;
     }
     /// Takes over the counts of all batches.

@@ -52,9 +52,11 @@ const AT_MOST: [u64; 256] = {
     all
 };
 
-/// The classes of all out-degrees.
+/// The classes of the out-degrees of a rank's vertices.
 pub(crate) struct DegreeClasses {
     classes: Vec<Class>,
+    /// The vertex that they begin with.
+    first: u64,
     /// No vertex has more edges.
     largest: u64,
     _lease: Lease,
@@ -63,18 +65,19 @@ pub(crate) struct DegreeClasses {
 impl DegreeClasses {
     /// Bytes of the budget that loading takes, at most.
     pub(crate) fn memory(machine: &Machine) -> u64 {
-        machine.batches.vertices() + (FRAMES as u64) * (64 << 10)
+        machine.arrays.vertices() + (FRAMES as u64) * (64 << 10)
     }
 
     /// The classes, and the bytes read for them.
     pub(crate) fn load(machine: &Machine) -> Result<(Self, u64), EngineError> {
         let graph = &machine.graph;
-        let vertices = machine.batches.vertices();
+        let vertices = machine.arrays.vertices();
+        let own = machine.ranks.own();
         let lease = machine.budget.lease("classes of degrees", vertices)?;
         let mut classes = vec![Class(0); vertices as usize];
         let mut frames = FrameReader::new(graph, &machine.budget, FRAMES)?;
         let mut rest = &mut classes[..];
-        for batch in 0..machine.batches.len() {
+        for batch in own.clone() {
             let (part, later) = rest.split_at_mut(machine.batches.span(batch) as usize);
             graph.degrees_of(graph.forward(), &mut frames, batch, part)?;
             rest = later;
@@ -82,13 +85,14 @@ impl DegreeClasses {
         let largest = classes.iter().map(|class| class.0).max().unwrap_or(0);
         let classes = DegreeClasses {
             classes,
+            first: machine.batches.cut(own.start),
             largest: Class(largest).at_most(),
             _lease: lease,
         };
         Ok((classes, frames.take_bytes_read()))
     }
 
-    /// A bound on the edges of the active vertices, at most a quarter too high where it is not `enough`: once it is
+    /// A bound on the edges of this rank's active vertices, at most a quarter too high where it is not `enough`: once it is
     /// clear that they are no more than that, nobody counts further.
     pub(crate) fn edges(
         &self,
@@ -96,13 +100,13 @@ impl DegreeClasses {
         active: &ActiveSet,
         enough: u64,
     ) -> Result<u64, EngineError> {
-        let bound = active.len().saturating_mul(self.largest);
+        let bound = active.own_len().saturating_mul(self.largest);
         if bound <= enough {
             return Ok(bound);
         }
         let mut edges = 0u64;
         for batch in active.batches() {
-            let start = machine.batches.start(batch) as usize;
+            let start = (machine.batches.start(batch) - self.first) as usize;
             active.batch(batch)?.for_each(|i| {
                 let class = self.classes.get(start + i).map_or(0, |class| class.0);
                 edges = edges.saturating_add(AT_MOST[usize::from(class)]);

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill_graph::{
-    Batches, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
+    Batches, Column, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
+    partition,
 };
 use graphmill_raw::{AlignedBuffer, Element};
 use graphmill_storage::{Budget, StorageError, Tiers};
@@ -14,16 +15,18 @@ use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Common, Machine, Way, Ways, run};
-use crate::metrics::{Metrics, Mode, Superstep};
+use crate::metrics::{Metrics, Mode, OfRank, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass, sends};
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
+use crate::ranks::{Ranks, mismatch};
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::settings::{OnPass, Settings};
 use crate::traffic::{TierBytes, Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
+use crate::wire::Wire;
 use crate::workspace::Workspace;
 
 /// Frames of the stored graph that are kept for seeks.
@@ -65,9 +68,45 @@ impl Engine {
         let budget = settings.budget.clone();
         let used = budget.total() - budget.available();
         let workers = settings.workers.count();
-        let measure = graph.measure();
+        let ranks = Self::ranks(&graph, &settings)?;
+        let measure = graph.measure_of(settings.fabric.is_some().then(|| ranks.own()));
         let enough = used + Self::least(&measure, workers, &settings.tiers, settings.sizes);
-        Self::build(graph, settings, enough).map_err(|error| too_small(error, &budget, enough))
+        Self::build(graph, settings, ranks, &measure, enough)
+            .map_err(|error| too_small(error, &budget, enough))
+    }
+
+    /// The ranks, and which batches each of them owns.
+    fn ranks(graph: &StoredGraph, settings: &Settings) -> Result<Ranks, EngineError> {
+        let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
+        let batches = 0..graph.batches().len();
+        let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
+            return Ok(Ranks::new(None, vec![0, batches.end], stop));
+        };
+        // What each has is known by what it says.
+        let mut said = graph.graph_id().to_le_bytes().to_vec();
+        said.extend(
+            batches
+                .clone()
+                .map(|batch| u8::from(graph.has_batch(batch))),
+        );
+        let strangers = Ranks::new(fabric.clone(), vec![0; count + 1], stop.clone());
+        let said = strangers.gather(said)?;
+        let mut here = Vec::new();
+        for (rank, of_rank) in said.iter().enumerate() {
+            let (id, has) = of_rank
+                .split_at_checked(size_of::<u64>())
+                .unwrap_or_default();
+            if id != graph.graph_id().to_le_bytes() || has.len() != batches.len() {
+                return Err(EngineError::OtherGraph { rank });
+            }
+            here.push(has.iter().map(|has| *has == 1).collect());
+        }
+        let cuts = partition(graph, &here, settings.alpha);
+        let cuts = cuts.ok_or_else(|| EngineError::Spread {
+            path: graph.path().to_path_buf(),
+            ranks: count,
+        })?;
+        Ok(Ranks::new(fabric, cuts, stop))
     }
 
     /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for programs of such
@@ -80,7 +119,8 @@ impl Engine {
             + Way::memory(graph)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowIo::FRAMES_BYTES * workers as u64
-            + 2 * shape.set_of_vertices;
+            + 2 * shape.set_of_vertices
+            + shape.wire;
         let sizes = Sizes {
             weighted: sizes.weighted && graph.edge != EdgeKind::None,
             ..sizes
@@ -94,9 +134,11 @@ impl Engine {
     fn build(
         graph: Arc<StoredGraph>,
         settings: Settings,
+        ranks: Ranks,
+        measure: &Measure,
         enough: u64,
     ) -> Result<Self, EngineError> {
-        let measure = graph.measure();
+        let ranks = Arc::new(ranks);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
         let path = settings.scratch.join("rows");
@@ -111,7 +153,7 @@ impl Engine {
         }
         let frames = Mutex::new(FrameReader::new(&graph, &settings.budget, FRAMES)?);
         let arrays = ArrayStore::new(
-            Arc::clone(&batches),
+            (Arc::clone(&batches), ranks.own()),
             pages,
             Arc::clone(&graph),
             settings.budget.clone(),
@@ -129,9 +171,15 @@ impl Engine {
             (&settings.clock, &settings.stop),
         );
         let placement = placed_at(&settings.tiers);
+        let wire = match ranks.alone() {
+            true => None,
+            false => Some(Wire::new(&settings.budget, ranks.count())?),
+        };
         let common = Common {
             traffic,
-            shape: Shape::of(&measure, settings.workers.count()).on(&settings.tiers),
+            wire: wire.map(Mutex::new),
+            ranks: Arc::clone(&ranks),
+            shape: Shape::of(measure, settings.workers.count()).on(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
             tiers: settings.tiers,
@@ -143,6 +191,7 @@ impl Engine {
             kernel: settings.kernel,
             seek: settings.seek,
             gamma: settings.gamma,
+            filter_ratio: settings.filter_ratio,
             edges: settings.edges,
             combiner: settings.combiner,
             clock: settings.clock,
@@ -151,7 +200,7 @@ impl Engine {
             common,
             stored: Way::new(graph, &settings.budget)?,
             turned,
-            active: ActivePool::new(batches, settings.budget),
+            active: ActivePool::new(batches, ranks, settings.budget),
             on_pass: settings.on_pass,
             metrics: Metrics {
                 placement,
@@ -200,7 +249,7 @@ impl Engine {
         let graph = &self.stored.graph;
         let mut frames = FrameReader::new(graph, budget, LOOKING_FRAMES)?;
         let mut most = (0, None);
-        for batch in 0..batches.len() {
+        for batch in self.common.ranks.own() {
             let range = batches.range(batch);
             let span = (range.end - range.start) as usize;
             let mut degrees = budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
@@ -216,7 +265,18 @@ impl Engine {
             }
         }
         self.common.arrays.count_read(frames.take_bytes_read());
-        Ok(most.1)
+        let (degree, v) = most;
+        let mut said = Vec::new();
+        [degree, v.unwrap_or(u64::MAX)].put(&mut said);
+        let mut most = [0, u64::MAX];
+        for said in self.common.ranks.gather(said)? {
+            let of_rank = <[u64; 2]>::take(&mut &said[..]).unwrap_or(most);
+            // Of as many the first, which is of the first rank.
+            if of_rank[0] > most[0] {
+                most = of_rank;
+            }
+        }
+        Ok(Some(most[1]).filter(|_| most[0] > 0))
     }
 
     /// The vertex array of that name and type of element; a new one is zeros.
@@ -228,7 +288,7 @@ impl Engine {
             return Ok(array);
         }
         let reserve = self.common.shape.reserve();
-        let bytes = self.vertices() * size_of::<T>() as u64;
+        let bytes = self.common.arrays.vertices() * size_of::<T>() as u64;
         if !self.common.arrays.has_room(bytes, reserve) {
             // Rows come before cells.
             self.release();
@@ -284,6 +344,8 @@ impl Engine {
             ((), activate)
         })?;
         chosen.recount_all();
+        let [total] = self.common.ranks.total([chosen.own_len()])?;
+        chosen.take_total(total);
         Ok(chosen)
     }
 
@@ -308,7 +370,12 @@ impl Engine {
         let done = run(&machine, &job);
         self.broken = done.is_err();
         done.map_err(|error| self.too_small(error))?;
-        let sum = job.sum();
+        let sums: Vec<A> = job.sums().collect();
+        // Nothing to add up is nothing to agree on.
+        let (sum, []) = match size_of::<A>() {
+            0 => (A::ZERO, []),
+            _ => self.common.ranks.agree([sums], [])?,
+        };
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
             began,
@@ -370,7 +437,7 @@ impl Engine {
             borrowed: self.borrowed,
         };
         let mut done = Done {
-            sum: P::Sum::ZERO,
+            sums: Vec::new(),
             activated: self.active.empty(),
             report: superstep(Mode::Scatter),
         };
@@ -387,8 +454,17 @@ impl Engine {
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
-        self.end_pass(began, done.report);
-        Ok((done.sum, done.activated))
+        let Done {
+            sums,
+            mut activated,
+            report,
+        } = done;
+        let agreed = self.common.ranks.agree([sums], [activated.own_len()]);
+        self.broken = agreed.is_err();
+        let (sum, [total]) = agreed?;
+        activated.take_total(total);
+        self.end_pass(began, report);
+        Ok((sum, activated))
     }
 
     /// One pass of addressed messages: each active vertex, or each of all, sends to any vertices, and those that are reached fold
@@ -421,17 +497,25 @@ impl Engine {
         let machine = Machine::new(&self.common, &self.stored);
         let sent = sends::pass(&machine, program, send, apply, active, sets);
         self.broken = sent.is_err();
-        let sent = sent.map_err(|error| self.too_small(error))?;
+        let mut sent = sent.map_err(|error| self.too_small(error))?;
+        let mine = [sent.senders.own_len(), sent.reached.own_len()];
+        let agreed = self.common.ranks.agree(sent.sums, mine);
+        self.broken = agreed.is_err();
+        let (sum, [senders, reached]) = agreed?;
+        sent.senders.take_total(senders);
+        sent.reached.take_total(reached);
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
             began,
             Superstep {
                 active: count,
                 messages: sent.messages,
+                messages_sent: sent.passed[0],
+                bytes_sent: sent.passed[1],
                 ..superstep(Mode::Send)
             },
         );
-        Ok((sent.sum, [sent.senders, sent.reached]))
+        Ok((sum, [sent.senders, sent.reached]))
     }
 
     /// The graph one way round, and what it is worked on with.
@@ -444,32 +528,43 @@ impl Engine {
         too_small(error, &self.common.budget, self.enough)
     }
 
-    /// The values of one batch of an array, in order of index.
+    /// Adds up what the passes did at all ranks. Every rank calls it once, at the end.
     ///
     /// # Errors
-    /// Disk or budget failed.
-    pub fn read_batch<T: Element>(
-        &self,
-        array: &VertexArray<T>,
-        batch: usize,
-        out: &mut Vec<T>,
-    ) -> Result<(), EngineError> {
-        if self.broken {
-            return Err(EngineError::Broken);
-        }
-        let needs = [Need::Read(array.id())];
-        self.common.arrays.check(&needs)?;
-        let mut io = match self.common.row_io.first() {
-            Some(io) => lock(io),
-            None => return Err(EngineError::ForeignArray),
+    /// A rank is lost.
+    pub fn share_metrics(&mut self) -> Result<(), EngineError> {
+        let Common {
+            ranks,
+            wire,
+            budget,
+            arrays,
+            ..
+        } = &self.common;
+        let Some(wire) = wire else {
+            return Ok(());
         };
-        let open = self.common.arrays.open(batch, &needs, &mut io)?;
-        let span = self.common.batches.span(batch) as usize;
-        out.clear();
-        if let Some(guard) = open.guards.first() {
-            out.extend_from_slice(&guard.read::<T>()[..span]);
-        }
-        Ok(())
+        let own = ranks.own();
+        let sent = |which: usize| lock(wire).to_each().iter().map(|to| to[which]).collect();
+        let columns = own.clone().map(|batch| self.stored.graph.column(batch));
+        let of_rank = OfRank {
+            batches: [own.start as u64, own.end as u64],
+            vertices: arrays.vertices(),
+            edges: columns.map(Column::edges).sum(),
+            peak_memory: budget.peak(),
+            messages_to: sent(0),
+            bytes_to: sent(1),
+        };
+        let mut counts = self.metrics.put_counts();
+        ranks.add_up(&mut counts)?;
+        self.metrics.take_counts(&counts);
+        let said = ranks.gather(Metrics::put(&of_rank))?;
+        self.metrics.take(&said).ok_or_else(mismatch)
+    }
+
+    /// Which rank this engine is of, and of how many.
+    #[must_use]
+    pub fn rank(&self) -> (usize, usize) {
+        (self.common.ranks.rank(), self.common.ranks.count())
     }
 
     /// Takes note of the seconds in which edges were loaded into memory since the last call.

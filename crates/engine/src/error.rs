@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
 use graphmill_raw::OutOfMemory;
 use graphmill_storage::{BudgetError, StorageError};
@@ -22,6 +23,34 @@ pub enum EngineError {
     /// The machine's memory.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
+    /// The other ranks.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// Ranks opened graphs that are not the same.
+    #[error(
+        "rank {rank} opened another graph than rank 0: give all ranks the same, on a shared file system or as copies"
+    )]
+    OtherGraph {
+        /// Which rank.
+        rank: usize,
+    },
+    /// A graph is spread over hosts in another way than ranks are.
+    #[error(
+        "{}: the columns of this graph are spread over hosts, and {ranks} ranks do not find all of them in the order of ranks: run it on the hosts that imported it, in that order",
+        path.display()
+    )]
+    Spread {
+        /// The graph.
+        path: PathBuf,
+        /// How many ranks there are.
+        ranks: usize,
+    },
+    /// What only works in the memory of one rank.
+    #[error("{what} works in the memory of one rank: run it with one, or by another method")]
+    OneRank {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The run would not fit.
     #[error(
         "{what} needs at least {least} bytes of memory and the budget is {budget}: give --memory {}M or more",

@@ -10,6 +10,7 @@ use graphmill_graph::Cell;
 use crate::degree_classes::DegreeClasses;
 use crate::error::EngineError;
 use crate::machine::{Machine, Ways};
+use crate::needs::Needs;
 use crate::pins::Pins;
 use crate::resident::lists::Lists;
 
@@ -41,6 +42,8 @@ pub(crate) struct OfWay {
     /// All edges by vertex, where there was room to spare.
     pub(crate) lists: Option<Lists>,
     pub(crate) degrees: Option<DegreeClasses>,
+    /// Which messages each other rank needs, where there are any.
+    pub(crate) needs: Option<Needs>,
     /// Bytes that sparse passes have read.
     sought: u64,
     /// Bytes of all cells and indices, once they were asked for.
@@ -61,6 +64,7 @@ impl OfWay {
         *self = OfWay {
             degrees: self.degrees.take(),
             lists: self.lists.take(),
+            needs: self.needs.take(),
             ..OfWay::default()
         };
     }
@@ -201,6 +205,18 @@ impl Held {
         };
     }
 
+    /// Loads the filtering lists of each way round.
+    pub(crate) fn load_needs(&mut self, ways: Ways<'_>) -> Result<(), EngineError> {
+        for (machine, way) in ways.each().zip(&mut self.ways) {
+            if way.needs.is_none() {
+                let (needs, read) = Needs::load(&machine)?;
+                way.needs = Some(needs);
+                self.read += read;
+            }
+        }
+        Ok(())
+    }
+
     /// Loads the classes of degrees of each way round.
     pub(crate) fn load_degrees(&mut self, ways: Ways<'_>) -> Result<(), EngineError> {
         for (machine, way) in ways.each().zip(&mut self.ways) {
@@ -232,10 +248,9 @@ impl Held {
             false => 0,
         };
         let bytes = |cell: &Cell| cell.data_bytes() + cell.index_bytes() + cell.edges() * width;
-        let whole = *way.whole.get_or_insert_with(|| {
-            let columns = machine.graph.forward().columns().iter();
-            columns.flat_map(|column| column.cells()).map(bytes).sum()
-        });
+        let whole = *way
+            .whole
+            .get_or_insert_with(|| machine.all_own_cells().map(bytes).sum());
         whole.min(room) <= way.sought.saturating_mul(SEEK_COST)
     }
 

@@ -3,6 +3,7 @@
 //! In order of ids a rank is the index itself and takes no room. Else ranks are unpacked into memory when a pass names them
 //! and there is room, or from the stored graph batch by batch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_graph::{Batches, FrameReader, Order, StoredGraph};
@@ -10,7 +11,7 @@ use graphmill_raw::Segments;
 use graphmill_storage::{Budget, Kind, Lease, Tiers};
 
 use crate::error::EngineError;
-use crate::vertex_array::Guard;
+use crate::vertex_array::{Guard, own_cuts};
 
 /// Frames of 64 KiB that unpacking reads ahead.
 const FRAMES: usize = 8;
@@ -48,11 +49,12 @@ impl IdRanks {
         }
     }
 
-    /// Unpacks them into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
+    /// Unpacks those of some batches into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
     /// read.
     pub(crate) fn load(
         &mut self,
         graph: &Arc<StoredGraph>,
+        own: &Range<usize>,
         (tiers, budget): (&Tiers, &Budget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
@@ -61,7 +63,8 @@ impl IdRanks {
         }
         *self = IdRanks::Disk;
         let batches = graph.batches();
-        let bytes = batches.vertices() * size_of::<u32>() as u64;
+        let vertices = batches.cut(own.end) - batches.cut(own.start);
+        let bytes = vertices * size_of::<u32>() as u64;
         let fit = batches.vertices() <= 1 << 32;
         let leased = tiers.leased(Kind::Vertices, bytes);
         if !fit || leased > 0 && budget.available() < leased.saturating_add(reserve) {
@@ -70,15 +73,15 @@ impl IdRanks {
         let all = tiers.buffer(Kind::Vertices, budget, "ranks of ids", bytes as usize)?;
         let (mut all, lease) = all.into_parts();
         let mut frames = FrameReader::new(graph, budget, FRAMES)?;
-        let mut rest = &mut all.typed_mut::<u32>()[..batches.vertices() as usize];
-        for batch in 0..batches.len() {
+        let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
+        for batch in own.clone() {
             let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
             graph.ranks_of(&mut frames, batch, part)?;
             rest = later;
         }
-        let cuts = (0..=batches.len()).map(|b| batches.cut(b) as usize * size_of::<u32>());
+        let cuts = own_cuts(batches, own, size_of::<u32>());
         *self = IdRanks::Memory {
-            ranks: Segments::new(all, cuts.collect()),
+            ranks: Segments::new(all, cuts),
             _lease: lease,
         };
         Ok(frames.take_bytes_read())

@@ -11,6 +11,10 @@
 //! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
 //! | `superstep.rs` | the order of the phases on one page |
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
+//! | `ranks.rs` | whose each batch is, and what all ranks agree on |
+//! | `reading.rs` | rows on their way out |
+//! | `needs.rs` | which messages other ranks need |
+//! | `wire.rs` | frames of messages from rank to rank |
 //! | `deal.rs` | batches dealt out to the nodes of the machine |
 //! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
 //! | `room.rs` | what a pass takes of the memory budget |
@@ -45,11 +49,14 @@ mod machine;
 mod message;
 mod message_file;
 mod metrics;
+mod needs;
 mod page_file;
 mod phase;
 mod pins;
 mod pregel;
 mod program;
+mod ranks;
+mod reading;
 mod resident;
 mod room;
 mod rows;
@@ -60,13 +67,14 @@ mod superstep;
 mod traffic;
 mod unite;
 mod vertex_array;
+mod wire;
 mod workspace;
 
 pub use active::ActiveSet;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
-pub use metrics::{LISTED_MAX, Metrics, Mode, Superstep, Unlisted};
+pub use metrics::{LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
 pub use phase::sends::Sink;
 pub use pregel::{Combiner, Version, sizes_of_pregel};
 pub use program::{

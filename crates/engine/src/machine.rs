@@ -3,22 +3,30 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::{Batches, Cell, Column, FormatError, FrameReader, Measure, StoredGraph};
+use graphmill_graph::{
+    Batches, Cell, Column, FanoutTable, FormatError, FrameReader, Measure, StoredGraph,
+};
 use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
 };
 
+use crate::active::lock;
 use crate::error::EngineError;
 use crate::page_file::RowIo;
 use crate::pregel::Combiner;
+use crate::ranks::Ranks;
 use crate::room::Shape;
 use crate::rows::Need;
 use crate::settings::{EdgesAt, KernelChoice, SeekChoice};
 use crate::traffic::{Access, Traffic};
 use crate::vertex_array::ArrayStore;
+use crate::wire::Wire;
 
 /// What does not depend on the direction of arcs.
 pub(crate) struct Common {
+    pub(crate) ranks: Arc<Ranks>,
+    /// Frames to and from other ranks, where there are any.
+    pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,
     pub(crate) shape: Shape,
     pub(crate) budget: Budget,
@@ -36,6 +44,7 @@ pub(crate) struct Common {
     pub(crate) kernel: KernelChoice,
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
+    pub(crate) filter_ratio: f64,
     pub(crate) edges: EdgesAt,
     pub(crate) combiner: Combiner,
     pub(crate) clock: Arc<dyn Clock>,
@@ -84,6 +93,14 @@ pub(crate) struct Machine<'e> {
     common: &'e Common,
     way: &'e Way,
     pub(crate) graph: &'e Arc<StoredGraph>,
+}
+
+impl Common {
+    /// Messages, and bytes, sent to other ranks since the last call.
+    pub(crate) fn take_sent(&self) -> [u64; 2] {
+        let wire = self.wire.as_ref();
+        wire.map_or([0; 2], |wire| lock(wire).take_sent())
+    }
 }
 
 impl Deref for Machine<'_> {
@@ -143,6 +160,34 @@ impl<'e> Machine<'e> {
     pub(crate) fn row(&self, batch: usize) -> &'e [Place] {
         let (places, begins) = &self.way.rows;
         &places[begins[batch]..begins[batch + 1]]
+    }
+    /// The cells of a column of this rank; of one of another it holds none.
+    #[inline]
+    pub(crate) fn own_cells(&self, column: usize) -> &'e [Cell] {
+        match self.ranks.own().contains(&column) {
+            true => self.way.graph.column(column).cells(),
+            false => &[],
+        }
+    }
+    /// The cells of all columns of this rank.
+    pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
+        let graph = &self.way.graph;
+        self.ranks
+            .own()
+            .flat_map(|column| graph.column(column).cells())
+    }
+    /// Calls `f` with each column that holds edges of a vertex, ascending.
+    pub(crate) fn fanout_of(
+        &self,
+        table: Option<&FanoutTable>,
+        frames: &mut FrameReader,
+        v: u64,
+        f: impl FnMut(usize),
+    ) -> Result<(), FormatError> {
+        match table {
+            Some(table) => table.each(v, f),
+            None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
+        }
     }
     /// Bytes of the indices of the column that has most of them.
     pub(crate) fn longest_indices(&self) -> u64 {

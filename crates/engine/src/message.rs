@@ -1,11 +1,13 @@
 //! The messages of one pass: one value a source, batch by batch, with a bit for each source that emitted one.
 //!
 //! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
-//! holds as many batches of them as there is room for. The bits always stay in memory.
+//! holds as many batches of them as there is room for. The bits always stay in memory; those of a batch that has no message in this pass
+//! say nothing.
 
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use graphmill_graph::BlockView;
 use graphmill_raw::{Element, SegmentMut, SegmentRef, Segments};
@@ -24,6 +26,8 @@ pub(crate) struct Messages<M: Element> {
     values: Values<M>,
     present: Segments<u64>,
     counts: Vec<AtomicU64>,
+    /// Messages of the batch are still to come in this pass.
+    awaited: Vec<AtomicBool>,
     spans: Vec<usize>,
     _leases: Vec<Lease>,
 }
@@ -32,7 +36,7 @@ enum Values<M: Element> {
     Memory(Segments<M>),
     Disk {
         file: MessageFile,
-        /// One a worker.
+        /// One a worker, and one for what comes from other ranks.
         windows: Vec<Mutex<Window>>,
         /// Batches that a window holds.
         held: usize,
@@ -43,9 +47,8 @@ enum Values<M: Element> {
 pub(crate) struct OnDisk {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
-    pub(crate) workers: usize,
-    /// Batches that each worker holds.
-    pub(crate) held: usize,
+    /// Batches that each worker holds, and whoever takes what comes from other ranks.
+    pub(crate) held: Vec<usize>,
 }
 
 impl<M: Element> Messages<M> {
@@ -83,13 +86,13 @@ impl<M: Element> Messages<M> {
             Some(to) => {
                 let bytes: Vec<usize> = spans.iter().map(|span| span * size_of::<M>()).collect();
                 let widest = bytes.iter().max().copied().unwrap_or(0);
-                let window = || Window::new(to.disk.as_ref(), budget, to.held, widest);
+                let window = |held| Window::new(to.disk.as_ref(), budget, held, widest);
                 Values::Disk {
-                    windows: (0..to.workers)
-                        .map(|_| Ok(Mutex::new(window()?)))
+                    held: to.held.first().copied().unwrap_or(1),
+                    windows: (to.held.into_iter())
+                        .map(|held| Ok(Mutex::new(window(held)?)))
                         .collect::<Result<_, EngineError>>()?,
                     file: MessageFile::create(Arc::clone(&to.disk), &to.path, bytes)?,
-                    held: to.held,
                 }
             }
         };
@@ -97,6 +100,7 @@ impl<M: Element> Messages<M> {
             values,
             present: Segments::new(memory(words * 8)?, word_cuts),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
+            awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,
             _leases: leases,
         })
@@ -127,14 +131,33 @@ impl<M: Element> Messages<M> {
         for count in &mut self.counts {
             *count.get_mut() = 0;
         }
+        for awaited in &mut self.awaited {
+            *awaited.get_mut() = false;
+        }
+    }
+
+    /// Says that messages of these batches are still to come.
+    pub(crate) fn expect_from(&self, batches: impl Iterator<Item = usize>) {
+        for batch in batches {
+            self.awaited[batch].store(true, Ordering::Relaxed);
+        }
+    }
+    /// Says that all messages of these batches are there.
+    pub(crate) fn come(&self, batches: Range<usize>) {
+        for awaited in &self.awaited[batches] {
+            awaited.store(false, Ordering::Release);
+        }
+    }
+    /// Whether all messages of a batch are there.
+    pub(crate) fn is_there(&self, batch: usize) -> bool {
+        !self.awaited[batch].load(Ordering::Acquire)
     }
 
     /// Ends the signal phase: what was written to disk can be read from here on.
-    pub(crate) fn seal(&mut self) -> Result<(), EngineError> {
-        if let Values::Disk { file, windows, .. } = &mut self.values {
+    pub(crate) fn seal(&self) -> Result<(), EngineError> {
+        if let Values::Disk { file, windows, .. } = &self.values {
             for window in windows {
-                let window = window.get_mut().unwrap_or_else(PoisonError::into_inner);
-                window.flush(file)?;
+                lock(window).flush(file)?;
             }
         }
         Ok(())
@@ -148,9 +171,9 @@ impl<M: Element> Messages<M> {
     pub(crate) fn present(&self, batch: usize) -> Result<SegmentRef<'_, u64>, EngineError> {
         self.present.read(batch).ok_or(EngineError::ForeignArray)
     }
-    /// Number of messages.
-    pub(crate) fn total(&self) -> u64 {
-        self.counts
+    /// Number of messages of some batches.
+    pub(crate) fn total(&self, batches: Range<usize>) -> u64 {
+        self.counts[batches]
             .iter()
             .map(|count| count.load(Ordering::Relaxed))
             .sum()
@@ -188,15 +211,20 @@ impl<M: Element> Messages<M> {
         worker: usize,
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
+        let BatchWriter {
+            values, present, ..
+        } = writer;
+        drop(present);
         if let (ValuesMut::Disk(buffer), Values::Disk { file, windows, .. }) =
-            (writer.values, &self.values)
+            (values, &self.values)
         {
             let mut window = lock(&windows[worker]);
-            if count == 0 {
-                return window.give_back(file, batch, buffer, false);
+            match count {
+                0 => window.give_back(file, batch, buffer, false)?,
+                _ => window.write(file, batch, buffer),
             }
-            window.write(file, batch, buffer);
         }
+        self.come(batch..batch + 1);
         Ok(())
     }
 
@@ -313,6 +341,9 @@ impl<M> Slots<'_, M> {
     }
     /// Whether a source of a block may have emitted a message, told without decoding the block.
     pub(crate) fn any_of(&self, block: &BlockView<'_>) -> bool {
+        if self.present.is_empty() {
+            return false;
+        }
         let from = block.first_source() as usize;
         let to = block.last_source_max() as usize;
         let (first, last) = (
@@ -342,7 +373,8 @@ impl<M: Element> BatchMessages<'_, M> {
         };
         Slots {
             values,
-            present: &self.present,
+            // Bits of a batch without messages are those of another pass.
+            present: if self.count == 0 { &[] } else { &self.present },
             full: self.count == self.span as u64,
             sparse: self.count * 64 < self.span as u64,
         }

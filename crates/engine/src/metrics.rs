@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::program::Sum;
 use crate::traffic::{PlacedAt, TierBytes};
 
 /// How the edges of a pass were gone through.
@@ -96,6 +97,23 @@ impl Superstep {
     }
 }
 
+/// One of several ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OfRank {
+    /// The batches that it owns: the first, and the one after the last.
+    pub batches: [u64; 2],
+    /// Their vertices.
+    pub vertices: u64,
+    /// The edges into them.
+    pub edges: u64,
+    /// The most bytes of memory that it leased at one time.
+    pub peak_memory: u64,
+    /// Messages sent to each rank.
+    pub messages_to: Vec<u64>,
+    /// Bytes sent to each rank.
+    pub bytes_to: Vec<u64>,
+}
+
 /// All passes of an engine, in order.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Metrics {
@@ -117,6 +135,9 @@ pub struct Metrics {
     pub rows_resident: bool,
     /// Whether messages were kept in memory.
     pub messages_resident: bool,
+    /// What each rank did, where there were several.
+    #[serde(rename = "each_rank", skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<OfRank>,
 }
 
 impl Metrics {
@@ -140,6 +161,85 @@ impl Metrics {
             .chain(unlisted)
             .fold((0, 0.0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1));
         (edges > 0 && seconds > 0.0).then(|| edges as f64 / seconds / 1e9)
+    }
+
+    /// What is counted at each rank on its own, of each pass.
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let passes = self.supersteps.iter_mut().flat_map(|pass| {
+            [
+                &mut pass.messages,
+                &mut pass.messages_sent,
+                &mut pass.edges,
+                &mut pass.bytes_read,
+                &mut pass.bytes_written,
+                &mut pass.bytes_sent,
+                &mut pass.cells,
+                &mut pass.cells_sought,
+            ]
+        });
+        let unlisted = self.unlisted.iter_mut().flat_map(|all| {
+            [
+                &mut all.messages,
+                &mut all.edges,
+                &mut all.bytes_read,
+                &mut all.bytes_written,
+                &mut all.cells,
+                &mut all.cells_sought,
+            ]
+        });
+        passes.chain(unlisted)
+    }
+
+    /// The counts of this rank, to be added up with those of the others ([`Metrics::take_counts`]).
+    pub(crate) fn put_counts(&mut self) -> Vec<u64> {
+        self.counts().map(|count| *count).collect()
+    }
+
+    /// Takes over the counts of all ranks together.
+    pub(crate) fn take_counts(&mut self, sums: &[u64]) {
+        for (count, sum) in self.counts().zip(sums) {
+            *count = *sum;
+        }
+    }
+
+    /// What is known of a rank.
+    pub(crate) fn put(of_rank: &OfRank) -> Vec<u8> {
+        let OfRank {
+            batches,
+            vertices,
+            edges,
+            peak_memory,
+            messages_to,
+            bytes_to,
+        } = of_rank;
+        let mut bytes = Vec::new();
+        [batches[0], batches[1], *vertices, *edges, *peak_memory].put(&mut bytes);
+        let sent = messages_to.iter().chain(bytes_to);
+        sent.for_each(|sent| sent.put(&mut bytes));
+        bytes
+    }
+
+    /// Takes what is known of all ranks, of each as [`Metrics::put`] has it; `None` when it makes no sense.
+    pub(crate) fn take(&mut self, said: &[Vec<u8>]) -> Option<()> {
+        let ranks = said.len();
+        self.ranks.clear();
+        for mut said in said.iter().map(|said| &said[..]) {
+            let [first, end, vertices, edges, peak_memory] = <[u64; 5]>::take(&mut said)?;
+            let mut list = || {
+                let list = (0..ranks).map(|_| u64::take(&mut said));
+                list.collect::<Option<Vec<u64>>>()
+            };
+            let (messages_to, bytes_to) = (list()?, list()?);
+            self.ranks.push(OfRank {
+                batches: [first, end],
+                vertices,
+                edges,
+                peak_memory,
+                messages_to,
+                bytes_to,
+            });
+        }
+        Some(())
     }
 
     /// Takes in one more pass.

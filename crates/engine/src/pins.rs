@@ -65,12 +65,11 @@ struct Stretch {
 impl Stretches {
     /// Bytes of the budget that they take.
     fn memory(machine: &Machine) -> u64 {
-        let columns = machine.graph.forward().columns();
-        let stretches: usize = columns
-            .iter()
-            .map(|column| column.cells().len().min(STRETCHES))
+        let columns = machine.batches.len();
+        let stretches: usize = (0..columns)
+            .map(|column| machine.own_cells(column).len().min(STRETCHES))
             .sum();
-        (stretches * size_of::<Stretch>() + (columns.len() + 1) * size_of::<usize>()) as u64
+        (stretches * size_of::<Stretch>() + (columns + 1) * size_of::<usize>()) as u64
     }
 
     /// With nothing pinned.
@@ -80,8 +79,8 @@ impl Stretches {
             .lease("pinned cells", Self::memory(machine))?;
         let mut firsts = vec![0];
         let mut end = 0;
-        for column in machine.graph.forward().columns() {
-            end += column.cells().len().min(STRETCHES);
+        for column in 0..machine.batches.len() {
+            end += machine.own_cells(column).len().min(STRETCHES);
             firsts.push(end);
         }
         Ok(Stretches {
@@ -140,13 +139,9 @@ fn cell_bytes(machine: &Machine, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy
 /// Bytes of all cells with their weights, and of all indices.
 fn sums(machine: &Machine, weighted: bool) -> (u64, u64) {
     let cell_bytes = cell_bytes(machine, weighted);
-    let cells = || {
-        let columns = machine.graph.forward().columns().iter();
-        columns.flat_map(|column| column.cells())
-    };
     (
-        cells().map(cell_bytes).sum(),
-        cells().map(Cell::index_bytes).sum(),
+        machine.all_own_cells().map(cell_bytes).sum(),
+        machine.all_own_cells().map(Cell::index_bytes).sum(),
     )
 }
 
@@ -223,12 +218,12 @@ impl Pins {
         };
         let mut stretches = Stretches::new(machine)?;
         let bytes_of = |column: usize, cells: Range<usize>| {
-            let cells = &graph.column(column).cells()[cells];
+            let cells = &machine.own_cells(column)[cells];
             cells.iter().map(cell_bytes).sum::<u64>()
         };
         let mut taken = 0;
         for d in 0..count {
-            let cells = graph.column(d).cells();
+            let cells = machine.own_cells(d);
             // What a stretch leaves of its share, as its next cell is too large for it, goes to the next.
             let mut left = 0;
             for (i, stretch) in stretches.of(d, cells.len()) {
@@ -246,7 +241,7 @@ impl Pins {
         // What columns leave goes to the first cells that it fits.
         let mut all = all_indices;
         for d in 0..count {
-            let cells = graph.column(d).cells();
+            let cells = machine.own_cells(d);
             for (i, stretch) in stretches.of(d, cells.len()) {
                 let pinned = &mut stretches.all[i].cells;
                 for cell in &cells[stretch.start + *pinned..stretch.end] {
@@ -264,7 +259,7 @@ impl Pins {
         let mut index_starts = Vec::with_capacity(count);
         let mut column_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
         for d in 0..count {
-            let cells = graph.column(d).cells();
+            let cells = machine.own_cells(d);
             index_starts.push(indices);
             column_starts[0].push(data);
             column_starts[1].push(weights);
@@ -355,7 +350,7 @@ impl Pins {
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
         let [(data, _), (weights, _), _] = self.bytes.as_ref()?;
-        let cells = machine.graph.column(column).cells();
+        let cells = machine.own_cells(column);
         let cell = cells.get(position)?;
         let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
         if position - first >= stretch.cells {
@@ -375,7 +370,7 @@ impl Pins {
     #[inline]
     pub(crate) fn index(&self, machine: &Machine, column: usize, position: usize) -> Option<&[u8]> {
         let [.., (indices, _)] = self.bytes.as_ref()?;
-        let cells = machine.graph.column(column).cells();
+        let cells = machine.own_cells(column);
         let (first, cell) = (cells.first()?, cells.get(position)?);
         let from =
             self.index_starts.get(column)? + (cell.index().start - first.index().start) as usize;
@@ -416,11 +411,11 @@ impl Filling {
 fn groups(machine: &Machine, stretches: &Stretches) -> Vec<Range<usize>> {
     let graph = &machine.graph;
     let whole = |d: usize| {
-        let mut of = stretches.of(d, graph.column(d).cells().len());
+        let mut of = stretches.of(d, machine.own_cells(d).len());
         of.all(|(i, stretch)| stretches.all[i].cells == stretch.len())
     };
     let bytes = |d: usize| {
-        let cells = graph.column(d).cells().iter();
+        let cells = machine.own_cells(d).iter();
         cells.map(Cell::data_bytes).sum::<u64>()
     };
     let mut groups: Vec<Range<usize>> = Vec::new();
@@ -459,7 +454,7 @@ impl Fill<'_> {
         let graph = &self.machine.graph;
         let (mut indices, mut data, mut weights) = (Vec::new(), Vec::new(), Vec::new());
         for d in self.groups[number].clone() {
-            let cells = graph.column(d).cells();
+            let cells = self.machine.own_cells(d);
             for cell in cells {
                 join(&mut indices, graph.index_extent(d, cell));
             }

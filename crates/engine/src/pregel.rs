@@ -62,6 +62,16 @@ impl<A: Sum> Sum for Tally<A> {
         self.aggregate.add(later.aggregate);
         self.broadcasts += later.broadcasts;
     }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.aggregate.put(to);
+        self.broadcasts.put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Tally {
+            aggregate: A::take(from)?,
+            broadcasts: u64::take(from)?,
+        })
+    }
 }
 
 /// A program in one superstep.
@@ -180,7 +190,15 @@ impl Engine {
         let limit = supersteps.unwrap_or(u64::MAX);
         match version {
             Version::Pull => self.pull(&mut step, values, limit)?,
-            Version::Push => self.push(&mut step, values, limit)?,
+            Version::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
+            // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
+            Version::Push if self.common.combiner == Combiner::Auto => {
+                self.pull(&mut step, values, limit)?
+            }
+            Version::Push => {
+                let what = "putting messages into mailboxes as they are sent";
+                return Err(EngineError::OneRank { what });
+            }
         }
         Ok(step.facts.aggregated)
     }

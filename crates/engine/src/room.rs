@@ -13,6 +13,7 @@ use crate::page_file::RowIo;
 use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::Rows;
+use crate::wire::Wire;
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;
@@ -20,7 +21,7 @@ const DEPTH: usize = 4;
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
 /// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
-const HELD_MIN: usize = 2;
+pub(crate) const HELD_MIN: usize = 2;
 /// A cell in the list of a run, and the key by which it is sorted.
 const LISTED_CELL: usize = 136;
 /// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
@@ -32,6 +33,10 @@ pub(crate) struct Shape {
     workers: usize,
     batches: usize,
     vertices: u64,
+    /// Vertices whose rows this rank has.
+    own: u64,
+    /// What talking to other ranks takes.
+    pub(crate) wire: u64,
     /// Vertices of the widest batch, and what its destinations can be packed to.
     pub(crate) widest: usize,
     pub(crate) entries: usize,
@@ -144,18 +149,19 @@ impl Shape {
     pub(crate) fn of(graph: &Measure, workers: usize) -> Self {
         let batches = &graph.batches;
         let each = || 0..batches.len();
+        let own = graph.own.clone().unwrap_or(each());
         Shape {
             workers,
             batches: batches.len(),
             vertices: batches.vertices(),
+            own: batches.cut(own.end) - batches.cut(own.start),
+            wire: graph.own.as_ref().map_or(0, |_| Wire::BYTES),
             widest: batches.widest() as usize,
             entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
             strips: graph.strips_of_column,
             targets: graph.strips,
             bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
-            set_of_vertices: each()
-                .map(|b| BatchSet::bytes(batches.span(b) as usize))
-                .sum(),
+            set_of_vertices: own.map(|b| BatchSet::bytes(batches.span(b) as usize)).sum(),
             messages_leased: true,
             rows_leased: true,
         }
@@ -208,7 +214,7 @@ impl Shape {
     pub(crate) fn least(&self, sizes: Sizes) -> u64 {
         let leased = [self.rows_leased, self.messages_leased];
         let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
-        match kept.map(|(bytes, _)| *bytes as u64 * self.vertices).sum() {
+        match kept.map(|(bytes, _)| *bytes as u64 * self.own).sum() {
             0 => self.pass(sizes),
             // Rows are in memory only where they leave as much as this free, and buffers are whole pages.
             kept => self.pass(sizes).max(self.reserve()) + kept + SMALL,
@@ -276,6 +282,8 @@ impl Shape {
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * self.set_of_vertices;
+        // Another window for what comes from other ranks.
+        let windows = workers + u64::from(self.wire > 0);
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = match self.messages_leased {
@@ -286,7 +294,7 @@ impl Shape {
             stream,
             fixed,
             in_memory: fixed + sets(2) + messages,
-            on_disk: fixed + self.bits + sets(1) + workers * self.window(sizes, HELD_MIN),
+            on_disk: fixed + self.bits + sets(1) + windows * self.window(sizes, HELD_MIN),
         }
     }
 
@@ -339,6 +347,8 @@ mod tests {
             workers: 2,
             batches: 65,
             vertices: 65 << 19,
+            own: 65 << 19,
+            wire: 0,
             widest: 1 << 19,
             entries: 1 << 19,
             strips: 1,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, FormatError, Order, PAGE_VERTICES};
+use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES};
 
 use crate::active::lock;
 use crate::engine::Engine;
@@ -26,7 +26,7 @@ impl Engine {
     /// The disk failed.
     pub fn mean_weight(&mut self) -> Result<Option<f64>, EngineError> {
         if self.mean_weight.is_none() {
-            self.mean_weight = Some(self.sample_weights().map_err(EngineError::from)?);
+            self.mean_weight = Some(self.sample_weights()?);
         }
         Ok(self.mean_weight.flatten())
     }
@@ -91,14 +91,19 @@ impl Engine {
             .map(move |from| from..end.min(from + length))
     }
 
-    fn sample_weights(&self) -> Result<Option<f64>, FormatError> {
+    /// Of several ranks each looks at the columns that it owns, and hears of the others'.
+    fn sample_weights(&self) -> Result<Option<f64>, EngineError> {
         let graph = self.graph();
         let width = graph.edge_kind().bytes() as u64;
+        if width == 0 {
+            return Ok(None);
+        }
         let columns = graph.forward().columns();
         let mut frames = lock(&self.common.frames);
         let mut weights: Vec<f64> = Vec::new();
         let mut bytes = Vec::new();
-        let with_cells = |d: &usize| !columns[*d].cells().is_empty();
+        let own = self.common.ranks.own();
+        let with_cells = |d: &usize| own.contains(d) && !columns[*d].cells().is_empty();
         for column in (0..columns.len())
             .step_by(columns.len().div_ceil(COLUMNS).max(1))
             .filter(with_cells)
@@ -109,7 +114,7 @@ impl Engine {
             bytes.clear();
             frames.read(extent.file, extent.bytes.start..end, &mut bytes)?;
             match graph.edge_kind() {
-                EdgeKind::None => return Ok(None),
+                EdgeKind::None => {}
                 EdgeKind::F32 => {
                     let entries = bytes.as_chunks().0.iter();
                     weights.extend(entries.map(|weight| f64::from(f32::from_le_bytes(*weight))));
@@ -121,6 +126,10 @@ impl Engine {
             }
         }
         self.common.arrays.count_read(frames.take_bytes_read());
+        let said = weights.iter().flat_map(|weight| weight.to_le_bytes());
+        let said = self.common.ranks.gather(said.collect())?;
+        let heard = said.iter().flat_map(|said| said.as_chunks().0);
+        weights = heard.map(|weight| f64::from_le_bytes(*weight)).collect();
         Ok(usual_mean(&mut weights))
     }
 }

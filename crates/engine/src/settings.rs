@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use graphmill_fabric::Fabric;
 use graphmill_storage::{Budget, Clock, Disk, Stop, Tiers, Workers};
 
 use crate::metrics::Superstep;
@@ -64,14 +65,21 @@ pub struct Settings {
     pub clock: Arc<dyn Clock>,
     /// Asked between steps.
     pub stop: Stop,
-    /// Where the page file goes; the folder must exist.
+    /// Where the page file goes; the folder must exist, and each rank has its own.
     pub scratch: PathBuf,
+    /// The way to the other ranks, where there are any: all make an engine over the same graph and call the same of it.
+    pub fabric: Option<Arc<dyn Fabric>>,
+    /// What a vertex weighs against an edge where batches are shared out among ranks; without it 2P - 1 (DFOGraph, section 2.2).
+    pub alpha: Option<u64>,
     /// Which kernel passes use.
     pub kernel: KernelChoice,
     /// Whether sparse passes seek.
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
     pub gamma: u64,
+    /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
+    /// (DFOGraph, section 4.3, where it is 2).
+    pub filter_ratio: f64,
     /// Where edges are.
     pub edges: EdgesAt,
     /// How the push version of vertex programs combines messages.

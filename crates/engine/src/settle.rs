@@ -43,6 +43,8 @@ impl Engine {
         let (mut walked, mut no_room) = (0, false);
         let of_all = (self.graph().arcs(), self.vertices());
         let weighted = P::Edge::WEIGHTED;
+        // Lists are of all vertices.
+        no_room |= !self.common.ranks.alone();
         let left = self.in_passes(program, labels, active, direction, |engine, active| {
             let is_worth_it = !no_room && engine.lists_are_worth_it(weighted, direction, walked);
             let are_there =
@@ -317,6 +319,14 @@ impl<L: Label> Sum for Least<L> {
         if later.0 < self.0 {
             *self = later;
         }
+    }
+    fn put(&self, to: &mut Vec<u8>) {
+        to.extend_from_slice(self.0.as_bytes());
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let (label, rest) = L::read_from_prefix(from).ok()?;
+        *from = rest;
+        Some(Least(label))
     }
 }
 

@@ -4,6 +4,7 @@
 //! choose    seek | scatter | gather, by cost                        choice.rs
 //! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs, held.rs
 //! signal    active sources -> messages                              phase/signal.rs
+//! pass      messages -> the ranks that need them                   phase/pass.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
 //! ```
 //!
@@ -16,6 +17,7 @@ use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Ways, run};
 use crate::metrics::Mode;
+use crate::phase::pass::{PassOn, Passing};
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
 use crate::phase::{Done, Pass, follow, seek};
@@ -72,23 +74,56 @@ fn dense<P: EdgeProgram>(
     done: &mut Done<P::Sum>,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
-    let pins = &held.way(turned).pins;
+    let of_way = held.way(turned);
+    let pins = &of_way.pins;
     let slot = &mut workspace.slot;
     let Some(messages) = &mut workspace.messages else {
         return Err(EngineError::ForeignArray);
     };
     messages.clear();
-    run(machine, &Signal::new(pass, messages))?;
+    let messages = &*messages;
+    // Lists say who needs messages along the arcs.
+    let along = kernel == Kernel::Scatter || machine.graph.symmetric();
+    let needs = of_way.needs.as_ref().filter(|_| along);
+    let alone = Passing::of_one();
+    let passing = Passing::begin(machine, messages, needs, pass.active);
+    // What goes through files is passed on from one to the other.
+    let signals: &dyn PassOn = match messages.in_memory() {
+        true => &passing,
+        false => &alone,
+    };
+    run(machine, &Signal::new(pass, messages, signals))?;
     messages.seal()?;
     machine.arrays.end_phase();
-    let phase = Slot::new(pass, kernel, messages, pins, slot, &done.activated);
+    done.report.messages = messages.total(machine.ranks.own());
+    if !messages.in_memory() || !is_dense(&pass) {
+        passing.finish()?;
+        messages.seal()?;
+    }
+    let phase = Slot::new(
+        pass,
+        kernel,
+        messages,
+        &passing,
+        pins,
+        slot,
+        &done.activated,
+    );
     let outcome = run(machine, &phase);
-    phase.finish(slot, &mut done.sum, &mut done.report);
+    phase.finish(slot, &mut done.sums, &mut done.report);
     outcome?;
+    let [sent, bytes] = machine.take_sent();
+    done.report.messages_sent += sent;
+    done.report.bytes_sent += bytes;
     done.activated.recount_all();
     let (read, written) = messages.take_traffic();
-    done.report.messages = messages.total();
     done.report.bytes_read += read;
     done.report.bytes_written += written;
     Ok(())
+}
+
+/// Whether so many are active that cells are worked on before it is known which of them carry messages of other ranks.
+fn is_dense<P: EdgeProgram>(pass: &Pass<'_, P>) -> bool {
+    const ONE_IN: u64 = 16;
+    pass.active.len() >= pass.machine.batches.vertices() / ONE_IN
 }

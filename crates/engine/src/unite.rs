@@ -3,11 +3,13 @@
 use graphmill_graph::Order;
 use graphmill_raw::{AtomicWord, Forest, Word};
 use graphmill_storage::{Kind, StorageError};
+use zerocopy::{FromBytes, IntoBytes};
 
-use crate::engine::Engine;
+use crate::active::lock;
+use crate::engine::{Engine, superstep};
 use crate::error::EngineError;
 use crate::machine::Machine;
-use crate::metrics::Superstep;
+use crate::metrics::{Mode, Superstep};
 use crate::phase::arcs;
 use crate::program::Direction;
 use crate::resident::components;
@@ -31,7 +33,7 @@ pub enum Unite {
 
 impl Engine {
     /// Gives each vertex the least rank of an id in its weakly connected component. `false` when the labels, or the lists that were asked for,
-    /// do not fit in memory; the labels then say nothing.
+    /// do not fit in memory; the labels then say nothing. Of several ranks each has room for the labels of all vertices, or none is found.
     ///
     /// # Errors
     /// Disk, budget or the stored graph failed, or the user asked to stop.
@@ -42,6 +44,16 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         if self.vertices() == 0 {
             return Ok(true);
+        }
+        if !self.common.ranks.alone() {
+            return match how {
+                Unite::Lists => Err(EngineError::OneRank { what: "afforest" }),
+                Unite::Auto | Unite::Cells => {
+                    let united = self.unite_on_ranks(labels);
+                    self.broken |= united.is_err();
+                    united
+                }
+            };
         }
         let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
         let forward = Direction::Forward;
@@ -64,6 +76,121 @@ impl Engine {
             Order::Id => Ok(true),
             Order::Degree => self.name_by_rank(labels),
         }
+    }
+
+    /// The same by several ranks: each grows a forest of all vertices by the edges into its own, then forests are united two by two.
+    fn unite_on_ranks<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+        let bytes = self.vertices() as usize * size_of::<I>();
+        let besides = arcs::least(self.common.workers.count());
+        if self.common.budget.available() < bytes as u64 + besides {
+            self.release();
+        }
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let forest = match tiers.buffer(Kind::Vertices, budget, "a forest", bytes) {
+            Err(StorageError::Budget(_)) => None,
+            forest => Some(forest?),
+        };
+        let resident = self.common.arrays.resident(&[Need::Write(labels.id())]);
+        let lacks = forest.is_none() || !resident || budget.available() < besides;
+        let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
+        let Some(mut forest) = forest.filter(|_| lacks == 0) else {
+            return Ok(false);
+        };
+        self.load_cells(besides)?;
+        let words = &mut forest.typed_mut::<I>()[..self.vertices() as usize];
+        self.unite_rows::<I>(I::shared(words), false)?;
+        self.fold_and_share(words, |words, first, came| {
+            let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+            for (i, root) in came.iter().enumerate() {
+                forest.unite(I::of_index((first + i) as u64), *root);
+            }
+        })?;
+        let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+        components::flatten(&self.machine(false), forest)?;
+        if self.graph().order() == Order::Degree && !self.name_trees_by_rank(words)? {
+            return Ok(false);
+        }
+        let (own, batches) = (self.common.ranks.own(), &self.common.batches);
+        let own = batches.cut(own.start) as usize..batches.cut(own.end) as usize;
+        let mut rows = self.common.arrays.take(labels.id())?;
+        elements_mut::<I>(rows.all())[..own.len()].copy_from_slice(&words[own]);
+        self.common.arrays.put(labels.id(), rows);
+        Ok(true)
+    }
+
+    /// Gives each vertex of this rank, which has the index of its root, the least rank of an id of its tree. `false` when that does
+    /// not fit in memory somewhere.
+    fn name_trees_by_rank<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let bytes = size_of_val(words);
+        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+            Err(StorageError::Budget(_)) => None,
+            least => Some(least?),
+        };
+        let [lacks] = self.common.ranks.total([u64::from(least.is_none())])?;
+        let Some(least) = least.as_mut().filter(|_| lacks == 0) else {
+            return Ok(false);
+        };
+        least.fill(u8::MAX);
+        let least = &mut least.typed_mut::<I>()[..words.len()];
+        let (shared, roots) = (I::shared(least), &*words);
+        self.process_vertices(IdRank, None, |v, rank| {
+            shared[roots[v as usize].index()].lower(I::of_index(rank), false);
+        })?;
+        self.fold_and_share(least, |least, first, came| {
+            for (mine, came) in least[first..].iter_mut().zip(came) {
+                *mine = (*mine).min(*came);
+            }
+        })?;
+        words
+            .iter_mut()
+            .for_each(|root| *root = least[root.index()]);
+        Ok(true)
+    }
+
+    /// Folds the words of all ranks into those of rank 0, two by two, and gives them to all: `fold` takes some that came from the
+    /// first of them on.
+    fn fold_and_share<I: Word>(
+        &mut self,
+        words: &mut [I],
+        fold: impl Fn(&mut [I], usize, &[I]),
+    ) -> Result<(), EngineError> {
+        let (ranks, Some(wire)) = (&self.common.ranks, &self.common.wire) else {
+            return Ok(());
+        };
+        let began = self.common.clock.now();
+        let mut wire = lock(wire);
+        let (rank, count, bytes) = (ranks.rank(), ranks.count(), size_of_val(words));
+        let mut times_sent = 0;
+        let distances: Vec<usize> = (0..).map(|i| 1 << i).take_while(|d| *d < count).collect();
+        for distance in &distances {
+            if rank % (2 * distance) == *distance {
+                wire.send_rows(ranks, rank - distance, words.as_bytes())?;
+                times_sent += 1;
+            } else if rank % (2 * distance) == 0 && rank + distance < count {
+                wire.receive_each(ranks, rank + distance, bytes, |from, came| {
+                    let came = <[I]>::ref_from_bytes(came).unwrap_or(&[]);
+                    fold(words, from / size_of::<I>(), came);
+                })?;
+            }
+        }
+        for distance in distances.iter().rev() {
+            if rank % (2 * distance) == 0 && rank + distance < count {
+                wire.send_rows(ranks, rank + distance, words.as_bytes())?;
+                times_sent += 1;
+            } else if rank % (2 * distance) == *distance {
+                wire.receive_rows(ranks, rank - distance, words.as_mut_bytes())?;
+            }
+        }
+        drop(wire);
+        let pass = Superstep {
+            active: self.vertices(),
+            messages_sent: times_sent * words.len() as u64,
+            bytes_sent: times_sent * bytes as u64,
+            ..superstep(Mode::Send)
+        };
+        self.end_pass(began, pass);
+        Ok(())
     }
 
     /// Gives each vertex, which has the index of its root, the least rank of a vertex of its tree. `false` when that does not fit in

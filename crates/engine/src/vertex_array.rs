@@ -8,6 +8,7 @@
 
 use std::any::TypeId;
 use std::marker::PhantomData;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -48,6 +49,12 @@ impl<T> Clone for VertexArray<T> {
     }
 }
 impl<T> Copy for VertexArray<T> {}
+
+impl ArrayId {
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+}
 
 impl<T> VertexArray<T> {
     fn new(store: u32, number: usize) -> Self {
@@ -146,6 +153,8 @@ enum RowsAt {
 pub(crate) struct ArrayStore {
     number: u32,
     batches: Arc<Batches>,
+    /// The batches that this rank has the rows of.
+    own: Range<usize>,
     arrays: Vec<Array>,
     pages: PageFile,
     graph: Arc<StoredGraph>,
@@ -176,9 +185,18 @@ pub(crate) struct OpenRows<'s> {
     batch: usize,
 }
 
+/// Where in memory the rows of each batch begin, of so many bytes each, and where the last ends: those of others take none.
+pub(crate) fn own_cuts(batches: &Batches, own: &Range<usize>, bytes: usize) -> Vec<usize> {
+    let first = batches.cut(own.start);
+    (0..=batches.len())
+        .map(|b| batches.cut(b.clamp(own.start, own.end)) - first)
+        .map(|rows| rows as usize * bytes)
+        .collect()
+}
+
 impl ArrayStore {
     pub(crate) fn new(
-        batches: Arc<Batches>,
+        (batches, own): (Arc<Batches>, Range<usize>),
         pages: PageFile,
         graph: Arc<StoredGraph>,
         budget: Budget,
@@ -187,6 +205,7 @@ impl ArrayStore {
         ArrayStore {
             number: STORES.fetch_add(1, Ordering::Relaxed),
             batches,
+            own,
             arrays: Vec::new(),
             pages,
             id_ranks: IdRanks::of(&graph),
@@ -198,6 +217,11 @@ impl ArrayStore {
         }
     }
 
+    /// Number of vertices whose rows are here.
+    pub(crate) fn vertices(&self) -> u64 {
+        self.batches.cut(self.own.end) - self.batches.cut(self.own.start)
+    }
+
     /// The array, if it is one of this store.
     fn get(&self, id: ArrayId) -> Option<&Array> {
         let array = self.arrays.get(id.number as usize);
@@ -206,6 +230,14 @@ impl ArrayStore {
 
     pub(crate) fn pages(&self) -> &PageFile {
         &self.pages
+    }
+
+    /// The array of that number, which is the same at every rank.
+    pub(crate) fn id(&self, number: u32) -> ArrayId {
+        ArrayId {
+            store: self.number,
+            number,
+        }
     }
 
     /// The array of that name and type of element, if there is one.
@@ -222,14 +254,11 @@ impl ArrayStore {
         reserve: u64,
     ) -> Result<VertexArray<T>, EngineError> {
         let element_bytes = size_of::<T>();
-        let bytes = self.batches.vertices() * element_bytes as u64;
+        let bytes = self.vertices() * element_bytes as u64;
         let rows = if self.has_room(bytes, reserve) {
             let (rows, lease) = self.memory("vertex rows", bytes)?;
-            let cuts = (0..=self.batches.len())
-                .map(|b| self.batches.cut(b) as usize * element_bytes)
-                .collect();
             RowsAt::Memory {
-                rows: Segments::new(rows, cuts),
+                rows: Segments::new(rows, own_cuts(&self.batches, &self.own, element_bytes)),
                 _lease: lease,
             }
         } else {
@@ -237,7 +266,10 @@ impl ArrayStore {
             let mut first = vec![0];
             let mut pages = 0;
             for batch in 0..self.batches.len() {
-                pages += (self.batches.span(batch) as usize * element_bytes).div_ceil(page_bytes);
+                if self.own.contains(&batch) {
+                    let bytes = self.batches.span(batch) as usize * element_bytes;
+                    pages += bytes.div_ceil(page_bytes);
+                }
                 first.push(pages);
             }
             RowsAt::Disk {
@@ -259,9 +291,9 @@ impl ArrayStore {
     /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
     pub(crate) fn load(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
         if needs.contains(&Need::IdRank) {
-            let read = self
-                .id_ranks
-                .load(&self.graph, (&self.tiers, &self.budget), reserve)?;
+            let read =
+                self.id_ranks
+                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
             *self.degree_bytes.get_mut() += read;
         }
         self.load_degrees(needs, reserve)
@@ -274,14 +306,14 @@ impl ArrayStore {
             return Ok(());
         }
         self.degrees = DegreesAt::Disk;
-        let bytes = self.batches.vertices() * size_of::<u32>() as u64;
+        let bytes = self.vertices() * size_of::<u32>() as u64;
         if !self.has_room(bytes, reserve) {
             return Ok(());
         }
         let (mut all, lease) = self.memory("out-degrees", bytes)?;
         let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
-        let mut rest = &mut all.typed_mut::<u32>()[..self.batches.vertices() as usize];
-        for batch in 0..self.batches.len() {
+        let mut rest = &mut all.typed_mut::<u32>()[..self.vertices() as usize];
+        for batch in self.own.clone() {
             let (part, later) = rest.split_at_mut(self.batches.span(batch) as usize);
             match self
                 .graph
@@ -296,9 +328,7 @@ impl ArrayStore {
             }
         }
         *self.degree_bytes.get_mut() += frames.take_bytes_read();
-        let cuts = (0..=self.batches.len())
-            .map(|b| self.batches.cut(b) as usize * size_of::<u32>())
-            .collect();
+        let cuts = own_cuts(&self.batches, &self.own, size_of::<u32>());
         self.degrees = DegreesAt::Memory {
             degrees: Segments::new(all, cuts),
             _lease: lease,
@@ -366,6 +396,11 @@ impl ArrayStore {
             Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
             Need::IdRank => self.id_ranks.resident(),
         })
+    }
+
+    /// Bytes of an element of an array.
+    pub(crate) fn element_bytes(&self, id: ArrayId) -> usize {
+        self.row_bytes(Need::Read(id))
     }
 
     fn row_bytes(&self, need: Need) -> usize {

@@ -12,6 +12,7 @@ use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
 use crate::message::{Messages, OnDisk};
 use crate::metrics::Mode;
+use crate::needs::Needs;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
@@ -19,11 +20,14 @@ use crate::phase::slot::SlotRoom;
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
-use crate::room::{Room, Sizes};
+use crate::room::{HELD_MIN, Room, Sizes};
 use crate::settings::EdgesAt;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
+
+/// So many ones of the free budget the lists of who needs which messages may take.
+const NEEDS_SHARE: u64 = 8;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -74,6 +78,9 @@ impl<P: EdgeProgram> Workspace<P> {
         if self.messages.is_none() {
             self.prepare(pass, ways, direction, held)?;
         }
+        if !pass.machine.ranks.alone() {
+            return self.choose_together(pass, ways, direction, held);
+        }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
             let Choice { mode, turned } = choose(&facts);
@@ -101,6 +108,58 @@ impl<P: EdgeProgram> Workspace<P> {
             // What is in memory then may make another choice the better one.
             self.pin(ways, turned, held)?;
         }
+    }
+
+    /// The same where other ranks do the pass too, all in the same way; what each has in memory is its own business.
+    fn choose_together(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &mut Held,
+    ) -> Result<Choice, EngineError> {
+        let ranks = &pass.machine.ranks;
+        let facts = self.facts(pass, ways, direction, held)?;
+        let has_degrees = held
+            .way(Self::goes_turned(ways, direction))
+            .degrees
+            .is_some();
+        let flags = [!facts.resident, !has_degrees].map(u64::from);
+        let mine = [facts.edges, facts.workers, flags[0], flags[1]];
+        let [edges, workers, not_resident, guesses] = ranks.total(mine)?;
+        let Choice { mode, turned } = choose(&Facts {
+            edges: edges.min(facts.arcs),
+            workers: workers / ranks.count() as u64,
+            resident: not_resident == 0,
+            // A gather goes along cells in the columns of others, which nobody holds.
+            pulls: false,
+            both_resident: false,
+            decoded: false,
+            ..facts
+        });
+        if mode == Mode::Seek {
+            if held.way(turned).all().is_none() && self.earned(ways, turned, held) {
+                self.pin(ways, turned, held)?;
+            }
+            // What one rank only guesses is no bound.
+            let most = if guesses == 0 { edges } else { u64::MAX };
+            let fits = self.sparse(pass, ways, turned, most, held)?;
+            if ranks.total([u64::from(!fits)])? == [0] {
+                return Ok(Choice { mode, turned });
+            }
+        }
+        if held.way(turned).all().is_none() {
+            self.pin(ways, turned, held)?;
+        }
+        self.dense(&ways.way(turned), turned, held)?;
+        let mode = match mode {
+            Mode::Gather => Mode::Gather,
+            _ => Mode::Scatter,
+        };
+        if mode == Mode::Gather {
+            self.streams(&ways.way(turned))?;
+        }
+        Ok(Choice { mode, turned })
     }
 
     /// Whether arcs are turned along which a direction goes, where there are such.
@@ -290,6 +349,20 @@ impl<P: EdgeProgram> Workspace<P> {
             }
             held.load_degrees(ways)?;
         }
+        // So are the lists of who needs what.
+        if !machine.ranks.alone() {
+            let needs = Needs::memory(machine) * ways.each().count() as u64;
+            let free = budget.available() + held.leased_bytes();
+            let without = free.checked_sub(needs);
+            if needs <= free / NEEDS_SHARE
+                && without.is_some_and(|free| shape.share(sizes, free).is_some())
+            {
+                if needs > budget.available() {
+                    held.release_pins();
+                }
+                held.load_needs(ways)?;
+            }
+        }
         let in_memory = |free: u64| shape.share(sizes, free).filter(|room| room.held.is_none());
         // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
         let turned = Self::goes_turned(ways, direction);
@@ -339,11 +412,14 @@ impl<P: EdgeProgram> Workspace<P> {
                 budget,
             });
         };
-        let to_disk = room.held.map(|held| OnDisk {
-            disk: Arc::clone(machine.graph.disk()),
-            path: machine.arrays.pages().path().with_file_name("messages"),
-            workers: machine.workers.count(),
-            held,
+        let to_disk = room.held.map(|held| {
+            let mut of_workers = vec![held; machine.workers.count()];
+            of_workers.extend((!machine.ranks.alone()).then_some(HELD_MIN));
+            OnDisk {
+                disk: Arc::clone(machine.graph.disk()),
+                path: machine.arrays.pages().path().with_file_name("messages"),
+                held: of_workers,
+            }
         });
         self.messages = Some(Messages::new(machine, to_disk)?);
         self.keep = room.besides;

@@ -5,7 +5,7 @@ use graphmill_algorithms::sssp::{self, Method};
 use graphmill_engine::{EdgesAt, KernelChoice, Mode as How, SeekChoice};
 use graphmill_storage::{IoChoice, open_disk};
 
-use crate::{Memory, Mode, Plain, all, engines, random, run};
+use crate::{Memory, Mode, Plain, Ranks, all, engines, random, run};
 
 const FEW: u64 = 300;
 
@@ -42,6 +42,7 @@ fn mode(threads: usize) -> Mode {
         memory: Memory::Bytes(1 << 28),
         io: IoChoice::Auto,
         edges: EdgesAt::Memory,
+        ranks: Ranks::One,
     }
 }
 

@@ -16,6 +16,7 @@ use graphmill_engine::{
     Combiner, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes,
     VertexArray,
 };
+use graphmill_fabric::{Fabric, Network, local, simulated};
 use graphmill_graph::{
     Batches, ColumnFileWriter, EdgeKind, Facts, GraphWriter, IdsSummary, Shape, StoredGraph,
 };
@@ -148,9 +149,47 @@ struct Mode {
     memory: Memory,
     io: IoChoice,
     edges: EdgesAt,
+    ranks: Ranks,
+}
+
+/// Who does the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ranks {
+    One,
+    /// So many threads.
+    Local(usize),
+    /// So many on a network that is simulated by a seed.
+    Simulated(usize, u64),
+}
+
+impl Ranks {
+    fn fabrics(self) -> Vec<Option<Arc<dyn Fabric>>> {
+        fn each(fabrics: Vec<impl Fabric + 'static>) -> Vec<Option<Arc<dyn Fabric>>> {
+            let fabrics = fabrics.into_iter();
+            fabrics
+                .map(|of| Some(Arc::new(of) as Arc<dyn Fabric>))
+                .collect()
+        }
+        match self {
+            Ranks::One => vec![None],
+            Ranks::Local(count) => each(local(count)),
+            Ranks::Simulated(count, seed) => each(simulated(seed, count, Network::default())),
+        }
+    }
 }
 
 fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engine, EngineError> {
+    engine_of(graph, scratch, mode, memory, None)
+}
+
+/// The engine of one rank.
+fn engine_of(
+    graph: &Path,
+    scratch: &Path,
+    mode: Mode,
+    memory: u64,
+    fabric: Option<Arc<dyn Fabric>>,
+) -> Result<Engine, EngineError> {
     let disk = open_disk(mode.io).unwrap();
     let budget = Budget::new(memory);
     let graph = Arc::new(StoredGraph::open(&disk, &Budget::new(1 << 30), graph).unwrap());
@@ -168,8 +207,12 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
             kernel: mode.kernel,
             seek: mode.seek,
             gamma: 1024,
+            fabric,
+            alpha: None,
+            filter_ratio: 2.0,
             edges: mode.edges,
             combiner: match mode.threads {
+                _ if mode.ranks != Ranks::One => Combiner::Auto,
                 3 => Combiner::Hybrid,
                 4 => Combiner::Own,
                 _ => Combiner::Auto,
@@ -183,18 +226,48 @@ fn engine(graph: &Path, scratch: &Path, mode: Mode, memory: u64) -> Result<Engin
 
 fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
     let (mut values, mut part) = (Vec::new(), Vec::new());
+    if engine.rank().0 > 0 {
+        engine.serve().unwrap();
+        return values;
+    }
     for batch in 0..engine.graph().batches().len() {
         engine.read_batch(&array, batch, &mut part).unwrap();
         values.extend_from_slice(&part);
     }
+    engine.dismiss().unwrap();
     values
 }
 
 /// Runs with the memory that the mode gives.
-fn run<T>(graph: &Path, mode: Mode, job: impl Fn(&mut Engine) -> Result<T, EngineError>) -> T {
-    let attempt = |memory: u64| {
+fn run<T: Send>(
+    graph: &Path,
+    mode: Mode,
+    job: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
+) -> T {
+    let rank = |memory: u64, fabric: Option<Arc<dyn Fabric>>| {
         let scratch = tempfile::tempdir().unwrap();
-        engine(graph, scratch.path(), mode, memory).and_then(|mut engine| job(&mut engine))
+        let done = engine_of(graph, scratch.path(), mode, memory, fabric.clone())
+            .and_then(|mut engine| job(&mut engine));
+        if let Some(fabric) = fabric {
+            match &done {
+                Ok(_) => fabric.leave(),
+                Err(error) => fabric.fail(&error.to_string()),
+            }
+        }
+        done
+    };
+    // What rank 0 says.
+    let attempt = |memory: u64| {
+        std::thread::scope(|scope| {
+            let fabrics = mode.ranks.fabrics().into_iter();
+            let ranks: Vec<_> = fabrics
+                .map(|fabric| scope.spawn(|| rank(memory, fabric)))
+                .collect();
+            let mut done = ranks.into_iter().map(|rank| rank.join().unwrap());
+            let first = done.next().unwrap();
+            done.for_each(drop);
+            first
+        })
     };
     let more = match mode.memory {
         Memory::Bytes(memory) => {

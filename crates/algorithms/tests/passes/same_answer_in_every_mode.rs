@@ -11,7 +11,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Edge, Mode, Plain, all, engines, random, run};
+use crate::{Edge, Mode, Plain, Ranks, all, engines, random, run};
 
 const MODES: &[Mode] = {
     use IoChoice::{Auto, Threads};
@@ -27,6 +27,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Scatter,
@@ -35,6 +36,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Scatter,
@@ -43,6 +45,7 @@ const MODES: &[Mode] = {
             memory: LeastAnd(1 << 14),
             io: Threads,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Gather,
@@ -51,6 +54,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Gather,
@@ -59,6 +63,7 @@ const MODES: &[Mode] = {
             memory: LeastAnd(1 << 14),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Scatter,
@@ -67,6 +72,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Scatter,
@@ -75,6 +81,7 @@ const MODES: &[Mode] = {
             memory: Bytes(16 << 20),
             io: Threads,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: Scatter,
@@ -83,6 +90,7 @@ const MODES: &[Mode] = {
             memory: Bytes(16 << 20),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: AUTO,
@@ -91,6 +99,7 @@ const MODES: &[Mode] = {
             memory: LeastAnd(0),
             io: Auto,
             edges: EdgesAt::Auto,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: AUTO,
@@ -99,6 +108,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Memory,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: AUTO,
@@ -107,6 +117,7 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Memory,
+            ranks: Ranks::One,
         },
         Mode {
             kernel: AUTO,
@@ -115,6 +126,52 @@ const MODES: &[Mode] = {
             memory: Bytes(1 << 30),
             io: Auto,
             edges: EdgesAt::Disk,
+            ranks: Ranks::One,
+        },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 2,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Auto,
+            ranks: Ranks::Local(2),
+        },
+        Mode {
+            kernel: Scatter,
+            seek: Never,
+            threads: 2,
+            memory: LeastAnd(1 << 14),
+            io: Auto,
+            edges: EdgesAt::Auto,
+            ranks: Ranks::Local(3),
+        },
+        Mode {
+            kernel: Gather,
+            seek: Never,
+            threads: 1,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Memory,
+            ranks: Ranks::Simulated(3, 1),
+        },
+        Mode {
+            kernel: AUTO,
+            seek: Always,
+            threads: 1,
+            memory: Bytes(1 << 30),
+            io: Auto,
+            edges: EdgesAt::Disk,
+            ranks: Ranks::Simulated(4, 2),
+        },
+        Mode {
+            kernel: AUTO,
+            seek: BY_COST,
+            threads: 1,
+            memory: LeastAnd(0),
+            io: Threads,
+            edges: EdgesAt::Auto,
+            ranks: Ranks::Simulated(8, 3),
         },
     ]
 };
@@ -307,6 +364,99 @@ fn judges_agree_on_two_parts() {
     judge_in_every_mode(&Plain::undirected("two parts", 400, edges));
 }
 
+/// What vertices of one third say in each pass, added up where it arrives: whole ranks are silent, each in its turn.
+struct Turns<const EXACT: bool> {
+    pass: u64,
+    vertices: u64,
+}
+
+impl<const EXACT: bool> Turns<EXACT> {
+    fn says(&self, v: u64) -> Option<u64> {
+        (v * 3 / self.vertices == self.pass % 3).then_some(v + self.pass)
+    }
+}
+
+impl<const IN_ANY_ORDER: bool> EdgeProgram for Turns<IN_ANY_ORDER> {
+    type SignalRows = ();
+    type ApplyRows = Write<u64>;
+    type Edge = ();
+    type Message = u64;
+    type Carried = u64;
+    type Accumulator = u64;
+    type Sum = u64;
+    const IDENTITY: u64 = 0;
+    const EXACT: bool = IN_ANY_ORDER;
+
+    fn signal(&self, v: u64, (): ()) -> Option<u64> {
+        self.says(v)
+    }
+    fn along(&self, said: u64, (): ()) -> u64 {
+        said
+    }
+    fn fold(&self, sum: &mut u64, said: u64) {
+        *sum += said;
+    }
+    fn merge(&self, sum: &mut u64, later: u64) {
+        *sum += later;
+    }
+    fn apply(&self, _: u64, total: &mut u64, sum: u64) -> (u64, Activate) {
+        *total += sum;
+        (sum, Activate::No)
+    }
+}
+
+fn turns<const EXACT: bool>(graph: &std::path::Path, vertices: u64, mode: Mode) -> Vec<u64> {
+    run(graph, mode, |engine| {
+        let totals = engine.vertex_array::<u64>("totals")?;
+        engine.process_vertices(totals.write(), None, |_, total| *total = 0)?;
+        let everybody = engine.all_vertices()?;
+        for pass in 0..9 {
+            let program = Turns::<EXACT> { pass, vertices };
+            let (signal, apply) = ((), totals.write());
+            engine.process_edges(&program, signal, apply, &everybody, Direction::Forward)?;
+        }
+        Ok(all(engine, totals))
+    })
+}
+
+#[test]
+fn whoever_falls_silent_is_not_heard_again() {
+    let vertices = 240;
+    let folder = tempfile::tempdir().unwrap();
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let plain = Plain::directed("silence", vertices, random(5, vertices, 4000));
+    let graph = folder.path().join("graph");
+    plain.store(&disk, &graph, 10, 200, false);
+    let mut expected = vec![0; vertices as usize];
+    for pass in 0..9 {
+        let program = Turns::<true> { pass, vertices };
+        for (source, destination) in plain.pairs() {
+            expected[destination as usize] += program.says(source).unwrap_or(0);
+        }
+    }
+    let ranks = [Ranks::One, Ranks::Local(2), Ranks::Local(3)];
+    let simulated = (0..30).map(|seed| Ranks::Simulated(3 + seed as usize % 2, seed));
+    for ranks in ranks.into_iter().chain(simulated) {
+        for memory in [Bytes(1 << 30), LeastAnd(1 << 14)] {
+            let mode = Mode {
+                kernel: KernelChoice::Auto,
+                seek: SeekChoice::Never,
+                threads: if matches!(ranks, Ranks::Local(_)) {
+                    2
+                } else {
+                    1
+                },
+                memory,
+                io: IoChoice::Threads,
+                edges: EdgesAt::Auto,
+                ranks,
+            };
+            assert_eq!(turns::<true>(&graph, vertices, mode), expected, "{mode:?}");
+            assert_eq!(turns::<false>(&graph, vertices, mode), expected, "{mode:?}");
+        }
+    }
+}
+
 /// Hops from vertex 7, by vertices that switch themselves off as they signal and are switched on again by whoever brings them
 /// nearer (DFOGraph, Fig. 2b): `signal` and `apply` change the same rows.
 struct Switch;
@@ -401,6 +551,7 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
         memory,
         io: IoChoice::Auto,
         edges: EdgesAt::Auto,
+        ranks: Ranks::One,
     };
     let mut first = None;
     for mode in [

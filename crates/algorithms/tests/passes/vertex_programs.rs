@@ -11,7 +11,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Memory, Mode, Plain, all, engine, engines, random, run};
+use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run};
 
 const VERSIONS: [Version; 2] = [Version::Pull, Version::Push];
 
@@ -23,10 +23,11 @@ fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
         memory,
         io: IoChoice::Auto,
         edges,
+        ranks: Ranks::One,
     }
 }
 
-fn modes() -> [Mode; 5] {
+fn modes() -> [Mode; 7] {
     let plenty = Bytes(1 << 30);
     [
         mode(EdgesAt::Auto, 2, plenty),
@@ -34,6 +35,14 @@ fn modes() -> [Mode; 5] {
         mode(EdgesAt::Memory, 4, plenty),
         mode(EdgesAt::Disk, 2, plenty),
         mode(EdgesAt::Auto, 1, LeastAnd(0)),
+        Mode {
+            ranks: Ranks::Local(3),
+            ..mode(EdgesAt::Auto, 2, plenty)
+        },
+        Mode {
+            ranks: Ranks::Simulated(4, 5),
+            ..mode(EdgesAt::Disk, 1, plenty)
+        },
     ]
 }
 
@@ -48,9 +57,9 @@ fn graphs() -> Vec<Plain> {
 }
 
 /// Runs in every mode; what needs more memory than there is says so.
-fn in_modes<T>(
+fn in_modes<T: Send>(
     graph: &Plain,
-    what: impl Fn(&mut Engine) -> Result<T, EngineError>,
+    what: impl Fn(&mut Engine) -> Result<T, EngineError> + Sync,
     check: impl Fn(Mode, T),
 ) {
     let disk = open_disk(IoChoice::Auto).unwrap();

@@ -8,7 +8,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 use tempfile::TempDir;
 
-use crate::{Memory, Mode, Plain, all, engine, engines, random, run};
+use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run};
 
 const VERTICES: u64 = 20_000;
 
@@ -35,6 +35,7 @@ const MODE: Mode = Mode {
     memory: Memory::Bytes(1 << 28),
     io: IoChoice::Auto,
     edges: EdgesAt::Auto,
+    ranks: Ranks::One,
 };
 
 /// Bytes that edge passes read, from pass number `first` on.
@@ -62,6 +63,7 @@ fn a_search_that_meets_nobody_reads_little() {
 fn edges_that_are_to_be_in_memory_are_there_before_the_first_pass() {
     let in_memory = Mode {
         edges: EdgesAt::Memory,
+        ranks: Ranks::One,
         ..MODE
     };
     type Job = fn(&mut Engine);
@@ -239,6 +241,7 @@ fn programs_with_weights_and_without_them_share_lists() {
     graph.store(&disk, &path, 2000, u64::MAX, true);
     let in_memory = Mode {
         edges: EdgesAt::Memory,
+        ranks: Ranks::One,
         ..MODE
     };
     let fresh = || engine(&path, folder.path(), in_memory, 1 << 28).unwrap();

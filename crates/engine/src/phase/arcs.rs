@@ -1,4 +1,4 @@
-//! All arcs once, in any order: each worker takes columns and goes through their cells as they arrive.
+//! All arcs of a rank once, in any order: each worker takes columns and goes through their cells as they arrive.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +54,7 @@ pub(crate) fn visit(
         chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
     };
+    let columns: Vec<usize> = machine.ranks.own().collect();
     let job = Arcs {
         machine,
         pins,
@@ -61,7 +62,8 @@ pub(crate) fn visit(
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
-        deal: Deal::of_all(machine.batches.len()),
+        deal: Deal::new(&columns, machine.batches.len()),
+        columns,
         edges: AtomicU64::new(0),
         cells: AtomicU64::new(0),
         bytes_read: AtomicU64::new(0),
@@ -87,6 +89,7 @@ struct Arcs<'p, W, V> {
     /// By worker.
     readers: Vec<Mutex<Option<Readers>>>,
     deal: Deal<'p>,
+    columns: Vec<usize>,
     edges: AtomicU64,
     cells: AtomicU64,
     bytes_read: AtomicU64,
@@ -218,10 +221,10 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
 impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Job for Arcs<'_, W, V> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        let Some(column) = self.deal.take() else {
+        let Some(position) = self.deal.take() else {
             return Ok(Step::Finished);
         };
-        self.column(column, worker)?;
+        self.column(self.columns[position], worker)?;
         Ok(Step::Worked)
     }
 }

@@ -15,6 +15,7 @@ use crate::traffic::Access;
 
 pub(crate) mod arcs;
 pub(crate) mod follow;
+pub(crate) mod pass;
 pub(crate) mod readers;
 pub(crate) mod seek;
 pub(crate) mod sends;
@@ -53,7 +54,8 @@ impl<P: EdgeProgram> Pass<'_, P> {
 
 /// What an edge pass has done.
 pub(crate) struct Done<S> {
-    pub(crate) sum: S,
+    /// Of this rank's batches, in order.
+    pub(crate) sums: Vec<S>,
     pub(crate) activated: ActiveSet,
     pub(crate) report: Superstep,
 }
@@ -122,7 +124,7 @@ fn apply_reached<P: EdgeProgram>(
         .of(0)
         .change(Kind::Messages, Access::Random, bytes);
     done.activated.recount(batch);
-    done.sum.add(sum);
+    done.sums.push(sum);
     machine
         .arrays
         .close(open, needs, track.then_some(&dirty), io)

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
+use graphmill_raw::Element;
 use graphmill_storage::{Kind, Lease, Queue};
 
 use crate::accumulators::Accumulators;
@@ -24,8 +25,11 @@ use crate::phase::sought::{self, Plan, PlannedCell};
 use crate::phase::{Done, Pass, apply_reached};
 use crate::pins::Pins;
 use crate::program::{EdgeProgram, EdgeValue, edge_value};
+use crate::ranks::mismatch;
 use crate::rows::Rows;
 use crate::traffic::Access;
+use crate::wire::exchange::{Came, Exchange, Filled, Outgoing};
+use crate::wire::frame::Frame;
 
 /// Reads in flight for a sparse pass, at most.
 const READS: usize = 32;
@@ -113,6 +117,12 @@ impl<P: EdgeProgram> SeekRoom<P> {
             machine.longest_indices() * columns.min(streams as u64)
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
+        // Other ranks' messages, and what goes to them.
+        let passed = match machine.ranks.alone() {
+            true => 0,
+            false => 2 * pass.active.len() + entries,
+        };
+        let entries = entries.saturating_add(passed);
         let bytes = entries.saturating_mul(2 * entry).saturating_add(indices);
         let lease = machine.budget.lease("queued messages", bytes).ok();
         self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
@@ -133,7 +143,15 @@ pub(crate) fn edges<P: EdgeProgram>(
     } = pass;
     let _reserved = room.reserved.take();
     room.fill(machine)?;
-    signal(pass, room, pins, &mut done.report)?;
+    match machine.ranks.alone() {
+        true => {
+            let (queues, columns) = (&mut room.queues, &mut room.columns);
+            signal(pass, pins, &mut done.report, |v, message, column| {
+                queue(queues, columns, column, (v, message));
+            })?;
+        }
+        false => signal_to_all(pass, room, pins, &mut done.report)?,
+    }
     machine.arrays.end_phase();
     let SeekRoom {
         accumulators,
@@ -215,12 +233,113 @@ pub(crate) fn edges<P: EdgeProgram>(
     }
 }
 
-/// Queues the message of each active vertex at the columns that hold its edges.
-fn signal<P: EdgeProgram>(
+/// Queues a message at a column that holds edges of its source.
+fn queue<M>(
+    queues: &mut [Vec<(u64, M)>],
+    columns: &mut BatchSet,
+    column: usize,
+    message: (u64, M),
+) {
+    if let Some(queue) = queues.get_mut(column) {
+        columns.insert(column);
+        queue.push(message);
+    }
+}
+
+/// Passes the message of each active vertex to the ranks that hold its edges, and queues those that come, in order of their sources,
+/// at the columns of this rank.
+fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SeekRoom<P>,
     pins: &Pins,
     report: &mut Superstep,
+) -> Result<(), EngineError> {
+    let machine = pass.machine;
+    let ranks = &machine.ranks;
+    // By rank: what goes there, of this one what stays; and what has come from there.
+    let mut goes: Vec<Vec<(u64, P::Message)>> = vec![Vec::new(); ranks.count()];
+    signal(pass, pins, report, |v, message, column| {
+        let to = &mut goes[ranks.owner(column)];
+        // Columns of one rank follow each other.
+        if to.last().is_none_or(|(last, _)| *last != v) {
+            to.push((v, message));
+        }
+    })?;
+    let mut come: Vec<Vec<(u64, P::Message)>> = vec![Vec::new(); ranks.count()];
+    come[ranks.rank()] = std::mem::take(&mut goes[ranks.rank()]);
+    Exchange::run(
+        machine,
+        size_of::<P::Message>(),
+        |to| Listed {
+            machine,
+            left: &goes[to],
+        },
+        |from, came| {
+            let Came::Section(section) = came else {
+                return Ok(());
+            };
+            if !ranks.of(from).contains(&section.batch) {
+                return Err(mismatch());
+            }
+            let range = machine.batches.range(section.batch);
+            let mut outside = false;
+            section.each(|source, message| match range.start + source as u64 {
+                v if range.contains(&v) => come[from].push((v, message)),
+                _ => outside = true,
+            });
+            match outside {
+                true => Err(mismatch()),
+                false => Ok(()),
+            }
+        },
+    )?;
+    let [sent, bytes] = machine.take_sent();
+    report.messages_sent += sent;
+    report.bytes_sent += bytes;
+    let mut frames = lock(&machine.frames);
+    let own = ranks.own();
+    for (v, message) in come.into_iter().flatten() {
+        let of_vertex = |column: usize| {
+            if own.contains(&column) {
+                let (queues, columns) = (&mut room.queues, &mut room.columns);
+                queue(queues, columns, column, (v, message));
+            }
+        };
+        machine.fanout_of(pins.fanout(), &mut frames, v, of_vertex)?;
+    }
+    report.bytes_read += frames.take_bytes_read();
+    Ok(())
+}
+
+/// A list of messages on its way.
+struct Listed<'l, M> {
+    machine: &'l Machine<'l>,
+    left: &'l [(u64, M)],
+}
+
+impl<M: Element> Outgoing for Listed<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+        while let Some((first, _)) = self.left.first() {
+            let batches = &self.machine.batches;
+            let batch = batches.batch_of(*first);
+            let end = batches.cut(batch + 1);
+            let of_batch = self.left.partition_point(|(source, _)| *source < end);
+            let taken = frame.list(batch, batches.start(batch), &self.left[..of_batch]);
+            self.left = &self.left[taken..];
+            if taken < of_batch {
+                return Ok(Filled::Full);
+            }
+        }
+        Ok(Filled::All)
+    }
+}
+
+/// Calls `say(vertex, message, column)` for each column that holds edges of an active vertex with a message, ascending.
+fn signal<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    pins: &Pins,
+    report: &mut Superstep,
+    mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
     let Pass {
         machine,
@@ -245,20 +364,9 @@ fn signal<P: EdgeProgram>(
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let queue = |column: usize| {
-                        if let Some(queue) = room.queues.get_mut(column) {
-                            room.columns.insert(column);
-                            queue.push((v, message));
-                        }
-                    };
-                    let queued = match pins.fanout() {
-                        Some(table) => table.each(v, queue),
-                        None => {
-                            let set = machine.graph.forward();
-                            machine.graph.fanout_of(set, &mut frames, v, queue)
-                        }
-                    };
-                    failed = failed.take().or(queued.err());
+                    let said = |column| say(v, message, column);
+                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, said);
+                    failed = failed.take().or(said.err());
                 }
             });
         }

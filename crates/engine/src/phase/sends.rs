@@ -5,6 +5,8 @@
 //! messages can be sent. Posts of one destination batch are folded in order of the sending batch, and of one sending batch in the
 //! order in which they were posted.
 
+mod passing;
+
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +24,7 @@ use crate::phase::vertices::close;
 use crate::program::{Activate, SendProgram, Sum};
 use crate::rows::{Need, Rows};
 use crate::traffic::Access;
+use passing::pass_on;
 
 /// Messages of a box, at most and at least.
 const BOX_MAX: usize = 1 << 18;
@@ -29,12 +32,15 @@ const BOX_MIN: usize = 1 << 12;
 
 /// What a pass of sends has done.
 pub(crate) struct Sent<S> {
-    pub(crate) sum: S,
+    /// What senders came to, and then who was reached, by batch.
+    pub(crate) sums: [Vec<S>; 2],
     /// Of the senders, those that are active next.
     pub(crate) senders: ActiveSet,
     /// Of those that were reached, those that are active next.
     pub(crate) reached: ActiveSet,
     pub(crate) messages: u64,
+    /// To other ranks: messages, and bytes.
+    pub(crate) passed: [u64; 2],
 }
 
 /// Messages of one box, sorted by destination batch: indices, then messages.
@@ -245,6 +251,8 @@ pub(crate) fn pass<P: SendProgram>(
     let besides = besides::<P>(machine, send, apply);
     let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
     let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
+    // What comes from others is as long as theirs.
+    let capacity = machine.ranks.least(capacity as u64)? as usize;
     let (boxes, pieces) = boxes_of::<P::Message>(machine, capacity);
     let _boxes = machine.budget.lease("messages to send", boxes)?;
     let office = Office {
@@ -256,7 +264,7 @@ pub(crate) fn pass<P: SendProgram>(
     };
     let batches: Vec<usize> = match active {
         Some(active) => active.batches().collect(),
-        None => (0..machine.batches.len()).collect(),
+        None => machine.ranks.own().collect(),
     };
     let job = Send::<P> {
         program,
@@ -269,20 +277,20 @@ pub(crate) fn pass<P: SendProgram>(
         batches,
     };
     run(machine, &job)?;
-    let mut sum = P::Sum::ZERO;
-    job.sums
-        .into_iter()
-        .for_each(|of_batch| sum.add(*lock(&of_batch)));
+    let in_order = |sums: Vec<Mutex<P::Sum>>| sums.iter().map(|sum| *lock(sum)).collect();
+    let of_senders = in_order(job.sums);
     machine.arrays.end_phase();
     let messages = office.sent.into_inner();
     let mut posts = office
         .posted
         .into_inner()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let passed = pass_on::<P::Message>(machine, &mut posts, besides + pieces)?;
     posts.sort_unstable_by_key(|post| post.order);
     let mut is_sent_to = vec![false; machine.batches.len()];
+    let own = machine.ranks.own();
     for (batch, _) in posts.iter().flat_map(|post| &post.parts) {
-        is_sent_to[*batch as usize] = true;
+        is_sent_to[*batch as usize] = own.contains(&(*batch as usize));
     }
     let sent_to = is_sent_to
         .iter()
@@ -301,9 +309,7 @@ pub(crate) fn pass<P: SendProgram>(
         batches,
     };
     let outcome = run(machine, &job);
-    job.sums
-        .into_iter()
-        .for_each(|of_batch| sum.add(*lock(&of_batch)));
+    let of_reached = in_order(job.sums);
     for post in posts {
         if let PostAt::Disk(slots) = post.at {
             machine
@@ -317,10 +323,11 @@ pub(crate) fn pass<P: SendProgram>(
     senders.recount_all();
     reached.recount_all();
     Ok(Sent {
-        sum,
+        sums: [of_senders, of_reached],
         senders,
         reached,
         messages,
+        passed,
     })
 }
 
@@ -435,8 +442,9 @@ impl<P: SendProgram> Receive<'_, P> {
             let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
             traffic.change(Kind::Messages, Access::Random, folds);
             let mut fold = |to: Option<u64>, message: Option<P::Message>| {
-                if let (Some(to), Some(message)) = (to, message) {
-                    let local = (to - start) as usize;
+                let local = to.and_then(|to| usize::try_from(to.checked_sub(start)?).ok());
+                let place = local.filter(|local| *local < span);
+                if let (Some(local), Some(message)) = (place, message) {
                     program.fold(&mut accumulators[local], message);
                     folded.insert(local);
                 }

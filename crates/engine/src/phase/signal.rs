@@ -7,6 +7,7 @@ use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::message::Messages;
 use crate::phase::Pass;
+use crate::phase::pass::PassOn;
 use crate::program::EdgeProgram;
 use crate::rows::Rows;
 use crate::traffic::Access;
@@ -17,16 +18,23 @@ pub(crate) struct Signal<'p, P: EdgeProgram> {
     batches: Vec<usize>,
     deal: Deal<'p>,
     messages: &'p Messages<P::Message>,
+    /// What is passed on meanwhile.
+    passing: &'p dyn PassOn,
 }
 
 impl<'p, P: EdgeProgram> Signal<'p, P> {
-    pub(crate) fn new(pass: Pass<'p, P>, messages: &'p Messages<P::Message>) -> Self {
+    pub(crate) fn new(
+        pass: Pass<'p, P>,
+        messages: &'p Messages<P::Message>,
+        passing: &'p dyn PassOn,
+    ) -> Self {
         let batches: Vec<usize> = pass.active.batches().collect();
         Signal {
             pass,
             deal: Deal::new(&batches, pass.machine.batches.len()),
             batches,
             messages,
+            passing,
         }
     }
 
@@ -89,6 +97,7 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
 impl<P: EdgeProgram> Job for Signal<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.pass.machine.check_stop()?;
+        self.passing.go_on(false)?;
         match self.deal.take() {
             Some(position) => {
                 self.batch(self.batches[position], worker.index)?;

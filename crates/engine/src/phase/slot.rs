@@ -30,6 +30,7 @@ use crate::machine::Machine;
 use crate::message::Messages;
 use crate::metrics::Superstep;
 use crate::phase::Pass;
+use crate::phase::pass::PassOn;
 use crate::phase::readers::{Readers, Stream};
 use crate::pins::Pins;
 use crate::program::{Accumulator, EdgeProgram, Sum};
@@ -106,6 +107,8 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     needs: &'p [Need],
     active: &'p ActiveSet,
     messages: &'p Messages<P::Message>,
+    /// What is still to come of them.
+    passing: &'p dyn PassOn,
     pins: &'p Pins,
     runs: Vec<Vec<Target>>,
     /// Moves with the free accumulators, under their lock.
@@ -135,6 +138,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         pass: Pass<'p, P>,
         kernel: Kernel,
         messages: &'p Messages<P::Message>,
+        passing: &'p dyn PassOn,
         pins: &'p Pins,
         room: &mut SlotRoom<P::Accumulator, P::Message>,
         activated: &'p ActiveSet,
@@ -150,8 +154,10 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut strips = Vec::with_capacity(batches);
         let mut targets = Vec::new();
         for batch in 0..batches {
-            let count = strip_count(machine, batch);
-            strips.push(count);
+            strips.push(strip_count(machine, batch));
+        }
+        for batch in machine.ranks.own() {
+            let count = strips[batch];
             targets.extend((0..count).map(|strip| Target { batch, strip }));
         }
         let group = room.group.max(1);
@@ -185,6 +191,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             needs,
             active,
             messages,
+            passing,
             pins,
             runs,
             deal,
@@ -222,11 +229,11 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
     }
 
-    /// Gives the buffers back, adds the sum over all batches in order and reports what was read.
+    /// Gives the buffers back, with the sums of the batches in order, and reports what was read.
     pub(crate) fn finish(
         self,
         room: &mut SlotRoom<P::Accumulator, P::Message>,
-        sum: &mut P::Sum,
+        sums: &mut Vec<P::Sum>,
         report: &mut Superstep,
     ) {
         room.free = self
@@ -238,9 +245,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             room.readers.extend(state.readers);
             room.scratch.push(state.scratch);
         }
-        for part in &self.sums {
-            sum.add(*lock(part));
-        }
+        let own = &self.sums[self.machine.ranks.own()];
+        sums.extend(own.iter().map(|sum| *lock(sum)));
         report.edges += self.edges.into_inner();
         report.bytes_read += self.bytes_read.into_inner();
         report.cells += self.cells.into_inner();
@@ -251,6 +257,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
 impl<P: EdgeProgram> Job for Slot<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
+        self.passing.go_on(false)?;
         let mut state = lock(&self.workers[worker.index]);
         let WorkerState {
             current,
@@ -275,7 +282,12 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
         }
         let Some(run) = current else {
             let left = self.deal.left() > 0;
-            return Ok(if left { Step::Waiting } else { Step::Finished });
+            // What others still need is sent to its end.
+            let passed = self.passing.idle_step()?;
+            return Ok(match passed {
+                Step::Finished if left => Step::Waiting,
+                passed => passed,
+            });
         };
         // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
         if ahead.is_none() && !readers.is_empty() && self.deal.left() > self.workers.len() {
@@ -289,6 +301,11 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
         match self.advance(run, scratch, worker.index)? {
             Advance::Worked => Ok(Step::Worked),
             Advance::Starved => Ok(Step::Waiting),
+            Advance::Early => Ok(match self.passing.idle_step()? {
+                // It has come since.
+                Step::Finished => Step::Worked,
+                step => step,
+            }),
             Advance::Done => {
                 if let Some(run) = current.take() {
                     readers.extend(self.settle(run, worker.index)?);

@@ -42,7 +42,7 @@ where
     ) -> Self {
         let batches: Vec<usize> = match active {
             Some(active) => active.batches().collect(),
-            None => (0..machine.batches.len()).collect(),
+            None => machine.ranks.own().collect(),
         };
         let mut needs = Vec::new();
         rows.needs(&mut needs);
@@ -61,13 +61,9 @@ where
         }
     }
 
-    /// The sum over all batches, in their order.
-    pub(crate) fn sum(self) -> A {
-        let mut total = A::ZERO;
-        for sum in self.sums {
-            total.add(*lock(&sum));
-        }
-        total
+    /// The sums of the batches, in their order.
+    pub(crate) fn sums(self) -> impl Iterator<Item = A> {
+        self.sums.into_iter().map(|sum| *lock(&sum))
     }
 
     fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {

@@ -186,6 +186,44 @@ pub trait Sum: Copy + Send + Sync + 'static {
     const ZERO: Self;
     /// Adds a later summand.
     fn add(&mut self, later: Self);
+    /// Appends bytes that [`Sum::take`] makes the same of, on its way to another rank.
+    fn put(&self, to: &mut Vec<u8>);
+    /// Takes one off the front of bytes that [`Sum::put`] appended; `None` where they are too few.
+    fn take(from: &mut &[u8]) -> Option<Self>;
+}
+
+impl<T: Sum, const N: usize> Sum for [T; N] {
+    const ZERO: Self = [T::ZERO; N];
+    #[inline(always)]
+    fn add(&mut self, later: Self) {
+        self.iter_mut()
+            .zip(later)
+            .for_each(|(one, later)| one.add(later));
+    }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.iter().for_each(|one| one.put(to));
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let mut all = Self::ZERO;
+        for one in &mut all {
+            *one = T::take(from)?;
+        }
+        Some(all)
+    }
+}
+
+/// Numbers as they go from rank to rank.
+macro_rules! as_bytes {
+    () => {
+        fn put(&self, to: &mut Vec<u8>) {
+            to.extend_from_slice(&self.to_le_bytes());
+        }
+        fn take(from: &mut &[u8]) -> Option<Self> {
+            let (bytes, rest) = from.split_first_chunk()?;
+            *from = rest;
+            Some(Self::from_le_bytes(*bytes))
+        }
+    };
 }
 
 macro_rules! integers {
@@ -202,6 +240,7 @@ macro_rules! integers {
             fn add(&mut self, later: Self) {
                 *self = self.wrapping_add(later);
             }
+            as_bytes!();
         }
     )*};
 }
@@ -221,6 +260,7 @@ macro_rules! floats {
             fn add(&mut self, later: Self) {
                 *self += later;
             }
+            as_bytes!();
         }
     )*};
 }
@@ -228,7 +268,11 @@ floats!(f32 f64);
 
 impl Sum for () {
     const ZERO: () = ();
-    fn add(&mut self, _: ()) {}
+    fn add(&mut self, (): ()) {}
+    fn put(&self, _: &mut Vec<u8>) {}
+    fn take(_: &mut &[u8]) -> Option<()> {
+        Some(())
+    }
 }
 
 macro_rules! tuples {
@@ -238,6 +282,12 @@ macro_rules! tuples {
             #[inline(always)]
             fn add(&mut self, later: Self) {
                 $(self.$i.add(later.$i);)+
+            }
+            fn put(&self, to: &mut Vec<u8>) {
+                $(self.$i.put(to);)+
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Some(($($t::take(from)?,)+))
             }
         }
     )*};

@@ -116,7 +116,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
 }
 
 /// Has every vertex point at its root.
-fn flatten<I: Word, A: AtomicWord<I>>(
+pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
     machine: &Machine,
     forest: Forest<'_, I, A>,
 ) -> Result<(), EngineError> {

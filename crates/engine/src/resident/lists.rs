@@ -72,9 +72,9 @@ impl Lists {
         )
     }
 
-    /// Whether destinations fit their word.
+    /// Whether all edges are of this rank, and their destinations fit a word.
     pub(crate) fn possible(machine: &Machine) -> bool {
-        (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
+        machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
     }
 
     fn kind_of(machine: &Machine, weighted: bool) -> EdgeKind {

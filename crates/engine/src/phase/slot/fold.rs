@@ -19,7 +19,10 @@ use crate::vertex_array::OpenRows;
 
 pub(super) enum Advance {
     Worked,
+    /// Cells are not read yet.
     Starved,
+    /// Messages are not there yet.
+    Early,
     Done,
 }
 
@@ -45,6 +48,9 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 .as_ref()
                 .is_none_or(|(batch, _)| *batch != item.from)
             {
+                if !self.messages.is_there(item.from) {
+                    break Advance::Early;
+                }
                 let messages = self.messages.read(item.from, worker)?;
                 run.messages = Some((item.from, messages));
             }
@@ -137,7 +143,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         };
         self.edges.fetch_add(edges, Ordering::Relaxed);
         Ok(match outcome {
-            Advance::Starved if worked > 0 => Advance::Worked,
+            Advance::Starved | Advance::Early if worked > 0 => Advance::Worked,
             outcome => outcome,
         })
     }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
 
 use super::Slot;
+use crate::active::bits;
 use crate::choice::seeks_in_cell;
 use crate::error::EngineError;
 use crate::phase::sought::block_range;
@@ -51,8 +52,21 @@ impl<P: EdgeProgram> Slot<'_, P> {
         let (machine, from) = (self.machine, cell.source_batch());
         let whole = || Ok(vec![Part::whole(cell)]);
         let is_pinned = self.pins.cell(machine, column, position).is_some();
-        let active = self.active.count_in(from);
-        if !seeks_in_cell(machine.seek, machine.gamma, active, cell.edges(), is_pinned) {
+        if !self.messages.is_there(from) {
+            return whole();
+        }
+        let sources = self.messages.count(from);
+        if sources == 0 {
+            // It has come since, and has no messages.
+            return Ok(Vec::new());
+        }
+        if !seeks_in_cell(
+            machine.seek,
+            machine.gamma,
+            sources,
+            cell.edges(),
+            is_pinned,
+        ) {
             return whole();
         }
         let Some(index) = self.pins.index(machine, column, position) else {
@@ -65,9 +79,8 @@ impl<P: EdgeProgram> Slot<'_, P> {
         let present = self.messages.present(from)?;
         let mut parts = Vec::new();
         let mut outcome = Ok(());
-        self.active.batch(from)?.for_each(|source| {
-            let emitted = present[source / 64] >> (source % 64) & 1 != 0;
-            let Some(place) = index.seek(source as u32).filter(|_| emitted) else {
+        let mut one = |source: usize| {
+            let Some(place) = index.seek(source as u32) else {
                 return;
             };
             let mut block = place.block;
@@ -85,7 +98,16 @@ impl<P: EdgeProgram> Slot<'_, P> {
                     return;
                 }
             }
-        });
+        };
+        match machine.ranks.own().contains(&from) {
+            true => self.active.batch(from)?.for_each(|source| {
+                if present[source / 64] >> (source % 64) & 1 != 0 {
+                    one(source);
+                }
+            }),
+            // Who is active elsewhere is known by what he said.
+            false => bits(&present, 0, one),
+        }
         outcome.map(|()| parts)
     }
 }

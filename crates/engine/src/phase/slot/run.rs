@@ -120,7 +120,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.count(from) == 0 {
+                if self.messages.is_there(from) && self.messages.count(from) == 0 {
                     return Ok(());
                 }
                 let parts = match self.kernel {
@@ -179,8 +179,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         froms.sort_unstable();
         froms.dedup();
         let held = self.messages.held();
-        let turn = |item: &Item| froms.partition_point(|from| *from < item.from) / held;
-        items.sort_by_cached_key(|item| (turn(item), item.target, item.from));
+        let ranks = &self.machine.ranks;
+        // A fold that gives the same bits in any order goes on with what comes first.
+        let comes = |from: &usize| match P::EXACT && !self.messages.is_there(*from) {
+            true => ranks.distance(ranks.owner(*from)),
+            false => 0,
+        };
+        let comes: Vec<usize> = froms.iter().map(comes).collect();
+        items.sort_by_cached_key(|item| {
+            let number = froms.partition_point(|from| *from < item.from);
+            (number / held, item.target, comes[number], item.from)
+        });
         // Within one turn the targets come one after the other, so only the last of them is done with the messages.
         let mut later: BTreeSet<usize> = BTreeSet::new();
         for item in items.iter_mut().rev() {

@@ -1,0 +1,231 @@
+//! The pass phase: messages to the ranks that need them, and those of other ranks into the same places as one's own.
+//!
+//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where the list of
+//! sources that have is as long as so many times the messages; nor where nobody knows who needs them, against the arcs of a
+//! directed graph.
+//!
+//! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
+//! and folded as soon as it is there.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
+
+use graphmill_raw::Element;
+use graphmill_storage::Step;
+
+use crate::active::ActiveSet;
+use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::message::{BatchMessages, BatchWriter, Messages};
+use crate::needs::Needs;
+use crate::ranks::mismatch;
+use crate::wire::exchange::{Came, Exchange, Filled, Ongoing, Outgoing, PEERS, Progress};
+use crate::wire::frame::{Frame, is_listed};
+
+/// The longest that a worker that has nothing else to do waits for other ranks.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// What workers of other phases have go on.
+pub(crate) trait PassOn: Sync {
+    /// Has it go on, unless somebody else does just now; waits a moment for other ranks where the worker has nothing else to do.
+    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError>;
+
+    /// What a worker that has nothing else to do came to.
+    fn idle_step(&self) -> Result<Step, EngineError> {
+        Ok(match self.go_on(true)? {
+            Progress::Moved => Step::Worked,
+            Progress::Waiting => Step::Waiting,
+            Progress::Complete => Step::Finished,
+        })
+    }
+}
+
+/// A pass phase on its way, which workers of other phases have go on.
+pub(crate) struct Passing<'p>(Option<Mutex<Box<dyn Ongoing + 'p>>>);
+
+impl<'p> Passing<'p> {
+    /// Where nobody has to be told anything.
+    pub(crate) fn of_one() -> Self {
+        Passing(None)
+    }
+
+    /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
+    pub(crate) fn begin<M: Element>(
+        machine: &'p Machine<'p>,
+        messages: &'p Messages<M>,
+        needs: Option<&'p Needs>,
+        active: &ActiveSet,
+    ) -> Self {
+        let ranks = &machine.ranks;
+        if ranks.alone() {
+            return Self::of_one();
+        }
+        let own = ranks.own();
+        let batches: Vec<usize> = active.batches().collect();
+        messages.expect_from(batches.iter().copied());
+        messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
+        let emitted = active.own_len();
+        let outgoing = move |to| {
+            let listed = needs.map(|needs| needs.listed(to));
+            let enough = machine.filter_ratio * emitted as f64;
+            let is_long = listed.is_some_and(|listed| listed as f64 >= enough);
+            Sending {
+                machine,
+                messages,
+                needs: needs.filter(|_| !is_long),
+                to,
+                batches: batches.clone(),
+                at: 0,
+                open: None,
+                word: 0,
+                has_begun: false,
+            }
+        };
+        let mut of_ranks: BTreeMap<usize, Receiving<'p, M>> = BTreeMap::new();
+        let incoming = move |from: usize, came: Came<'_>| {
+            let receiving = of_ranks.entry(from).or_insert_with(|| Receiving {
+                machine,
+                messages,
+                next: ranks.of(from).start,
+                open: None,
+            });
+            receiving.take(ranks.of(from).end, &came)
+        };
+        let peers = if messages.in_memory() { PEERS } else { 1 };
+        let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
+        Passing(exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)))
+    }
+
+    /// Has it come to its end.
+    pub(crate) fn finish(&self) -> Result<(), EngineError> {
+        while self.go_on(true)? != Progress::Complete {}
+        Ok(())
+    }
+}
+
+impl PassOn for Passing<'_> {
+    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError> {
+        let Some(ongoing) = &self.0 else {
+            return Ok(Progress::Complete);
+        };
+        match ongoing.try_lock() {
+            Ok(mut ongoing) => ongoing.advance(if is_idle { WAIT } else { Duration::ZERO }),
+            Err(TryLockError::WouldBlock) => Ok(Progress::Waiting),
+            Err(TryLockError::Poisoned(_)) => Err(mismatch()),
+        }
+    }
+}
+
+/// The messages of another rank on their way.
+struct Receiving<'p, M: Element> {
+    machine: &'p Machine<'p>,
+    messages: &'p Messages<M>,
+    /// The first batch of which it is not known that all is there.
+    next: usize,
+    open: Option<(BatchWriter<'p, M>, u64)>,
+}
+
+impl<M: Element> Receiving<'_, M> {
+    fn take(&mut self, end: usize, came: &Came<'_>) -> Result<(), EngineError> {
+        let section = match came {
+            Came::All => return self.close(end),
+            Came::Section(section) => section,
+        };
+        let batch = section.batch;
+        if !(self.next..end).contains(&batch) {
+            return Err(mismatch());
+        }
+        self.close(batch)?;
+        let (writer, count) = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let writer = self.messages.begin(batch, self.taker())?;
+                self.open.insert((writer, 0))
+            }
+        };
+        let (values, present) = writer.parts();
+        let mut outside = false;
+        section.each(|source, message: M| match values.get_mut(source) {
+            Some(value) => {
+                *value = message;
+                present[source / 64] |= 1 << (source % 64);
+            }
+            None => outside = true,
+        });
+        *count += section.count() as u64;
+        match outside {
+            true => Err(mismatch()),
+            false => Ok(()),
+        }
+    }
+
+    /// All messages of the batches before that one are there.
+    fn close(&mut self, before: usize) -> Result<(), EngineError> {
+        if self.next < before {
+            if let Some((writer, count)) = self.open.take() {
+                let taker = self.taker();
+                self.messages.end(self.next, writer, count, taker)?;
+                self.next += 1;
+            }
+            self.messages.come(self.next..before);
+            self.next = before;
+        }
+        Ok(())
+    }
+
+    /// What comes is written by somebody else than those who read.
+    fn taker(&self) -> usize {
+        self.machine.workers.count()
+    }
+}
+
+/// The messages of this rank's batches on their way to one other.
+struct Sending<'p, M: Element> {
+    machine: &'p Machine<'p>,
+    messages: &'p Messages<M>,
+    needs: Option<&'p Needs>,
+    to: usize,
+    batches: Vec<usize>,
+    /// Which of the batches comes next, and from which word of its sources on.
+    at: usize,
+    word: usize,
+    open: Option<BatchMessages<'p, M>>,
+    has_begun: bool,
+}
+
+impl<M: Element> Outgoing for Sending<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+        const READER: usize = 0;
+        if !self.messages.in_memory() && !self.has_begun {
+            // Nothing goes through a file before all of it is there.
+            self.batches.retain(|batch| self.messages.count(*batch) > 0);
+            self.messages.expect(self.batches.iter().copied(), READER)?;
+        }
+        self.has_begun = true;
+        while let Some(&batch) = self.batches.get(self.at) {
+            let open = match &self.open {
+                Some(open) => open,
+                None if !self.messages.is_there(batch) => return Ok(Filled::Later),
+                None => self.open.insert(self.messages.read(batch, READER)?),
+            };
+            let slots = open.slots();
+            let count = self.messages.count(batch);
+            if count > 0 {
+                let span = self.machine.batches.span(batch) as usize;
+                let needed = self.needs.map(|needs| needs.of(self.to, batch));
+                let needed = |word: usize| needed.map_or(!0, |needed| needed[word]);
+                let listed = is_listed(count, span);
+                self.word = frame.messages(batch, slots, needed, listed, self.word);
+                if self.word < slots.present.len() {
+                    return Ok(Filled::Full);
+                }
+            }
+            if let Some(open) = self.open.take() {
+                self.messages.give_back(batch, open, false, READER)?;
+            }
+            (self.at, self.word) = (self.at + 1, 0);
+        }
+        Ok(Filled::All)
+    }
+}
