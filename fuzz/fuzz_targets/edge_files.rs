@@ -179,6 +179,7 @@ fn store(disk: &Arc<dyn Disk>, path: &Path, read: &ReadOptions, turned: bool, ed
         clock: &SystemClock::default(),
         stop: &Stop::new(),
         progress: &Silent,
+        fabric: None,
     };
     let options = ImportOptions {
         reverse: turned,

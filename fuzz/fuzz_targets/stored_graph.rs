@@ -159,6 +159,7 @@ impl Example {
             clock: &SystemClock::default(),
             stop: &Stop::new(),
             progress: &Silent,
+            fabric: None,
         };
         let options = ImportOptions {
             reverse: !plain,

@@ -56,6 +56,8 @@ pub(crate) enum Command {
     Validate(Validate),
     /// List the algorithms and their options
     Algorithms(Algorithms),
+    /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
+    Mpi(Mpi),
 }
 
 /// What a command may take of the machine.
@@ -231,6 +233,15 @@ pub(crate) struct Import {
     pub(crate) reading: Reading,
     #[command(flatten)]
     pub(crate) storing: Storing,
+    /// Work as N ranks of one process, each with its share of memory and threads, as on a cluster
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub(crate) ranks: u16,
     #[command(flatten)]
     pub(crate) machine: Machine,
 }
@@ -358,6 +369,15 @@ pub(crate) struct RunCommon {
     /// Write what the run took, superstep by superstep, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
+    /// Work as N ranks of one process, each with its share of memory and threads, as on a cluster
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "1",
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(1..)
+    )]
+    pub(crate) ranks: u16,
     #[command(flatten)]
     pub(crate) machine: Machine,
     #[command(flatten)]
@@ -384,6 +404,13 @@ pub(crate) struct Experiments {
     /// Cost of one such place, in vertices scanned [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
+    /// With several ranks, send a rank all messages instead of those it needs where the list of the sources that it needs is as long as R
+    /// times the messages; 0: always, inf: never [default: 2]
+    #[arg(long, value_name = "R")]
+    pub(crate) filter_ratio: Option<f64>,
+    /// What a vertex weighs against an edge where batches are shared out among ranks [default: twice the ranks less 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) alpha: Option<u64>,
     /// Combine what several threads send to one vertex, in a vertex program's push version (--method pregel-push). auto: in an edge
     /// pass where many vertices send, else like hybrid; hybrid: in shared mailboxes, by lock and compare-and-exchange; own: in
     /// mailboxes of each thread's own, where these fit in memory
@@ -471,6 +498,28 @@ pub(crate) struct Verify {
     pub(crate) graph: PathBuf,
     #[command(flatten)]
     pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mpi {
+    #[command(subcommand)]
+    pub(crate) command: MpiCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum MpiCommand {
+    /// Compile the plugin by which the command reaches an MPI: once for each MPI, with that MPI's own compiler
+    Build(MpiBuild),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MpiBuild {
+    /// The C compiler of the MPI
+    #[arg(long, value_name = "COMMAND", default_value = "mpicc")]
+    pub(crate) cc: String,
+    /// The plugin's file; the environment variable GRAPHMILL_MPI names it to a job then [default: where jobs look for it]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use graphmill::Stop;
+use graphmill::{MpiJob, Stop};
 
 use args::{Cli, Command};
 
@@ -73,6 +73,11 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
 }
 
 fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let of_ranks = matches!(command, Command::Import(_) | Command::Run(_));
+    if let Some(job) = MpiJob::of_environment().filter(|_| !of_ranks) {
+        let ranks = job.ranks;
+        return Err(graphmill::Error::OneProcess { ranks }.into());
+    }
     match command {
         Command::Import(args) => command::import::run(args, stop),
         Command::Run(args) => command::run::run(args, stop),
@@ -81,6 +86,7 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
         Command::Verify(args) => command::verify::run(args, stop),
         Command::Validate(args) => command::validate::run(args, stop),
         Command::Algorithms(args) => command::algorithms::run(args),
+        Command::Mpi(args) => command::mpi::run(args),
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::EngineError;
+use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
 use graphmill_storage::{BudgetError, PlacementError, StorageError};
@@ -15,6 +16,39 @@ use crate::validate::ValidateError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The other ranks.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+    /// This process is a rank of an MPI job, and nobody has compiled the plugin for MPI.
+    #[error(
+        "this is one of {ranks} ranks of an MPI job, and there is no plugin for MPI: run `graphmill mpi build` once, with the MPI of the job (looked for {})",
+        paths(places)
+    )]
+    NoPlugin {
+        /// Ranks of the job.
+        ranks: usize,
+        /// Where it was looked for.
+        places: Vec<PathBuf>,
+    },
+    /// There is no home folder for the plugin.
+    #[error("there is no home folder for the plugin: name a file (-o)")]
+    NoPlaceForPlugin,
+    /// What one process does is asked of several.
+    #[error(
+        "this is one of {ranks} ranks of an MPI job, and only `import` and `run` are done by several: start it without mpirun or srun"
+    )]
+    OneProcess {
+        /// Ranks of the job.
+        ranks: usize,
+    },
+    /// The plugin for MPI could not be compiled.
+    #[error("the plugin for MPI cannot be compiled by {compiler}: {what}")]
+    PluginBuild {
+        /// The compiler.
+        compiler: String,
+        /// What it said.
+        what: String,
+    },
     /// The registry has no such algorithm.
     #[error("there is no algorithm {name:?}: there are {}", known.join(", "))]
     UnknownAlgorithm {
@@ -190,6 +224,17 @@ pub enum Error {
 }
 
 impl Error {
+    /// What is wrong between ranks, where something is.
+    pub(crate) fn between_ranks(&self) -> Option<&FabricError> {
+        match self {
+            Error::Fabric(error)
+            | Error::Ingest(IngestError::Fabric(error))
+            | Error::Engine(EngineError::Fabric(error))
+            | Error::Algorithm(AlgorithmError::Engine(EngineError::Fabric(error))) => Some(error),
+            _ => None,
+        }
+    }
+
     /// Whether somebody asked to stop, and nothing else went wrong.
     pub fn is_stopped(&self) -> bool {
         matches!(
@@ -216,6 +261,7 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::OneProcess { .. }
                 | Error::Streamed { .. }
                 | Error::NoHighest { .. }
                 | Error::AlreadyStored { .. }
@@ -231,6 +277,14 @@ impl Error {
                 )
         )
     }
+}
+
+fn paths(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect();
+    paths.join(", ")
 }
 
 fn list(before: &str, names: &[&str], after: &str) -> String {

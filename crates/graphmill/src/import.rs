@@ -81,7 +81,8 @@ impl ImportConfig {
 }
 
 impl Machine {
-    /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`.
+    /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`; of several ranks
+    /// ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
     ///
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
@@ -187,6 +188,7 @@ impl Machine {
             clock: &**self.clock(),
             stop: self.stop(),
             progress,
+            fabric: self.fabric().map(|fabric| &**fabric),
         }
     }
 

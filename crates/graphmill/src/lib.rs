@@ -122,6 +122,8 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
+//! | `mpi.rs` | [`MpiJob`]: ranks that `mpirun` started; the plugin for MPI |
+//! | `ranks.rs` | [`on_ranks`], [`as_rank`]: work that several ranks do together |
 //! | `places.rs` | what is read and written, looked at before any work |
 //! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
 //! | `opening.rs` | a stored graph, opened where the budget has room for it and for what comes next |
@@ -145,10 +147,12 @@ mod generate;
 mod import;
 mod info;
 mod machine;
+mod mpi;
 mod opening;
 mod places;
 mod plan;
 mod progress;
+mod ranks;
 mod result;
 mod run;
 mod session;
@@ -162,6 +166,7 @@ pub use graphmill_engine::{
     Charge, Combiner, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep,
     TierBytes,
 };
+pub use graphmill_fabric::Fabric;
 pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
     Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,
@@ -172,8 +177,10 @@ pub use graphmill_storage::{
 pub use import::ImportConfig;
 pub use info::GraphInfo;
 pub use machine::{Machine, MachineConfig, default_memory, default_threads, memory_total};
+pub use mpi::{MpiJob, build_plugin};
 pub use plan::{Config, Plan};
 pub use progress::{Progress, Watcher, unwatched};
+pub use ranks::{as_rank, on_ranks};
 pub use result::{Block, Labels, ResultError, Texts, TopRow, Values};
 pub use run::{Run, Seconds};
 pub use session::{Session, Tuning};

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_engine::Charge;
+use graphmill_fabric::{Fabric, barrier};
 use graphmill_storage::{
     Budget, Clock, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers, Workers,
     open_disk,
 };
+
+use crate::Error;
 
 /// What may be taken of the machine. The default takes [`default_memory`] and [`default_threads`].
 #[derive(Debug, Clone, Default)]
@@ -40,6 +43,7 @@ pub struct Machine {
     clock: Arc<dyn Clock>,
     stop: Stop,
     tmp: Option<PathBuf>,
+    fabric: Option<Arc<dyn Fabric>>,
 }
 
 impl Machine {
@@ -59,7 +63,46 @@ impl Machine {
             clock: Arc::new(SystemClock::new()),
             stop,
             tmp: config.tmp.clone(),
+            fabric: None,
         })
+    }
+
+    /// The same as one rank of some, each with a machine of its own.
+    #[must_use]
+    pub(crate) fn with_fabric(self, fabric: Arc<dyn Fabric>) -> Machine {
+        Machine {
+            fabric: Some(fabric),
+            ..self
+        }
+    }
+
+    /// The same without the other ranks.
+    pub(crate) fn alone(&self) -> Machine {
+        Machine {
+            fabric: None,
+            ..self.clone()
+        }
+    }
+
+    /// The way to other ranks.
+    pub(crate) fn fabric(&self) -> Option<&Arc<dyn Fabric>> {
+        self.fabric.as_ref()
+    }
+
+    /// Which rank this is: 0 where there is one.
+    pub(crate) fn rank(&self) -> usize {
+        self.fabric.as_ref().map_or(0, |fabric| fabric.rank())
+    }
+
+    /// Waits until every rank is here.
+    pub(crate) fn meet(&self) -> Result<(), Error> {
+        match &self.fabric {
+            Some(fabric) => barrier(&**fabric, &|| match self.stop.requested() {
+                true => Err(Error::Stopped),
+                false => Ok(()),
+            }),
+            None => Ok(()),
+        }
     }
 
     /// The memory that everything large is leased from.

@@ -75,7 +75,12 @@ impl Machine {
     ) -> Result<Arc<StoredGraph>, Error> {
         let used = self.used();
         self.check_there(path)?;
-        let graph = match StoredGraph::open(self.disk(), self.budget(), path) {
+        // Other ranks may have what is not here.
+        let opened = match self.fabric() {
+            Some(_) => StoredGraph::open_in_part(self.disk(), self.budget(), path),
+            None => StoredGraph::open(self.disk(), self.budget(), path),
+        };
+        let graph = match opened {
             Err(error) if is_refusal(&error) => {
                 // Where even the description is too large, the refusal itself is all there is to say.
                 let Ok(forecast) = StoredGraph::forecast(&**self.disk(), path) else {

@@ -33,6 +33,8 @@ pub struct Config {
     pub metrics: Option<PathBuf>,
     /// How many of the highest values to keep; none where values are vertices, of which none is higher than another.
     pub top: usize,
+    /// Ranks that work on the graph together, each with its share of memory and threads; 0 is 1.
+    pub ranks: usize,
     /// How often the algorithm runs over the open graph, to measure it; the result is that of the last time. 0 is 1.
     pub trials: u32,
     /// What may be taken of the machine.
@@ -52,6 +54,7 @@ impl Config {
             output: None,
             metrics: None,
             top: 0,
+            ranks: 1,
             trials: 1,
             machine: MachineConfig::default(),
             tuning: Tuning::default(),

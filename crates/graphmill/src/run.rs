@@ -68,7 +68,7 @@ struct Account<'a> {
     graph: GraphFacts,
     executor: &'a str,
     threads: usize,
-    ranks: u32,
+    ranks: usize,
     memory_budget: u64,
     peak_memory: u64,
     seconds: Seconds,
@@ -94,7 +94,7 @@ impl Plan {
     /// # Errors
     /// Input, disk, memory or options are not what they should be; see [`Error`].
     pub fn run(&self, stop: &Stop, watcher: &Watcher) -> Result<Run, Error> {
-        self.carry_out(stop, watcher, None)
+        self.on_ranks(stop, watcher, None)
     }
 
     /// The same, and hands every row to `each` on its way out, a block at a time in ascending order of ids.
@@ -107,19 +107,22 @@ impl Plan {
         watcher: &Watcher,
         mut each: impl FnMut(&Block),
     ) -> Result<Run, Error> {
-        self.carry_out(stop, watcher, Some(&mut each))
+        self.on_ranks(stop, watcher, Some(&mut each))
     }
 
-    fn carry_out(
+    /// What one rank does. Rank 0 alone imports and writes.
+    pub(crate) fn carry_out(
         &self,
-        stop: &Stop,
+        machine: &Machine,
         watcher: &Watcher,
         mut each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
-        let machine = Machine::open(&self.machine(), stop.clone())?;
         let clock = machine.clock();
         let began = clock.now();
-        self.check_places(&machine)?;
+        let is_first = machine.rank() == 0;
+        if is_first {
+            self.check_places(machine)?;
+        }
         let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
@@ -127,7 +130,14 @@ impl Plan {
             sizes: &sizes,
             wants_rows,
         };
-        let (graph, settings, _hold) = self.question(&machine, purpose, watcher)?;
+        if !is_first {
+            // What is imported is there then.
+            machine.meet()?;
+        }
+        let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
+        if is_first {
+            machine.meet()?;
+        }
         let measure = graph.measure();
         let opened = clock.now();
 
@@ -160,6 +170,10 @@ impl Plan {
             )));
         }
 
+        session.share_metrics()?;
+        if !is_first {
+            session.serve()?;
+        }
         let mut top = Top::new(self.config.top);
         let (mut done, total) = (0, graph.vertices());
         let pass_by = |block: &Block| {
@@ -176,6 +190,7 @@ impl Plan {
             });
         };
         let result_bytes = match &self.config.output {
+            _ if !is_first => None,
             Some(path) => Some(session.write(&output, path, pass_by)?),
             None if wants_rows => {
                 session.each_block(&output, pass_by)?;
@@ -183,6 +198,9 @@ impl Plan {
             }
             None => None,
         };
+        if is_first {
+            session.dismiss()?;
+        }
         let written = clock.now();
 
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
@@ -202,7 +220,7 @@ impl Plan {
             },
             result_bytes,
         };
-        if let Some(path) = &self.config.metrics {
+        if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
             self.account(&**machine.disk(), &run, path)?;
         }
         Ok(run)
@@ -280,7 +298,9 @@ impl Plan {
         )));
         let import = &self.config.import;
         let inputs = std::slice::from_ref(input);
-        if let Err(error) = machine.import_anywhere(inputs, &path, import, watcher) {
+        // The other ranks wait for it.
+        let importing = machine.alone();
+        if let Err(error) = importing.import_anywhere(inputs, &path, import, watcher) {
             // Another run may have made the same graph meanwhile.
             if !disk.exists(&path.join(DESCRIPTION))? {
                 // Whoever made the folder, it goes unless there is something in it.
@@ -340,7 +360,7 @@ impl Plan {
             },
             executor: "column",
             threads: self.threads,
-            ranks: 1,
+            ranks: run.metrics.ranks.len().max(1),
             memory_budget: self.memory,
             peak_memory: run.peak_memory,
             seconds: run.seconds,

@@ -15,7 +15,7 @@ use crate::result::{self, Block, Format, RowCursor};
 use crate::{Error, Machine};
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tuning {
     /// Which kernel passes use.
     pub kernel: KernelChoice,
@@ -23,6 +23,11 @@ pub struct Tuning {
     pub seek: SeekChoice,
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
     pub gamma: u64,
+    /// From how many times the messages on the list of sources that have edges to a rank keeps messages from being filtered (DFOGraph,
+    /// section 4.3).
+    pub filter_ratio: f64,
+    /// What a vertex weighs against an edge where batches are shared out among ranks (DFOGraph, section 2.2); without it 2P - 1.
+    pub alpha: Option<u64>,
     /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
     pub edges: EdgesAt,
     /// How the push version of vertex programs combines messages.
@@ -30,12 +35,14 @@ pub struct Tuning {
 }
 
 impl Default for Tuning {
-    /// By cost, with the gamma of the paper.
+    /// By cost, with the gamma and the ratio of the paper.
     fn default() -> Tuning {
         Tuning {
             kernel: KernelChoice::default(),
             seek: SeekChoice::default(),
             gamma: 1024,
+            filter_ratio: 2.0,
+            alpha: None,
             edges: EdgesAt::default(),
             combiner: Combiner::default(),
         }
@@ -108,6 +115,9 @@ impl Machine {
             kernel: tuning.kernel,
             seek: tuning.seek,
             gamma: tuning.gamma,
+            filter_ratio: tuning.filter_ratio,
+            alpha: tuning.alpha,
+            fabric: self.fabric().cloned(),
             combiner: tuning.combiner,
             edges: match (tuning.edges, self.tiers().placement().at(Kind::Edges)) {
                 (EdgesAt::Auto, Where::Stream) => EdgesAt::Disk,

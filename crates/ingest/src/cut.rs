@@ -11,6 +11,9 @@ use std::ops::Range;
 
 use graphmill_storage::{Budget, Buffer, StorageError};
 
+use crate::crew::Crew;
+use crate::error::IngestError;
+
 /// Granules at most: a span of ids is cut in 16,385 to 32,768 of them, or one an id when there are fewer ids. Where every
 /// fourth id occurs, a granule has at most the 4,096th part of the vertices, and so is never more than a batch.
 pub(crate) const GRANULES_MAX: usize = 1 << 15;
@@ -21,8 +24,10 @@ const BATCH_VERTICES: u64 = 1 << 20;
 /// Number of batches at which their vertex cap starts to double.
 const BATCHES_AIM: u64 = 4096;
 
-/// In-edges that close a column file.
-const FILE_ARCS: u64 = 1 << 22;
+/// In-edges that close a column file, of `arcs` in all: so that there are some files where ranks share them, and never many.
+fn file_arcs(arcs: u64) -> u64 {
+    (arcs / 32).clamp(1 << 18, 1 << 22)
+}
 
 /// Bits of a sort key: (destination batch of the file, source, destination in its batch).
 const KEY_BITS: u32 = 64;
@@ -104,6 +109,11 @@ impl Histogram {
         for (to, from) in to.iter_mut().zip(from) {
             *to += from;
         }
+    }
+
+    /// Adds up the counts of all ranks, which made room for the same ids.
+    pub(crate) fn add_up(&mut self, crew: &Crew<'_>) -> Result<(), IngestError> {
+        crew.add_up(self.counts.typed_mut())
     }
 
     /// The counts of the first `granules` ranges.
@@ -192,7 +202,36 @@ impl Granules {
         if cut - start > power / 2 { cut } else { end }
     }
 
-    /// The runs of batches that share a column file: closed at 2^22 in-edges, or when the sort keys of one more batch
+    /// The rank of so many that owns each of some files of batches: runs of files with about as many in-edges each.
+    pub(crate) fn owners(&self, cuts: &[u64], files: &[Range<usize>], ranks: usize) -> Vec<usize> {
+        let all = u128::from(self.arcs()).max(1);
+        let (mut below, mut from) = (self.arcs_below(), 0);
+        let owner = |file: &Range<usize>| {
+            let to = below(cuts[file.end]);
+            let middle = u128::from(std::mem::replace(&mut from, to)) + u128::from(to);
+            ((middle * ranks as u128 / (2 * all)) as usize).min(ranks - 1)
+        };
+        files.iter().map(owner).collect()
+    }
+
+    /// Tells of indices, ascending, how many in-edges the vertices below have; those of a granule are taken in proportion.
+    fn arcs_below(&self) -> impl FnMut(u64) -> u64 + '_ {
+        let (mut granule, mut whole) = (0, 0u64);
+        move |index| {
+            while granule < self.arcs.len() && self.first[granule + 1] <= index {
+                whole += self.arcs[granule];
+                granule += 1;
+            }
+            if granule == self.arcs.len() || self.first[granule] >= index {
+                return whole;
+            }
+            let (from, to) = (self.first[granule], self.first[granule + 1]);
+            let arcs = u128::from(self.arcs[granule]);
+            whole + (arcs * u128::from(index - from) / u128::from(to - from)) as u64
+        }
+    }
+
+    /// The runs of batches that share a column file: closed at 2^22 in-edges, or fewer in a small graph, or when the sort keys of one more batch
     /// would not fit 64 bits. In-edges of a batch that ends inside a granule are taken in proportion.
     ///
     /// `None`: there are so many vertices that even one batch's keys do not fit.
@@ -200,25 +239,14 @@ impl Granules {
         let key_bits = bits_of(self.vertices()) + destination_bits(cuts);
         let batches_max =
             1usize.checked_shl(KEY_BITS.checked_sub(key_bits)?.min(usize::BITS - 2))?;
+        let file_arcs = file_arcs(self.arcs());
         let mut files = Vec::new();
         let mut start = 0;
         let mut arcs_before = 0;
-        let mut granule = 0;
-        let mut granule_before = 0u64;
+        let mut below = self.arcs_below();
         for batch in 0..cuts.len().saturating_sub(1) {
-            let end = cuts[batch + 1];
-            while granule < self.arcs.len() && self.first[granule + 1] <= end {
-                granule_before += self.arcs[granule];
-                granule += 1;
-            }
-            let mut before = granule_before;
-            if granule < self.arcs.len() && self.first[granule] < end {
-                let (from, to) = (self.first[granule], self.first[granule + 1]);
-                let part =
-                    u128::from(self.arcs[granule]) * u128::from(end - from) / u128::from(to - from);
-                before += part as u64;
-            }
-            let full = before - arcs_before >= FILE_ARCS || batch + 1 - start >= batches_max;
+            let before = below(cuts[batch + 1]);
+            let full = before - arcs_before >= file_arcs || batch + 1 - start >= batches_max;
             if full || batch + 2 == cuts.len() {
                 files.push(start..batch + 1);
                 (start, arcs_before) = (batch + 1, before);
@@ -386,14 +414,21 @@ mod tests {
 
     #[test]
     fn files_close_at_their_size_and_cover_all_batches() {
-        let granules = Granules::new((0..=8).collect(), vec![1 << 21; 8]);
-        let cuts = granules.batches(Some(1));
-        assert_eq!(granules.files(&cuts), Some(vec![0..2, 2..4, 4..6, 6..8]));
-        let one = Granules::new(vec![0, 8], vec![1 << 24]);
-        assert_eq!(
-            one.files(&(0..=8).collect::<Vec<_>>()),
-            Some(vec![0..2, 2..4, 4..6, 6..8])
-        );
+        for (batches, arcs, batches_of_file) in [
+            // Of a small graph, of one between, of a large one.
+            (8, 1 << 17, 2),
+            (64, 1 << 18, 2),
+            (1024, 1 << 21, 2),
+            (1024, 1 << 23, 1),
+        ] {
+            let files = (0..batches).step_by(batches_of_file);
+            let files: Vec<_> = files.map(|first| first..first + batches_of_file).collect();
+            let granules = Granules::new((0..=batches as u64).collect(), vec![arcs; batches]);
+            let cuts = granules.batches(Some(1));
+            assert_eq!(granules.files(&cuts).as_ref(), Some(&files));
+            let one = Granules::new(vec![0, batches as u64], vec![batches as u64 * arcs]);
+            assert_eq!(one.files(&cuts).as_ref(), Some(&files));
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Disk, Stop};
 
 use crate::count::Count;
+use crate::crew::Crew;
 use crate::error::IngestError;
 use crate::policy::SelfLoops;
 use crate::presence::Ranks;
@@ -84,6 +85,11 @@ impl Sections {
         Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
     }
 
+    /// As many as every rank has memory for.
+    pub(crate) fn least(self, crew: &Crew<'_>) -> Result<Self, IngestError> {
+        Ok(Self(crew.least(self.0)?))
+    }
+
     fn numbers(self) -> u64 {
         self.0 * SECTION as u64
     }
@@ -112,6 +118,7 @@ impl Degrees {
         sections: Sections,
         ids: Option<&Ranks>,
         path: PathBuf,
+        crew: &Crew<'_>,
     ) -> Result<Self, IngestError> {
         let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
         let file = Spill::create(disk, path, 1, CHUNK_BYTES)?;
@@ -123,6 +130,7 @@ impl Degrees {
             let counters = counters.typed_mut::<u32>();
             counters.fill(0);
             arcs = count_from(count, first, counters)?;
+            add_up(counters, crew)?;
             // Whole chunks, so that the place of every number is known.
             let counted = counters.len().min((numbers - first) as usize);
             let mut vertices = first..;
@@ -144,7 +152,7 @@ impl Degrees {
         Ok(Self {
             file,
             numbers,
-            arcs,
+            arcs: crew.sum(arcs)?,
             bytes,
         })
     }
@@ -191,6 +199,21 @@ impl Degrees {
                 Ok(())
             })
     }
+}
+
+/// Adds up the counters of all ranks, which end at the greatest number.
+fn add_up(counters: &mut [u32], crew: &Crew<'_>) -> Result<(), IngestError> {
+    if crew.count() == 1 {
+        return Ok(());
+    }
+    for counters in counters.chunks_mut(RUN * crew.count()) {
+        let mut sums: Vec<u64> = counters.iter().map(|count| u64::from(*count)).collect();
+        crew.add_up(&mut sums)?;
+        for (counter, sum) in counters.iter_mut().zip(sums) {
+            *counter = u32::try_from(sum).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(())
 }
 
 /// Counts the arcs that leave the vertices of the numbers from `first` on, as many as there are whole sections of counters; returns

@@ -26,15 +26,16 @@ use std::sync::{Arc, Mutex};
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, Disk, FileHandle, Open, Stop, Workers};
 
+use crate::crew::{Crew, Post};
 use crate::error::IngestError;
 use crate::import::Meter;
 use crate::parallel;
 use crate::source::Source;
-use crate::spill::{Inbox, Spill, lock};
+use crate::spill::{Inbox, Spill, fill, lock};
 use crate::spool::Arranged;
 use leaves::{Leaf, LeafWriter};
 use occurrences::{NOWHERE, OccurrenceSink, OccurrenceWriter, Occurrences, split};
-use positions::{join, position_starts};
+use positions::{Bases, join, of_all_ranks, position_starts};
 
 pub(crate) use sample::Sample;
 
@@ -47,6 +48,8 @@ pub(crate) struct Place<'a> {
     pub(crate) budget: &'a Budget,
     pub(crate) workers: &'a Workers,
     pub(crate) stop: &'a Stop,
+    /// The ranks that build it together: each has a run of the ids.
+    pub(crate) crew: Crew<'a>,
     /// A directory for temporary files.
     pub(crate) directory: &'a Path,
     /// Bytes of a chunk of a bucket, and how many are read ahead.
@@ -54,6 +57,8 @@ pub(crate) struct Place<'a> {
     pub(crate) read_ahead: usize,
     /// Bytes of what is written at once: slabs of chunks, and chunks of the edges that result.
     pub(crate) write_bytes: usize,
+    /// Memory for what goes to other ranks, and comes from them.
+    pub(crate) passing_bytes: u64,
     /// Bytes that one worker may sort at a time.
     pub(crate) sort_bytes: u64,
     /// Bytes of indices that one worker may put in place at a time.
@@ -67,7 +72,7 @@ pub(crate) struct Place<'a> {
     pub(crate) written: AtomicU64,
 }
 
-impl Place<'_> {
+impl<'a> Place<'a> {
     fn path(&self, what: &str) -> std::path::PathBuf {
         self.directory
             .join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
@@ -75,6 +80,24 @@ impl Place<'_> {
 
     fn inbox(&self) -> Result<Inbox, IngestError> {
         Inbox::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
+    }
+
+    /// The way to the ranks that buckets belong to, where there are others.
+    fn post(&self, owners: impl Iterator<Item = usize>) -> Result<Option<Post<'a>>, IngestError> {
+        Post::new(&self.crew, self.budget, owners.collect(), self.chunk_bytes)
+    }
+
+    /// Fills buckets, those of other ranks too.
+    fn fill(
+        &self,
+        spill: &Spill,
+        post: Option<&Post<'_>>,
+        work: impl FnOnce() -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let (disk, bytes) = (&**self.disk, self.write_bytes);
+        let ((), written) = fill(spill, post, disk, self.budget, bytes, work)?;
+        self.written.fetch_add(written, Relaxed);
+        Ok(())
     }
 }
 
@@ -90,9 +113,11 @@ pub(crate) struct Dictionary {
 /// What there is to resolve.
 pub(crate) struct Ends<'a> {
     pub(crate) meter: &'a Meter<'a>,
-    /// The edges; `edges` of them.
+    /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
     pub(crate) source: &'a Source<'a>,
     pub(crate) edges: u64,
+    pub(crate) first: u64,
+    pub(crate) edges_here: u64,
     /// Vertices that are there without edges: both ends of each pair.
     pub(crate) vertices: Option<&'a Source<'a>>,
     pub(crate) sample: Sample,
@@ -111,35 +136,45 @@ impl Dictionary {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
-        // Positions: runs of edges whose indices one worker holds at a time.
+        // Positions: runs of edges whose indices one worker holds at a time, each where the edges are.
         let starts = position_starts(place, &ends)?;
+        let (starts, owners) = of_all_ranks(place, &starts)?;
         let sample = std::mem::take(&mut ends.sample);
         let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
-        for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
-            let Some(source) = source else { continue };
-            let make = || {
-                let writer = OccurrenceWriter::new(&occurrences, place)?;
-                Ok((
-                    source.reader(place.disk, place.budget)?,
-                    OccurrenceSink {
-                        writer,
-                        nowhere,
-                        meter: ends.meter,
-                    },
-                ))
-            };
-            let states = parallel::run(
-                place.workers,
-                usize::MAX,
-                place.stop,
-                source.units(),
-                make,
-                |(reader, sink), unit| source.read(unit, reader, place.stop, sink),
-            )?;
-            states
-                .into_iter()
-                .try_for_each(|(_, sink)| sink.writer.finish(place))?;
-        }
+        // Runs of ids of about as many occurrences, as the sample has them.
+        let (ranks, buckets) = (place.crew.count(), occurrences.buckets());
+        let post = place.post((0..buckets).map(|bucket| bucket * ranks / buckets))?;
+        let read = || {
+            for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
+                let Some(source) = source else { continue };
+                let make = || {
+                    let writer = OccurrenceWriter::new(&occurrences, place, post.as_ref())?;
+                    Ok((
+                        source.reader(place.disk, place.budget)?,
+                        OccurrenceSink {
+                            writer,
+                            nowhere,
+                            meter: ends.meter,
+                        },
+                    ))
+                };
+                let states = parallel::run(
+                    place.workers,
+                    usize::MAX,
+                    place.stop,
+                    source.units(),
+                    make,
+                    |(reader, sink), unit| source.read(unit, reader, place.stop, sink),
+                )?;
+                states
+                    .into_iter()
+                    .try_for_each(|(_, sink)| sink.writer.finish(place))?;
+            }
+            Ok(())
+        };
+        place.fill(occurrences.spill(), post.as_ref(), read)?;
+        drop(post);
+        occurrences.put_together(&place.crew)?;
 
         let positions = Spill::create(
             &**place.disk,
@@ -151,53 +186,72 @@ impl Dictionary {
         let end = AtomicU64::new(0);
         let leaves = Mutex::new(Vec::new());
         let mut tasks = occurrences.tasks(&[]);
-        while !tasks.is_empty() {
-            let more = Mutex::new(Vec::new());
-            let make = || {
-                Ok((
-                    place.inbox()?,
-                    LeafWriter::new(place, &positions, &starts, &file, &end, &leaves)?,
-                ))
-            };
-            let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
-                let task = &tasks[number as usize];
-                if task.is_single() {
-                    writer.single(task, inbox)
-                } else if task.memory() <= place.sort_bytes {
-                    writer.leaf(task, inbox)
-                } else {
-                    let split = split(place, task, inbox)?;
-                    lock(&more).extend(split.tasks(&task.path));
-                    Ok(())
-                }
-            };
-            let states = parallel::run(
-                place.workers,
-                usize::MAX,
-                place.stop,
-                tasks.len() as u64,
-                make,
-                work,
-            )?;
-            states
-                .into_iter()
-                .try_for_each(|(_, writer)| writer.finish())?;
-            tasks = more
-                .into_inner()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-        }
+        let post = place.post(owners.iter().copied())?;
+        let resolve = || {
+            while !tasks.is_empty() {
+                let more = Mutex::new(Vec::new());
+                let make = || {
+                    Ok((
+                        place.inbox()?,
+                        LeafWriter::new(
+                            place,
+                            &positions,
+                            post.as_ref(),
+                            &starts,
+                            &file,
+                            &end,
+                            &leaves,
+                        )?,
+                    ))
+                };
+                let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
+                    let task = &tasks[number as usize];
+                    if task.is_single() {
+                        writer.single(task, inbox)
+                    } else if task.memory() <= place.sort_bytes {
+                        writer.leaf(task, inbox)
+                    } else {
+                        let split = split(place, task, inbox)?;
+                        lock(&more).extend(split.tasks(&task.path));
+                        Ok(())
+                    }
+                };
+                let states = parallel::run(
+                    place.workers,
+                    usize::MAX,
+                    place.stop,
+                    tasks.len() as u64,
+                    make,
+                    work,
+                )?;
+                states
+                    .into_iter()
+                    .try_for_each(|(_, writer)| writer.finish())?;
+                tasks = more
+                    .into_inner()
+                    .unwrap_or_else(std::sync::PoisonError::into_inner);
+            }
+            Ok(())
+        };
+        place.fill(&positions, post.as_ref(), resolve)?;
+        drop(post);
 
         let mut leaves = leaves
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         leaves.sort_unstable_by(|a: &Leaf, b: &Leaf| a.path.cmp(&b.path));
         let mut bases = vec![0; leaves.len()];
-        let mut ids = 0;
+        let mut ids = place
+            .crew
+            .before(leaves.iter().map(|leaf| leaf.ids).sum())?;
+        let first = ids;
         for leaf in &leaves {
             bases[leaf.number as usize] = ids;
             ids += leaf.ids;
         }
-        let edges = join(place, &ends, &positions, &starts, &bases)?;
+        let ids = ids - first;
+        let bases = Bases::of_all_ranks(&place.crew, &bases)?;
+        let edges = join(place, &ends, &positions, &starts, &owners, &bases)?;
         Ok((
             Self {
                 ids,
@@ -209,12 +263,12 @@ impl Dictionary {
         ))
     }
 
-    /// Number of ids.
+    /// Number of ids, of those that this rank has.
     pub(crate) fn len(&self) -> u64 {
         self.ids
     }
 
-    /// Calls `each` with the ids in ascending order.
+    /// Calls `each` with the ids that this rank has in ascending order; those of the next rank follow.
     pub(crate) fn for_each_id(
         &self,
         place: &Place<'_>,

@@ -9,6 +9,7 @@ use graphmill_graph::EdgeKind;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Disk};
 
+use crate::crew::Post;
 use crate::deal::Slice;
 use crate::error::IngestError;
 use crate::import::Meter;
@@ -186,7 +187,7 @@ impl<'a> Distributor<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
         indices: IndexOf<'a>,
-        spill: &'a Spill,
+        (spill, post): (&'a Spill, Option<&'a Post<'a>>),
         disk: &dyn Disk,
         budget: &Budget,
         slab_bytes: usize,
@@ -199,7 +200,7 @@ impl<'a> Distributor<'a> {
             plan,
             indices,
             meter,
-            writer: SpillWriter::new(spill, disk, budget, slab_bytes)?,
+            writer: SpillWriter::new(spill, disk, budget, slab_bytes)?.sending(post),
             keys: lines(true)?,
             weights: lines(plan.packing.has_payload())?,
             sequences: lines(plan.packing.has_payload())?,

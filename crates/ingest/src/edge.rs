@@ -53,6 +53,11 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse or unpack.
     fn rereads_fast(&self) -> bool;
 
+    /// The lengths of what it reads, by which ranks that read it together see that it is the same.
+    fn lengths(&self) -> Vec<u64> {
+        vec![self.amount()]
+    }
+
     /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
 use graphmill_storage::{Budget, BudgetError, StorageError};
 
@@ -26,6 +27,39 @@ pub enum IngestError {
     /// The stored graph could not be written or read.
     #[error(transparent)]
     Graph(#[from] FormatError),
+
+    /// A rank that imports with this one is lost.
+    #[error(transparent)]
+    Fabric(#[from] FabricError),
+
+    /// Ranks do not see the same input, or were asked for other graphs.
+    #[error(
+        "rank {rank} sees another input than rank 0, or was asked for another graph: give all ranks the same files and options"
+    )]
+    OtherInput {
+        /// Which rank.
+        rank: usize,
+    },
+
+    /// Ranks that see the same disk do not follow each other.
+    #[error(
+        "{}: ranks that share this folder do not follow each other: start the ranks host by host (mpirun --map-by slot), or write to a folder that all hosts share", folder.display()
+    )]
+    HalfShared {
+        /// The folder.
+        folder: PathBuf,
+    },
+
+    /// What only works in a folder that all ranks see.
+    #[error(
+        "{}: hosts have this folder each for itself: {option} needs one that all of them share", folder.display()
+    )]
+    NotShared {
+        /// The folder.
+        folder: PathBuf,
+        /// What needs it.
+        option: &'static str,
+    },
 
     /// A line of an input is malformed.
     #[error("{}, line {line}, {found:?}: {problem}; --on-error skip leaves out such lines", path.display())]

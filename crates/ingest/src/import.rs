@@ -26,6 +26,7 @@ mod options;
 mod progress;
 mod scan;
 mod sizes;
+mod staging;
 mod write;
 
 use std::path::Path;
@@ -34,12 +35,14 @@ use std::time::Duration;
 use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::{Disk, Scratch};
 
+use crate::crew::Crew;
 use crate::cut::keys_hold;
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::Generated;
 use crate::report::ImportReport;
 use compute::Computed;
+use staging::Staging;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
@@ -85,6 +88,13 @@ fn store(
     computed: Option<Computed<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
+    let crew = Crew::new(machine.fabric, machine.stop);
+    crew.check_same(source, vertices, options)?;
+    let source = &crew.part_of(source);
+    let vertices = vertices.map(|vertices| crew.part_of(vertices));
+    let vertices = vertices
+        .as_ref()
+        .map(|vertices| vertices as &dyn EdgeSource);
     let disk = &**machine.disk;
     if let Some(asked) = options.batch_size.filter(|&size| size > Batches::SPAN_MAX) {
         let most = Batches::SPAN_MAX;
@@ -119,62 +129,39 @@ fn store(
         .unwrap_or(Path::new("."));
     let folder = options.temporary.as_deref().unwrap_or(parent);
     let temporary = Scratch::create(machine.disk, folder, "temporary")?;
-    let staging = Scratch::create(machine.disk, parent, "import")?;
+    let staging = Staging::create(machine.disk, parent, crew)?;
+    if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
+        return Err(IngestError::NotShared {
+            folder: parent.to_path_buf(),
+            option: "--reverse",
+        });
+    }
     let mut import = Import {
         machine,
         options,
+        crew,
         source,
         vertices,
         temporary: temporary.path(),
         staging: staging.path(),
         report: ImportReport::default(),
+        edges_here: 0,
         started: machine.clock.now(),
     };
 
-    let mut indexed = match computed {
-        Some(computed) => {
-            let indexed = import.count_out(computed);
-            // A bit says for each arc whether its source has more.
-            check_space(disk, parent, indexed.arcs_in.arcs() / 8)?;
-            indexed
+    if let Err(error) = import.make(computed, &staging) {
+        // The others end before what they work in goes.
+        if let Some(fabric) = crew.fabric() {
+            fabric.fail(&error.to_string());
         }
-        None => {
-            // Every arc has a key in a bucket.
-            let arc_bytes = 1 + source.weights().bytes() as u64;
-            let edges = source.edges().unwrap_or(0);
-            check_space(disk, folder, edges.saturating_mul(arc_bytes))?;
-            let found = import.scan()?;
-            import.index(found)?
-        }
-    };
-    let (ids, degrees) = (indexed.ids, indexed.degrees.take());
-    let cut = import.cut(&indexed)?;
-    let graph = GraphWriter::create(
-        machine.disk.clone(),
-        machine.budget.clone(),
-        staging.path(),
-        cut.shape.clone(),
-    )?;
-    let kept = match computed {
-        Some(computed) => import.compute(computed, &cut, &graph)?,
-        None => {
-            let buckets = match degrees {
-                None => import.distribute(indexed, None, &cut)?,
-                Some(degrees) => import.deal(indexed, degrees, &cut, &graph)?,
-            };
-            import.write(&cut, buckets, &graph)?
-        }
-    };
-    import.finish(graph, ids, kept)?;
+        return Err(error);
+    }
     let mut report = import.report;
     report.peak_memory = machine.budget.peak();
-    if let Err(error) = staging.rename(&options.output) {
+    staging.rename(&options.output, || {
         // Somebody else may have given the name to something meanwhile.
-        return Err(match disk.exists(&options.output)? {
-            true => exists_already(),
-            false => error.into(),
-        });
-    }
+        Ok(disk.exists(&options.output)?.then(exists_already))
+    })?;
     Ok(report)
 }
 
@@ -198,11 +185,15 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
 struct Import<'a> {
     machine: Machine<'a>,
     options: &'a ImportOptions,
+    crew: Crew<'a>,
+    /// The part of the edges that this rank reads, and of the list of vertices.
     source: &'a dyn EdgeSource,
     vertices: Option<&'a dyn EdgeSource>,
     temporary: &'a Path,
     staging: &'a Path,
     report: ImportReport,
+    /// Edges in the part that this rank reads.
+    edges_here: u64,
     /// When the current step began.
     started: Duration,
 }
@@ -216,6 +207,52 @@ fn read_ahead(chunk_bytes: usize) -> usize {
 }
 
 impl<'a> Import<'a> {
+    /// All steps.
+    fn make(
+        &mut self,
+        computed: Option<Computed<'_>>,
+        staging: &Staging<'_>,
+    ) -> Result<(), IngestError> {
+        let disk = &**self.machine.disk;
+        let mut indexed = match computed {
+            Some(computed) => {
+                let indexed = self.count_out(computed);
+                // A bit says for each arc whether its source has more.
+                check_space(disk, staging.path(), indexed.arcs_in.arcs() / 8)?;
+                indexed
+            }
+            None => {
+                // Every arc has a key in a bucket.
+                let arc_bytes = 1 + self.source.weights().bytes() as u64;
+                let edges = self.source.edges().unwrap_or(0);
+                // Each rank has about as many.
+                let here = edges / self.crew.count() as u64;
+                check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
+                let found = self.scan()?;
+                self.index(found)?
+            }
+        };
+        let (ids, degrees) = (indexed.ids, indexed.degrees.take());
+        let cut = self.cut(&indexed)?;
+        let graph = GraphWriter::create(
+            self.machine.disk.clone(),
+            self.machine.budget.clone(),
+            staging.path(),
+            cut.shape.clone(),
+        )?;
+        let kept = match computed {
+            Some(computed) => self.compute(computed, &cut, &graph)?,
+            None => {
+                let buckets = match degrees {
+                    None => self.distribute(indexed, None, &cut)?,
+                    Some(degrees) => self.deal(indexed, degrees, &cut, &graph)?,
+                };
+                self.write(&cut, buckets, &graph)?
+            }
+        };
+        self.finish(graph, ids, kept, staging)
+    }
+
     /// Notes the time of a step that ends.
     fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();

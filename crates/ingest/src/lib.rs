@@ -9,6 +9,7 @@
 //! | `readers/` | [`FileSource`]: files of edges |
 //! | `generate.rs`, `generate/` | [`Generated`]: graphs made by rule |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
+//! | `crew.rs` | the ranks that import together |
 //! | `scan.rs` | the first reading: how many edges, which ids |
 //! | `presence.rs` | which integer ids occur, and their ranks |
 //! | `dictionary.rs`, `dictionary/` | ids that memory cannot hold, sorted on disk |
@@ -25,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod count;
+mod crew;
 mod cut;
 mod deal;
 mod degrees;

@@ -7,7 +7,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_raw::Marks;
-use graphmill_storage::{Budget, BudgetError, Buffer, Lease, StorageError};
+use graphmill_storage::{Budget, BudgetError, Buffer, Lease};
+
+use crate::crew::Crew;
+use crate::error::IngestError;
 
 /// Ids of one chunk: 512 KiB of bits.
 const CHUNK_SHIFT: u32 = 22;
@@ -93,12 +96,18 @@ impl Presence {
         }
     }
 
-    /// The ranks of the marked ids, or `None` when an id did not fit.
+    /// The ranks of the ids that this or another rank of the crew marked, none of them above `id_max`, or `None` when an id did not
+    /// fit somewhere.
     ///
     /// # Errors
-    /// The budget has no room for them.
-    pub(crate) fn ranks(self) -> Result<Option<Ranks>, StorageError> {
-        if self.overflowed.load(Relaxed) {
+    /// The budget has no room for them, or a rank is lost.
+    pub(crate) fn ranks(
+        self,
+        crew: &Crew<'_>,
+        id_max: Option<u64>,
+    ) -> Result<Option<Ranks>, IngestError> {
+        let fits = id_max.is_none_or(|id_max| self.reserve(id_max));
+        if !crew.all(fits && !self.overflowed.load(Relaxed))? {
             return Ok(None);
         }
         let chunks: Vec<Chunk> = self
@@ -117,7 +126,9 @@ impl Presence {
         {
             bases.push(total);
             let mut rank = 0u32;
-            for (word, entries) in chunk.ids.into_words().zip(entries.as_chunks_mut::<2>().0) {
+            let mut words: Vec<u64> = chunk.ids.into_words().collect();
+            crew.reduce(&mut words, |a, b| a | b)?;
+            for (word, entries) in words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
                 for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
                     *entry = u64::from(rank) << 32 | u64::from(bits);
                     rank += bits.count_ones();
@@ -216,7 +227,13 @@ impl Ranks {
 mod tests {
     use super::*;
     use graphmill_storage::Random;
+    use graphmill_storage::Stop;
     use std::collections::BTreeSet;
+
+    fn alone() -> Crew<'static> {
+        static STOP: OnceLock<Stop> = OnceLock::new();
+        Crew::new(None, STOP.get_or_init(Stop::default))
+    }
 
     #[test]
     fn ranks_follow_ascending_ids() {
@@ -230,7 +247,7 @@ mod tests {
             presence.mark(id);
             presence.mark(id);
         }
-        let ranks = presence.ranks().unwrap().unwrap();
+        let ranks = presence.ranks(&alone(), None).unwrap().unwrap();
         assert_eq!(ranks.len(), ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
             assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
@@ -259,7 +276,7 @@ mod tests {
         assert!(presence.reserve(1 << 22));
         assert!(!presence.reserve(1 << 40));
         assert!(!presence.reserve(1), "and it stays so");
-        assert!(presence.ranks().unwrap().is_none());
+        assert!(presence.ranks(&alone(), None).unwrap().is_none());
         assert_eq!(
             budget.available(),
             64 << 20,
@@ -273,6 +290,6 @@ mod tests {
         let presence = Presence::new(&budget, 64 << 20);
         assert!(presence.reserve(5));
         assert!(!presence.reserve(5 << 22));
-        assert!(presence.ranks().unwrap().is_none());
+        assert!(presence.ranks(&alone(), None).unwrap().is_none());
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
+use crate::crew::Crew;
 use crate::cut::Histogram;
 use crate::dictionary::Sample;
 use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
@@ -265,6 +266,46 @@ impl EdgeSink for Sink<'_> {
 
     fn progress(&mut self, amount: u64) {
         self.scan.meter.advance(amount);
+    }
+}
+
+impl Scanned {
+    /// Puts together what all ranks found, each in its part of the edges.
+    pub(crate) fn put_together(&mut self, crew: &Crew<'_>) -> Result<(), IngestError> {
+        let first = crew.before(self.report.edges)?;
+        self.starts.iter_mut().for_each(|start| *start += first);
+        let report = &mut self.report;
+        let mut sums = [
+            report.lines,
+            report.edges,
+            report.comments,
+            report.blank,
+            report.headers,
+            report.skipped,
+            self.loops,
+        ];
+        crew.add_up(&mut sums)?;
+        let [lines, edges, comments, blank, headers, skipped, loops] = sums;
+        self.report = PieceReport {
+            lines,
+            edges,
+            comments,
+            blank,
+            headers,
+            skipped,
+        };
+        self.loops = loops;
+        let mut greatest = [self.id_max.is_some().into(), self.id_max.unwrap_or(0)];
+        crew.reduce(&mut greatest, u64::max)?;
+        self.id_max = (greatest[0] == 1).then_some(greatest[1]);
+        let sides = [Some(&mut self.arcs_in), self.arcs_out.as_mut()];
+        for counts in sides.into_iter().flatten() {
+            counts.grow(self.id_max.unwrap_or(0));
+            counts.add_up(crew)?;
+        }
+        self.sample.bound();
+        self.sample = Sample::merged(&crew.gather(self.sample.to_bytes())?)?;
+        Ok(())
     }
 }
 

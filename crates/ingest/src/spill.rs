@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, Stop};
 
+use crate::crew::{Post, mismatch};
 use crate::error::IngestError;
 
 /// Length, checksum and offset of a chunk, in front of its records.
@@ -306,6 +307,25 @@ impl Spill {
     }
 }
 
+/// Does `work`, which fills buckets of a file, while what other ranks send for it is taken in; what it came to, and the bytes written
+/// of what came. The memory of parcels is leased meanwhile.
+pub(crate) fn fill<T: Send>(
+    spill: &Spill,
+    post: Option<&Post<'_>>,
+    disk: &dyn Disk,
+    budget: &Budget,
+    slab_bytes: usize,
+    work: impl FnOnce() -> Result<T, IngestError>,
+) -> Result<(T, u64), IngestError> {
+    let Some(post) = post else {
+        return Ok((work()?, 0));
+    };
+    let mut taker = SpillWriter::new(spill, disk, budget, slab_bytes)?;
+    let take = |_, bucket: usize, records: &[u8]| taker.chunk(bucket, records);
+    let done = post.while_taking(take, work)?;
+    Ok((done, taker.finish()?))
+}
+
 /// The contents of a mutex, also when a worker panicked while it held it: the pool reports that panic.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
@@ -343,6 +363,8 @@ pub(crate) struct SpillWriter<'a> {
     open: Vec<OpenChunk>,
     /// Chunks that may be written before more are leased.
     chunks_left: u64,
+    /// Where chunks of other ranks' buckets go.
+    post: Option<&'a Post<'a>>,
 }
 
 impl<'a> SpillWriter<'a> {
@@ -364,7 +386,13 @@ impl<'a> SpillWriter<'a> {
             slab: None,
             open,
             chunks_left: 0,
+            post: None,
         })
+    }
+
+    /// The same, which sends what is in the buckets of other ranks on.
+    pub(crate) fn sending(self, post: Option<&'a Post<'a>>) -> Self {
+        Self { post, ..self }
     }
 
     /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
@@ -400,13 +428,35 @@ impl<'a> SpillWriter<'a> {
         Ok(())
     }
 
-    /// Copies the open chunk of a bucket to the slab.
+    /// Copies the open chunk of a bucket to the slab, or sends it on.
     fn flush(&mut self, bucket: usize) -> Result<(), IngestError> {
-        let end = self.open[bucket].at;
+        let open = &mut self.open[bucket];
+        let end = std::mem::take(&mut open.at);
         if end <= HEADER_BYTES {
             return Ok(());
         }
+        let Some(buffer) = open.buffer.take() else {
+            return Ok(());
+        };
+        let records = &buffer[HEADER_BYTES..end];
+        let sent = match self.post {
+            Some(post) => post.send(bucket, records)?,
+            None => false,
+        };
+        if !sent {
+            self.chunk(bucket, records)?;
+        }
+        self.open[bucket].buffer = Some(buffer);
+        Ok(())
+    }
+
+    /// Copies records of a bucket to the slab, as a chunk of their own.
+    pub(crate) fn chunk(&mut self, bucket: usize, records: &[u8]) -> Result<(), IngestError> {
+        let end = HEADER_BYTES + records.len();
         let bytes = end.next_multiple_of(GRAIN);
+        if bytes > self.spill.chunk_bytes {
+            return Err(mismatch());
+        }
         if self
             .slab
             .as_ref()
@@ -426,15 +476,10 @@ impl<'a> SpillWriter<'a> {
             }
         };
         let offset = slab.offset + slab.at as u64;
-        let open = &mut self.open[bucket];
-        if let (Some(chunk), Some(room)) = (
-            &mut open.buffer,
-            slab.buffer.get_mut(slab.at..slab.at + end),
-        ) {
-            seal_chunk(chunk, end, offset);
-            room.copy_from_slice(&chunk[..end]);
+        if let Some(room) = slab.buffer.get_mut(slab.at..slab.at + end) {
+            room[HEADER_BYTES..].copy_from_slice(records);
+            seal_chunk(room, end, offset);
         }
-        open.at = 0;
         slab.at += bytes;
         self.slab = Some(slab);
         if self.chunks_left == 0 {

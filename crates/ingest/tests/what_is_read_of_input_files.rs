@@ -200,6 +200,7 @@ fn pairs_that_change_between_two_readings_are_an_error() {
             clock: &SystemClock::new(),
             stop: &Stop::new(),
             progress: &meddler,
+            fabric: None,
         };
         let outcome = import(machine, &source, None, &ImportOptions::new("/graph"));
         if step == "write" {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{ImportReport, Machine, Stop};
+use graphmill::{ImportReport, Machine, MpiJob, Stop, Watcher, unwatched};
 
 use crate::args::Import;
 use crate::{progress, size};
@@ -12,9 +12,38 @@ use super::options;
 
 pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
     let config = options::storing(&args.storing, options::reading(&args.reading));
-    let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
     let watcher = progress::watcher(args.machine.quiet);
-    let report = machine.import(&args.input, &args.output, &config, &watcher)?;
+    let import = |machine: &Machine, watcher: &Watcher| {
+        machine.import(&args.input, &args.output, &config, watcher)
+    };
+    let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
+    let report = match MpiJob::of_environment() {
+        None => graphmill::on_ranks(
+            &machine,
+            ranks,
+            stop,
+            |machine| import(machine, &watcher),
+            |machine| import(machine, &unwatched()).map(drop),
+        )?,
+        Some(job) => {
+            let fabric = options::start(&job, ranks)?;
+            let is_first = fabric.rank() == 0;
+            let report =
+                graphmill::as_rank(
+                    fabric,
+                    &job.share(machine),
+                    stop,
+                    |machine| match is_first {
+                        true => import(machine, &watcher),
+                        false => import(machine, &unwatched()),
+                    },
+                )?;
+            if !is_first {
+                return Ok(ExitCode::SUCCESS);
+            }
+            report
+        }
+    };
     // The bar goes before the account comes.
     drop(watcher);
     let mut out = std::io::stdout().lock();

@@ -4,6 +4,7 @@ pub(crate) mod algorithms;
 pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod mpi;
 mod options;
 pub(crate) mod run;
 pub(crate) mod validate;

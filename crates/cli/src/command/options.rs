@@ -1,6 +1,8 @@
 //! From what was asked on the command line to the configuration of the facade.
 
-use graphmill::{EdgeKind, ImportConfig, IoChoice, MachineConfig};
+use std::sync::Arc;
+
+use graphmill::{EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob};
 
 use crate::args::{self, Edges, Machine, Reading, Storing};
 
@@ -16,6 +18,17 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
             args::Io::Threads => IoChoice::Threads,
         },
         ..MachineConfig::default()
+    }
+}
+
+/// The way to the other ranks of a job, of which each process is one.
+pub(super) fn start(job: &MpiJob, ranks: usize) -> Result<Arc<dyn Fabric>, graphmill::Error> {
+    match ranks {
+        1 => job.start(),
+        _ => Err(graphmill::Error::Meaningless {
+            option: "--ranks",
+            needs: "a process that is no rank of an MPI job",
+        }),
     }
 }
 

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::{
-    Charge, Combiner, Config, KernelChoice, MachineConfig, Placement, Plan, SeekChoice, Stop,
-    Tuning,
+    Charge, Combiner, Config, KernelChoice, MachineConfig, MpiJob, Placement, Plan, SeekChoice,
+    Stop, Tuning, Watcher,
 };
 
 use crate::args::{self, Combining, Direction, Experiments, Run, Seek, Tiers};
@@ -32,11 +32,19 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         },
         tuning: tuning(&common.experiments),
         trials: common.experiments.trials,
+        ranks: common.ranks.into(),
         ..defaults
     };
-    let plan = Plan::new(config)?;
     let watcher = progress::watcher(common.machine.quiet);
-    let run = plan.run(stop, &watcher)?;
+    let run = match MpiJob::of_environment() {
+        None => Plan::new(config)?.run(stop, &watcher)?,
+        Some(job) => {
+            let Some(run) = as_rank(&job, config, stop, &watcher)? else {
+                return Ok(ExitCode::SUCCESS);
+            };
+            run
+        }
+    };
     // The bar goes before the account comes.
     drop(watcher);
 
@@ -71,6 +79,23 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         size::text(run.peak_memory)
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What this process does as a rank of a job; only rank 0 has a run to tell of.
+fn as_rank(
+    job: &MpiJob,
+    config: Config,
+    stop: &Stop,
+    watcher: &Watcher,
+) -> anyhow::Result<Option<graphmill::Run>> {
+    let (machine, asked) = (job.share(config.machine.clone()), config.ranks);
+    let plan = Plan::new(Config { machine, ..config })?;
+    let fabric = options::start(job, asked)?;
+    let is_first = fabric.rank() == 0;
+    let quiet = graphmill::unwatched();
+    let watcher = if is_first { watcher } else { &quiet };
+    let run = plan.run_as(fabric, stop, watcher)?;
+    Ok(is_first.then_some(run))
 }
 
 fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
@@ -108,6 +133,8 @@ fn tuning(args: &Experiments) -> Tuning {
             Seek::Always => SeekChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
+        filter_ratio: (args.filter_ratio).unwrap_or(Tuning::default().filter_ratio),
+        alpha: args.alpha,
         ..Tuning::default()
     }
 }

@@ -14,8 +14,10 @@ mod interrupt;
 mod judged;
 mod limits;
 mod memory;
+mod mpi;
 mod order;
 mod placed;
+mod ranks;
 mod results;
 mod usage;
 

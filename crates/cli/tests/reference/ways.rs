@@ -10,6 +10,8 @@ pub(crate) struct Method {
     pub(crate) is_rounded: bool,
     /// It does with edges on disk, and in the least memory that a run says is enough.
     pub(crate) streams: bool,
+    /// Several ranks can share it.
+    pub(crate) is_shared: bool,
 }
 
 const fn exact(algorithm: &'static str, options: &'static [&'static str]) -> Method {
@@ -18,6 +20,7 @@ const fn exact(algorithm: &'static str, options: &'static [&'static str]) -> Met
         options,
         is_rounded: false,
         streams: true,
+        is_shared: true,
     }
 }
 
@@ -36,6 +39,7 @@ pub(crate) const METHODS: &[&[Method]] = &[
         exact("wcc", &["--method", "labels"]),
         Method {
             streams: false,
+            is_shared: false,
             ..exact("wcc", &["--method", "afforest"])
         },
     ],
@@ -50,8 +54,14 @@ pub(crate) const METHODS: &[&[Method]] = &[
         exact("pagerank", &[]),
         exact("pagerank", &["--method", "pregel-pull"]),
         pushed(&["--method", "pregel-push"]),
-        pushed(&["--method", "pregel-push", "--combiner", "hybrid"]),
-        pushed(&["--method", "pregel-push", "--combiner", "own"]),
+        Method {
+            is_shared: false,
+            ..pushed(&["--method", "pregel-push", "--combiner", "hybrid"])
+        },
+        Method {
+            is_shared: false,
+            ..pushed(&["--method", "pregel-push", "--combiner", "own"])
+        },
     ],
 ];
 
@@ -71,6 +81,10 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--place", "slow", "--slow-tier", "file:FOLDER"],
     &["--place", "rw-split", "--slow-tier", "model"],
     &["--place", "cache"],
+    &["--ranks", "2"],
+    &["--ranks", "3", "--direction", "gather"],
+    &["--ranks", "4", "--seek", "always"],
+    &["--ranks", "8", "--seek", "never", "--filter-ratio", "inf"],
     &["--memory", "LEAST"],
 ];
 
@@ -83,7 +97,7 @@ pub(crate) fn find_the_same(place: &Workplace, case: &str, methods: &[Method], a
     let ways = |method| WAYS.iter().map(move |way| (method, way));
     for (method, way) in methods.iter().flat_map(ways) {
         let is_tight = way.contains(&"edges=stream") || way.contains(&"LEAST");
-        if is_tight && !method.streams {
+        if is_tight && !method.streams || way.contains(&"--ranks") && !method.is_shared {
             continue;
         }
         let mut options = [asked, method.options].concat();

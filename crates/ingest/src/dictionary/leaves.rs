@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graphmill_storage::{Buffer, FileHandle};
 
 use super::occurrences::{NOWHERE, Task};
-use super::positions::RESOLVED_BYTES;
+use super::positions::{Bases, RESOLVED_BYTES};
 use super::sample::prefix;
 use super::{Place, WRITE_AHEAD};
+use crate::crew::Post;
 use crate::edge::ID_BYTES_MAX;
 use crate::error::IngestError;
 use crate::sort;
@@ -57,6 +58,7 @@ impl<'a> LeafWriter<'a> {
     pub(super) fn new(
         place: &'a Place<'a>,
         positions: &'a Spill,
+        post: Option<&'a Post<'a>>,
         starts: &'a [u64],
         file: &'a FileHandle,
         end: &'a AtomicU64,
@@ -64,7 +66,8 @@ impl<'a> LeafWriter<'a> {
     ) -> Result<Self, IngestError> {
         Ok(Self {
             place,
-            positions: SpillWriter::new(positions, &**place.disk, place.budget, place.write_bytes)?,
+            positions: SpillWriter::new(positions, &**place.disk, place.budget, place.write_bytes)?
+                .sending(post),
             starts,
             file,
             end,
@@ -242,9 +245,10 @@ impl<'a> LeafWriter<'a> {
         }
         let bucket = self.starts.partition_point(|&start| 2 * start <= position) - 1;
         let slot = (position - 2 * self.starts[bucket]) as u32;
+        let code = Bases::code(&self.place.crew, leaf)?;
         let out = self.positions.room(bucket, RESOLVED_BYTES)?;
         out[0..4].copy_from_slice(&slot.to_le_bytes());
-        out[4..8].copy_from_slice(&leaf.to_le_bytes());
+        out[4..8].copy_from_slice(&code.to_le_bytes());
         out[8..12].copy_from_slice(&rank.to_le_bytes());
         Ok(())
     }

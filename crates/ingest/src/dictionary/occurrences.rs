@@ -12,6 +12,7 @@ use graphmill_storage::Stop;
 
 use super::Place;
 use super::sample::{Sample, Splitters};
+use crate::crew::{Crew, Post};
 use crate::error::IngestError;
 use crate::import::Meter;
 use crate::spill::{Inbox, Spill, SpillWriter};
@@ -47,6 +48,27 @@ impl Occurrences {
         })
     }
 
+    pub(super) fn buckets(&self) -> usize {
+        self.sizes.len()
+    }
+    pub(super) fn spill(&self) -> &Spill {
+        &self.spill
+    }
+
+    /// Takes over what other ranks put in the buckets of this one, and forgets what went to theirs.
+    pub(super) fn put_together(&self, crew: &Crew<'_>) -> Result<(), IngestError> {
+        let counts = |size: &(AtomicU64, AtomicU64)| [size.0.load(Relaxed), size.1.load(Relaxed)];
+        let mut sums: Vec<u64> = self.sizes.iter().flat_map(counts).collect();
+        crew.add_up(&mut sums)?;
+        for (bucket, (size, sums)) in self.sizes.iter().zip(sums.chunks_exact(2)).enumerate() {
+            // Of another rank's there is nothing here.
+            let is_here = self.spill.chunks(bucket) > 0;
+            size.0.store(if is_here { sums[0] } else { 0 }, Relaxed);
+            size.1.store(sums[1], Relaxed);
+        }
+        Ok(())
+    }
+
     /// The buckets that are not empty, as tasks.
     pub(super) fn tasks(self, path: &[u32]) -> Vec<Task> {
         let this = Arc::new(self);
@@ -80,6 +102,7 @@ impl<'a> OccurrenceWriter<'a> {
     pub(super) fn new(
         occurrences: &'a Occurrences,
         place: &Place<'_>,
+        post: Option<&'a Post<'a>>,
     ) -> Result<Self, IngestError> {
         let writer = SpillWriter::new(
             &occurrences.spill,
@@ -89,7 +112,7 @@ impl<'a> OccurrenceWriter<'a> {
         )?;
         Ok(Self {
             occurrences,
-            writer,
+            writer: writer.sending(post),
             sizes: vec![(0, 0); occurrences.sizes.len()],
         })
     }
@@ -241,7 +264,7 @@ pub(super) fn split(
         Ok(())
     })?;
     let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
-    let mut writer = OccurrenceWriter::new(&occurrences, place)?;
+    let mut writer = OccurrenceWriter::new(&occurrences, place, None)?;
     task.read(inbox, place.stop, |id, position| writer.put(id, position))?;
     writer.finish(place)?;
     Ok(occurrences)

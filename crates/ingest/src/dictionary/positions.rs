@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use graphmill_graph::EdgeKind;
 
 use super::{Ends, Place, WRITE_AHEAD};
+use crate::crew::Crew;
 use crate::error::IngestError;
 use crate::parallel;
 use crate::source::SourceReader;
@@ -20,35 +21,42 @@ use crate::spool::{Arranged, Edges, Spool, SpoolWriter};
 /// Bytes of a record of a position: the end's place in its bucket, its leaf, its rank there.
 pub(super) const RESOLVED_BYTES: usize = 12;
 
-/// The first edge of each bucket of positions. With weights a bucket consists of whole units of the source, which
+/// The first edge of each bucket of the positions of this rank. With weights a bucket consists of whole units of the source, which
 /// are read once more for them.
 ///
 /// # Errors
 /// The indices of so few buckets do not fit memory.
 pub(super) fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, IngestError> {
+    if ends.edges_here == 0 {
+        return Ok(Vec::new());
+    }
     let edge_bytes = 2 * size_of::<u64>() as u64;
-    let least = ends.edges.div_ceil(place.positions_max);
+    // Every worker has an open chunk for each bucket of all ranks.
+    let buckets_max = (place.positions_max / place.crew.count() as u64).max(1);
+    let least = ends.edges_here.div_ceil(buckets_max);
     let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
     if edges_max * edge_bytes > place.join_bytes {
         // Half a worker's share holds the indices of a bucket, an eighth the open chunks of all.
-        let squared = (ends.edges * edge_bytes).saturating_mul(16 * place.chunk_bytes as u64);
+        let chunks = 16 * (place.chunk_bytes * place.crew.count()) as u64;
+        let squared = (ends.edges_here * edge_bytes).saturating_mul(chunks);
         let share = squared.isqrt();
         return Err(IngestError::too_little_memory(
             "the ends of edges",
-            share * place.workers.count() as u64,
+            share * place.workers.count() as u64 + place.passing_bytes,
             place.budget.available(),
             place.budget,
         ));
     }
     if ends.weights == EdgeKind::None {
-        return Ok((0..ends.edges.div_ceil(edges_max))
-            .map(|bucket| bucket * edges_max)
+        return Ok((0..ends.edges_here.div_ceil(edges_max))
+            .map(|bucket| ends.first + bucket * edges_max)
             .collect());
     }
     let unit_starts: Vec<u64> = ends.source.unit_starts();
     let mut starts = Vec::new();
     for (unit, &start) in unit_starts.iter().enumerate() {
-        let end = unit_starts.get(unit + 1).copied().unwrap_or(ends.edges);
+        let all = ends.first + ends.edges_here;
+        let end = unit_starts.get(unit + 1).copied().unwrap_or(all);
         if starts.last().is_none_or(|first| end - first > edges_max) {
             starts.push(start);
         }
@@ -56,13 +64,65 @@ pub(super) fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<
     Ok(starts)
 }
 
-/// Puts the indices of all edges in the order of the input.
+/// The first edge of each bucket of all ranks, and which rank has the bucket.
+pub(super) fn of_all_ranks(
+    place: &Place<'_>,
+    mine: &[u64],
+) -> Result<(Vec<u64>, Vec<usize>), IngestError> {
+    let (mut starts, mut owners) = (Vec::new(), Vec::new());
+    for (rank, said) in place.crew.gather(bytes_of(mine))?.iter().enumerate() {
+        starts.extend(numbers_of(said));
+        owners.resize(starts.len(), rank);
+    }
+    Ok((starts, owners))
+}
+
+/// The index of the first id of each leaf.
+pub(super) struct Bases {
+    /// Of each rank, by number.
+    of_ranks: Vec<Vec<u64>>,
+}
+
+impl Bases {
+    /// From those of this rank's leaves.
+    pub(super) fn of_all_ranks(crew: &Crew<'_>, mine: &[u64]) -> Result<Self, IngestError> {
+        let of_ranks = crew.gather(bytes_of(mine))?;
+        let of_ranks = of_ranks.iter().map(|said| numbers_of(said).collect());
+        Ok(Bases {
+            of_ranks: of_ranks.collect(),
+        })
+    }
+
+    /// What a leaf of this rank is called in records.
+    pub(super) fn code(crew: &Crew<'_>, number: u32) -> Result<u32, IngestError> {
+        let code = u64::from(number) * crew.count() as u64 + crew.rank() as u64;
+        u32::try_from(code)
+            .map_err(|_| IngestError::internal("more than 2^32 parts of a dictionary"))
+    }
+
+    fn of(&self, code: u32) -> Option<u64> {
+        let ranks = self.of_ranks.len();
+        let leaves = self.of_ranks.get(code as usize % ranks)?;
+        leaves.get(code as usize / ranks).copied()
+    }
+}
+
+fn bytes_of(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))
+}
+
+/// Puts the indices of the edges of this rank in the order of the input.
 pub(super) fn join(
     place: &Place<'_>,
     ends: &Ends<'_>,
     positions: &Spill,
     starts: &[u64],
-    bases: &[u64],
+    owners: &[usize],
+    bases: &Bases,
 ) -> Result<Arranged, IngestError> {
     let spool = Spool::create(
         &**place.disk,
@@ -75,6 +135,9 @@ pub(super) fn join(
     } else {
         ends.source.unit_starts()
     };
+    let rank = place.crew.rank();
+    let buckets = owners.partition_point(|owner| *owner < rank)
+        ..owners.partition_point(|owner| *owner <= rank);
     let make = || {
         let reader = ends.source.reader(place.disk, place.budget)?;
         Ok((
@@ -85,7 +148,7 @@ pub(super) fn join(
     };
     let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>),
                 task: u64| {
-        let bucket = task as usize;
+        let bucket = buckets.start + task as usize;
         let start = starts[bucket];
         let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
         let slots = 2 * (end - start) as usize;
@@ -99,8 +162,7 @@ pub(super) fn join(
                 let word = |at: usize| {
                     u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
                 };
-                let (Some(slot), Some(base)) =
-                    (list.get_mut(word(0) as usize), bases.get(word(4) as usize))
+                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.of(word(4)))
                 else {
                     return Err(IngestError::internal(
                         "an end of an edge lies outside its bucket",
@@ -133,7 +195,7 @@ pub(super) fn join(
         place.workers,
         usize::MAX,
         place.stop,
-        starts.len() as u64,
+        buckets.len() as u64,
         make,
         work,
     )?;

@@ -2,6 +2,9 @@
 //!
 //! Every splitter has a bucket for itself, so that an id however frequent never stops another bucket from becoming smaller.
 
+use crate::crew::mismatch;
+use crate::error::IngestError;
+
 /// Ids in a sample, and the bytes they take, before every other one is left out. No budget is asked for so little.
 const IDS_MAX: usize = 4096;
 const BYTES_MAX: usize = 256 << 10;
@@ -33,16 +36,49 @@ impl Sample {
         let id = id.as_ref().to_vec();
         self.bytes += bytes_of(&id);
         self.ids.push(id);
-        while self.ids.len() >= IDS_MAX || self.bytes > BYTES_MAX {
-            self.thin();
-        }
+        self.bound();
         self.skip = self.stride.max(1) - 1;
+    }
+
+    /// The ids, each after its length.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for id in &self.ids {
+            all.extend((id.len() as u32).to_le_bytes());
+            all.extend(id);
+        }
+        all
+    }
+
+    /// The samples of several ranks, whole, from their [bytes](Self::to_bytes).
+    pub(crate) fn merged(of_ranks: &[Vec<u8>]) -> Result<Self, IngestError> {
+        let mut all = Self::default();
+        for mut rest in of_ranks.iter().map(Vec::as_slice) {
+            while !rest.is_empty() {
+                let id = rest.split_first_chunk().and_then(|(length, rest)| {
+                    rest.split_at_checked(u32::from_le_bytes(*length) as usize)
+                });
+                let (id, left) = id.ok_or_else(mismatch)?;
+                all.bytes += bytes_of(id);
+                all.ids.push(id.to_vec());
+                rest = left;
+            }
+        }
+        all.bound();
+        Ok(all)
     }
 
     /// Adds the sample of another worker, whole: none counts less than another.
     pub(crate) fn merge(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.ids.extend(other.ids);
+    }
+
+    /// Leaves out ids until it is of the size that it may have.
+    pub(crate) fn bound(&mut self) {
+        while self.ids.len() >= IDS_MAX || self.bytes > BYTES_MAX {
+            self.thin();
+        }
     }
 
     /// Leaves out every other id, of those that are here and of those to come.

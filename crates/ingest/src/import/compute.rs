@@ -76,7 +76,7 @@ impl<'a> Import<'a> {
         Indexed {
             source: Source::Input(self.source, Vec::new()),
             indices: Indices::Same,
-            ids: IdsSummary::dense(vertices),
+            ids: Some(IdsSummary::dense(vertices)),
             vertices,
             arcs_in: arcs_in.unwrap_or_else(|| Granules::new(vec![0], Vec::new())),
             arcs_out,
@@ -115,9 +115,13 @@ impl<'a> Import<'a> {
             .collect::<Result<_, IngestError>>()?;
         let lanes = self.compute_lanes(cut, &halves)?;
 
-        let files: Vec<(&Half<'_>, usize)> = halves
+        let files = halves
             .iter()
-            .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)))
+            .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
+        let rank = self.crew.rank();
+        let files: Vec<(&Half<'_>, usize)> = files
+            .zip(&cut.owners)
+            .filter_map(|(file, owner)| (*owner == rank).then_some(file))
             .collect();
         let arcs: Vec<u64> = halves
             .iter()

@@ -4,6 +4,7 @@ use graphmill_graph::{Batches, EdgeKind, Order, Shape};
 use graphmill_storage::Lease;
 
 use super::Import;
+use super::distribute::To;
 use super::ids::Indexed;
 use crate::cut::batch_arcs_max;
 use crate::deal;
@@ -24,11 +25,21 @@ const BATCH_BYTES: u64 = 128;
 pub(super) struct Cut {
     pub(super) shape: Shape,
     pub(super) plan: distribute::Plan,
+    /// Which rank writes the column file of each bucket.
+    pub(super) owners: Vec<usize>,
     /// What the tables of batches take.
     tables: Lease,
 }
 
 impl Cut {
+    /// Where the arcs of all column files go.
+    pub(super) fn to_all(&self) -> To<'_> {
+        To {
+            plan: &self.plan,
+            owners: &self.owners,
+        }
+    }
+
     /// Bytes of the budget that it holds.
     pub(super) fn bytes(&self) -> u64 {
         self.tables.bytes()
@@ -54,6 +65,11 @@ impl Import<'_> {
             Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
             None => None,
         };
+        let ranks = self.crew.count();
+        let mut owners = arcs_in.owners(&cuts, &files, ranks);
+        if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
+            owners.extend(arcs_out.owners(&cuts, files, ranks));
+        }
         let weights = self.source.weights();
         let shape = Shape {
             batches: Batches::new(cuts.clone())?,
@@ -101,6 +117,7 @@ impl Import<'_> {
         Ok(Cut {
             shape,
             plan,
+            owners,
             tables,
         })
     }

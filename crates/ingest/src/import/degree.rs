@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use graphmill_graph::GraphWriter;
 
 use super::cut::Cut;
-use super::distribute::{ARCS, Buckets};
+use super::distribute::{ARCS, Buckets, To};
 use super::ids::Indexed;
 use super::sizes::{CHUNK_BYTES_MAX, Demand, Memory, Sizes};
 use super::{Import, Meter, write};
@@ -19,7 +19,7 @@ use crate::distribute::{Distributor, Indices, Plan};
 use crate::error::IngestError;
 use crate::parallel;
 use crate::relabel::{Gathered, GatheredReader};
-use crate::spill::{GRAIN, lock};
+use crate::spill::{GRAIN, fill, lock};
 
 /// The temporary files of gathered edges.
 const BY_DESTINATION: &str = "by-destination";
@@ -50,6 +50,8 @@ struct Choice<'a> {
     /// Numbers of vertices.
     numbers: u64,
     lanes: u64,
+    /// Ranks that distribute together.
+    ranks: usize,
     /// Bytes of a reader of the edges.
     reader_bytes: u64,
     /// Vertices whose indices may be in memory at a time.
@@ -75,7 +77,8 @@ impl Choice<'_> {
     fn whole(&self, memory: Memory) -> Option<Way> {
         let slice_bytes = Slice::bytes(self.plan.vertices, self.numbers) + Degrees::WALK_BYTES;
         let left = memory.less(slice_bytes)?;
-        let sizes = Demand::new(self.plan, self.reader_bytes, self.need).sizes(self.lanes, left);
+        let sizes = Demand::new(self.plan, self.reader_bytes, self.ranks, self.need)
+            .sizes(self.lanes, left);
         (self.numbers <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
     }
 
@@ -86,12 +89,13 @@ impl Choice<'_> {
         let gather = Demand::new(
             &self.plan.by_destination(self.numbers, span),
             reader_bytes.max(self.reader_bytes),
+            1,
             self.need,
         );
         // While they are gathered by sources, or distributed, the file they come from has its table.
         let sizes = gather.sizes(self.lanes, left.less(left.available / 2)?)?;
         let left = left.less(gather.table_bytes(&sizes))?;
-        let distribute = Demand::new(self.plan, reader_bytes, self.need);
+        let distribute = Demand::new(self.plan, reader_bytes, self.ranks, self.need);
         Some(Way::Ranges {
             span,
             gather: sizes,
@@ -133,7 +137,9 @@ impl<'a> Import<'a> {
         let batches = cut.shape.batches.clone();
         let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;
         let way = self.way(cut, &indexed, degrees.numbers())?;
-        deal.write(graph.order()?, self.options.work_bytes_max)?;
+        if self.crew.is_first() {
+            deal.write(graph.order()?, self.options.work_bytes_max)?;
+        }
         self.done("order");
         match way {
             Way::Whole => {
@@ -155,6 +161,7 @@ impl<'a> Import<'a> {
             need: write::Need::new(cut),
             numbers,
             lanes: self.lanes(),
+            ranks: self.crew.count(),
             reader_bytes,
             vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
         };
@@ -178,22 +185,26 @@ impl<'a> Import<'a> {
     ) -> Result<Buckets, IngestError> {
         let (disk, progress) = (&**self.machine.disk, self.machine.progress);
         let plan = cut.plan.by_destination(deal.numbers(), span);
-        let meter = Meter::new(progress, "gather", 2 * plan.edges);
-        let by_destination =
-            self.read_into(indexed, None, &plan, BY_DESTINATION, gather, &meter)?;
+        let here = To {
+            plan: &plan,
+            owners: &[],
+        };
+        let meter = Meter::new(progress, "gather", 2 * self.edges_here);
+        let by_destination = self.read_into(indexed, None, here, BY_DESTINATION, gather, &meter)?;
         let gathered = Gathered {
             plan: &plan,
             spill: &by_destination.spill,
         };
-        let by_source = self.relabel(deal, gathered, &plan, BY_SOURCE, gather, &meter)?;
+        let by_source = self.relabel(deal, gathered, here, BY_SOURCE, gather, &meter)?;
         drop(by_destination);
         disk.remove_file(&self.temporary.join(BY_DESTINATION))?;
         let gathered = Gathered {
             plan: &plan,
             spill: &by_source.spill,
         };
-        let meter = Meter::new(progress, "distribute", plan.edges);
-        let buckets = self.relabel(deal, gathered, &cut.plan, ARCS, distribute, &meter)?;
+        let distribute = self.agreed(distribute)?;
+        let meter = Meter::new(progress, "distribute", self.edges_here);
+        let buckets = self.relabel(deal, gathered, cut.to_all(), ARCS, distribute, &meter)?;
         drop(by_source);
         disk.remove_file(&self.temporary.join(BY_SOURCE))?;
         self.done("distribute");
@@ -205,45 +216,50 @@ impl<'a> Import<'a> {
         &mut self,
         deal: &Deal<'_>,
         gathered: Gathered<'_>,
-        plan: &Plan,
+        to: To<'_>,
         file: &str,
         sizes: Sizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
-        let (disk, budget) = (&**machine.disk, machine.budget);
+        let (machine, plan) = (self.machine, to.plan);
+        let (disk, budget, slab_bytes) = (&**machine.disk, machine.budget, sizes.slab_bytes);
         let spill = self.spill(plan, file, sizes)?;
+        let post = self.post(to, sizes)?;
         // Workers go on from one range to the next with what they have.
         let resting = Mutex::new(Vec::new());
         let make = || {
             if let Some(state) = lock(&resting).pop() {
                 return Ok(state);
             }
-            let slab_bytes = sizes.slab_bytes;
             let same = Indices::Same.look_up();
-            let distributor =
-                Distributor::new(plan, same, &spill, disk, budget, slab_bytes, meter)?;
+            let ways = (&spill, post.as_ref());
+            let distributor = Distributor::new(plan, same, ways, disk, budget, slab_bytes, meter)?;
             Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
         };
-        for range in 0..gathered.plan.buckets() {
-            let indices = deal.slice(gathered.destinations(range))?;
-            let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
-                gathered.read(range, unit, &indices, reader, machine.stop, sink)
-            };
-            let states = parallel::run(
-                machine.workers,
-                sizes.lanes as usize,
-                machine.stop,
-                gathered.units(range),
-                make,
-                work,
-            )?;
-            lock(&resting).extend(states);
-        }
-        let states = std::mem::take(&mut *lock(&resting));
-        let distributors = states.into_iter().map(|(_, distributor)| distributor);
-        let counts = self.gather(plan, distributors)?;
-        Ok(Buckets { spill, counts })
+        let read = || {
+            for range in 0..gathered.plan.buckets() {
+                let indices = deal.slice(gathered.destinations(range))?;
+                let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
+                    gathered.read(range, unit, &indices, reader, machine.stop, sink)
+                };
+                let states = parallel::run(
+                    machine.workers,
+                    sizes.lanes as usize,
+                    machine.stop,
+                    gathered.units(range),
+                    make,
+                    work,
+                )?;
+                lock(&resting).extend(states);
+            }
+            let states = std::mem::take(&mut *lock(&resting));
+            let distributors = states.into_iter().map(|(_, distributor)| distributor);
+            self.gather(plan, distributors)
+        };
+        let (counts, written) = fill(&spill, post.as_ref(), disk, budget, slab_bytes, read)?;
+        drop(resting);
+        drop(post);
+        self.buckets(to, spill, counts, written)
     }
 }
 
@@ -284,6 +300,7 @@ mod tests {
             need: write::Need::of_cells(64, 64 * 64),
             numbers: plan.vertices,
             lanes: 2,
+            ranks: 1,
             reader_bytes: 64 << 10,
             vertices_max: u64::MAX,
         }

@@ -9,15 +9,24 @@ use super::cut::Cut;
 use super::ids::Indexed;
 use super::sizes::{Demand, Memory, Sizes};
 use super::{Import, Meter, write};
+use crate::crew::Post;
 use crate::deal::Slice;
 use crate::distribute::{Distributor, Plan};
 use crate::error::IngestError;
 use crate::parallel;
 use crate::source::SourceReader;
-use crate::spill::Spill;
+use crate::spill::{Spill, fill};
 
 /// The temporary file of all arcs.
 pub(super) const ARCS: &str = "arcs";
+
+/// Where arcs are gathered.
+#[derive(Clone, Copy)]
+pub(super) struct To<'p> {
+    pub(super) plan: &'p Plan,
+    /// The rank of each bucket; empty: all are this one's.
+    pub(super) owners: &'p [usize],
+}
 
 /// The buckets of all column files.
 pub(super) struct Buckets {
@@ -35,16 +44,28 @@ impl<'a> Import<'a> {
         cut: &Cut,
     ) -> Result<Buckets, IngestError> {
         let plan = &cut.plan;
-        let demand = Demand::new(plan, indexed.source.reader_bytes(), write::Need::new(cut));
+        let ranks = self.crew.count();
+        let need = write::Need::new(cut);
+        let demand = Demand::new(plan, indexed.source.reader_bytes(), ranks, need);
         let memory = self.memory();
         let Some(sizes) = demand.sizes(self.lanes(), memory) else {
             let more = demand.wanting(memory, indexed.source.reader_bytes_max());
             return Err(self.too_little(more));
         };
-        let meter = Meter::new(self.machine.progress, "distribute", plan.edges);
-        let buckets = self.read_into(indexed, dealt, plan, ARCS, sizes, &meter)?;
+        let sizes = self.agreed(sizes)?;
+        let meter = Meter::new(self.machine.progress, "distribute", self.edges_here);
+        let buckets = self.read_into(indexed, dealt, cut.to_all(), ARCS, sizes, &meter)?;
         self.done("distribute");
         Ok(buckets)
+    }
+
+    /// The same sizes with chunks of the length that all ranks agree on, since these go from one to the other.
+    pub(super) fn agreed(&self, sizes: Sizes) -> Result<Sizes, IngestError> {
+        let chunk_bytes = self.crew.least(sizes.chunk_bytes as u64)? as usize;
+        Ok(Sizes {
+            chunk_bytes,
+            ..sizes
+        })
     }
 
     /// Reads the edges for the last time, and gathers their arcs in a temporary file as a plan has it.
@@ -52,20 +73,21 @@ impl<'a> Import<'a> {
         &mut self,
         indexed: Indexed<'a>,
         dealt: Option<Slice>,
-        plan: &Plan,
+        to: To<'_>,
         file: &str,
         sizes: Sizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
-        let machine = self.machine;
+        let (machine, plan) = (self.machine, to.plan);
         let spill = self.spill(plan, file, sizes)?;
+        let post = self.post(to, sizes)?;
         let indices = indexed.indices.look_up().dealt(dealt.as_ref());
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor = Distributor::new(
                 plan,
                 indices,
-                &spill,
+                (&spill, post.as_ref()),
                 &**machine.disk,
                 machine.budget,
                 sizes.slab_bytes,
@@ -76,17 +98,57 @@ impl<'a> Import<'a> {
         let work = |(reader, distributor): &mut (SourceReader<'_>, Distributor<'_>), unit: u64| {
             indexed.source.read(unit, reader, machine.stop, distributor)
         };
-        let states = parallel::run(
-            machine.workers,
-            sizes.lanes as usize,
-            machine.stop,
-            indexed.source.units(),
-            make,
-            work,
+        let read = || {
+            let states = parallel::run(
+                machine.workers,
+                sizes.lanes as usize,
+                machine.stop,
+                indexed.source.units(),
+                make,
+                work,
+            )?;
+            let distributors = states.into_iter().map(|(_, distributor)| distributor);
+            self.gather(plan, distributors)
+        };
+        let disk = &**machine.disk;
+        let (counts, written) = fill(
+            &spill,
+            post.as_ref(),
+            disk,
+            machine.budget,
+            sizes.slab_bytes,
+            read,
         )?;
-        let distributors = states.into_iter().map(|(_, distributor)| distributor);
-        let counts = self.gather(plan, distributors)?;
-        indexed.source.check_unchanged(&**machine.disk)?;
+        drop(post);
+        indexed.source.check_unchanged(disk)?;
+        self.buckets(to, spill, counts, written)
+    }
+
+    /// The way to the ranks that buckets belong to, where there are others.
+    pub(super) fn post(&self, to: To<'_>, sizes: Sizes) -> Result<Option<Post<'a>>, IngestError> {
+        match to.owners {
+            [] => Ok(None),
+            owners => Post::new(
+                &self.crew,
+                self.machine.budget,
+                owners.to_vec(),
+                sizes.chunk_bytes,
+            ),
+        }
+    }
+
+    /// Buckets that are full, with what other ranks counted in them.
+    pub(super) fn buckets(
+        &mut self,
+        to: To<'_>,
+        spill: Spill,
+        mut counts: Buffer,
+        written: u64,
+    ) -> Result<Buckets, IngestError> {
+        self.report.temporary_bytes += written;
+        if !to.owners.is_empty() {
+            self.crew.add_up(counts.typed_mut())?;
+        }
         Ok(Buckets { spill, counts })
     }
 
@@ -142,7 +204,7 @@ impl<'a> Import<'a> {
             edges += distributed;
             self.report.temporary_bytes += written;
         }
-        if edges != plan.edges {
+        if edges != self.edges_here {
             return Err(IngestError::input_changed());
         }
         Ok(match counts {

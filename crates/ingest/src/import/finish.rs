@@ -1,8 +1,9 @@
 //! Step 6 of an import, *finish*: what belongs to vertices is written, with the account of edges kept and dropped.
 
-use graphmill_graph::{Facts, GraphWriter, IdsSummary};
+use graphmill_graph::{CopiedFiles, Facts, GraphWriter, IdsSummary, common_files, send_files};
 
 use super::Import;
+use super::staging::Staging;
 use crate::error::IngestError;
 use crate::write::Kept;
 
@@ -11,9 +12,11 @@ impl Import<'_> {
     pub(super) fn finish(
         &mut self,
         graph: GraphWriter,
-        ids: IdsSummary,
+        ids: Option<IdsSummary>,
         kept: Kept,
+        staging: &Staging<'_>,
     ) -> Result<(), IngestError> {
+        self.tell_first(&graph, staging)?;
         let options = self.options;
         let report = &mut self.report;
         report.arcs = kept.arcs;
@@ -46,6 +49,13 @@ impl Import<'_> {
                 format!("{:?}", options.self_loops).to_lowercase(),
             ),
         ];
+        let Some(ids) = ids.filter(|_| self.crew.is_first()) else {
+            self.copy(staging)?;
+            // The spools here are there until the graph is finished.
+            drop(graph);
+            self.done("finish");
+            return Ok(());
+        };
         graph.finish(Facts {
             ids,
             input_edges: report.edges,
@@ -59,7 +69,51 @@ impl Import<'_> {
                 .collect(),
             program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
         })?;
+        self.copy(staging)?;
         self.done("finish");
+        Ok(())
+    }
+
+    /// Has the first rank know which column files the others have written, and what it has to read of them to finish the graph.
+    fn tell_first(&self, graph: &GraphWriter, staging: &Staging<'_>) -> Result<(), IngestError> {
+        let crew = self.crew;
+        let mut listeners: Vec<_> = (0..crew.count()).map(|_| graph.listen()).collect();
+        crew.tell_first(
+            |says| graph.tell(says),
+            |from, bytes| Ok(listeners[from].take(bytes)?),
+        )?;
+        let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, staging.path());
+        let copied = |_| CopiedFiles::new(disk, budget, folder);
+        let mut copied: Vec<_> = (0..crew.count()).map(copied).collect();
+        let elsewhere = match staging.makers()[crew.rank()] {
+            0 => Vec::new(),
+            _ => graph.spools(),
+        };
+        crew.tell_first(
+            |says| send_files(disk, budget, folder, &elsewhere, says),
+            |from, bytes| Ok(copied[from].take(bytes)?),
+        )?;
+        Ok(copied.into_iter().try_for_each(CopiedFiles::end)?)
+    }
+
+    /// Gives hosts that have a disk of their own what the first rank has written, once it has; all ranks wait for it.
+    fn copy(&self, staging: &Staging<'_>) -> Result<(), IngestError> {
+        let (crew, disk) = (self.crew, &**self.machine.disk);
+        let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());
+        let is_maker = |rank: &usize| makers[*rank] == *rank;
+        if crew.is_first() {
+            let names = common_files(disk, folder)?;
+            for to in (1..crew.count()).filter(is_maker) {
+                crew.tell(to, |says| send_files(disk, budget, folder, &names, says))?;
+            }
+        } else if is_maker(&crew.rank()) {
+            let mut copied = CopiedFiles::new(disk, budget, folder);
+            crew.hear(0, |bytes| Ok(copied.take(bytes)?))?;
+            copied.end()?;
+            disk.sync_dir(&folder.join("columns"))?;
+            disk.sync_dir(folder)?;
+        }
+        crew.gather(Vec::new())?;
         Ok(())
     }
 }

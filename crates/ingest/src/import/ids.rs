@@ -12,6 +12,7 @@ use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 use super::scan::Found;
 use super::{Import, Meter, read_ahead};
 use crate::count::Count;
+use crate::crew::Post;
 use crate::cut::{Granules, Histogram, granule_shift};
 use crate::deal::Slice;
 use crate::degrees::{Degrees, Sections};
@@ -20,6 +21,7 @@ use crate::distribute::Indices;
 use crate::edge::Ids;
 use crate::error::IngestError;
 use crate::source::Source;
+use crate::spill::SLABS;
 
 /// The temporary file of out-degrees.
 const DEGREES: &str = "degrees";
@@ -32,7 +34,8 @@ const SPAN_EDGES_FREE: u64 = 1 << 18;
 pub(super) struct Indexed<'a> {
     pub(super) source: Source<'a>,
     pub(super) indices: Indices,
-    pub(super) ids: IdsSummary,
+    /// What the first rank wrote of them; nothing at others.
+    pub(super) ids: Option<IdsSummary>,
     pub(super) vertices: u64,
     pub(super) arcs_in: Granules,
     pub(super) arcs_out: Option<Granules>,
@@ -60,7 +63,7 @@ impl<'a> Import<'a> {
             known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
         let ranks = match presence {
-            Some(presence) => presence.ranks()?,
+            Some(presence) => presence.ranks(&self.crew, scanned.id_max)?,
             None => None,
         };
         let (mut indices, vertices) = match (known, ranks) {
@@ -71,13 +74,15 @@ impl<'a> Import<'a> {
                 (Indices::Rank(ranks), vertices)
             }
             (None, None) => {
-                let place = self.place();
+                let place = self.place()?;
                 // Each edge is read for its ends, then written with their indices.
-                let meter = Meter::new(self.machine.progress, "ids", 2 * self.report.edges);
+                let meter = Meter::new(self.machine.progress, "ids", 2 * self.edges_here);
                 let ends = Ends {
                     meter: &meter,
                     source: &source,
                     edges: self.report.edges,
+                    first: self.crew.before(self.edges_here)?,
+                    edges_here: self.edges_here,
                     vertices: extra.as_ref(),
                     sample: std::mem::take(&mut scanned.sample),
                     weights: self.source.weights(),
@@ -85,7 +90,7 @@ impl<'a> Import<'a> {
                 let (found, edges) = Dictionary::build(&place, ends)?;
                 source.check_unchanged(&**self.machine.disk)?;
                 self.report.temporary_bytes += place.written.load(Relaxed);
-                let vertices = found.len();
+                let vertices = self.crew.sum(found.len())?;
                 source = Source::Spool(edges);
                 dictionary = Some(found);
                 (Indices::Same, vertices)
@@ -118,7 +123,11 @@ impl<'a> Import<'a> {
                 drop(histograms);
                 let meter = self.counting(1);
                 let count = self.count(&meter, &source, &indices, vertices);
-                let (arcs_in, arcs_out) = count.run()?;
+                let (mut arcs_in, mut arcs_out) = count.run()?;
+                arcs_in.add_up(&self.crew)?;
+                if let Some(arcs_out) = &mut arcs_out {
+                    arcs_out.add_up(&self.crew)?;
+                }
                 let granules = |counts: Histogram| Granules::even(vertices, &counts);
                 (granules(arcs_in), arcs_out.map(granules), None)
             }
@@ -137,7 +146,7 @@ impl<'a> Import<'a> {
 
     /// How far counting is, which reads the edges so many times.
     fn counting(&self, readings: u64) -> Meter<'a> {
-        Meter::new(self.machine.progress, "count", readings * self.report.edges)
+        Meter::new(self.machine.progress, "count", readings * self.edges_here)
     }
 
     /// What counts the arcs of edges.
@@ -176,16 +185,22 @@ impl<'a> Import<'a> {
         let little = (budget.available() / 4).min(bytes_max);
         let same = Indices::Same;
         let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
+        let fits = is_full && Slice::bytes(vertices, span) <= little;
         let (ids, called, numbers) = match &*indices {
-            Indices::Rank(ranks) if is_full && Slice::bytes(vertices, span) <= little => {
-                (Some(ranks), &same, span)
-            }
+            Indices::Rank(ranks) if self.crew.all(fits)? => (Some(ranks), &same, span),
             indices => (None, indices, vertices),
         };
         let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
+        let sections = sections.least(&self.crew)?;
         let meter = self.counting(sections.readings(numbers));
         let count = self.count(&meter, source, called, numbers);
-        let degrees = Degrees::count(&count, sections, ids, self.temporary.join(DEGREES))?;
+        let degrees = Degrees::count(
+            &count,
+            sections,
+            ids,
+            self.temporary.join(DEGREES),
+            &self.crew,
+        )?;
         self.report.temporary_bytes += degrees.file_bytes();
         if ids.is_some() {
             *indices = same;
@@ -194,44 +209,57 @@ impl<'a> Import<'a> {
     }
 
     /// Where and with how much memory a dictionary is built.
-    fn place(&self) -> Place<'_> {
-        let share = self.machine.budget.available() / self.lanes();
+    fn place(&self) -> Result<Place<'a>, IngestError> {
+        // What goes from rank to rank is as long at all of them.
         let chunk_bytes = self.buffer_bytes(512, 8 << 10, 64 << 10);
+        let chunk_bytes = self.crew.least(chunk_bytes as u64)? as usize;
         let write_bytes = self.buffer_bytes(128, 16 << 10, 256 << 10);
+        let passing = match self.crew.count() {
+            1 => 0,
+            ranks => Post::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
+        };
+        let available = self.machine.budget.available();
+        let share = available.saturating_sub(passing) / self.lanes();
         let chunks = share / chunk_bytes as u64;
-        Place {
+        let splitters = self.crew.least((chunks / 16).clamp(2, 128))?;
+        Ok(Place {
             disk: self.machine.disk,
             budget: self.machine.budget,
             workers: self.machine.workers,
             stop: self.machine.stop,
             directory: self.temporary,
+            crew: self.crew,
             chunk_bytes,
             read_ahead: read_ahead(chunk_bytes),
             write_bytes,
             // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
             // both while a bucket of ids is split. Half is to sort in.
-            splitters: (chunks / 16).clamp(2, 128) as usize,
+            splitters: splitters as usize,
+            passing_bytes: passing,
             positions_max: (chunks / 8).max(1),
             sort_bytes: (share / 2).min(self.options.work_bytes_max),
             join_bytes: share / 2,
             files: AtomicU64::new(0),
             written: AtomicU64::new(0),
-        }
+        })
     }
 
-    /// Writes the ids that are not indices themselves; returns the index of the first vertex of each granule of the integer
-    /// ids below `span`, or nothing without.
+    /// Writes the ids that are not indices themselves, at the first rank; returns the index of the first vertex of each granule of the
+    /// integer ids below `span`, or nothing without.
     fn write_ids(
         &self,
         indices: &Indices,
         dictionary: Option<Dictionary>,
         vertices: u64,
         span: Option<u64>,
-    ) -> Result<(IdsSummary, Vec<u64>), IngestError> {
+    ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
         let machine = self.machine;
         let shift = granule_shift(span.unwrap_or(0));
         let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
-        let writer = |kind| IdsWriter::create(machine.disk, machine.budget, self.staging, kind);
+        let writer = |kind| match self.crew.is_first() {
+            true => IdsWriter::create(machine.disk, machine.budget, self.staging, kind).map(Some),
+            false => Ok(None),
+        };
         // Ids that are 0, 1, 2, ... are indices, however that was found.
         let dictionary = dictionary.filter(|_| span != Some(vertices));
         match (dictionary, indices) {
@@ -239,47 +267,86 @@ impl<'a> Import<'a> {
                 let first = (0..=granules)
                     .map(|granule| (granule << shift).min(vertices))
                     .collect();
-                Ok((IdsSummary::dense(vertices), first))
+                Ok((Some(IdsSummary::dense(vertices)), first))
             }
             (_, Indices::Rank(ranks)) => {
                 let mut writer = writer(IdKind::Integer)?;
-                ranks.for_each(|ids| {
-                    if machine.stop.requested() {
-                        return Err(IngestError::Stopped);
-                    }
-                    ids.iter().try_for_each(|&id| writer.push_integer(id))?;
-                    Ok(())
-                })?;
+                if let Some(writer) = &mut writer {
+                    ranks.for_each(|ids| {
+                        if machine.stop.requested() {
+                            return Err(IngestError::Stopped);
+                        }
+                        ids.iter().try_for_each(|&id| writer.push_integer(id))?;
+                        Ok(())
+                    })?;
+                }
                 let rank = ranks.look_up();
                 let first = (0..=granules)
                     .map(|granule| rank.of(granule << shift))
                     .collect();
-                Ok((writer.finish()?, first))
+                Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
             (Some(dictionary), Indices::Same) => {
-                let text = self.source.ids() == Ids::Text;
+                let (text, place) = (self.source.ids() == Ids::Text, self.place()?);
                 let mut writer = writer(if text { IdKind::Text } else { IdKind::Integer })?;
                 let mut first = vec![0u64; granules as usize + 1];
-                dictionary.for_each_id(&self.place(), |id| {
+                let mut count = |id: &[u8]| {
                     if text {
-                        return Ok(writer.push_text(id)?);
+                        return;
                     }
-                    let id = integer(id);
                     // Ids may be any number; those beyond the granules are counted by index, not here.
-                    let after = (id >> shift).saturating_add(1);
-                    if let Some(count) = usize::try_from(after)
-                        .ok()
-                        .and_then(|after| first.get_mut(after))
-                    {
+                    let after = (integer(id) >> shift).saturating_add(1);
+                    let count = usize::try_from(after).ok();
+                    if let Some(count) = count.and_then(|after| first.get_mut(after)) {
                         *count += 1;
                     }
-                    Ok(writer.push_integer(id)?)
-                })?;
+                };
+                let put = |writer: &mut IdsWriter, id: &[u8]| match text {
+                    true => writer.push_text(id),
+                    false => writer.push_integer(integer(id)),
+                };
+                if let Some(writer) = &mut writer {
+                    dictionary.for_each_id(&place, |id| {
+                        count(id);
+                        Ok(put(writer, id)?)
+                    })?;
+                }
+                // After its own the first rank has those of the others, in order of rank.
+                let mut came = Vec::new();
+                self.crew.tell_first(
+                    |says| {
+                        dictionary.for_each_id(&place, |id| {
+                            count(id);
+                            says(&(id.len() as u16).to_le_bytes())?;
+                            says(id)
+                        })
+                    },
+                    |_, bytes| {
+                        came.extend(bytes);
+                        let mut rest = &came[..];
+                        while let Some((id, left)) = next_id(rest) {
+                            if let Some(writer) = &mut writer {
+                                put(writer, id)?;
+                            }
+                            rest = left;
+                        }
+                        let used = came.len() - rest.len();
+                        came.drain(..used);
+                        Ok(())
+                    },
+                )?;
+                self.crew.add_up(&mut first)?;
                 for granule in 1..first.len() {
                     first[granule] += first[granule - 1];
                 }
-                Ok((writer.finish()?, first))
+                Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
         }
     }
+}
+
+/// The first id of some that are each after their length, and what follows it; `None` when not all of it is there.
+fn next_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u16::from_le_bytes(*length).into())
 }

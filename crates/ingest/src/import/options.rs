@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use graphmill_fabric::Fabric;
 use graphmill_graph::Order;
 use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
 
@@ -26,6 +27,8 @@ pub struct Machine<'a> {
     pub stop: &'a Stop,
     /// Told how far a step is.
     pub progress: &'a dyn Progress,
+    /// The ranks that import together: all do the same, with the same options, and see the same input.
+    pub fabric: Option<&'a dyn Fabric>,
 }
 
 /// What the graph is to be.

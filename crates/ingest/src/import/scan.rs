@@ -64,7 +64,7 @@ pub(super) struct Found<'a> {
 impl<'a> Import<'a> {
     /// Step 1.
     pub(super) fn scan(&mut self) -> Result<Found<'a>, IngestError> {
-        let machine = self.machine;
+        let (machine, crew) = (self.machine, self.crew);
         let disk = &**machine.disk;
         let known = self.source.vertices().is_some();
         if known && self.vertices.is_some() {
@@ -97,9 +97,11 @@ impl<'a> Import<'a> {
             None
         };
         self.check("the first reading of the edges", needed)?;
+        // Of all ranks, since their ids are put together.
+        let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
+        let amount = crew.sum(amount)?;
         let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
             let half = (machine.budget.available() - needed) / 2;
-            let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
             let worth = amount
                 .saturating_mul(PRESENCE_SHARE)
                 .max(PRESENCE_BYTES_FREE);
@@ -124,11 +126,14 @@ impl<'a> Import<'a> {
             scan.run()
         };
         let mut scanned = scan(self.source, edges_spool.as_ref(), "scan")?;
+        self.edges_here = scanned.report.edges;
+        scanned.put_together(&crew)?;
         let vertices = match self.vertices {
             None => None,
             Some(vertices) => {
                 let spool = spool("vertices", vertices)?;
-                let found = scan(vertices, Some(&spool), "vertices")?;
+                let mut found = scan(vertices, Some(&spool), "vertices")?;
+                found.put_together(&crew)?;
                 scanned.id_max = scanned.id_max.max(found.id_max);
                 scanned.sample.merge(found.sample);
                 self.report.vertex_lines = found.report.lines;

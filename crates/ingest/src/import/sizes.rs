@@ -4,6 +4,7 @@
 //! before anything large is written. Where memory is short there are fewer workers first, then shorter slabs and chunks.
 
 use super::write;
+use crate::crew::Post;
 use crate::distribute::{self, Plan};
 use crate::spill::{GRAIN, HEADER_BYTES, SLABS, Spill};
 
@@ -53,6 +54,8 @@ pub(super) struct Demand {
     /// Bytes of a line of arcs, which lies in one chunk, and of all arcs.
     line_bytes: u64,
     arcs_bytes: u64,
+    /// Ranks that distribute together.
+    ranks: usize,
     /// What writing takes afterwards.
     write: write::Need,
 }
@@ -64,7 +67,7 @@ fn halves(from: usize, to: usize) -> impl Iterator<Item = usize> {
 
 impl Demand {
     /// Of edges each reader of which takes `reader_bytes`.
-    pub(super) fn new(plan: &Plan, reader_bytes: u64, write: write::Need) -> Self {
+    pub(super) fn new(plan: &Plan, reader_bytes: u64, ranks: usize, write: write::Need) -> Self {
         let sides = plan.sides().count() as u64;
         Self {
             buckets: plan.buckets() as u64,
@@ -72,6 +75,7 @@ impl Demand {
             fixed_bytes: distribute::fixed_bytes(plan.buckets(), plan.parts, plan.packing),
             line_bytes: distribute::line_bytes(plan.packing) as u64,
             arcs_bytes: sides * plan.arcs_max() * plan.packing.bytes() as u64,
+            ranks,
             write,
         }
     }
@@ -80,7 +84,8 @@ impl Demand {
     pub(super) fn table_bytes(&self, sizes: &Sizes) -> u64 {
         let filled = (sizes.chunk_bytes - HEADER_BYTES) as u64 - self.line_bytes;
         let chunks = self.arcs_bytes / filled + sizes.lanes * self.buckets;
-        Spill::table_bytes(chunks, sizes.lanes)
+        // Who takes in what other ranks send has its own.
+        Spill::table_bytes(chunks, sizes.lanes + u64::from(self.ranks > 1))
     }
 
     /// Bytes that distribution leases.
@@ -88,7 +93,12 @@ impl Demand {
         let slabs = (SLABS * sizes.slab_bytes) as u64;
         let chunks = self.buckets * sizes.chunk_bytes as u64;
         let lane = self.reader_bytes + self.fixed_bytes + slabs + chunks;
-        sizes.lanes * lane + self.table_bytes(sizes)
+        // Who takes in what other ranks send has slabs too.
+        let passing = match self.ranks {
+            1 => 0,
+            ranks => slabs + Post::memory(ranks, sizes.chunk_bytes),
+        };
+        sizes.lanes * lane + passing + self.table_bytes(sizes)
     }
 
     /// Bytes that the memory lacks, of what distribution takes or of what writing takes then.
@@ -155,6 +165,7 @@ mod tests {
             fixed_bytes: 4096 * buckets,
             line_bytes: 64 * 8,
             arcs_bytes: arcs * 8,
+            ranks: 1,
             write: write::Need::of_cells(buckets, arcs.min(buckets << 12)),
         }
     }

@@ -114,6 +114,7 @@ impl Import<'_> {
 
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
+        order.retain(|&bucket| cut.owners[bucket] == self.crew.rank());
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.spill.chunk_bytes();
@@ -127,7 +128,7 @@ impl Import<'_> {
         let lanes = self
             .lanes()
             .min(available / least)
-            .min(plan.buckets() as u64)
+            .min(order.len() as u64)
             .max(1);
         // Enough for every bucket at once, with scratch for its largest part.
         let with_scratch = |bucket: usize| {
@@ -147,7 +148,7 @@ impl Import<'_> {
         let meter = Meter::new(
             machine.progress,
             "write",
-            (0..plan.buckets()).map(arcs_of).sum(),
+            order.iter().map(|&bucket| arcs_of(bucket)).sum(),
         );
         let make = || {
             let inbox = Inbox::new(
@@ -203,6 +204,14 @@ impl Import<'_> {
         )?;
         let mut kept = Kept::default();
         states.into_iter().for_each(|(_, part)| kept.add(part));
+        let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
+        self.crew.add_up(&mut sums)?;
+        let [arcs, loops_dropped, others_dropped] = sums;
+        let kept = Kept {
+            arcs,
+            loops_dropped,
+            others_dropped,
+        };
         self.done("write");
         Ok(kept)
     }

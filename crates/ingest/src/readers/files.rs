@@ -334,6 +334,10 @@ impl EdgeSource for FileSource {
         self.edges().is_some()
     }
 
+    fn lengths(&self) -> Vec<u64> {
+        self.input.edges.iter().map(|file| file.bytes).collect()
+    }
+
     fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
         for file in &self.input.edges {
             if disk.stamp(&file.path)? != file.stamp {

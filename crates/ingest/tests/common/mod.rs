@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_fabric::{Fabric, LocalFabric, local};
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, FrameReader, IdCursor, StoredGraph, VertexId,
     verify,
@@ -307,6 +308,7 @@ impl Bench {
             clock: &clock,
             stop: &self.stop,
             progress: &Silent,
+            fabric: None,
         });
         assert_eq!(
             budget.available(),
@@ -314,6 +316,59 @@ impl Bench {
             "all leases are given back"
         );
         report
+    }
+
+    /// The same by several ranks on one disk, each with so many threads and bytes; what each reports.
+    pub(crate) fn import_on_ranks(
+        &self,
+        source: &dyn EdgeSource,
+        vertices: Option<&Memory>,
+        options: &ImportOptions,
+        ranks: &[(usize, u64)],
+    ) -> Vec<Result<ImportReport, IngestError>> {
+        let hosts: Vec<_> = ranks.iter().map(|machine| (self, *machine)).collect();
+        Self::import_on_hosts(source, vertices, options, &hosts)
+    }
+
+    /// The same by ranks of which each has the disk of a bench.
+    pub(crate) fn import_on_hosts(
+        source: &dyn EdgeSource,
+        vertices: Option<&Memory>,
+        options: &ImportOptions,
+        ranks: &[(&Bench, (usize, u64))],
+    ) -> Vec<Result<ImportReport, IngestError>> {
+        let vertices = vertices.map(|list| list as &dyn EdgeSource);
+        let one = |fabric: LocalFabric, (host, (threads, bytes)): (&Bench, (usize, u64))| {
+            let (budget, clock) = (Budget::new(bytes), SystemClock::new());
+            let machine = Machine {
+                disk: &host.disk,
+                workers: &host.threads(threads),
+                budget: &budget,
+                clock: &clock,
+                stop: &host.stop,
+                progress: &Silent,
+                fabric: Some(&fabric),
+            };
+            let report = import(machine, source, vertices, options);
+            match &report {
+                Ok(_) => fabric.leave(),
+                Err(error) => fabric.fail(&error.to_string()),
+            }
+            assert_eq!(budget.available(), bytes, "all leases are given back");
+            report
+        };
+        let one = &one;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = local(ranks.len())
+                .into_iter()
+                .zip(ranks)
+                .map(|(fabric, machine)| scope.spawn(move || one(fabric, *machine)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        })
     }
 
     /// An import that is refused memory at the `nth` lease.
@@ -333,6 +388,7 @@ impl Bench {
             clock: &clock,
             stop: &self.stop,
             progress: &Silent,
+            fabric: None,
         };
         let report = import(machine, source, None, options);
         assert_eq!(

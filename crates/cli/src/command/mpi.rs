@@ -1,0 +1,13 @@
+//! `graphmill mpi`: what the command needs to run under an MPI.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use crate::args::{Mpi, MpiCommand};
+
+pub(crate) fn run(args: Mpi) -> anyhow::Result<ExitCode> {
+    let MpiCommand::Build(args) = args.command;
+    let plugin = graphmill::build_plugin(&args.cc, args.output.as_deref())?;
+    writeln!(std::io::stdout(), "{}", plugin.display())?;
+    Ok(ExitCode::SUCCESS)
+}

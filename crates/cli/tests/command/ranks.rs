@@ -1,0 +1,142 @@
+//! Several ranks: the bytes of one, each rank with batches of its own, everybody talking to everybody.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{fail, names, succeed};
+
+/// What each algorithm is asked, by methods that several ranks can share.
+const ASKED: &[&[&str]] = &[
+    &["wcc"],
+    &["wcc", "--method", "labels"],
+    &["bfs", "--source", "3"],
+    &["bfs", "--source", "3", "--parents"],
+    &["sssp", "--source", "3"],
+    &["pagerank"],
+    &["pagerank", "--method", "pregel-pull"],
+];
+
+fn stored(folder: &Path) {
+    let generate = ["generate", "kronecker", "10", "8", "--weights", "f32"];
+    succeed(folder, &[&generate[..], &["-o", "k.wel"]].concat());
+    let import = ["import", "k.wel", "--weights", "f32", "--batch-size", "12"];
+    succeed(folder, &[&import[..], &["-o", "directed"]].concat());
+    let undirected = ["-o", "undirected", "--undirected", "--order", "degree"];
+    succeed(folder, &[&import[..], &undirected].concat());
+}
+
+fn metrics(folder: &Path) -> Value {
+    let text = std::fs::read(folder.join("run.json")).expect("metrics");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+#[test]
+fn the_bytes_are_those_of_one_and_every_rank_does_its_share() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    stored(at);
+    for graph in ["directed", "undirected"] {
+        for asked in ASKED {
+            let run = |more: &[&str]| {
+                let (algorithm, options) = asked.split_first().expect("an algorithm");
+                let base = ["run", *algorithm, graph, "-o", "result.csv", "-q"];
+                let base = [&base[..], options, &["--metrics", "run.json"], more].concat();
+                succeed(at, &base);
+                std::fs::read(at.join("result.csv")).expect("a result")
+            };
+            let wanted = run(&[]);
+            assert!(metrics(at).get("ranks").is_some_and(|ranks| *ranks == 1));
+            for (ranks, more) in [
+                (2, &[][..]),
+                (3, &["--place", "edges=stream"]),
+                (4, &["--seek", "always"]),
+                (8, &["--seek", "never"]),
+            ] {
+                let count = ranks.to_string();
+                let found = run(&[&["--ranks", &count][..], more].concat());
+                let what = format!("{asked:?} of {graph} by {ranks} ranks, {more:?}");
+                assert!(found == wanted, "{what}");
+                let told = metrics(at);
+                assert_eq!(told["ranks"], ranks, "{what}");
+                let each = told["each_rank"].as_array().expect("ranks");
+                assert_eq!(each.len(), ranks);
+                let mut end = 0;
+                for (number, rank) in each.iter().enumerate() {
+                    let [first, last] =
+                        [0, 1].map(|i| rank["batches"][i].as_u64().expect("a batch"));
+                    assert_eq!(first, end, "{what}");
+                    assert!(last >= first + 3, "{what}: {rank}");
+                    end = last;
+                    // A forest goes from rank to rank as a whole.
+                    let messages = rank["messages_to"].as_array().expect("numbers");
+                    let is_sent = |to: usize| messages[to].as_u64().expect("a number") > 0;
+                    assert!(
+                        asked == &["wcc"] || (0..ranks).all(|to| is_sent(to) == (to != number)),
+                        "{what}: {rank}"
+                    );
+                }
+            }
+        }
+    }
+    assert!(
+        !names(at).iter().any(|name| name.contains("graphmill")),
+        "temporary files"
+    );
+}
+
+#[test]
+fn what_one_rank_lacks_ends_all_with_a_word_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    stored(at);
+    let run = [
+        "run",
+        "pagerank",
+        "directed",
+        "--ranks",
+        "4",
+        "-o",
+        "result.csv",
+    ];
+    let said = fail(at, 1, &[&run[..], &["--memory", "4M"]].concat());
+    assert!(said.contains("--memory"), "{said}");
+    let afforest = [
+        "run", "wcc", "directed", "--ranks", "2", "--method", "afforest",
+    ];
+    let said = fail(at, 1, &afforest);
+    assert!(said.contains("memory of one rank"), "{said}");
+    assert_eq!(names(at), ["directed", "k.wel", "undirected"]);
+}
+
+#[test]
+fn several_ranks_import_the_graph_of_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "11", "8", "-o", "k.el"];
+    succeed(at, &generate);
+    let import = ["import", "k.el", "--ids", "string", "--batch-size", "70"];
+    let one = succeed(at, &[&import[..], &["-o", "one"]].concat());
+    let account = |said: &str| -> Vec<String> {
+        let lines = said.lines().skip(1).filter(|line| !line.contains(" s, "));
+        lines.map(String::from).collect()
+    };
+    for ranks in ["2", "3", "8"] {
+        let ranks = ["-o", "all", "--ranks", ranks];
+        let all = succeed(at, &[&import[..], &ranks].concat());
+        assert_eq!(account(&one), account(&all));
+        for name in names(&at.join("one/columns")) {
+            let [one, all] = ["one", "all"].map(|graph| {
+                let path = at.join(graph).join("columns").join(&name);
+                std::fs::read(path).expect("a file")
+            });
+            assert!(one == all, "{name}");
+        }
+        std::fs::remove_dir_all(at.join("all")).expect("it goes");
+    }
+    // A line that makes no sense is told as by one.
+    std::fs::write(at.join("bad.txt"), "0 1\n1\n").expect("a file");
+    let said = fail(at, 1, &["import", "bad.txt", "-o", "bad", "--ranks", "3"]);
+    assert!(said.contains("bad.txt, line 2"), "{said}");
+    assert_eq!(names(at), ["bad.txt", "k.el", "one"]);
+}

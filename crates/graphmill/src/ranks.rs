@@ -1,0 +1,161 @@
+//! Work that several ranks do together: as threads of this process, each with its share of memory and threads, or one of them in this process.
+
+use std::sync::Arc;
+use std::thread;
+
+use graphmill_algorithms::AlgorithmError;
+use graphmill_engine::EngineError;
+use graphmill_fabric::{Fabric, FabricError, local};
+use graphmill_ingest::IngestError;
+use graphmill_storage::{Stop, StorageError};
+
+use crate::machine::{MachineConfig, default_memory, default_threads};
+use crate::plan::Plan;
+use crate::progress::{Watcher, unwatched};
+use crate::result::Block;
+use crate::run::Run;
+use crate::{Error, Machine};
+
+/// Has work done by so many ranks of this process, each on a machine with its share of what `config` allows: `first` by rank 0 on the
+/// calling thread, whose outcome it is, `others` by the others.
+///
+/// # Errors
+/// Those of the work; whichever rank failed first.
+pub fn on_ranks<T>(
+    config: &MachineConfig,
+    ranks: usize,
+    stop: &Stop,
+    first: impl FnOnce(&Machine) -> Result<T, Error>,
+    others: impl Fn(&Machine) -> Result<(), Error> + Sync,
+) -> Result<T, Error> {
+    let ranks = ranks.max(1);
+    if ranks == 1 {
+        return first(&Machine::open(config, stop.clone())?);
+    }
+    let share = MachineConfig {
+        memory: Some(config.memory.unwrap_or_else(default_memory) / ranks as u64),
+        threads: Some((config.threads.unwrap_or_else(default_threads) / ranks).max(1)),
+        ..config.clone()
+    };
+    let (share, others) = (&share, &others);
+    thread::scope(|scope| {
+        let mut fabrics = local(ranks).into_iter();
+        let fabric_of_first = fabrics.next();
+        let mut started = Vec::new();
+        for fabric in fabrics {
+            let work = move || as_rank(Arc::new(fabric), share, stop, others);
+            let thread = thread::Builder::new().spawn_scoped(scope, work);
+            // One that is not started has left the others already.
+            started.push(thread.map_err(|source| StorageError::Thread { source })?);
+        }
+        let done = match fabric_of_first {
+            Some(fabric) => as_rank(Arc::new(fabric), share, stop, first),
+            None => Err(Error::Stopped),
+        };
+        // What a rank could not do is told as it was said there.
+        let mut others: Vec<_> = started
+            .into_iter()
+            .map(|thread| thread.join().ok().and_then(Result::err))
+            .collect();
+        let error = match done {
+            Ok(done) => match others.iter_mut().find_map(Option::take) {
+                None => return Ok(done),
+                Some(error) => error,
+            },
+            Err(error) => error,
+        };
+        let of_rank = match error.between_ranks() {
+            Some(FabricError::Lost { rank, .. }) => {
+                let other = rank
+                    .checked_sub(1)
+                    .and_then(|number| others.get_mut(number));
+                other.and_then(Option::take)
+            }
+            _ => None,
+        };
+        Err(of_rank.unwrap_or(error))
+    })
+    .map_err(|error| of_all(error, ranks as u64))
+}
+
+/// Does work as one rank of some, of which all do the same, on a machine with what `config` allows, and lets the others know how it
+/// ends.
+///
+/// # Errors
+/// Those of the work.
+pub fn as_rank<T>(
+    fabric: Arc<dyn Fabric>,
+    config: &MachineConfig,
+    stop: &Stop,
+    work: impl FnOnce(&Machine) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let done = Machine::open(config, stop.clone())
+        .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
+        .map_err(Error::from)
+        .and_then(|machine| work(&machine));
+    match &done {
+        Ok(_) => fabric.leave(),
+        Err(error) => fabric.fail(&error.to_string()),
+    }
+    done
+}
+
+impl Plan {
+    /// Does what the plan says on as many ranks as it says, and hands the rows to `each`.
+    pub(crate) fn on_ranks(
+        &self,
+        stop: &Stop,
+        watcher: &Watcher,
+        each: Option<&mut dyn FnMut(&Block)>,
+    ) -> Result<Run, Error> {
+        let first = |machine: &Machine| self.carry_out(machine, watcher, each);
+        let others = |machine: &Machine| self.carry_out(machine, &unwatched(), None).map(drop);
+        on_ranks(&self.machine(), self.config.ranks, stop, first, others)
+    }
+
+    /// Does what the plan says as one rank of some, of which each is given the same plan. Rank 0 writes the result, and has all of it to say.
+    ///
+    /// # Errors
+    /// As for [`Plan::run`]; another rank is lost.
+    pub fn run_as(
+        &self,
+        fabric: Arc<dyn Fabric>,
+        stop: &Stop,
+        watcher: &Watcher,
+    ) -> Result<Run, Error> {
+        let work = |machine: &Machine| self.carry_out(machine, watcher, None);
+        as_rank(fabric, &self.machine(), stop, work)
+    }
+}
+
+/// What is wrong with the memory that was given to all of some ranks, where one of them said what is wrong with its share.
+fn of_all(error: Error, ranks: u64) -> Error {
+    match error {
+        Error::Engine(EngineError::TooSmall {
+            what,
+            least,
+            budget,
+        })
+        | Error::Algorithm(AlgorithmError::Engine(EngineError::TooSmall {
+            what,
+            least,
+            budget,
+        })) => Error::Engine(EngineError::TooSmall {
+            what,
+            least: least * ranks,
+            budget: budget * ranks,
+        }),
+        Error::Ingest(IngestError::TooLittleMemory {
+            what,
+            needed,
+            available,
+            least,
+        }) => Error::Ingest(IngestError::TooLittleMemory {
+            what,
+            needed: needed * ranks,
+            available: available * ranks,
+            least: least * ranks,
+        }),
+        error => error,
+    }
+}

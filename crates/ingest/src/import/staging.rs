@@ -1,0 +1,105 @@
+//! The folder in which a graph is made, and which becomes the graph when it is complete. Ranks that see the same disk work in one; where
+//! hosts have disks of their own, each has a folder with the column files that its ranks write, and a copy of all else.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use graphmill_storage::{Disk, Scratch};
+
+use crate::crew::Crew;
+use crate::error::IngestError;
+
+pub(super) struct Staging<'a> {
+    path: PathBuf,
+    /// At the rank that made it.
+    scratch: Option<Scratch>,
+    /// It has its name, or another rank sees to that.
+    is_named: bool,
+    disk: Arc<dyn Disk>,
+    /// The rank that made the folder in which each rank works.
+    makers: Vec<usize>,
+    crew: Crew<'a>,
+}
+
+impl<'a> Staging<'a> {
+    /// A new one in `folder`.
+    pub(super) fn create(
+        disk: &Arc<dyn Disk>,
+        folder: &Path,
+        crew: Crew<'a>,
+    ) -> Result<Self, IngestError> {
+        let scratch = Scratch::create(disk, folder, "import")?;
+        let paths = crew.gather(scratch.path().as_os_str().as_bytes().to_vec())?;
+        let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
+        // The first rank whose folder this one sees: its own at the latest.
+        let mut maker = crew.rank();
+        for (rank, said) in paths.iter().enumerate().take(crew.rank()) {
+            if disk.exists(&path_of(said))? {
+                maker = rank;
+                break;
+            }
+        }
+        let makers = crew.numbers(maker as u64)?;
+        let makers: Vec<usize> = makers.into_iter().map(|maker| maker as usize).collect();
+        // Ranks of one disk follow each other, so that their columns do.
+        let is_sound = |rank: usize| rank == 0 || [rank, makers[rank - 1]].contains(&makers[rank]);
+        if !(0..crew.count()).all(is_sound) {
+            return Err(IngestError::HalfShared {
+                folder: folder.to_path_buf(),
+            });
+        }
+        Ok(Staging {
+            path: path_of(&paths[maker]),
+            scratch: (maker == crew.rank()).then_some(scratch),
+            is_named: false,
+            disk: Arc::clone(disk),
+            makers,
+            crew,
+        })
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The rank that made the folder in which each rank works.
+    pub(super) fn makers(&self) -> &[usize] {
+        &self.makers
+    }
+
+    /// Gives it its name, once all ranks have done their part. `taken` says what is wrong where something has that name already.
+    pub(super) fn rename(
+        mut self,
+        to: &Path,
+        taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
+    ) -> Result<(), IngestError> {
+        self.crew.gather(Vec::new())?;
+        let scratch = self.scratch.take();
+        let is_maker = scratch.is_some();
+        if let Some(scratch) = scratch
+            && let Err(error) = scratch.rename(to)
+        {
+            return Err(taken()?.unwrap_or(error.into()));
+        }
+        self.is_named = is_maker;
+        let told = self.crew.gather(Vec::new());
+        // What has its name is whole, whatever becomes of the others.
+        self.is_named |= told.is_ok();
+        match is_maker {
+            true => Ok(()),
+            false => told.map(drop),
+        }
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        // Whoever ends last takes what others left behind that ended before.
+        if !self.is_named && self.crew.count() > 1 {
+            let _ = self.disk.remove_dir_all(&self.path);
+        }
+    }
+}
