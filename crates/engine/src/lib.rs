@@ -14,11 +14,11 @@
 //! | `ranks.rs` | whose each batch is, and what all ranks agree on |
 //! | `reading.rs` | rows on their way out |
 //! | `needs.rs` | which messages other ranks need |
-//! | `wire.rs` | frames of messages from rank to rank |
+//! | `wire.rs`, `wire/` | bytes from rank to rank: frames of messages, exchanges, rows |
 //! | `deal.rs` | batches dealt out to the nodes of the machine |
 //! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
 //! | `room.rs` | what a pass takes of the memory budget |
-//! | `phase/` | signal, slot, the sparse pass, the vertex pass |
+//! | `phase/` | signal, pass, slot, the sparse pass, the vertex pass, sends |
 //! | `kernel.rs` | the loops over the edges of a block |
 //! | `message.rs`, `message_file.rs`, `page_file.rs` | messages; messages and rows on disk |
 //! | `pins.rs` | cells in memory |

@@ -41,7 +41,6 @@ struct State {
     flying: usize,
     /// No more is to be sent.
     ended: bool,
-    sent: [u64; 2],
     failure: Option<FabricError>,
 }
 
@@ -72,7 +71,6 @@ impl<'f> Courier<'f> {
                 free,
                 flying: 0,
                 ended: false,
-                sent: [0; 2],
                 failure: None,
             }),
             news: Condvar::new(),
@@ -108,8 +106,6 @@ impl<'f> Courier<'f> {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         };
         state.flying += 1;
-        state.sent[0] += 1;
-        state.sent[1] += bytes.len() as u64;
         drop(state);
         let end = LABEL_BYTES + bytes.len();
         buffer[..LABEL_BYTES].copy_from_slice(&label.to_le_bytes());
@@ -227,10 +223,5 @@ impl<'f> Courier<'f> {
             buffer,
         };
         self.fabric.submit(receive, token);
-    }
-
-    /// Parcels, and bytes in them, that this rank sent.
-    pub fn sent(&self) -> [u64; 2] {
-        self.state().sent
     }
 }
