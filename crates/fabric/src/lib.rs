@@ -8,6 +8,7 @@
 //! | `port.rs` | [`Fabric`]: the verbs; [`Operation`], [`Completion`] |
 //! | `collective.rs` | [`all_gather`], [`all_reduce`], [`barrier`], [`Outflow`]: all ranks at once, or two, over any fabric |
 //! | `courier.rs` | [`Courier`]: parcels to all others, while all of them work |
+//! | `counted.rs` | [`CountedFabric`]: counts the bytes that go over another one |
 //! | `lines.rs` | frames that wait for each other, for fabrics within one process |
 //! | `local.rs` | [`local()`]: ranks that are threads of one process |
 //! | `sim.rs` | [`simulated()`]: ranks that take turns by a seed, on a network with delays and faults |
@@ -15,6 +16,7 @@
 //! | `error.rs` | [`FabricError`] |
 
 mod collective;
+mod counted;
 mod courier;
 mod error;
 mod lines;
@@ -24,6 +26,7 @@ mod port;
 mod sim;
 
 pub use collective::{Outflow, all_gather, all_reduce, barrier, receive_all};
+pub use counted::CountedFabric;
 pub use courier::Courier;
 pub use error::FabricError;
 pub use local::{LocalFabric, local};

@@ -186,6 +186,10 @@ impl Fabric for LocalFabric {
         self.place().inbox().in_flight
     }
 
+    fn lost(&self) -> Option<FabricError> {
+        self.world.lost.get().cloned()
+    }
+
     fn fail(&self, cause: &str) {
         let lost = || FabricError::Lost {
             rank: self.rank,

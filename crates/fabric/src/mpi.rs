@@ -1,8 +1,12 @@
 //! Ranks that are processes of an MPI job.
 //!
-//! A thread lets MPI go on, completes operations, and says to the other ranks once in a while that this one is there. A rank that
-//! fails says so, with the cause; one that nothing is heard of for [`SILENCE`] is lost. What ranks say of themselves goes by a channel
-//! of its own, as frames of up to [`WORD_BYTES`] bytes: `.` here, `-` done with the others, `!` failed, and why.
+//! A thread starts MPI, lets it go on, completes operations, says to the other ranks once in a while that this one is there, and ends MPI. A
+//! rank that fails says so, with the cause; one that nothing is heard of for [`SILENCE`] is lost. What ranks say of themselves goes by a
+//! channel of its own, as frames of up to [`WORD_BYTES`] bytes: `.` here, `-` done with the others, `!` failed, and why, `x` ended
+//! because another rank is lost: its number, and why.
+//!
+//! Ranks end together: whoever fails waits a little for the last words of the others. `mpirun` ends those that are left when the first has
+//! failed, and they are to have told why, and removed their temporary files, before it does.
 
 mod plugin;
 
@@ -11,6 +15,8 @@ pub const MPI_PLUGIN: &str = include_str!("mpi/plugin.c");
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,20 +26,20 @@ use graphmill_raw::AlignedBuffer;
 use self::plugin::{Done, Failure, Plugin};
 use crate::collective::CHANNEL as COLLECTIVE;
 use crate::error::FabricError;
-use crate::port::{Channel, Completion, Fabric, Operation};
+use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
 
 /// The channel of what ranks say of themselves.
 const WORDS: Channel = COLLECTIVE - 1;
 const WORD_BYTES: usize = 1024;
 /// Time between two words of a rank.
 const BEAT: Duration = Duration::from_millis(500);
-/// Beats without a word after which a rank is lost: 15 s.
-const SILENCE: u32 = 30;
+/// Beats without a word after which a rank is lost.
+const SILENT_BEATS: u32 = (SILENCE.as_millis() / BEAT.as_millis()) as u32;
 /// Rests of whoever has nothing to do: from one to the other, doubling.
 const REST: Duration = Duration::from_micros(20);
 const REST_MAX: Duration = Duration::from_millis(1);
-/// The longest that a rank that fails waits for others to hear it.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// The longest that a rank that fails waits for the last words of the others.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// This process as a rank of an MPI job.
 #[derive(Debug)]
@@ -42,10 +48,17 @@ pub struct MpiFabric {
     rank: usize,
     ranks: usize,
     pulse: Option<JoinHandle<()>>,
+    /// MPI is at its end, as the thread says.
+    finished: Mutex<Receiver<()>>,
 }
 
 #[derive(Debug)]
-struct Shared(Mutex<State>);
+struct Shared {
+    state: Mutex<State>,
+    /// All are done with each other: the thread ends MPI, and has the state meanwhile.
+    finishing: AtomicBool,
+    finished: AtomicBool,
+}
 
 #[derive(Debug)]
 struct State {
@@ -60,7 +73,7 @@ struct State {
     was_told: bool,
     /// It said its last word: nobody listens any more.
     leaving: bool,
-    /// MPI is at its end.
+    /// Nothing is asked of MPI any more.
     ended: bool,
 }
 
@@ -102,35 +115,39 @@ impl MpiFabric {
     /// # Errors
     /// [`FabricError::Plugin`]: it is not there, or of another version, or MPI does not start.
     pub fn start(plugin: &Path) -> Result<MpiFabric, FabricError> {
-        let plugin = Plugin::start(plugin)?;
-        let (rank, ranks) = (plugin.rank, plugin.ranks);
-        let mut state = State {
-            plugin,
-            flying: BTreeMap::new(),
-            complete: VecDeque::new(),
-            in_flight: 0,
-            peers: vec![Peer::default(); ranks],
-            lost: None,
-            was_told: false,
-            leaving: false,
-            ended: false,
+        let (started, outcome) = channel();
+        let (has_finished, finished) = channel();
+        let plugin = plugin.to_path_buf();
+        // MPI is to be started and ended by the same thread; which may hang in it, while others are stopped.
+        let pulse = move || match State::start(&plugin) {
+            Err(error) => drop(started.send(Err(error))),
+            Ok(state) => {
+                let shared = Arc::new(Shared {
+                    state: Mutex::new(state),
+                    finishing: AtomicBool::new(false),
+                    finished: AtomicBool::new(false),
+                });
+                if started.send(Ok(Arc::clone(&shared))).is_ok() {
+                    shared.beat(&has_finished);
+                }
+            }
         };
-        state.peers[rank].left = true;
-        for peer in 0..ranks {
-            state.listen(peer)?;
-        }
-        let shared = Arc::new(Shared(Mutex::new(state)));
-        let pulse = {
-            let shared = Arc::clone(&shared);
-            let builder = std::thread::Builder::new().name("mpi".into());
-            builder.spawn(move || shared.beat())
+        let no_thread = |error: String| FabricError::Thread(error);
+        let builder = std::thread::Builder::new().name("mpi".into());
+        let pulse = builder.spawn(pulse);
+        let pulse = pulse.map_err(|error| no_thread(error.to_string()))?;
+        let shared = outcome.recv();
+        let shared = shared.map_err(|error| no_thread(error.to_string()))??;
+        let (rank, ranks) = {
+            let state = shared.state();
+            (state.rank(), state.peers.len())
         };
-        let pulse = pulse.map_err(|error| FabricError::Thread(error.to_string()))?;
         Ok(MpiFabric {
             shared,
             rank,
             ranks,
             pulse: Some(pulse),
+            finished: Mutex::new(finished),
         })
     }
 
@@ -177,16 +194,27 @@ fn now() -> std::time::Instant {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the thread does.
-    fn beat(&self) {
+    fn beat(&self, has_finished: &Sender<()>) {
         let (mut rest, mut next) = (REST, now());
         loop {
             {
                 let mut state = self.state();
                 if state.ended {
+                    return;
+                }
+                if self.finishing.load(Ordering::Acquire) {
+                    state.ended = true;
+                    if let Err(failure) = state.plugin.finish() {
+                        let (rank, cause) = (state.rank(), failure.text());
+                        state.lose(rank, &cause);
+                    }
+                    self.finished.store(true, Ordering::Release);
+                    // Whoever waited may have gone.
+                    let _ = has_finished.send(());
                     return;
                 }
                 if state.go_on() {
@@ -205,13 +233,33 @@ impl Shared {
 }
 
 impl State {
+    /// Starts MPI by a plugin, and listens to all.
+    fn start(plugin: &Path) -> Result<State, FabricError> {
+        let plugin = Plugin::start(plugin)?;
+        let (rank, ranks) = (plugin.rank, plugin.ranks);
+        let mut state = State {
+            plugin,
+            flying: BTreeMap::new(),
+            complete: VecDeque::new(),
+            in_flight: 0,
+            peers: vec![Peer::default(); ranks],
+            lost: None,
+            was_told: false,
+            leaving: false,
+            ended: false,
+        };
+        state.peers[rank].left = true;
+        (0..ranks).try_for_each(|peer| state.listen(peer))?;
+        Ok(state)
+    }
+
     fn rank(&self) -> usize {
         self.plugin.rank
     }
 
     /// Waits for the next word of another rank.
     fn listen(&mut self, from: usize) -> Result<(), FabricError> {
-        if self.peers[from].left || self.lost.is_some() {
+        if self.peers[from].left {
             return Ok(());
         }
         let room = AlignedBuffer::zeroed(WORD_BYTES)?;
@@ -261,13 +309,13 @@ impl State {
             if self.peers[peer].telling == 0 && !self.leaving {
                 self.say(peer, ".");
             }
-            if self.peers[peer].left {
+            // One that is done says nothing more, but it has to hear that this one is.
+            if self.peers[peer].left && (self.peers[peer].telling == 0 || !self.leaving) {
                 continue;
             }
             self.peers[peer].silent += 1;
-            if self.peers[peer].silent > SILENCE {
-                let seconds = (BEAT * SILENCE).as_secs();
-                self.lose(peer, &format!("nothing was heard of it for {seconds} s"));
+            if self.peers[peer].silent > SILENT_BEATS {
+                self.lose(peer, SILENT);
             }
         }
     }
@@ -338,14 +386,33 @@ impl State {
 
     fn hear(&mut self, from: usize, word: &[u8]) {
         self.peers[from].silent = 0;
-        match word.split_first() {
-            Some((b'-', _)) => self.peers[from].left = true,
-            Some((b'!', cause)) => {
-                let cause = String::from_utf8_lossy(cause).into_owned();
-                self.was_told = true;
-                self.lose(from, &cause);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (rank, cause) = match word.split_first() {
+            Some((b'-', _)) => {
+                self.peers[from].left = true;
+                return;
             }
-            _ => {}
+            Some((b'!', cause)) => (from, text(cause)),
+            Some((b'x', of)) => {
+                let of = text(of);
+                let named = of.split_once(' ').and_then(|(rank, cause)| {
+                    let rank = rank.parse().ok().filter(|rank| *rank < self.peers.len())?;
+                    Some((rank, cause.to_string()))
+                });
+                named.unwrap_or((from, of))
+            }
+            _ => return,
+        };
+        self.peers[from].left = true;
+        self.was_told = true;
+        self.lose(rank, &cause);
+    }
+
+    /// The rank that is lost.
+    fn lost_rank(&self) -> Option<usize> {
+        match self.lost {
+            Some(FabricError::Lost { rank, .. }) => Some(rank),
+            _ => None,
         }
     }
 
@@ -490,16 +557,28 @@ impl Fabric for MpiFabric {
         self.shared.state().in_flight
     }
 
+    fn lost(&self) -> Option<FabricError> {
+        self.shared.state().lost.clone()
+    }
+
     fn fail(&self, cause: &str) {
         {
             let mut state = self.shared.state();
-            if !state.was_told {
-                state.say_to_all(&format!("!{cause}"));
-            }
+            let word = match &state.lost {
+                _ if state.was_told => "-".into(),
+                Some(FabricError::Lost { rank, cause }) if *rank != self.rank => {
+                    format!("x{rank} {cause}")
+                }
+                _ => format!("!{cause}"),
+            };
+            state.say_to_all(&word);
             state.lose(self.rank, cause);
         }
         self.until(LAST_WORDS, |state| {
-            state.peers.iter().all(|peer| peer.telling == 0)
+            let lost = state.lost_rank().filter(|rank| *rank != self.rank);
+            let mut peers = (0..).zip(&state.peers);
+            // Of one that is lost there are no last words.
+            peers.all(|(rank, peer)| Some(rank) == lost || peer.left && peer.telling == 0)
         });
     }
 
@@ -509,19 +588,27 @@ impl Fabric for MpiFabric {
             let is_done = |peer: &Peer| peer.left && peer.telling == 0;
             state.lost.is_some() || state.peers.iter().all(is_done)
         });
-        let mut state = self.shared.state();
-        if state.lost.is_none() && !state.ended {
-            state.ended = true;
-            if let Err(failure) = state.plugin.finish() {
-                let cause = failure.text();
-                state.lose(self.rank, &cause);
+        {
+            let state = self.shared.state();
+            if state.lost.is_some() || state.ended {
+                return;
             }
+            self.shared.finishing.store(true, Ordering::Release);
         }
+        // Where one is stopped on its last step the others do not wait for ever: they have all they need of it.
+        let finished = self.finished.lock();
+        let finished = finished.unwrap_or_else(PoisonError::into_inner);
+        let _ = finished.recv_timeout(SILENCE);
     }
 }
 
 impl Drop for MpiFabric {
     fn drop(&mut self) {
+        let finishing = self.shared.finishing.load(Ordering::Acquire);
+        if finishing && !self.shared.finished.load(Ordering::Acquire) {
+            // MPI hangs in its end. The system takes the thread when the process ends.
+            return;
+        }
         if !self.shared.state().ended {
             self.fail("it ended without a word");
         }

@@ -15,6 +15,11 @@ use crate::error::FabricError;
 /// to receive them. Frames of different channels, or ranks, come in any order.
 pub type Channel = u16;
 
+/// A rank of which nothing is heard for so long is lost.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+/// What is said of it.
+pub(crate) const SILENT: &str = "nothing was heard of it for 15 s";
+
 /// What a [`Fabric`] carries out. The buffer is away until the operation is complete.
 #[derive(Debug)]
 pub enum Operation {
@@ -102,7 +107,11 @@ pub trait Fabric: Send + Sync + Debug {
     /// Operations submitted whose completions have not been taken.
     fn in_flight(&self) -> usize;
 
-    /// Says that this rank cannot go on, and why.
+    /// The rank that is lost, if one is: why everything ends.
+    fn lost(&self) -> Option<FabricError>;
+
+    /// Says that this rank cannot go on, and why; where another rank is lost already, that it is because of that one. Returns when the
+    /// others are at their end too, as far as can be waited for.
     fn fail(&self, cause: &str);
 
     /// Says that this rank is done with the others. One that goes without a word is lost.

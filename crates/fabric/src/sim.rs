@@ -15,7 +15,7 @@ use graphmill_raw::{AlignedBuffer, Random};
 
 use crate::error::FabricError;
 use crate::lines::{Awaited, Lines, Sent, deliver};
-use crate::port::{Channel, Completion, Fabric, Operation};
+use crate::port::{Channel, Completion, Fabric, Operation, SILENCE, SILENT};
 
 /// So many limits of waiting in a row with nothing else happening mean that nothing ever will.
 const STUCK_LIMITS: u64 = 10_000;
@@ -29,6 +29,8 @@ pub struct Network {
     pub crash: Option<(usize, Duration)>,
     /// A rank whose connections break, and when.
     pub broken: Option<(usize, Duration)>,
+    /// A rank that nothing is heard of any more, and that hears nothing, and from when on.
+    pub silent: Option<(usize, Duration)>,
 }
 
 impl Default for Network {
@@ -38,6 +40,7 @@ impl Default for Network {
             delay_max: Duration::from_millis(1),
             crash: None,
             broken: None,
+            silent: None,
         }
     }
 }
@@ -128,6 +131,10 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
     if let Some((rank, at)) = network.broken {
         let cause = "its connections broke";
         state.happen(at, Event::Lose { rank, cause });
+    }
+    if let Some((rank, from)) = network.silent {
+        let cause = SILENT;
+        state.happen(from + SILENCE, Event::Lose { rank, cause });
     }
     let world = Arc::new(World {
         state: Mutex::new(state),
@@ -228,6 +235,10 @@ impl State {
     /// What happens next, happens.
     fn turn_up(&mut self, event: Event) {
         match event {
+            // It lies there until the silent one is lost.
+            Event::Arrive { from, to, .. } if let Some(until) = self.is_silent(from, to) => {
+                self.happen(until, event);
+            }
             Event::Arrive {
                 from,
                 to,
@@ -250,6 +261,13 @@ impl State {
                 }
             }
         }
+    }
+
+    /// Whether a rank of two is silent now, and until when.
+    fn is_silent(&self, from: usize, to: usize) -> Option<Duration> {
+        let (rank, since) = self.network.silent?;
+        let is_now = (since..since + SILENCE).contains(&self.now);
+        (is_now && [from, to].contains(&rank)).then_some(since + SILENCE)
     }
 
     /// All ranks hear that one is lost, unless they heard of another before.
@@ -320,7 +338,7 @@ impl State {
     }
 
     fn is_stuck(&self) -> bool {
-        self.limits_in_a_row > STUCK_LIMITS
+        self.limits_in_a_row > STUCK_LIMITS && self.events.is_empty()
     }
 }
 
@@ -407,6 +425,10 @@ impl Fabric for SimFabric {
 
     fn in_flight(&self) -> usize {
         self.in_turn(|state| state.ranks[self.rank].in_flight)
+    }
+
+    fn lost(&self) -> Option<FabricError> {
+        self.in_turn(|state| state.ranks[self.rank].lost.clone())
     }
 
     fn fail(&self, cause: &str) {

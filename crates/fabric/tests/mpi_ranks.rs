@@ -1,6 +1,10 @@
 //! Ranks of an MPI job: this file runs itself under `mpirun`, where that is installed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "processes take real time, and their plugin is written beside the ports"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -14,15 +18,23 @@ use graphmill_raw::AlignedBuffer;
 /// In the environment of ranks: the plugin.
 const PLUGIN: &str = "GRAPHMILL_TEST_PLUGIN";
 
-/// The plugin, compiled against the MPI of this machine.
-fn plugin(folder: &Path) -> Option<PathBuf> {
+/// The plugin, compiled against the MPI of this machine. Its second rank stops on the last step where that is wanted.
+fn plugin(folder: &Path, stops_last: bool) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/mpi/plugin.c");
-    let plugin = folder.join("plugin.so");
+    let (plugin, changed) = (folder.join("plugin.so"), folder.join("plugin.c"));
+    let mut text = std::fs::read_to_string(source).unwrap();
+    if stops_last {
+        let finish = "int graphmill_mpi_finish(void) {";
+        assert!(text.contains(finish));
+        let stop = "int rank; MPI_Comm_rank(world, &rank); if (rank == 1) raise(SIGSTOP);";
+        text = text.replace(finish, &format!("#include <signal.h>\n{finish}\n{stop}"));
+    }
+    std::fs::write(&changed, text).unwrap();
     let arguments = ["-shared", "-fPIC", "-O2", "-Wall", "-Wextra", "-Werror"];
     let built = Command::new("mpicc")
         .args(arguments)
         .arg("-o")
-        .args([&plugin, &source])
+        .args([&plugin, &changed])
         .status();
     match built {
         Ok(status) => {
@@ -38,8 +50,12 @@ fn plugin(folder: &Path) -> Option<PathBuf> {
 
 /// Runs the ranks of one of the tests below.
 fn ranks(count: usize, name: &str) -> Option<Output> {
+    ranks_by(count, name, false)
+}
+
+fn ranks_by(count: usize, name: &str, stops_last: bool) -> Option<Output> {
     let folder = tempfile::tempdir().unwrap();
-    let plugin = plugin(folder.path())?;
+    let plugin = plugin(folder.path(), stops_last)?;
     let output = Command::new("mpirun")
         .args([
             "--allow-run-as-root",
@@ -212,4 +228,68 @@ fn rank_hears_of_a_failure() {
     // The others have time to say it before mpirun ends them.
     std::thread::sleep(Duration::from_secs(1));
     std::process::exit(1);
+}
+
+/// A process that does nothing more until it is killed, as one that hangs.
+fn stop() {
+    let own = std::process::id().to_string();
+    let stopped = Command::new("kill").args(["-STOP", &own]).status();
+    assert!(stopped.unwrap().success());
+}
+
+#[test]
+fn a_rank_that_goes_silent_is_named_by_all() {
+    let began = std::time::Instant::now();
+    let Some(output) = ranks(4, "rank_goes_silent") else {
+        return;
+    };
+    assert!(!output.status.success());
+    assert!(began.elapsed() < Duration::from_secs(40));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for rank in [0, 2, 3] {
+        let named = format!("rank {rank}: rank 1 is lost: nothing was heard of it for 15 s");
+        assert!(said.contains(&named), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_goes_silent() {
+    let fabric = fabric();
+    barrier(&fabric, &patient).unwrap();
+    if fabric.rank() == 1 {
+        stop();
+    }
+    let error = barrier(&fabric, &patient).unwrap_err();
+    println!("rank {}: {error}", fabric.rank());
+    assert_eq!(fabric.lost(), Some(error.clone()));
+    // Whoever fails on account of another names that one, and all end together.
+    fabric.fail(&error.to_string());
+    std::process::exit(1);
+}
+
+#[test]
+fn a_rank_that_stops_on_its_last_step_keeps_nobody() {
+    let began = std::time::Instant::now();
+    let Some(output) = ranks_by(3, "rank_leaves", true) else {
+        return;
+    };
+    assert!(!output.status.success());
+    assert!(began.elapsed() < Duration::from_secs(40));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    for rank in [0, 2] {
+        assert!(said.contains(&format!("rank {rank} has left")), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "one rank of another test"]
+fn rank_leaves() {
+    let fabric = fabric();
+    barrier(&fabric, &patient).unwrap();
+    fabric.leave();
+    println!("rank {} has left", fabric.rank());
+    drop(fabric);
+    // Without a word to MPI: mpirun sees that there is no end of it.
+    std::process::exit(0);
 }

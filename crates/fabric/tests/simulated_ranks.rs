@@ -62,6 +62,33 @@ fn a_rank_that_crashes_ends_all() {
 }
 
 #[test]
+fn a_rank_that_goes_silent_ends_all_a_while_later() {
+    for millis in 0..20 {
+        let since = Duration::from_millis(millis);
+        let network = Network {
+            silent: Some((1, since)),
+            ..Network::default()
+        };
+        let (heard, ends) = run(millis, 4, network);
+        assert_eq!(ends.len(), 4, "from {since:?} on");
+        for end in ends {
+            let said = end.to_string();
+            assert!(
+                said.contains("rank 1 is lost: nothing was heard of it for 15 s"),
+                "{said}"
+            );
+        }
+        // What was under way before may still be heard of those that could do without the silent one.
+        assert!(
+            heard
+                .iter()
+                .all(|heard| heard.1 <= since + Duration::from_millis(10)),
+            "{heard:?}"
+        );
+    }
+}
+
+#[test]
 fn ranks_that_wait_for_each_other_are_told() {
     let ends = Mutex::new(Vec::new());
     std::thread::scope(|scope| {

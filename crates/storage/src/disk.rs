@@ -4,6 +4,7 @@
 //! A [`Queue`] moves bytes between files and [`Buffer`]s: it takes operations without ever blocking, carries out `depth` of
 //! them at a time, and gives them back complete, in any order.
 
+pub(crate) mod counted;
 pub(crate) mod sim;
 pub(crate) mod system;
 mod threads;
@@ -105,6 +106,12 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// [`StorageError::Path`]: no such file, another file system, a directory that is not empty.
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError>;
+
+    /// Has two files or directories of one file system change names, durably and at one stroke.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: no such file; the file system cannot do it ([`Unsupported`](std::io::ErrorKind::Unsupported)).
+    fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError>;
 
     /// Removes a file. After a power cut it may be back unless [`Disk::sync_dir`] was called on its directory.
     ///

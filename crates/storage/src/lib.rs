@@ -9,6 +9,7 @@
 //! | `disk.rs` | [`Disk`], [`Queue`]: files by completion; [`open_disk`] |
 //! | `disk/system.rs` | [`open_disk`]: the names and files of this machine |
 //! | `disk/uring.rs`, `disk/threads.rs` | its two queues: io_uring, and threads that call pread and pwrite |
+//! | `disk/counted.rs` | [`CountedDisk`]: counts the bytes that go over another one |
 //! | `disk/sim.rs` | [`SimDisk`]: files in memory, seeded order, faults |
 //! | `disk/transfer.rs` | what is left of an operation after a short read or write |
 //! | `placement.rs`, `placement/` | [`Placement`]: which kind of data is to lie on which tier of memory |
@@ -32,6 +33,7 @@ mod workers;
 
 pub use budget::{Budget, BudgetError, Buffer, Lease};
 pub use clock::{Clock, SimulatedClock, SystemClock};
+pub use disk::counted::CountedDisk;
 pub use disk::sim::{Fault, FaultKind, On, SimDisk};
 pub use disk::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open,

@@ -7,9 +7,11 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use graphmill_raw::{News, Random, Team};
@@ -58,6 +60,8 @@ pub struct Worker {
 pub struct Workers {
     workers: Vec<Mutex<Worker>>,
     order: Order,
+    /// What the system calls the thread of each worker, once it has worked.
+    threads: Vec<OnceLock<Option<PathBuf>>>,
 }
 
 #[derive(Debug)]
@@ -77,6 +81,7 @@ impl Workers {
         Ok(Workers {
             workers: workers(count, &*disk)?,
             order: Order::Threads(team),
+            threads: vec![OnceLock::new(); count.max(1)],
         })
     }
 
@@ -92,12 +97,26 @@ impl Workers {
         Ok(Workers {
             workers: workers(count, &*disk)?,
             order,
+            threads: Vec::new(),
         })
     }
 
     /// Number of workers.
     pub fn count(&self) -> usize {
         self.workers.len()
+    }
+
+    /// Processor time that the workers' threads had so far; none where the system does not tell.
+    pub fn busy(&self) -> Duration {
+        let of_thread = |thread: &PathBuf| {
+            let told = fs::read_to_string(Path::new("/proc").join(thread).join("schedstat"));
+            told.ok()?.split_whitespace().next()?.parse::<u64>().ok()
+        };
+        let threads = self
+            .threads
+            .iter()
+            .filter_map(|thread| thread.get()?.as_ref());
+        Duration::from_nanos(threads.filter_map(of_thread).sum())
     }
 
     /// Runs a job until every worker has finished. Calls from several threads take turns; a call from inside a job never ends.
@@ -110,6 +129,7 @@ impl Workers {
         match &self.order {
             Order::Threads(team) => team.run(&|index| {
                 if let Some(worker) = self.workers.get(index) {
+                    self.threads[index].get_or_init(|| fs::read_link("/proc/thread-self").ok());
                     run.work(job, &mut lock(worker));
                 }
             }),

@@ -56,6 +56,25 @@ fn a_created_file_must_not_exist_and_an_opened_one_must() {
 }
 
 #[test]
+fn two_directories_change_names_with_all_that_is_in_them() {
+    for place in all() {
+        let (disk, at) = (&place.disk, |name: &str| place.dir.join(name));
+        disk.create_dir_all(&at("new/deep")).unwrap();
+        disk.create_dir_all(&at("old")).unwrap();
+        disk.write_small(&at("new/deep/file"), b"new").unwrap();
+        disk.write_small(&at("old/file"), b"old").unwrap();
+        disk.exchange(&at("new"), &at("old")).unwrap();
+        assert_eq!(disk.read_small(&at("old/deep/file"), 9).unwrap(), b"new");
+        assert_eq!(disk.read_small(&at("new/file"), 9).unwrap(), b"old");
+        assert_eq!(disk.list(&at("old")).unwrap(), [at("old/deep")]);
+        assert_eq!(disk.list(&at("new")).unwrap(), [at("new/file")]);
+        for (one, other) in [("new", "none"), ("none", "new"), ("old", "old/deep")] {
+            assert!(disk.exchange(&at(one), &at(other)).is_err(), "{one}");
+        }
+    }
+}
+
+#[test]
 fn directories_are_made_listed_and_removed() {
     for place in all() {
         let (disk, dir) = (&place.disk, place.dir.join("a/b/c"));

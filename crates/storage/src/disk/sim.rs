@@ -297,23 +297,29 @@ impl Disk for SimDisk {
         if let Some(problem) = problem {
             return at("rename", from, Err(problem.into()));
         }
-        let moved: Vec<PathBuf> = names
-            .keys()
-            .filter(|path| path.starts_with(from))
-            .cloned()
-            .collect();
-        for path in moved {
-            let rest = path.strip_prefix(from).unwrap_or(Path::new(""));
-            // Joining nothing would put a slash at the end.
-            let new = if rest.as_os_str().is_empty() {
-                to.to_path_buf()
-            } else {
-                to.join(rest)
+        let moved = take(&mut names, from);
+        put(&mut names, to, moved);
+        Ok(())
+    }
+
+    fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
+        at("exchange", one, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        for (path, within) in [(one, other), (other, one)] {
+            let problem = match names.get(path) {
+                None => Some(io::ErrorKind::NotFound),
+                Some(_) if path.starts_with(within) && one != other => {
+                    Some(io::ErrorKind::InvalidInput)
+                }
+                Some(_) => None,
             };
-            if let Some(entry) = names.remove(&path) {
-                names.insert(new, entry);
+            if let Some(problem) = problem {
+                return at("exchange", path, Err(problem.into()));
             }
         }
+        let (of_one, of_other) = (take(&mut names, one), take(&mut names, other));
+        put(&mut names, other, of_one);
+        put(&mut names, one, of_other);
         Ok(())
     }
 
@@ -505,6 +511,27 @@ fn children<'n>(
     dir: &'n Path,
 ) -> impl Iterator<Item = &'n PathBuf> {
     names.keys().filter(move |path| path.parent() == Some(dir))
+}
+
+/// Takes away a file, or a directory with all that is in it, by names within it.
+fn take(names: &mut BTreeMap<PathBuf, Entry>, from: &Path) -> Vec<(PathBuf, Entry)> {
+    let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
+    let taken = names.extract_if(.., |path, _| path.starts_with(from));
+    taken
+        .filter_map(|(path, entry)| Some((within(&path)?, entry)))
+        .collect()
+}
+
+/// Puts what was taken under another name.
+fn put(names: &mut BTreeMap<PathBuf, Entry>, to: &Path, taken: Vec<(PathBuf, Entry)>) {
+    for (within, entry) in taken {
+        // Joining nothing would put a slash at the end.
+        let path = match within.as_os_str().is_empty() {
+            true => to.to_path_buf(),
+            false => to.join(within),
+        };
+        names.insert(path, entry);
+    }
 }
 
 fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, StorageError> {

@@ -125,6 +125,22 @@ impl Disk for SystemDisk {
         }
     }
 
+    fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
+        let exchanged = exchanged.map_err(|error| match error {
+            // What NFS and others say that do not know the flag.
+            Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => io::ErrorKind::Unsupported.into(),
+            error => io::Error::from(error),
+        });
+        at("exchange", one, exchanged)?;
+        self.sync_dir(parent(one))?;
+        match parent(one) == parent(other) {
+            true => Ok(()),
+            false => self.sync_dir(parent(other)),
+        }
+    }
+
     fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, std::fs::remove_file(path))
     }

@@ -1,0 +1,117 @@
+//! A fabric that counts the bytes that this rank sends and receives over another one.
+
+use std::fmt::Debug;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use crate::error::FabricError;
+use crate::port::{Completion, Fabric, Operation};
+
+/// A rank's way to the others as it is, with a count of the bytes that go over it. Tokens are below 2^63.
+#[derive(Debug)]
+pub struct CountedFabric<F> {
+    fabric: F,
+    sent: AtomicU64,
+    received: AtomicU64,
+}
+
+impl<F> CountedFabric<F> {
+    /// Counts from 0 on.
+    #[must_use]
+    pub fn new(fabric: F) -> Self {
+        CountedFabric {
+            fabric,
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+        }
+    }
+    /// Bytes of frames sent so far.
+    #[must_use]
+    pub fn bytes_sent(&self) -> u64 {
+        self.sent.load(Relaxed)
+    }
+    /// Bytes of frames received so far.
+    #[must_use]
+    pub fn bytes_received(&self) -> u64 {
+        self.received.load(Relaxed)
+    }
+
+    /// Takes what the other fabric has carried out, whose tokens say whether it was a receive.
+    fn take(&self, done: Completion) -> Completion {
+        if let (Ok(bytes), 1) = (&done.result, done.token & 1) {
+            self.received.fetch_add(*bytes as u64, Relaxed);
+        }
+        Completion {
+            token: done.token >> 1,
+            ..done
+        }
+    }
+}
+
+impl<T: Fabric + ?Sized, F: Deref<Target = T> + Send + Sync + Debug> Fabric for CountedFabric<F> {
+    fn rank(&self) -> usize {
+        self.fabric.rank()
+    }
+    fn ranks(&self) -> usize {
+        self.fabric.ranks()
+    }
+    fn submit(&self, operation: Operation, token: u64) {
+        let is_receive = match &operation {
+            Operation::Send { range, .. } => {
+                self.sent.fetch_add(range.len() as u64, Relaxed);
+                0
+            }
+            Operation::Receive { .. } => 1,
+        };
+        self.fabric.submit(operation, token << 1 | is_receive);
+    }
+    fn poll(&self) -> Option<Completion> {
+        self.fabric.poll().map(|done| self.take(done))
+    }
+    fn wait(&self, limit: Duration) -> Option<Completion> {
+        self.fabric.wait(limit).map(|done| self.take(done))
+    }
+    fn in_flight(&self) -> usize {
+        self.fabric.in_flight()
+    }
+    fn lost(&self) -> Option<FabricError> {
+        self.fabric.lost()
+    }
+    fn fail(&self, cause: &str) {
+        self.fabric.fail(cause);
+    }
+    fn leave(&self) {
+        self.fabric.leave();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{all_gather, local};
+
+    #[test]
+    fn what_goes_over_it_is_counted() {
+        let fabrics = local(2);
+        let moved: Vec<[u64; 2]> = std::thread::scope(|scope| {
+            let each = fabrics.iter().map(|fabric| {
+                scope.spawn(move || {
+                    let counted = CountedFabric::new(fabric);
+                    let said = [7; 100];
+                    all_gather::<FabricError>(&counted, &said, &|| Ok(())).unwrap();
+                    [counted.bytes_sent(), counted.bytes_received()]
+                })
+            });
+            let each: Vec<_> = each.collect();
+            each.into_iter().map(|of| of.join().unwrap()).collect()
+        });
+        assert!(
+            moved
+                .as_flattened()
+                .iter()
+                .all(|bytes| (100..200).contains(bytes)),
+            "{moved:?}"
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! A disk that counts what goes over another one: bytes asked for, read and written.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::{Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue};
+use crate::error::StorageError;
+
+/// Bytes that moved between memory and a disk.
+#[derive(Debug, Default)]
+struct Counts {
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+/// A disk as it is, with a count of the bytes that are read from it and written to it. A read beyond the end of a file counts as
+/// what was asked for.
+#[derive(Debug)]
+pub struct CountedDisk {
+    disk: Arc<dyn Disk>,
+    counts: Arc<Counts>,
+}
+
+impl CountedDisk {
+    /// Counts from 0 on.
+    #[must_use]
+    pub fn new(disk: Arc<dyn Disk>) -> Self {
+        CountedDisk {
+            disk,
+            counts: Arc::default(),
+        }
+    }
+    /// Bytes read so far.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.counts.read.load(Relaxed)
+    }
+    /// Bytes written so far.
+    #[must_use]
+    pub fn bytes_written(&self) -> u64 {
+        self.counts.written.load(Relaxed)
+    }
+}
+
+impl Disk for CountedDisk {
+    fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
+        self.disk.open(path, how)
+    }
+    fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
+        Ok(Box::new(CountedQueue {
+            queue: self.disk.queue(depth)?,
+            counts: Arc::clone(&self.counts),
+        }))
+    }
+    fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.create_dir_all(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
+        self.disk.rename(from, to)
+    }
+    fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
+        self.disk.exchange(one, other)
+    }
+    fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.remove_file(path)
+    }
+    fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.remove_dir(path)
+    }
+    fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.remove_dir_all(path)
+    }
+    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
+        self.disk.hold(dir, how)
+    }
+    fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.sync_dir(path)
+    }
+    fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
+        self.disk.list(dir)
+    }
+    fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
+        self.disk.is_dir(path)
+    }
+    fn exists(&self, path: &Path) -> Result<bool, StorageError> {
+        self.disk.exists(path)
+    }
+    fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
+        self.disk.stamp(path)
+    }
+    fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
+        let bytes = self.disk.read_small(path, max)?;
+        self.counts.read.fetch_add(bytes.len() as u64, Relaxed);
+        Ok(bytes)
+    }
+    fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
+        self.counts.written.fetch_add(bytes.len() as u64, Relaxed);
+        self.disk.write_small(path, bytes)
+    }
+    fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
+        self.disk.set_len(file, len)
+    }
+    fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
+        self.disk.sync(file)
+    }
+    fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
+        self.disk.free_bytes(path)
+    }
+}
+
+#[derive(Debug)]
+struct CountedQueue {
+    queue: Box<dyn Queue>,
+    counts: Arc<Counts>,
+}
+
+impl Queue for CountedQueue {
+    fn submit(&mut self, operation: Operation, token: u64) {
+        let (count, range) = match &operation {
+            Operation::Read { range, .. } => (&self.counts.read, range.clone()),
+            Operation::Write { range, .. } => (&self.counts.written, range.clone()),
+            Operation::Sync { .. } => (&self.counts.read, 0..0),
+        };
+        count.fetch_add(range.len() as u64, Relaxed);
+        self.queue.submit(operation, token);
+    }
+    fn poll(&mut self) -> Option<Completion> {
+        self.queue.poll()
+    }
+    fn block(&mut self) {
+        self.queue.block();
+    }
+    fn in_flight(&self) -> usize {
+        self.queue.in_flight()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Budget, SimDisk};
+
+    #[test]
+    fn what_is_read_and_written_is_counted() {
+        let disk = CountedDisk::new(Arc::new(SimDisk::new(1)));
+        let budget = Budget::new(1 << 20);
+        let path = Path::new("/file");
+        let file = disk.open(path, Open::Create).unwrap();
+        let mut queue = disk.queue(1).unwrap();
+        let buffer = budget.buffer("a page", 8192).unwrap();
+        let (offset, range) = (0, 0..4096);
+        queue.submit(
+            Operation::Write {
+                file: file.clone(),
+                offset,
+                buffer,
+                range: range.clone(),
+            },
+            1,
+        );
+        let buffer = queue.wait().and_then(|done| done.buffer).unwrap();
+        for range in [range, 4096..8192] {
+            let buffer = budget.buffer("a page", 8192).unwrap();
+            let file = file.clone();
+            queue.submit(
+                Operation::Read {
+                    file,
+                    offset,
+                    buffer,
+                    range,
+                },
+                2,
+            );
+            assert!(queue.wait().is_some_and(|done| done.result.is_ok()));
+        }
+        drop(buffer);
+        disk.write_small(Path::new("/small"), &[1, 2, 3]).unwrap();
+        disk.read_small(Path::new("/small"), 9).unwrap();
+        assert_eq!((disk.bytes_read(), disk.bytes_written()), (8195, 4099));
+    }
+}
