@@ -27,6 +27,23 @@ const RESTART: u32 = 64;
 const PAGE: usize = FRAME_BYTES as usize;
 const HEADER: usize = 16;
 
+/// Bytes of the payloads of `ids` and `ids.index` for `count` integer ids below `range`, if they are spread evenly.
+pub(crate) fn expected_bytes(count: u64, range: u64) -> [u64; 2] {
+    if count == 0 {
+        return [0; 2];
+    }
+    // Of gaps between ids those of 2^7 and more take a second byte, of 2^14 and more a third, and so on.
+    let absent = 1.0 - (count as f64 / range.max(count) as f64);
+    let gap: f64 = (0..9)
+        .map(|bytes| absent.powf(f64::from(bytes * 7).exp2() - 1.0))
+        .sum();
+    let restart = f64::from(RESTART);
+    let id = gap + (size_of::<u64>() as f64 - gap + size_of::<u16>() as f64) / restart;
+    let pages = (count as f64 * id / (PAGE - HEADER) as f64).ceil();
+    // Of a page the index has the first id and a number of two or three bytes.
+    [pages * PAGE as f64, pages * 11.0].map(|bytes| bytes as u64)
+}
+
 /// What the user calls a vertex.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum VertexId {

@@ -19,6 +19,7 @@
 //! | `frames.rs`, `frame_writer.rs` | [`FileId`]: the files of a graph; their frames and checksums |
 //! | `extent_reader.rs` | [`ExtentReader`]: streams of cells, read ahead |
 //! | `frame_reader.rs` | [`FrameReader`]: small reads that wait |
+//! | `outline.rs`, `estimate.rs` | [`Outline`]: a graph in numbers, of one that is stored or of an [`Expected`] one |
 //! | `verify.rs` | [`verify`]: is it what was written? |
 //! | `weights.rs` | [`WeightRange`]: the least and the greatest weight |
 //! | `error.rs`, `varint.rs` | [`FormatError`]; LEB128 |
@@ -29,6 +30,7 @@ mod block;
 mod copies;
 mod directory;
 mod error;
+mod estimate;
 mod extent_reader;
 mod fanout;
 mod frame_reader;
@@ -38,6 +40,7 @@ mod ids;
 mod meta;
 mod minis;
 mod order;
+mod outline;
 mod pages;
 mod partition;
 mod shape;
@@ -54,6 +57,7 @@ pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec};
 pub use copies::{CopiedFiles, common_files, send_files};
 pub use directory::{Cell, Column};
 pub use error::FormatError;
+pub use estimate::{Expected, Likeness};
 pub use extent_reader::{CHUNK_BYTES, Extent, ExtentReader, Front};
 pub use fanout::FanoutTable;
 pub use frame_reader::FrameReader;
@@ -61,6 +65,7 @@ pub use frames::{FRAME_BYTES, FileId, FileKind, Side};
 pub use ids::{Id, IdCursor, IdsSummary, IdsWriter, TEXT_ID_BYTES_MAX, VertexId};
 pub use meta::{FORMAT, IdKind, Meta};
 pub use order::{Order, OrderWriter};
+pub use outline::{ColumnOutline, FileBytes, Outline, Senders, file_bytes};
 pub use pages::{FanoutChunk, PAGE_VERTICES};
 pub use partition::partition;
 pub use shape::{EdgeKind, Shape};

@@ -46,6 +46,26 @@ pub(crate) fn memory(batches: &Batches, arcs: u64, cells: u64) -> u64 {
     files + cells * size_of::<Piece>() as u64 + pages_bytes(batches, arcs) + row
 }
 
+/// What [`write`] has to hold spools in, of so many free bytes, where a graph has about so many edges and cells.
+pub(crate) fn spare(batches: &Batches, arcs: u64, cells: u64, available: u64) -> u64 {
+    let files = 2 * FrameWriter::memory(CHUNK_BYTES);
+    let taken = files + cells * size_of::<Piece>() as u64 + pages_bytes(batches, arcs);
+    available.saturating_sub(taken)
+}
+
+/// Bytes that [`write`] reads of spools of so many bytes, where it has so many to hold them in.
+pub(crate) fn bytes_read(bytes: u64, batches: &Batches, cells: u64, spare: u64) -> u64 {
+    if bytes <= HELD_MAX.min(spare / 4) {
+        return bytes;
+    }
+    let of_cell = bytes / cells.max(1);
+    let row = (batches.len() as u64).max(1);
+    let window = (spare / 4 / row).clamp(WINDOW_MIN as u64, WINDOW_MAX as u64);
+    let windows = of_cell.div_ceil(window.max(1)).max(1);
+    // Each begins and ends within a page of the disk.
+    bytes.saturating_add(cells.saturating_mul(windows).saturating_mul(GRAIN))
+}
+
 /// Bytes of a cell of a row whose window has `window` bytes.
 fn stream_bytes(window: u64) -> u64 {
     size_of::<Stream>() as u64 + window + GROUP_BYTES as u64

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_storage::{Budget, Disk, Lease};
 
+use crate::batches::Batches;
 use crate::directory::{self, CellSizes, FileRoots};
 use crate::error::FormatError;
 use crate::extent_reader::CHUNK_BYTES;
@@ -172,6 +173,17 @@ impl GraphWriter {
         let directory =
             DIRECTORY_CELL_BYTES * cells_of_file + FrameWriter::memory(FRAME_BYTES as usize);
         directory.max(sources::memory(&shape.batches, arcs, cells))
+    }
+    /// Bytes that [`finish`](Self::finish) reads of temporary files of `sources_bytes` bytes, of a graph of about `arcs` edges in `cells`
+    /// cells, where so many bytes are free.
+    pub fn read_to_finish(
+        batches: &Batches,
+        (arcs, cells): (u64, u64),
+        sources_bytes: u64,
+        available: u64,
+    ) -> u64 {
+        let spare = sources::spare(batches, arcs, cells, available);
+        sources::bytes_read(sources_bytes, batches, cells, spare)
     }
     /// Writes everything else, once all column files are finished, and `graph.json` last. The caller gives the directory
     /// its name.

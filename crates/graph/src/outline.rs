@@ -1,0 +1,256 @@
+//! What a graph is on disk, column by column: of one that is stored, or expected of one that is not.
+//!
+//! Whoever works out what an import or a run will move needs to know no more of a graph than this.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_storage::Budget;
+
+use crate::directory::Cell;
+use crate::error::FormatError;
+use crate::estimate::Expected;
+use crate::frame_reader::FrameReader;
+use crate::frames::{FRAME_BYTES, FileKind, Framed, Root};
+use crate::meta::Meta;
+use crate::pages::{FanoutChunk, PAGE_VERTICES, PageIndex};
+use crate::partition::partition;
+use crate::shape::EdgeKind;
+use crate::stored::{Measure, StoredGraph};
+
+/// A graph in numbers.
+#[derive(Clone, Debug)]
+pub struct Outline {
+    /// What the memory of a run depends on.
+    pub measure: Measure,
+    /// Stored edges.
+    pub arcs: u64,
+    /// The cells into each destination batch.
+    pub columns: Vec<ColumnOutline>,
+    /// Of whole files, padding and checksums included.
+    pub files: FileBytes,
+    /// Bytes of the budget that the open graph takes.
+    pub open_bytes: u64,
+    pub(crate) source: Source,
+}
+
+/// The cells into one destination batch; of an expected graph what they are on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ColumnOutline {
+    /// Cells that are not empty.
+    pub cells: u64,
+    /// Edges into the batch.
+    pub edges: u64,
+    /// Bytes of blocks, of indices, and of temporary lists of sources while the graph is written.
+    pub data_bytes: u64,
+    /// See there.
+    pub index_bytes: u64,
+    /// See there; 0 of a stored graph.
+    pub sources_bytes: u64,
+    /// Number of its column file.
+    pub file: u32,
+}
+
+/// Bytes of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FileBytes {
+    /// Blocks of all column files.
+    pub data: u64,
+    /// Their indices.
+    pub index: u64,
+    /// Their weights.
+    pub weights: u64,
+    /// Where the cells are.
+    pub directory: u64,
+    /// Out-degrees.
+    pub degrees: u64,
+    /// Destination batches of every vertex.
+    pub fanout: u64,
+    /// Vertex ids and the index of them.
+    pub ids: u64,
+    /// The order of the vertices.
+    pub order: u64,
+}
+
+impl FileBytes {
+    /// All of them.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.columns() + self.of_all()
+    }
+    /// Those that ranks write for themselves.
+    #[must_use]
+    pub fn columns(&self) -> u64 {
+        self.data
+            .saturating_add(self.index)
+            .saturating_add(self.weights)
+    }
+    /// Those that are written once for all ranks.
+    #[must_use]
+    pub fn of_all(&self) -> u64 {
+        let parts = [
+            self.directory,
+            self.degrees,
+            self.fanout,
+            self.ids,
+            self.order,
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+/// Of the vertices of each partition how many have edges at all, and to which partitions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Senders {
+    /// To any.
+    pub all: Vec<u64>,
+    /// By partition of the vertex, then by that of its edges.
+    pub to: Vec<Vec<u64>>,
+}
+
+/// Who knows which vertices have edges to where.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    Expected(Expected),
+    Stored(Arc<StoredGraph>),
+}
+
+/// Bytes of a file of the graph with so long a payload.
+#[must_use]
+pub fn file_bytes(payload: u64) -> u64 {
+    // Beyond what any disk holds a few bytes more or less say nothing.
+    let root = Root {
+        payload: payload.min(u64::MAX >> 2),
+        checksum: 0,
+    };
+    root.file_bytes()
+}
+
+impl Outline {
+    /// Of a graph that is open on a budget of its own.
+    pub fn of_stored(graph: &Arc<StoredGraph>, budget: &Budget) -> Self {
+        let set = graph.forward();
+        let column = |column: &crate::Column| {
+            let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum();
+            ColumnOutline {
+                cells: column.cells().len() as u64,
+                edges: column.edges(),
+                data_bytes: sum(Cell::data_bytes),
+                index_bytes: sum(Cell::index_bytes),
+                sources_bytes: 0,
+                file: column.file(),
+            }
+        };
+        let sides = || [Some(set), graph.reverse()].into_iter().flatten();
+        let bytes = |kind| sides().map(|set| set.bytes(kind)).sum::<u64>();
+        let own = |framed: Option<&Framed>| framed.map_or(0, |framed| framed.root.file_bytes());
+        Outline {
+            measure: graph.measure(),
+            arcs: graph.arcs(),
+            columns: set.columns().iter().map(column).collect(),
+            files: FileBytes {
+                data: bytes(FileKind::Data),
+                index: bytes(FileKind::Index),
+                weights: bytes(FileKind::Weights),
+                directory: bytes(FileKind::Directory),
+                degrees: file_bytes(bytes(FileKind::Degrees)),
+                fanout: bytes(FileKind::Fanout),
+                ids: own(graph.ids().data()) + own(graph.ids().index()),
+                order: own(graph.order_file()),
+            },
+            open_bytes: budget.total() - budget.available(),
+            source: Source::Stored(Arc::clone(graph)),
+        }
+    }
+
+    /// Bytes of the budget that an open graph takes of so many column files, of such bytes.
+    pub(crate) fn open_bytes(measure: &Measure, column_files: u64, files: &FileBytes) -> u64 {
+        let batches = measure.batches.len() as u64;
+        let pages = measure.batches.vertices().div_ceil(PAGE_VERTICES);
+        let strips = measure.strips as u64 * size_of::<Range<usize>>() as u64;
+        let parts = [
+            measure.cells.saturating_mul(size_of::<Cell>() as u64),
+            batches * size_of::<crate::Column>() as u64 + strips,
+            column_files * size_of::<[Option<Framed>; 3]>() as u64,
+            2 * PageIndex::memory(pages),
+            Meta::cuts_bytes(batches + 1),
+            files.all() / FRAME_BYTES * size_of::<u32>() as u64,
+        ];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The cut of the batches into partitions ([`partition()`](crate::partition())), all edges being wherever they are needed.
+    #[must_use]
+    pub fn cuts(&self, ranks: usize) -> Vec<usize> {
+        let ranks = ranks.max(1);
+        if let Source::Stored(graph) = &self.source {
+            let here = vec![vec![true; self.columns.len()]; ranks];
+            if let Some(cuts) = partition(graph, &here, None) {
+                return cuts;
+            }
+        }
+        // Where all batches are alike runs of as many are.
+        let count = self.columns.len();
+        (0..=ranks).map(|rank| rank * count / ranks).collect()
+    }
+
+    /// Which vertices of the partitions between `cuts` send messages where all do that have edges. Of a stored graph its fan-out lists are
+    /// read.
+    ///
+    /// # Errors
+    /// Reading fails, or the budget has no room for a frame.
+    pub fn senders(&self, cuts: &[usize], budget: &Budget) -> Result<Senders, FormatError> {
+        let batches = &self.measure.batches;
+        let ranges: Vec<Range<u64>> = (cuts.windows(2))
+            .map(|cut| batches.cut(cut[0])..batches.cut(cut[1]))
+            .collect();
+        let graph = match &self.source {
+            Source::Expected(expected) => return Ok(expected.senders(batches.vertices(), &ranges)),
+            Source::Stored(graph) => graph,
+        };
+        let mut reader = FrameReader::new(graph, budget, 2)?;
+        let owner = |batch: usize| cuts.partition_point(|cut| *cut <= batch).saturating_sub(1);
+        let ranks = ranges.len();
+        let mut senders = Senders {
+            all: vec![0; ranks],
+            to: vec![vec![0; ranks]; ranks],
+        };
+        let (mut owners, mut last) = (Vec::new(), vec![u64::MAX; ranks]);
+        for (rank, range) in ranges.into_iter().enumerate() {
+            graph.fanouts_in(
+                graph.forward(),
+                &mut reader,
+                range.clone(),
+                |first, chunk| {
+                    owners.clear();
+                    for position in 0..chunk.union() {
+                        owners.push(owner(chunk.batch(position)?));
+                    }
+                    let to = range.end.min(first + FanoutChunk::VERTICES as u64);
+                    for v in first.max(range.start)..to {
+                        let mut any = false;
+                        chunk.each((v - first) as usize, |position| {
+                            any = true;
+                            let to = owners[position];
+                            if std::mem::replace(&mut last[to], v) != v {
+                                senders.to[rank][to] += 1;
+                            }
+                        })?;
+                        senders.all[rank] += u64::from(any);
+                    }
+                    Some(())
+                },
+            )?;
+        }
+        Ok(senders)
+    }
+
+    /// Bytes of the weight of an edge.
+    #[must_use]
+    pub fn weight_bytes(&self) -> u64 {
+        match self.measure.edge {
+            EdgeKind::None => 0,
+            edge => edge.bytes() as u64,
+        }
+    }
+}
