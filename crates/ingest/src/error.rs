@@ -173,6 +173,13 @@ pub enum IngestError {
     #[error("this input says which vertices there are: leave out --vertices")]
     VerticesKnown,
 
+    /// An import that is not planned.
+    #[error("cannot plan such an import: {problem}")]
+    Plan {
+        /// Why not.
+        problem: &'static str,
+    },
+
     /// A graph that no rule can generate.
     #[error("cannot generate such a graph: {problem}")]
     Generator {

@@ -106,6 +106,11 @@ pub struct Generated {
 }
 
 impl Generated {
+    /// Edges of a piece.
+    pub(crate) const PIECE_EDGES: u64 = PIECE_EDGES;
+    /// Bytes of the budget that a reader takes.
+    pub(crate) const READER_BYTES: u64 = Drawing::BYTES;
+
     /// The graph that `rule` and `seed` give. Weights, of either precision, are integers from 1 to 255, drawn uniformly.
     ///
     /// # Errors
@@ -208,7 +213,7 @@ impl EdgeSource for Generated {
         true
     }
     fn reader_bytes(&self) -> u64 {
-        Drawing::BYTES
+        Generated::READER_BYTES
     }
     fn reader(
         &self,

@@ -23,6 +23,7 @@ mod finish;
 mod ids;
 mod memory;
 mod options;
+mod outlook;
 mod progress;
 mod scan;
 mod sizes;
@@ -30,22 +31,25 @@ mod staging;
 mod write;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use graphmill_fabric::{CountedFabric, Fabric};
 use graphmill_graph::{Batches, GraphWriter, Order};
-use graphmill_storage::{Disk, Scratch};
+use graphmill_storage::{CountedDisk, Disk, Scratch};
 
 use crate::crew::Crew;
 use crate::cut::keys_hold;
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::Generated;
-use crate::report::ImportReport;
+use crate::report::{ImportReport, Moved};
 use compute::Computed;
 use staging::Staging;
 
 pub use memory::check_memory;
 pub use options::{ImportOptions, Machine};
+pub use outlook::{ImportOutlook, ImportQuestion, Input, Phase, outlook};
 pub(crate) use progress::Meter;
 pub use progress::{Progress, Silent};
 
@@ -88,6 +92,14 @@ fn store(
     computed: Option<Computed<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
+    let counted = Arc::new(CountedDisk::new(Arc::clone(machine.disk)));
+    let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
+    let fabric = machine.fabric.map(CountedFabric::new);
+    let machine = Machine {
+        disk: &disk,
+        fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
+        ..machine
+    };
     let crew = Crew::new(machine.fabric, machine.stop);
     crew.check_same(source, vertices, options)?;
     let source = &crew.part_of(source);
@@ -95,7 +107,7 @@ fn store(
     let vertices = vertices
         .as_ref()
         .map(|vertices| vertices as &dyn EdgeSource);
-    let disk = &**machine.disk;
+    let disk = &*disk;
     if let Some(asked) = options.batch_size.filter(|&size| size > Batches::SPAN_MAX) {
         let most = Batches::SPAN_MAX;
         return Err(IngestError::BatchSize { asked, most });
@@ -149,7 +161,13 @@ fn store(
         started: machine.clock.now(),
     };
 
-    if let Err(error) = import.make(computed, &staging) {
+    let made = import.make(computed, &staging).and_then(|()| {
+        let sent = fabric.as_ref().map_or(0, CountedFabric::bytes_sent);
+        import.report.each_rank =
+            moved(&crew, [counted.bytes_read(), counted.bytes_written(), sent])?;
+        Ok(())
+    });
+    if let Err(error) = made {
         // The others end before what they work in goes.
         if let Some(fabric) = crew.fabric() {
             fabric.fail(&error.to_string());
@@ -163,6 +181,20 @@ fn store(
         Ok(disk.exists(&options.output)?.then(exists_already))
     })?;
     Ok(report)
+}
+
+/// What each rank has moved, from what this one has read, written and sent.
+fn moved(crew: &Crew<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
+    let [read, written, sent] = mine.map(|mine| crew.numbers(mine));
+    let (read, written, sent) = (read?, written?, sent?);
+    let each = read.into_iter().zip(written).zip(sent);
+    Ok(each
+        .map(|((read, written), sent)| Moved {
+            read,
+            written,
+            sent,
+        })
+        .collect())
 }
 
 /// Refuses what will certainly not fit the disk of `folder`, before hours of work.
@@ -204,6 +236,13 @@ const READ_AHEAD_BYTES: usize = 1 << 20;
 /// Chunks of a bucket that a worker reads ahead.
 fn read_ahead(chunk_bytes: usize) -> usize {
     (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
+}
+
+/// One of so many shares of free memory, as a power of two from `least` to `most` bytes.
+fn buffer_bytes(available: u64, shares: u64, least: usize, most: usize) -> usize {
+    let share = available / shares.max(1);
+    let power = share.checked_ilog2().map_or(0, |power| 1u64 << power);
+    usize::try_from(power).unwrap_or(most).clamp(least, most)
 }
 
 impl<'a> Import<'a> {
@@ -264,17 +303,6 @@ impl<'a> Import<'a> {
 
     fn lanes(&self) -> u64 {
         self.machine.workers.count() as u64
-    }
-
-    /// A share of the free memory for each worker and each of `parts`, as a power of two from `least` to `most` bytes.
-    fn buffer_bytes(&self, parts: u64, least: usize, most: usize) -> usize {
-        let share = self.machine.budget.available() / (self.lanes() * parts).max(1);
-        let power = if share == 0 {
-            0
-        } else {
-            1 << share.ilog2().min(40)
-        };
-        usize::try_from(power).unwrap_or(most).clamp(least, most)
     }
 
     /// An error unless so many bytes are free.

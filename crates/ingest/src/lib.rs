@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! | --- | --- |
 //! | `import.rs`, `import/` | [`import`]: the steps in their order, and each of them |
+//! | `import/outlook.rs` | [`outlook()`]: what an import would read, write and send |
 //! | `readers/` | [`FileSource`]: files of edges |
 //! | `generate.rs`, `generate/` | [`Generated`]: graphs made by rule |
 //! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
@@ -56,8 +57,9 @@ pub use edge::{
 pub use error::{IngestError, LineProblem};
 pub use generate::{Generated, GraphRule};
 pub use import::{
-    ImportOptions, Machine, Progress, Silent, check_memory, check_space, generate, import,
+    ImportOptions, ImportOutlook, ImportQuestion, Input, Machine, Phase, Progress, Silent,
+    check_memory, check_space, generate, import, outlook,
 };
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions, says_something_else};
-pub use report::ImportReport;
+pub use report::{ImportReport, Moved};

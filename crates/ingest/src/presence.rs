@@ -50,6 +50,15 @@ impl Presence {
         }
     }
 
+    /// Bytes of the bits of the ids below `range`, and the bytes that the set takes of them, ranks included; the same as `new` has it.
+    pub(crate) fn bytes(range: u64) -> (u64, u64) {
+        let chunks = range.div_ceil(1 << CHUNK_SHIFT);
+        (
+            chunks.saturating_mul(CHUNK_BYTES),
+            chunks.saturating_mul(CHUNK_BYTES + RANK_BYTES),
+        )
+    }
+
     /// Makes room for the ids up to `id_max`; `false` when memory does not allow that, from then on for good.
     pub(crate) fn reserve(&self, id_max: u64) -> bool {
         if self.overflowed.load(Relaxed) {

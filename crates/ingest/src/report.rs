@@ -2,6 +2,17 @@
 
 use std::time::Duration;
 
+/// Bytes that a rank moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Read from disk: input, temporary files.
+    pub read: u64,
+    /// Written to disk: temporary files, the stored graph.
+    pub written: u64,
+    /// Sent to other ranks.
+    pub sent: u64,
+}
+
 /// The account of one import. It balances: `edges = edges_kept + dropped_self_loops + dropped_duplicates`, and
 /// `lines = edges + skipped + comments + blank`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,6 +48,8 @@ pub struct ImportReport {
     pub temporary_bytes: u64,
     /// The most memory leased at one time, in bytes.
     pub peak_memory: u64,
+    /// What each rank read, wrote and sent.
+    pub each_rank: Vec<Moved>,
     /// The steps in order, each with the time it took.
     pub steps: Vec<(&'static str, Duration)>,
 }

@@ -3,10 +3,10 @@
 use graphmill_graph::{Batches, EdgeKind, Order, Shape};
 use graphmill_storage::Lease;
 
-use super::Import;
 use super::distribute::To;
 use super::ids::Indexed;
-use crate::cut::batch_arcs_max;
+use super::{Import, ImportOptions};
+use crate::cut::{Granules, batch_arcs_max};
 use crate::deal;
 use crate::distribute;
 use crate::error::IngestError;
@@ -19,7 +19,7 @@ const PARTS_MIN: usize = 16;
 const PARTS_MAX: usize = 1024;
 
 /// Bytes of tables for a batch: cuts here and in the shape, where its arcs go both ways, files.
-const BATCH_BYTES: u64 = 128;
+pub(super) const BATCH_BYTES: u64 = 128;
 
 /// What follows from counts: where everything goes.
 pub(super) struct Cut {
@@ -46,74 +46,105 @@ impl Cut {
     }
 }
 
+/// What is counted before anything is cut.
+pub(super) struct Counted<'c> {
+    pub(super) vertices: u64,
+    pub(super) edges: u64,
+    pub(super) arcs_in: &'c Granules,
+    pub(super) arcs_out: Option<&'c Granules>,
+    pub(super) weights: EdgeKind,
+}
+
+/// Where batches and column files end, where arcs go, and which of so many ranks writes each file.
+pub(super) fn cut(
+    counted: &Counted<'_>,
+    ranks: usize,
+    options: &ImportOptions,
+) -> Result<(Shape, distribute::Plan, Vec<usize>), IngestError> {
+    let Counted {
+        vertices,
+        edges,
+        arcs_in,
+        arcs_out,
+        weights,
+    } = *counted;
+    let size = options.batch_size;
+    let cuts = match options.order {
+        Order::Id => arcs_in.batches(size),
+        Order::Degree => deal::cuts(vertices, deal::batches(vertices, arcs_in.arcs(), size)),
+    };
+    let too_many = || IngestError::TooManyVertices { vertices };
+    let files = arcs_in.files(&cuts).ok_or_else(too_many)?;
+    let reverse_files = match arcs_out {
+        Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
+        None => None,
+    };
+    let mut owners = arcs_in.owners(&cuts, &files, ranks);
+    if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
+        owners.extend(arcs_out.owners(&cuts, files, ranks));
+    }
+    let shape = Shape {
+        batches: Batches::new(cuts.clone())?,
+        edge: weights,
+        directed: options.directed,
+        strip_edges_max: 2 * batch_arcs_max(arcs_in.arcs()),
+        csr_ratio: options.csr_ratio,
+        files: files.clone(),
+        reverse_files: reverse_files.clone(),
+    };
+
+    let layout = Layout::new(cuts);
+    let forward_files = files.len();
+    let key_bits: Vec<u32> = files
+        .iter()
+        .chain(reverse_files.iter().flatten())
+        .map(|file| layout.key_bits(file.len()))
+        .collect();
+    let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
+    let parts = (PARTS_TABLE / key_bits.len().max(1))
+        .clamp(PARTS_MIN, PARTS_MAX)
+        .next_power_of_two();
+    let plan = distribute::Plan {
+        forward: layout.columns(files, 0),
+        reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
+        packing: Packing::new(
+            key_bits.iter().copied().max().unwrap_or(0),
+            weights,
+            sequenced,
+        ),
+        layout,
+        weights,
+        directed: options.directed,
+        self_loops: options.self_loops,
+        duplicates: options.duplicates,
+        edges,
+        part_shifts: key_bits
+            .iter()
+            .map(|bits| bits.saturating_sub(parts.trailing_zeros()))
+            .collect(),
+        parts,
+        vertices,
+    };
+    Ok((shape, plan, owners))
+}
+
 impl Import<'_> {
     /// Step 3.
     pub(super) fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
         let options = self.options;
         let (vertices, size) = (indexed.vertices, options.batch_size);
-        let (arcs_in, arcs_out) = (&indexed.arcs_in, indexed.arcs_out.as_ref());
         let batches = size.map_or(0, |size| vertices / size.max(1));
         let budget = self.machine.budget;
         let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
-        let cuts = match options.order {
-            Order::Id => arcs_in.batches(size),
-            Order::Degree => deal::cuts(vertices, deal::batches(vertices, arcs_in.arcs(), size)),
-        };
-        let too_many = || IngestError::TooManyVertices { vertices };
-        let files = arcs_in.files(&cuts).ok_or_else(too_many)?;
-        let reverse_files = match arcs_out {
-            Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
-            None => None,
-        };
-        let ranks = self.crew.count();
-        let mut owners = arcs_in.owners(&cuts, &files, ranks);
-        if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
-            owners.extend(arcs_out.owners(&cuts, files, ranks));
-        }
-        let weights = self.source.weights();
-        let shape = Shape {
-            batches: Batches::new(cuts.clone())?,
-            edge: weights,
-            directed: options.directed,
-            strip_edges_max: 2 * batch_arcs_max(arcs_in.arcs()),
-            csr_ratio: options.csr_ratio,
-            files: files.clone(),
-            reverse_files: reverse_files.clone(),
-        };
-        self.report.batches = shape.batches.len() as u64;
-
-        let layout = Layout::new(cuts);
-        let forward_files = files.len();
-        let key_bits: Vec<u32> = files
-            .iter()
-            .chain(reverse_files.iter().flatten())
-            .map(|file| layout.key_bits(file.len()))
-            .collect();
-        let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
-        let parts = (PARTS_TABLE / key_bits.len().max(1))
-            .clamp(PARTS_MIN, PARTS_MAX)
-            .next_power_of_two();
-        let plan = distribute::Plan {
-            forward: layout.columns(files, 0),
-            reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
-            packing: Packing::new(
-                key_bits.iter().copied().max().unwrap_or(0),
-                weights,
-                sequenced,
-            ),
-            layout,
-            weights,
-            directed: options.directed,
-            self_loops: options.self_loops,
-            duplicates: options.duplicates,
-            edges: self.report.edges,
-            part_shifts: key_bits
-                .iter()
-                .map(|bits| bits.saturating_sub(parts.trailing_zeros()))
-                .collect(),
-            parts,
+        let counted = Counted {
             vertices,
+            edges: self.report.edges,
+            arcs_in: &indexed.arcs_in,
+            arcs_out: indexed.arcs_out.as_ref(),
+            weights: self.source.weights(),
         };
+        let (shape, plan, owners) = cut(&counted, self.crew.count(), options)?;
+        self.report.batches = shape.batches.len() as u64;
         Ok(Cut {
             shape,
             plan,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 
 use super::scan::Found;
-use super::{Import, Meter, read_ahead};
+use super::{Import, Meter, buffer_bytes, read_ahead};
 use crate::count::Count;
 use crate::crew::Post;
 use crate::cut::{Granules, Histogram, granule_shift};
@@ -41,6 +41,50 @@ pub(super) struct Indexed<'a> {
     pub(super) arcs_out: Option<Granules>,
     /// Where vertices are dealt by them.
     pub(super) degrees: Option<Degrees>,
+}
+
+/// How a dictionary shares out memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shares {
+    pub(super) chunk_bytes: usize,
+    pub(super) write_bytes: usize,
+    pub(super) splitters: usize,
+    pub(super) passing_bytes: u64,
+    pub(super) positions_max: u64,
+    pub(super) sort_bytes: u64,
+    pub(super) join_bytes: u64,
+}
+
+impl Shares {
+    /// Of so many free bytes among the workers of each of so many ranks, which `agree` on numbers.
+    pub(super) fn new(
+        available: u64,
+        lanes: u64,
+        ranks: usize,
+        work_bytes_max: u64,
+        agree: impl Fn(u64) -> Result<u64, IngestError>,
+    ) -> Result<Self, IngestError> {
+        let buffer = |parts, least, most| buffer_bytes(available, lanes * parts, least, most);
+        let chunk_bytes = agree(buffer(512, 8 << 10, 64 << 10) as u64)? as usize;
+        let write_bytes = buffer(128, 16 << 10, 256 << 10);
+        let passing_bytes = match ranks {
+            1 => 0,
+            ranks => Post::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
+        };
+        let share = available.saturating_sub(passing_bytes) / lanes;
+        let chunks = share / chunk_bytes as u64;
+        Ok(Shares {
+            chunk_bytes,
+            write_bytes,
+            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
+            // both while a bucket of ids is split. Half is to sort in.
+            splitters: agree((chunks / 16).clamp(2, 128))? as usize,
+            passing_bytes,
+            positions_max: (chunks / 8).max(1),
+            sort_bytes: (share / 2).min(work_bytes_max),
+            join_bytes: share / 2,
+        })
+    }
 }
 
 /// The number that was written as bytes, most significant first.
@@ -210,18 +254,15 @@ impl<'a> Import<'a> {
 
     /// Where and with how much memory a dictionary is built.
     fn place(&self) -> Result<Place<'a>, IngestError> {
-        // What goes from rank to rank is as long at all of them.
-        let chunk_bytes = self.buffer_bytes(512, 8 << 10, 64 << 10);
-        let chunk_bytes = self.crew.least(chunk_bytes as u64)? as usize;
-        let write_bytes = self.buffer_bytes(128, 16 << 10, 256 << 10);
-        let passing = match self.crew.count() {
-            1 => 0,
-            ranks => Post::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
-        };
-        let available = self.machine.budget.available();
-        let share = available.saturating_sub(passing) / self.lanes();
-        let chunks = share / chunk_bytes as u64;
-        let splitters = self.crew.least((chunks / 16).clamp(2, 128))?;
+        let crew = self.crew;
+        let shares = Shares::new(
+            self.machine.budget.available(),
+            self.lanes(),
+            crew.count(),
+            self.options.work_bytes_max,
+            // What goes from rank to rank is as long at all of them.
+            |mine| crew.least(mine),
+        )?;
         Ok(Place {
             disk: self.machine.disk,
             budget: self.machine.budget,
@@ -229,16 +270,14 @@ impl<'a> Import<'a> {
             stop: self.machine.stop,
             directory: self.temporary,
             crew: self.crew,
-            chunk_bytes,
-            read_ahead: read_ahead(chunk_bytes),
-            write_bytes,
-            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
-            // both while a bucket of ids is split. Half is to sort in.
-            splitters: splitters as usize,
-            passing_bytes: passing,
-            positions_max: (chunks / 8).max(1),
-            sort_bytes: (share / 2).min(self.options.work_bytes_max),
-            join_bytes: share / 2,
+            chunk_bytes: shares.chunk_bytes,
+            read_ahead: read_ahead(shares.chunk_bytes),
+            write_bytes: shares.write_bytes,
+            splitters: shares.splitters,
+            passing_bytes: shares.passing_bytes,
+            positions_max: shares.positions_max,
+            sort_bytes: shares.sort_bytes,
+            join_bytes: shares.join_bytes,
             files: AtomicU64::new(0),
             written: AtomicU64::new(0),
         })

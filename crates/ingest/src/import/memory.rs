@@ -28,8 +28,21 @@ pub fn check_memory(
     vertices: bool,
     options: &ImportOptions,
 ) -> Result<(), IngestError> {
+    let lanes = workers.count() as u64;
+    check(budget, lanes, reader_bytes, weights, vertices, options)
+}
+
+/// The same of so many workers.
+pub(super) fn check(
+    budget: &Budget,
+    lanes: u64,
+    reader_bytes: u64,
+    weights: EdgeKind,
+    vertices: bool,
+    options: &ImportOptions,
+) -> Result<(), IngestError> {
     let first = scan::Need {
-        lanes: workers.count() as u64,
+        lanes,
         reader_bytes,
         reverse: options.turns_round(),
         vertices,
@@ -43,7 +56,6 @@ pub fn check_memory(
     let order = match options.order {
         Order::Id => 0,
         Order::Degree => {
-            let lanes = workers.count() as u64;
             let count = Sections::least_bytes(lanes, 0) + lanes * reader_bytes;
             count.max(Deal::bytes(0, 0) + Deal::WRITE_BYTES)
         }

@@ -3,7 +3,7 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, but no more than is in proportion to the
 //! input: few edges between far ids are found in a dictionary, which step 2 makes where the bitmap does not do.
 
-use super::{Import, Meter};
+use super::{Import, Meter, buffer_bytes};
 use crate::edge::{EdgeSource, Ids};
 use crate::error::IngestError;
 use crate::policy::SelfLoops;
@@ -41,10 +41,28 @@ impl Need {
         self.lanes * lane + found + held
     }
 
+    /// Bytes of a chunk where so many are free, and what the reading takes: shorter chunks rather than none.
+    pub(super) fn fitting(&self, available: u64) -> (usize, u64) {
+        let most = SPOOL_CHUNK_BYTES_MAX;
+        let mut chunk_bytes = buffer_bytes(available, self.lanes * 64, CHUNK_BYTES_MIN, most);
+        while self.bytes(chunk_bytes) > available && chunk_bytes > CHUNK_BYTES_MIN {
+            chunk_bytes /= 2;
+        }
+        (chunk_bytes, self.bytes(chunk_bytes))
+    }
+
     /// The same by the shortest chunks.
     pub(super) fn least_bytes(&self) -> u64 {
         self.bytes(CHUNK_BYTES_MIN)
     }
+}
+
+/// Bytes of a bitmap of ids at most, where so many bytes are free and the input has `amount` bytes.
+pub(super) fn presence_bytes_max(free: u64, amount: u64) -> u64 {
+    let worth = amount
+        .saturating_mul(PRESENCE_SHARE)
+        .max(PRESENCE_BYTES_FREE);
+    (free / 2).min(worth)
 }
 
 /// Bytes of a reader of the edges, or of the vertices if that takes more.
@@ -76,13 +94,7 @@ impl<'a> Import<'a> {
             reverse: self.options.turns_round(),
             vertices: self.vertices.is_some(),
         };
-        let mut chunk_bytes = self.buffer_bytes(64, CHUNK_BYTES_MIN, SPOOL_CHUNK_BYTES_MAX);
-        // Shorter chunks rather than none.
-        while need.bytes(chunk_bytes) > machine.budget.available() && chunk_bytes > CHUNK_BYTES_MIN
-        {
-            chunk_bytes /= 2;
-        }
-        let needed = need.bytes(chunk_bytes);
+        let (chunk_bytes, needed) = need.fitting(machine.budget.available());
         let spool = |name: &str, source: &dyn EdgeSource| {
             Spool::create(
                 disk,
@@ -101,11 +113,8 @@ impl<'a> Import<'a> {
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
         let amount = crew.sum(amount)?;
         let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
-            let half = (machine.budget.available() - needed) / 2;
-            let worth = amount
-                .saturating_mul(PRESENCE_SHARE)
-                .max(PRESENCE_BYTES_FREE);
-            let bytes_max = half.min(worth).min(self.options.work_bytes_max);
+            let bytes_max = presence_bytes_max(machine.budget.available() - needed, amount);
+            let bytes_max = bytes_max.min(self.options.work_bytes_max);
             Presence::new(machine.budget, bytes_max)
         });
         let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {

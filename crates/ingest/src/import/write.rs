@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, GraphWriter};
+use graphmill_graph::{EdgeKind, GraphWriter, Shape};
 
 use super::cut::Cut;
 use super::distribute::Buckets;
@@ -52,8 +52,12 @@ pub(super) struct Need {
 impl Need {
     /// Of what a cut says.
     pub(super) fn new(cut: &Cut) -> Self {
-        let plan = &cut.plan;
-        let batches = cut.shape.batches.len() as u64;
+        Self::of(&cut.shape, &cut.plan, cut.bytes())
+    }
+
+    /// Of a shape and a plan, where the tables of batches take so many bytes.
+    pub(super) fn of(shape: &Shape, plan: &distribute::Plan, tables_bytes: u64) -> Self {
+        let batches = shape.batches.len() as u64;
         let arcs = plan.arcs_max();
         let (mut all_cells, mut finish) = (0, 0);
         for side in plan.sides() {
@@ -61,16 +65,21 @@ impl Need {
             let cells_of = |file: &Range<usize>| arcs.min(file.len() as u64 * batches);
             let cells = arcs.min(side.files.iter().map(cells_of).sum());
             let most = side.files.iter().map(cells_of).max().unwrap_or(0);
-            let bytes = GraphWriter::memory_to_finish(&cut.shape, arcs, cells, most);
+            let bytes = GraphWriter::memory_to_finish(shape, arcs, cells, most);
             (all_cells, finish) = (all_cells + cells, bytes.max(finish));
         }
         Self {
             weights: plan.weights,
             duplicates: plan.duplicates,
-            held: cut.bytes() + distribute::counts_bytes(plan.buckets(), plan.parts),
+            held: tables_bytes + distribute::counts_bytes(plan.buckets(), plan.parts),
             notes: GraphWriter::memory_of_cells(plan.buckets() as u64, all_cells),
             finish,
         }
+    }
+
+    /// What is held, and what will be, of which the workers have nothing.
+    pub(super) fn held_and_noted(&self) -> u64 {
+        self.held + self.notes
     }
 
     /// Bytes that one worker takes of a budget of `total` bytes, with what is held, where buckets are in chunks of
@@ -90,6 +99,34 @@ impl Need {
             held: 0,
             notes: GraphWriter::memory_of_cells(files, cells),
             finish: 0,
+        }
+    }
+}
+
+/// What the workers of the step have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes {
+    pub(super) count: u64,
+    /// Bytes that each sorts in.
+    pub(super) sort_bytes: u64,
+}
+
+impl Lanes {
+    /// Of `most` workers at most, with so many free bytes of a budget of `total` bytes, where the largest column file wants `wanted`
+    /// bytes to be sorted at once.
+    pub(super) fn new(
+        plan: &distribute::Plan,
+        (most, wanted): (u64, u64),
+        (available, total): (u64, u64),
+        chunk_bytes: usize,
+    ) -> Self {
+        let writer_bytes = GraphWriter::memory(plan.weights, total);
+        let fixed = fixed_bytes(writer_bytes, chunk_bytes);
+        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
+        let count = most.min(available / least).max(1);
+        Lanes {
+            count,
+            sort_bytes: (available / count).saturating_sub(fixed).min(wanted),
         }
     }
 }
@@ -119,17 +156,11 @@ impl Import<'_> {
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.spill.chunk_bytes();
         let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
-        let fixed = fixed_bytes(writer_bytes, chunk_bytes);
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
         // That the notes leave enough was known when arcs were distributed.
         let notes = Need::new(cut).notes;
         self.check("column files", notes + least)?;
         let available = machine.budget.available() - notes;
-        let lanes = self
-            .lanes()
-            .min(available / least)
-            .min(order.len() as u64)
-            .max(1);
         // Enough for every bucket at once, with scratch for its largest part.
         let with_scratch = |bucket: usize| {
             let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
@@ -141,9 +172,13 @@ impl Import<'_> {
             .max()
             .unwrap_or(0)
             .max(GRAIN as u64);
-        let sort_bytes = (available / lanes - fixed)
-            .min(wanted)
-            .min(self.options.work_bytes_max);
+        let most = self.lanes().min(order.len() as u64);
+        let lanes = Lanes::new(
+            plan,
+            (most, wanted.min(self.options.work_bytes_max)),
+            (available, machine.budget.total()),
+            chunk_bytes,
+        );
 
         let meter = Meter::new(
             machine.progress,
@@ -157,7 +192,9 @@ impl Import<'_> {
                 chunk_bytes,
                 read_ahead(chunk_bytes),
             )?;
-            let records = machine.budget.buffer("arcs to sort", sort_bytes as usize)?;
+            let records = machine
+                .budget
+                .buffer("arcs to sort", lanes.sort_bytes as usize)?;
             Ok((write::Lane { inbox, records }, Kept::default()))
         };
         let work = |(lane, kept): &mut (write::Lane, Kept), task: u64| {
@@ -196,7 +233,7 @@ impl Import<'_> {
         };
         let states = parallel::run(
             machine.workers,
-            lanes as usize,
+            lanes.count as usize,
             machine.stop,
             order.len() as u64,
             make,

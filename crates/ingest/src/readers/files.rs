@@ -77,6 +77,9 @@ pub struct FileSource {
 }
 
 impl FileSource {
+    /// Bytes of a piece of a file, unless it is asked for others.
+    pub(crate) const PIECE_BYTES: u64 = PIECE_BYTES;
+
     /// Bytes of the budget that a reader of these files takes, as far as their names tell: those of folders are not looked at.
     pub fn reader_bytes_by_name<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> u64 {
         let unpacker = |path: &PathBuf| Compression::of_name(path).leased_bytes();
