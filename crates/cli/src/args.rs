@@ -10,9 +10,11 @@ use graphmill::{OptionKind, OptionSpec};
 use crate::size;
 
 mod generate;
+mod plan;
 mod validate;
 
 pub(crate) use generate::{Generate, GenerateOutput, GenerateRule};
+pub(crate) use plan::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
 pub(crate) use validate::{Rule, Validate};
 
 const EXAMPLES: &str = "\
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Verify(Verify),
     /// Compare a result with a reference, or judge it by its graph
     Validate(Validate),
+    /// Say what an import and a run would take: space, memory, traffic, time
+    Plan(Plan),
     /// List the algorithms and their options
     Algorithms(Algorithms),
     /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
@@ -242,6 +246,9 @@ pub(crate) struct Import {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub(crate) ranks: u16,
+    /// Write what the import took, as JSON
+    #[arg(long, value_name = "FILE.json")]
+    pub(crate) metrics: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machine: Machine,
 }
@@ -360,8 +367,9 @@ pub(crate) struct RunCommon {
     #[arg(value_name = "GRAPH|INPUT")]
     pub(crate) input: PathBuf,
     /// Result file, by its name Parquet or CSV: columns `vertex` and the value. Unreached is null in Parquet; in CSV it is inf, or an
-    /// empty field where values are vertices. Distances too large for --precision are as unreached
-    #[arg(short, long, value_name = "FILE.{parquet,csv}")]
+    /// empty field where values are vertices. Distances too large for --precision are as unreached. With a slash at the end
+    /// (ranks.parquet/) it is a folder: each rank writes a part of it with its own vertices
+    #[arg(short, long, value_name = "FILE.{parquet,csv}[/]")]
     pub(crate) output: Option<PathBuf>,
     /// Print the N vertices with the highest values; not where values are vertices themselves (components, parents)
     #[arg(long, value_name = "N")]
@@ -408,6 +416,10 @@ pub(crate) struct Experiments {
     /// times the messages; 0: always, inf: never [default: 2]
     #[arg(long, value_name = "R")]
     pub(crate) filter_ratio: Option<f64>,
+    /// Messages that are on disk: write a piece for each run of columns that needs some of them (push), have each run put aside what it
+    /// needs before it folds them (pull), or have it read all of them (none); auto: by cost
+    #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
+    pub(crate) dispatch: Dispatch,
     /// What a vertex weighs against an edge where batches are shared out among ranks [default: twice the ranks less 1]
     #[arg(long, value_name = "N")]
     pub(crate) alpha: Option<u64>,
@@ -473,6 +485,15 @@ pub(crate) enum Seek {
     Auto,
     Never,
     Always,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Dispatch {
+    #[default]
+    Auto,
+    Push,
+    Pull,
+    None,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -2,7 +2,7 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `args.rs`, `args/`, `size.rs` | what can be asked, and its help |
+//! | `args.rs`, `args/`, `size.rs`, `count.rs` | what can be asked, and its help |
 //! | `command/` | one subcommand a file |
 //! | `progress.rs` | progress on stderr |
 //! | `signals.rs` | Ctrl-C, and a terminal that closes |
@@ -11,12 +11,14 @@
 
 mod args;
 mod command;
+mod count;
 mod progress;
 mod signals;
 mod size;
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use graphmill::{MpiJob, Stop};
@@ -30,6 +32,9 @@ const FAILED: u8 = 1;
 /// Exit code of a command that was asked for wrongly.
 const USAGE: u8 = 2;
 
+/// Time between the error of a rank and its end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     // Where it is not allowed, fewer files have to do.
@@ -42,6 +47,10 @@ fn main() -> ExitCode {
             let (text, code) = ending(&error, &stop);
             if let Some(text) = text {
                 complain(&text);
+            }
+            if MpiJob::of_environment().is_some() {
+                // Whoever started the ranks ends all when the first has failed; each is to have told why before that.
+                std::thread::sleep(LAST_WORDS);
             }
             ExitCode::from(code)
         }
@@ -85,14 +94,19 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
         Command::Info(args) => command::info::run(args, stop),
         Command::Verify(args) => command::verify::run(args, stop),
         Command::Validate(args) => command::validate::run(args, stop),
+        Command::Plan(args) => command::plan::run(args, stop),
         Command::Algorithms(args) => command::algorithms::run(args),
         Command::Mpi(args) => command::mpi::run(args),
     }
 }
 
-/// A line on stderr; nobody may be listening.
+/// A line on stderr; nobody may be listening. One rank of some says which it is.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "graphmill: {text}");
+    let rank = MpiJob::of_environment().and_then(|job| job.rank);
+    let rank = rank.map_or(String::new(), |rank| format!("rank {rank}: "));
+    // In one go: the lines of ranks go to one place.
+    let line = format!("graphmill: {rank}{text}\n");
+    let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
 /// Whoever read our output has seen enough, such as `head`.

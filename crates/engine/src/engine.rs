@@ -114,13 +114,10 @@ impl Engine {
     #[must_use]
     pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
         let shape = Shape::of(graph, workers).on(tiers);
-        let own = RowIo::memory(page_bytes(&graph.batches)) * workers as u64
-            + (FRAMES as u64) * FRAME_BYTES
-            + Way::memory(graph)
+        let own = Self::own_bytes(graph, workers)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowIo::FRAMES_BYTES * workers as u64
-            + 2 * shape.set_of_vertices
-            + shape.wire;
+            + 2 * shape.set_of_vertices;
         let sizes = Sizes {
             weighted: sizes.weighted && graph.edge != EdgeKind::None,
             ..sizes
@@ -129,6 +126,14 @@ impl Engine {
         let degrees = AlignedBuffer::footprint(shape.widest * size_of::<u64>());
         let looking = LOOKING_FRAMES as u64 * FRAME_BYTES + degrees;
         own + shape.least(sizes).max(looking)
+    }
+
+    /// Bytes of the budget that an engine takes before anything is asked of it.
+    pub(crate) fn own_bytes(graph: &Measure, workers: usize) -> u64 {
+        RowIo::memory(page_bytes(&graph.batches)) * workers as u64
+            + (FRAMES as u64) * FRAME_BYTES
+            + Way::memory(graph)
+            + Shape::of(graph, workers).wire
     }
 
     fn build(
@@ -192,6 +197,7 @@ impl Engine {
             seek: settings.seek,
             gamma: settings.gamma,
             filter_ratio: settings.filter_ratio,
+            dispatch: settings.dispatch,
             edges: settings.edges,
             combiner: settings.combiner,
             clock: settings.clock,
@@ -590,7 +596,7 @@ impl Engine {
 }
 
 /// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
-fn page_bytes(batches: &Batches) -> usize {
+pub(crate) fn page_bytes(batches: &Batches) -> usize {
     let widest = batches.widest().max(1) as usize;
     (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
 }
@@ -627,6 +633,9 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
         bytes_sent: 0,
         cells: 0,
         cells_sought: 0,
+        scanned: 0,
+        messages_pushed: 0,
+        messages_pulled: 0,
         tiers: TierBytes::default(),
         seconds_charged: 0.0,
         mode,

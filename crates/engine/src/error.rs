@@ -74,6 +74,15 @@ pub enum EngineError {
         /// Byte offset of the page.
         offset: u64,
     },
+    /// Messages that nobody reads were waited for.
+    #[error(
+        "{}: waited for messages of which none are on their way: this is a bug, please report it; --dispatch none may help",
+        path.display()
+    )]
+    NoBuffer {
+        /// Where messages are.
+        path: PathBuf,
+    },
     /// An index beyond the last vertex.
     #[error("vertex index {index}: the graph has {vertices} vertices")]
     NoSuchIndex {

@@ -53,9 +53,7 @@ impl Engine {
         if self.broken {
             return Err(EngineError::Broken);
         }
-        // Messages, of 8 bytes or less, are better kept in memory than degrees: these are read once a pass.
-        let messages = 8 * self.common.batches.vertices();
-        let reserve = self.common.shape.reserve() + messages;
+        let reserve = self.common.shape.reserve_beside_degrees();
         let before = self.common.budget.available();
         let done = self.common.arrays.load(needs, reserve);
         if self.common.budget.available() < before {

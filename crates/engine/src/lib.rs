@@ -20,7 +20,8 @@
 //! | `room.rs` | what a pass takes of the memory budget |
 //! | `phase/` | signal, pass, slot, the sparse pass, the vertex pass, sends |
 //! | `kernel.rs` | the loops over the edges of a block |
-//! | `message.rs`, `message_file.rs`, `page_file.rs` | messages; messages and rows on disk |
+//! | `message.rs`, `message/`, `page_file.rs` | messages; messages and rows on disk |
+//! | `dispatch.rs`, `dispatch/` | which way messages on disk get to the columns that need them |
 //! | `pins.rs` | cells in memory |
 //! | `resident/` | lists of edges decoded in memory, and what works on them at once |
 //! | `degree_classes.rs` | how many edges an active set has, about |
@@ -31,6 +32,7 @@
 //! | `engine.rs`, `keep.rs` | [`Engine`]: what a driver holds; what it keeps in memory, and what makes room |
 //! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
+//! | `outlook.rs` | [`run_outlook`]: what passes over all edges would read, write and send |
 
 #![forbid(unsafe_code)]
 
@@ -39,6 +41,7 @@ mod active;
 mod choice;
 mod deal;
 mod degree_classes;
+mod dispatch;
 mod engine;
 mod error;
 mod held;
@@ -47,9 +50,9 @@ mod keep;
 mod kernel;
 mod machine;
 mod message;
-mod message_file;
 mod metrics;
 mod needs;
+mod outlook;
 mod page_file;
 mod phase;
 mod pins;
@@ -71,10 +74,12 @@ mod wire;
 mod workspace;
 
 pub use active::ActiveSet;
+pub use dispatch::DispatchChoice;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
 pub use metrics::{LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
+pub use outlook::{RunOutlook, RunQuestion, Traffic as PassTraffic, run_outlook};
 pub use phase::sends::Sink;
 pub use pregel::{Combiner, Version, sizes_of_pregel};
 pub use program::{
@@ -82,7 +87,7 @@ pub use program::{
     SendProgram, Sum, Vertex,
 };
 pub use room::Sizes;
-pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Write};
+pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
 pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};
 pub use settle::sizes_of;
 pub use traffic::{Charge, Moved, PlacedAt, TierBytes};

@@ -11,6 +11,7 @@ use graphmill_storage::{
 };
 
 use crate::active::lock;
+use crate::dispatch::DispatchChoice;
 use crate::error::EngineError;
 use crate::page_file::RowIo;
 use crate::pregel::Combiner;
@@ -45,6 +46,7 @@ pub(crate) struct Common {
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
     pub(crate) filter_ratio: f64,
+    pub(crate) dispatch: DispatchChoice,
     pub(crate) edges: EdgesAt,
     pub(crate) combiner: Combiner,
     pub(crate) clock: Arc<dyn Clock>,

@@ -2,7 +2,11 @@
 //!
 //! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
 //! holds as many batches of them as there is room for. The bits always stay in memory; those of a batch that has no message in this pass
-//! say nothing.
+//! say nothing. On disk a batch is a piece of its own, from which every run reads, or a piece for each run that
+//! needs some of it, or both, as the pass dispatches them.
+
+pub(crate) mod file;
+pub(crate) mod piece;
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,16 +14,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::BlockView;
-use graphmill_raw::{Element, SegmentMut, SegmentRef, Segments};
+use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
 use graphmill_storage::{Buffer, Disk, Kind, Lease};
 use zerocopy::FromBytes;
 
 use crate::active::lock;
+use crate::dispatch::{Dispatch, DispatchGraph, Way};
 use crate::error::EngineError;
 use crate::machine::Machine;
-use crate::message_file::{MessageFile, Window};
-
-const WORD: usize = 64;
+use file::{Piece, PieceFile, Taken, Window};
+use piece::WORD;
 
 /// The messages of all sources.
 pub(crate) struct Messages<M: Element> {
@@ -29,26 +33,94 @@ pub(crate) struct Messages<M: Element> {
     /// Messages of the batch are still to come in this pass.
     awaited: Vec<AtomicBool>,
     spans: Vec<usize>,
+    /// Batches of this rank.
+    own: Range<usize>,
+    /// Messages that were dispatched: by push, by pull; and elements that were looked at for it.
+    dispatched: [AtomicU64; 3],
     _leases: Vec<Lease>,
 }
 
 enum Values<M: Element> {
     Memory(Segments<M>),
-    Disk {
-        file: MessageFile,
-        /// One a worker, and one for what comes from other ranks.
-        windows: Vec<Mutex<Window>>,
-        /// Batches that a window holds.
-        held: usize,
-    },
+    Disk(Box<Filed>),
+}
+
+/// Messages on disk.
+struct Filed {
+    file: PieceFile,
+    /// One a worker, one for what comes from other ranks, one for what is sent to them.
+    windows: Vec<Mutex<Window>>,
+    /// The sources that one run needs, while a piece is made for it: one a window.
+    selected: Vec<Mutex<Vec<u64>>>,
+    /// Batches that the window of a worker holds.
+    held: usize,
+    workers: usize,
+    dispatch: Dispatch,
+    graph: Option<Arc<DispatchGraph>>,
+    /// All of each batch.
+    whole: Vec<Mutex<Option<Piece>>>,
+    /// The pieces of each batch for runs, in order of these.
+    pushed: Vec<Mutex<Vec<(u32, Piece)>>>,
+    /// There is no other rank to send this one's to.
+    is_alone: bool,
+    _lease: Lease,
 }
 
 /// Where messages go that do not fit in memory.
 pub(crate) struct OnDisk {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
-    /// Batches that each worker holds, and whoever takes what comes from other ranks.
+    /// Batches that each worker holds, and whoever takes what comes from other ranks, and sends what goes there.
     pub(crate) held: Vec<usize>,
+}
+
+impl Filed {
+    fn new<M: Element>(
+        machine: &Machine,
+        spans: &[usize],
+        to: OnDisk,
+    ) -> Result<Self, EngineError> {
+        let width = size_of::<M>();
+        let widest = spans.iter().max().copied().unwrap_or(0);
+        let most = piece::bytes_max(widest, width);
+        let window = |held| Window::new(to.disk.as_ref(), &machine.budget, held, most);
+        let words = widest.div_ceil(WORD);
+        let selected = (to.held.len() * words * 8) as u64;
+        let _lease = (machine.budget).lease("sources that a run needs", selected)?;
+        let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
+        Ok(Filed {
+            file: PieceFile::create(Arc::clone(&to.disk), &to.path, places)?,
+            held: to.held.first().copied().unwrap_or(1),
+            selected: (to.held.iter())
+                .map(|_| Mutex::new(vec![0; words]))
+                .collect(),
+            windows: (to.held.into_iter())
+                .map(|held| Ok(Mutex::new(window(held)?)))
+                .collect::<Result<_, EngineError>>()?,
+            workers: machine.workers.count(),
+            dispatch: Dispatch::default(),
+            graph: None,
+            whole: spans.iter().map(|_| Mutex::new(None)).collect(),
+            pushed: spans.iter().map(|_| Mutex::new(Vec::new())).collect(),
+            is_alone: machine.ranks.alone(),
+            _lease,
+        })
+    }
+
+    /// How the messages of a batch are dispatched.
+    fn way(&self, own: &Range<usize>, batch: usize) -> Way {
+        match own.contains(&batch) {
+            true => self.dispatch.own,
+            false => self.dispatch.others,
+        }
+    }
+
+    /// The piece of a batch that a run reads.
+    fn piece(&self, batch: usize, run: usize) -> Option<Piece> {
+        let pushed = lock(&self.pushed[batch]);
+        let number = pushed.binary_search_by_key(&run, |(run, _)| *run as usize);
+        number.ok().map(|number| pushed[number].1)
+    }
 }
 
 impl<M: Element> Messages<M> {
@@ -83,18 +155,7 @@ impl<M: Element> Messages<M> {
                 let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
                 Values::Memory(Segments::new(memory(bytes)?, cuts))
             }
-            Some(to) => {
-                let bytes: Vec<usize> = spans.iter().map(|span| span * size_of::<M>()).collect();
-                let widest = bytes.iter().max().copied().unwrap_or(0);
-                let window = |held| Window::new(to.disk.as_ref(), budget, held, widest);
-                Values::Disk {
-                    held: to.held.first().copied().unwrap_or(1),
-                    windows: (to.held.into_iter())
-                        .map(|held| Ok(Mutex::new(window(held)?)))
-                        .collect::<Result<_, EngineError>>()?,
-                    file: MessageFile::create(Arc::clone(&to.disk), &to.path, bytes)?,
-                }
-            }
+            Some(to) => Values::Disk(Box::new(Filed::new::<M>(machine, &spans, to)?)),
         };
         Ok(Messages {
             values,
@@ -102,38 +163,94 @@ impl<M: Element> Messages<M> {
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
             awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
             spans,
+            own: machine.ranks.own(),
+            dispatched: Default::default(),
             _leases: leases,
         })
     }
 
+    fn filed(&self) -> Option<&Filed> {
+        match &self.values {
+            Values::Memory(_) => None,
+            Values::Disk(filed) => Some(filed),
+        }
+    }
+
     pub(crate) fn in_memory(&self) -> bool {
-        matches!(self.values, Values::Memory(_))
+        self.filed().is_none()
     }
 
     /// Batches whose messages a worker holds at the same time.
     pub(crate) fn held(&self) -> usize {
-        match &self.values {
-            Values::Memory(_) => usize::MAX,
-            Values::Disk { held, .. } => *held,
+        match self.filed() {
+            None => usize::MAX,
+            // One buffer is for what runs put aside.
+            Some(filed) if filed.dispatch.has(Way::Pull) => (filed.held - 1).max(1),
+            Some(filed) => filed.held,
         }
     }
 
     /// Bytes read from disk and written to it since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
-        match &self.values {
-            Values::Memory(_) => (0, 0),
-            Values::Disk { file, .. } => file.take_traffic(),
-        }
+        self.filed().map_or((0, 0), |filed| {
+            let (read, written) = filed.file.take_traffic();
+            let lists = filed
+                .graph
+                .as_ref()
+                .map_or(0, |graph| graph.take_bytes_read());
+            (read + lists, written)
+        })
     }
 
-    /// Forgets the messages of the last pass.
-    pub(crate) fn clear(&mut self) {
+    /// Messages dispatched by push and by pull, and elements that were looked at for it, since the last call.
+    pub(crate) fn take_dispatched(&self) -> [u64; 3] {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        self.dispatched.each_ref().map(take)
+    }
+
+    /// Forgets the messages of the last pass; those of this one are dispatched in such a way, by such a graph.
+    ///
+    /// # Errors
+    /// What an earlier pass had on its way could not be read or written.
+    pub(crate) fn clear(
+        &mut self,
+        dispatch: Dispatch,
+        graph: Option<Arc<DispatchGraph>>,
+    ) -> Result<(), EngineError> {
         for count in &mut self.counts {
             *count.get_mut() = 0;
         }
         for awaited in &mut self.awaited {
             *awaited.get_mut() = false;
         }
+        if let Values::Disk(filed) = &mut self.values {
+            filed.file.clear();
+            for (whole, pushed) in filed.whole.iter().zip(&filed.pushed) {
+                *lock(whole) = None;
+                lock(pushed).clear();
+            }
+            // Nothing is dispatched by a graph that is not there.
+            let is_there = graph.is_some();
+            filed.dispatch = Some(dispatch).filter(|_| is_there).unwrap_or_default();
+            filed.graph = graph;
+            // Buffers of what a run put aside, or had read ahead, are free again.
+            for window in &filed.windows {
+                lock(window).start(&filed.file, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How the messages of a batch are dispatched.
+    pub(crate) fn way(&self, batch: usize) -> Way {
+        self.filed()
+            .map_or(Way::None, |filed| filed.way(&self.own, batch))
+    }
+
+    /// Whether runs pull whether or not they have to wait.
+    pub(crate) fn all_is_pulled(&self) -> bool {
+        self.filed()
+            .is_some_and(|filed| filed.dispatch.all_is_pulled)
     }
 
     /// Says that messages of these batches are still to come.
@@ -153,14 +270,32 @@ impl<M: Element> Messages<M> {
         !self.awaited[batch].load(Ordering::Acquire)
     }
 
-    /// Ends the signal phase: what was written to disk can be read from here on.
-    pub(crate) fn seal(&self) -> Result<(), EngineError> {
-        if let Values::Disk { file, windows, .. } = &self.values {
-            for window in windows {
-                lock(window).flush(file)?;
-            }
-        }
+    /// Waits until what a worker has written can be read.
+    pub(crate) fn land(&self, worker: usize) -> Result<(), EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        window.flush(&filed.file)?;
+        self.landed(window);
         Ok(())
+    }
+
+    /// Takes note of what a worker has written by now.
+    pub(crate) fn look(&self, worker: usize) -> Result<(), EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        window.poll(&filed.file)?;
+        self.landed(window);
+        Ok(())
+    }
+
+    fn landed(&self, window: &mut Window) {
+        while let Some(batch) = window.landed() {
+            self.come(batch..batch + 1);
+        }
     }
 
     /// Number of sources of a batch that emitted a message.
@@ -179,7 +314,7 @@ impl<M: Element> Messages<M> {
             .sum()
     }
 
-    /// The messages of one batch, to be written by a worker of the signal phase.
+    /// The messages of one batch, to be written by a worker who has them.
     pub(crate) fn begin(
         &self,
         batch: usize,
@@ -191,8 +326,11 @@ impl<M: Element> Messages<M> {
             Values::Memory(values) => {
                 ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
             }
-            Values::Disk { file, windows, .. } => {
-                ValuesMut::Disk(lock(&windows[worker]).spare(file)?)
+            Values::Disk(filed) => {
+                let window = &mut *lock(&filed.windows[worker]);
+                let buffer = window.spare(&filed.file)?;
+                self.landed(window);
+                ValuesMut::Disk(buffer)
             }
         };
         Ok(BatchWriter {
@@ -202,7 +340,7 @@ impl<M: Element> Messages<M> {
         })
     }
 
-    /// Hands in the messages of one batch.
+    /// Hands in the messages of one batch: they are pushed to the runs that need them, or written as they are.
     pub(crate) fn end(
         &self,
         batch: usize,
@@ -212,54 +350,199 @@ impl<M: Element> Messages<M> {
     ) -> Result<(), EngineError> {
         self.counts[batch].store(count, Ordering::Relaxed);
         let BatchWriter {
-            values, present, ..
+            values,
+            present,
+            span,
         } = writer;
-        drop(present);
-        if let (ValuesMut::Disk(buffer), Values::Disk { file, windows, .. }) =
-            (values, &self.values)
-        {
-            let mut window = lock(&windows[worker]);
-            match count {
-                0 => window.give_back(file, batch, buffer, false)?,
-                _ => window.write(file, batch, buffer),
-            }
+        let (ValuesMut::Disk(mut buffer), Some(filed)) = (values, self.filed()) else {
+            drop(present);
+            self.come(batch..batch + 1);
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        let is_pushed = filed.way(&self.own, batch) == Way::Push;
+        let is_sent = !filed.is_alone && self.own.contains(&batch);
+        if count > 0 && is_pushed {
+            self.push(filed, batch, (&buffer, &present), window, worker)?;
         }
-        self.come(batch..batch + 1);
+        if count > 0 && (!is_pushed || is_sent) {
+            let form = piece::close_up::<M>(&mut buffer, &present, span, count);
+            let offset = filed.file.place(batch);
+            *lock(&filed.whole[batch]) = Some(filed.file.piece(form, &buffer, offset));
+            window.write(&filed.file, offset, buffer, form.bytes);
+        } else {
+            window.take_back(buffer);
+        }
+        drop(present);
+        window.ends(batch);
+        window.poll(&filed.file)?;
+        self.landed(window);
         Ok(())
     }
 
-    /// Says which batches a worker will read, in order of their first use.
-    pub(crate) fn expect(
+    /// Writes a piece of a batch for each run that needs any of it.
+    fn push(
         &self,
-        batches: impl Iterator<Item = usize>,
+        filed: &Filed,
+        batch: usize,
+        (values, present): (&[u8], &[u64]),
+        window: &mut Window,
         worker: usize,
     ) -> Result<(), EngineError> {
-        match &self.values {
-            Values::Memory(_) => Ok(()),
-            Values::Disk { file, windows, .. } => lock(&windows[worker]).start(file, batches),
+        let Some(graph) = &filed.graph else {
+            return Ok(());
+        };
+        let span = self.spans[batch];
+        let values = <[M]>::ref_from_bytes(&values[..span * size_of::<M>()]).unwrap_or(&[]);
+        let mut selected = lock(&filed.selected[worker]);
+        let selected = &mut selected[..present.len()];
+        let mut out = Out {
+            file: &filed.file,
+            buffer: None,
+            used: 0,
+            begun: Vec::new(),
+            pieces: Vec::with_capacity(graph.runs_of(batch).count()),
+        };
+        let (mut pushed, mut scanned) = (0, 0);
+        for run in graph.runs_of(batch) {
+            let [count, looked_at] = graph.select((batch, run), present, worker, selected)?;
+            scanned += looked_at + count;
+            if count > 0 {
+                pushed += count;
+                let form = piece::form(count, span, size_of::<M>());
+                let room = out.room(form, window)?;
+                piece::put(room, values, selected, form);
+                out.begun(run, form);
+            }
         }
+        out.write(window);
+        *lock(&filed.pushed[batch]) = out.pieces;
+        self.dispatched[0].fetch_add(pushed, Ordering::Relaxed);
+        self.dispatched[2].fetch_add(scanned, Ordering::Relaxed);
+        Ok(())
     }
 
-    /// The messages of one batch, to be read by a worker of the slot phase, which said that it will.
+    /// What a worker will read is told anew from here on.
+    pub(crate) fn start(&self, worker: usize) -> Result<(), EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        // Only those who work put anything aside.
+        let puts_aside = worker < filed.workers && filed.dispatch.has(Way::Pull);
+        window.start(&filed.file, puts_aside)?;
+        self.landed(window);
+        Ok(())
+    }
+
+    /// Whether a run may need any messages of a batch that is there.
+    pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
+        let is_needed = |filed: &Filed| match filed.way(&self.own, batch) {
+            Way::Push => filed.piece(batch, run).is_some(),
+            Way::None | Way::Pull => true,
+        };
+        self.count(batch) > 0 && self.filed().is_none_or(is_needed)
+    }
+
+    /// Says that a worker will read all of a batch, behind what it was told before; whether there is anything.
+    pub(crate) fn want(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(self.count(batch) > 0);
+        };
+        let piece = *lock(&filed.whole[batch]);
+        self.want_piece(filed, batch, piece, worker)
+    }
+
+    /// Says so of what was dispatched to a run.
+    pub(crate) fn want_for(
+        &self,
+        batch: usize,
+        run: usize,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(false);
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        if window.want_aside(batch) {
+            window.pump(&filed.file)?;
+            return Ok(true);
+        }
+        self.want_piece_in(filed, batch, filed.piece(batch, run), window)
+    }
+
+    fn want_piece(
+        &self,
+        filed: &Filed,
+        batch: usize,
+        piece: Option<Piece>,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        self.want_piece_in(filed, batch, piece, &mut lock(&filed.windows[worker]))
+    }
+
+    fn want_piece_in(
+        &self,
+        filed: &Filed,
+        batch: usize,
+        piece: Option<Piece>,
+        window: &mut Window,
+    ) -> Result<bool, EngineError> {
+        if let Some(piece) = piece {
+            window.want(batch, piece);
+            window.pump(&filed.file)?;
+            self.landed(window);
+        }
+        Ok(piece.is_some())
+    }
+
+    /// The messages of one batch, to be read by a worker, who said that it will if they are on disk.
     pub(crate) fn read(
         &self,
         batch: usize,
         worker: usize,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
-        let values = match &self.values {
-            Values::Memory(values) => {
-                ValuesRef::Memory(values.read(batch).ok_or(EngineError::ForeignArray)?)
+        let span = self.spans[batch];
+        match &self.values {
+            Values::Memory(values) => Ok(BatchMessages {
+                values: ValuesRef::Memory(
+                    values.read(batch).ok_or(EngineError::ForeignArray)?,
+                    self.present(batch)?,
+                ),
+                span,
+                count: self.count(batch),
+            }),
+            Values::Disk(filed) => {
+                let (buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
+                match taken {
+                    Taken::AsWritten(form) => self.spread(batch, buffer, form),
+                    Taken::Again(count) => Ok(BatchMessages {
+                        values: ValuesRef::Disk(buffer),
+                        span,
+                        count,
+                    }),
+                }
             }
-            Values::Disk { file, windows, .. } => {
-                ValuesRef::Disk(lock(&windows[worker]).take(file, batch)?)
-            }
-        };
-        let present = self.present(batch)?;
+        }
+    }
+
+    /// Values by source, out of a piece of a batch.
+    fn spread(
+        &self,
+        batch: usize,
+        mut buffer: Buffer,
+        form: piece::Form,
+    ) -> Result<BatchMessages<'_, M>, EngineError> {
+        let span = self.spans[batch];
+        let known = self.present(batch)?;
+        let spread = piece::spread::<M>(&mut buffer, form, span, &known);
+        let filed = self.filed().ok_or(EngineError::ForeignArray)?;
+        spread.ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
+        self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
         Ok(BatchMessages {
-            values,
-            present,
-            span: self.spans[batch],
-            count: self.count(batch),
+            values: ValuesRef::Disk(buffer),
+            span,
+            count: form.count,
         })
     }
 
@@ -271,12 +554,114 @@ impl<M: Element> Messages<M> {
         again: bool,
         worker: usize,
     ) -> Result<(), EngineError> {
-        match (messages.values, &self.values) {
-            (ValuesRef::Disk(buffer), Values::Disk { file, windows, .. }) => {
-                lock(&windows[worker]).give_back(file, batch, buffer, again)
+        match (messages.values, self.filed()) {
+            (ValuesRef::Disk(buffer), Some(filed)) => {
+                let again = again.then_some(messages.count);
+                lock(&filed.windows[worker]).give_back(&filed.file, batch, buffer, again)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Puts aside what a run needs of a batch that is there, in memory or, where all is pulled, on disk. `false`: there is no room, and
+    /// nothing was done.
+    pub(crate) fn put_aside(
+        &self,
+        batch: usize,
+        run: usize,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(false);
+        };
+        let Some(graph) = &filed.graph else {
+            return Ok(false);
+        };
+        if self.count(batch) == 0 {
+            return Ok(true);
+        }
+        let span = self.spans[batch];
+        let mut selected = lock(&filed.selected[worker]);
+        let selected = &mut selected[..span.div_ceil(WORD)];
+        let present = self.present(batch)?;
+        let [count, looked_at] = graph.select((batch, run), &present, worker, selected)?;
+        drop(present);
+        self.dispatched[2].fetch_add(looked_at, Ordering::Relaxed);
+        if count == 0 {
+            return Ok(true);
+        }
+        let form = piece::form(count, span, size_of::<M>());
+        let has_room = || lock(&filed.windows[worker]).has_room_aside(form);
+        if !has_room() {
+            if !filed.dispatch.all_is_pulled {
+                return Ok(false);
+            }
+            lock(&filed.windows[worker]).write_aside(&filed.file, |batch, piece| {
+                let mut pieces = lock(&filed.pushed[batch]);
+                let at = pieces.partition_point(|(other, _)| (*other as usize) < run);
+                pieces.insert(at, (run as u32, piece));
+            })?;
+            if !has_room() {
+                return Err(filed.file.no_buffer());
+            }
+        }
+        self.want(batch, worker)?;
+        let messages = self.read(batch, worker)?;
+        lock(&filed.windows[worker]).put_aside(batch, form, |out| {
+            piece::put(out, messages.slots().values, selected, form);
+        });
+        self.give_back(batch, messages, false, worker)?;
+        self.dispatched[1].fetch_add(count, Ordering::Relaxed);
+        self.dispatched[2].fetch_add(count, Ordering::Relaxed);
+        Ok(true)
+    }
+}
+
+/// Pieces of one batch for several runs on their way to disk.
+struct Out<'f> {
+    file: &'f PieceFile,
+    buffer: Option<Buffer>,
+    used: usize,
+    /// Those in the buffer, and where they begin.
+    begun: Vec<(u32, piece::Form, usize)>,
+    /// Those that have their place.
+    pieces: Vec<(u32, Piece)>,
+}
+
+impl Out<'_> {
+    /// Room for a piece of such a form.
+    fn room(&mut self, form: piece::Form, window: &mut Window) -> Result<&mut [u8], EngineError> {
+        let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
+        if self.buffer.as_ref().is_some_and(is_full) {
+            self.write(window);
+        }
+        let buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => window.spare(self.file)?,
+        };
+        let buffer = self.buffer.insert(buffer);
+        let room = buffer.get_mut(self.used..self.used + form.bytes);
+        room.ok_or_else(|| self.file.no_buffer())
+    }
+
+    /// A piece for a run is in the room that it got.
+    fn begun(&mut self, run: usize, form: piece::Form) {
+        self.begun.push((run as u32, form, self.used));
+        self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
+    }
+
+    /// Gives all that is in the buffer its place, and starts to write it.
+    fn write(&mut self, window: &mut Window) {
+        let Some(buffer) = self.buffer.take() else {
+            return;
+        };
+        let used = std::mem::take(&mut self.used);
+        let place = self.file.more(used);
+        for (run, form, at) in self.begun.drain(..) {
+            let piece = self.file.piece(form, &buffer[at..], place + at as u64);
+            self.pieces.push((run, piece));
+        }
+        window.write(self.file, place, buffer, used);
     }
 }
 
@@ -309,13 +694,12 @@ impl<M: Element> BatchWriter<'_, M> {
 /// The messages of one batch while they are read.
 pub(crate) struct BatchMessages<'m, M: Element> {
     values: ValuesRef<'m, M>,
-    present: SegmentRef<'m, u64>,
     span: usize,
     count: u64,
 }
 
 enum ValuesRef<'m, M: Element> {
-    Memory(SegmentRef<'m, M>),
+    Memory(SegmentRef<'m, M>, SegmentRef<'m, u64>),
     Disk(Buffer),
 }
 
@@ -365,16 +749,14 @@ impl<M> Slots<'_, M> {
 
 impl<M: Element> BatchMessages<'_, M> {
     pub(crate) fn slots(&self) -> Slots<'_, M> {
-        let values: &[M] = match &self.values {
-            ValuesRef::Memory(values) => values,
-            ValuesRef::Disk(buffer) => {
-                <[M]>::ref_from_bytes(&buffer[..self.span * size_of::<M>()]).unwrap_or(&[])
-            }
+        let (values, present): (&[M], &[u64]) = match &self.values {
+            ValuesRef::Memory(values, present) => (values, present),
+            ValuesRef::Disk(buffer) => piece::parts(buffer, self.span),
         };
         Slots {
             values,
             // Bits of a batch without messages are those of another pass.
-            present: if self.count == 0 { &[] } else { &self.present },
+            present: if self.count == 0 { &[] } else { present },
             full: self.count == self.span as u64,
             sparse: self.count * 64 < self.span as u64,
         }

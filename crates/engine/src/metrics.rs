@@ -50,6 +50,13 @@ pub struct Superstep {
     pub cells: u64,
     /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
     pub cells_sought: u64,
+    /// Elements that were looked at: sources of the blocks that were read, and, of messages on disk, messages, and entries and words of
+    /// the lists by which they were dispatched.
+    pub scanned: u64,
+    /// Messages that were pushed to the runs of columns that need them, once for each.
+    pub messages_pushed: u64,
+    /// Messages that runs pulled out of those of whole batches.
+    pub messages_pulled: u64,
     /// Bytes moved in memory, by kind of data.
     pub tiers: TierBytes,
     /// Seconds that workers spent for bytes on the slow tier, all workers together; 0 without a charge.
@@ -175,6 +182,9 @@ impl Metrics {
                 &mut pass.bytes_sent,
                 &mut pass.cells,
                 &mut pass.cells_sought,
+                &mut pass.scanned,
+                &mut pass.messages_pushed,
+                &mut pass.messages_pulled,
             ]
         });
         let unlisted = self.unlisted.iter_mut().flat_map(|all| {

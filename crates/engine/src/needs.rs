@@ -38,8 +38,13 @@ impl Needs {
     /// Bytes of the budget that they take.
     pub(crate) fn memory(machine: &Machine) -> u64 {
         let begins = Self::begins(machine);
-        let words = begins.last().copied().unwrap_or(0) * (machine.ranks.count() - 1);
-        ((words + begins.len()) * size_of::<u64>()) as u64
+        let words = begins.last().copied().unwrap_or(0);
+        Self::bytes(words, begins.len(), machine.ranks.count())
+    }
+
+    /// The same for so many words of bits of a rank's vertices, which begin at so many places.
+    pub(crate) fn bytes(words: usize, begins: usize, ranks: usize) -> u64 {
+        ((words * (ranks - 1) + begins) * size_of::<u64>()) as u64
     }
 
     /// The lists, and the bytes read for them.

@@ -23,7 +23,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
 
 /// Stretches of a column at most.
-const STRETCHES: usize = 16;
+pub(crate) const STRETCHES: usize = 16;
 
 /// The pinned cells of a graph.
 #[derive(Default)]
@@ -162,7 +162,12 @@ impl Pins {
 
     /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
     pub(crate) fn loading(machine: &Machine) -> u64 {
-        ExtentReader::memory(CHUNK_BYTES, DEPTH) * machine.workers.count() as u64
+        Self::loading_by(machine.workers.count())
+    }
+
+    /// The same of so many workers.
+    pub(crate) fn loading_by(workers: usize) -> u64 {
+        ExtentReader::memory(CHUNK_BYTES, DEPTH) * workers as u64
     }
 
     /// Fills at most `bytes` of the budget.

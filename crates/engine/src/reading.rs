@@ -1,5 +1,7 @@
 //! Rows on their way out: those of this rank, and those of others that rank 0 asks for.
 
+use std::ops::Range;
+
 use graphmill_raw::Element;
 use zerocopy::IntoBytes;
 
@@ -42,6 +44,12 @@ impl Engine {
                 out.extend_from_slice(&guard.read::<T>()[..span]);
             }),
         }
+    }
+
+    /// The batches whose rows this rank has.
+    #[must_use]
+    pub fn own_batches(&self) -> Range<usize> {
+        self.common.ranks.own()
     }
 
     /// Shows a batch of this rank.

@@ -9,10 +9,11 @@ use graphmill_storage::{Kind, Tiers};
 
 use crate::active::BatchSet;
 use crate::deal;
+use crate::message::piece;
 use crate::page_file::RowIo;
 use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
-use crate::rows::Rows;
+use crate::rows::{Rows, Touched};
 use crate::wire::Wire;
 
 /// Reads in flight for one stream.
@@ -64,6 +65,9 @@ pub struct Sizes {
     pub(crate) weighted: bool,
     /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
     pub(crate) pulls: bool,
+    /// What signal and apply move of rows that are on disk.
+    pub(crate) signal: Touched,
+    pub(crate) apply: Touched,
     /// In memory for every vertex of the graph, or the program does not run: rows, and messages.
     pub(crate) kept: [usize; 2],
 }
@@ -76,6 +80,8 @@ impl Sizes {
         rows: 24,
         weighted: true,
         pulls: true,
+        signal: <() as Rows>::TOUCHED,
+        apply: <() as Rows>::TOUCHED,
         kept: [0; 2],
     };
 
@@ -89,6 +95,8 @@ impl Sizes {
             rows: if signal > apply { signal } else { apply },
             weighted: P::Edge::WEIGHTED,
             pulls: P::PULLS,
+            signal: P::SignalRows::TOUCHED,
+            apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
         }
     }
@@ -120,6 +128,8 @@ impl Sizes {
             rows: self.rows.max(other.rows),
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
+            signal: self.signal.or(other.signal),
+            apply: self.apply.or(other.apply),
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
         }
     }
@@ -137,6 +147,8 @@ pub(crate) struct Room {
     pub(crate) group: usize,
     /// Batches of messages that each worker holds; `None` when all messages are in memory.
     pub(crate) held: Option<usize>,
+    /// Bytes that messages take, in memory or as windows on those on disk.
+    pub(crate) messages: u64,
     /// What has to stay free when messages have their room: sets, streams, rows, small things.
     pub(crate) besides: u64,
     /// Bytes of a set of accumulators.
@@ -180,6 +192,12 @@ impl Shape {
     /// known yet.
     pub(crate) fn reserve(&self) -> u64 {
         self.pass(Sizes::USUAL)
+    }
+
+    /// What degrees leave free in memory: messages, of 8 bytes or less, are better kept there, as degrees are read once a pass.
+    pub(crate) fn reserve_beside_degrees(&self) -> u64 {
+        self.reserve()
+            .saturating_add(self.vertices.saturating_mul(8))
     }
 
     /// What a pass over vertices takes where rows are on disk: those of a batch for each worker, `row_bytes` each in so many arrays, a
@@ -245,6 +263,7 @@ impl Shape {
             sets: 2 * workers + self.waiting(),
             group: 1,
             held: None,
+            messages: need.messages,
             besides: 0,
             set_bytes: set,
             takes: need.in_memory,
@@ -265,7 +284,12 @@ impl Shape {
             room.sets = room.group * workers + self.waiting();
             let rest = share.saturating_sub(room.group as u64 * strip);
             let held = (rest / window.max(1)) as usize;
-            room.held = Some(held.clamp(HELD_MIN, self.batches.max(HELD_MIN)));
+            let held = held.clamp(HELD_MIN, self.batches.max(HELD_MIN));
+            room.held = Some(held);
+            room.messages = self.bits + workers as u64 * self.window(sizes, held);
+            if self.wire > 0 {
+                room.messages += 2 * self.window(sizes, HELD_MIN);
+            }
         }
         let more = (room.group - 1) as u64 * workers as u64 * self.of_strip(sizes);
         room.besides = need.fixed + room.sets as u64 * set + more;
@@ -282,8 +306,8 @@ impl Shape {
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * self.set_of_vertices;
-        // Another window for what comes from other ranks.
-        let windows = workers + u64::from(self.wire > 0);
+        // Two more windows for what comes from other ranks, and what goes there.
+        let windows = workers + if self.wire > 0 { 2 } else { 0 };
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = match self.messages_leased {
@@ -293,8 +317,12 @@ impl Shape {
         Needed {
             stream,
             fixed,
+            messages,
             in_memory: fixed + sets(2) + messages,
-            on_disk: fixed + self.bits + sets(1) + windows * self.window(sizes, HELD_MIN),
+            on_disk: fixed
+                + self.bits
+                + sets(1)
+                + windows * (self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8),
         }
     }
 
@@ -326,7 +354,8 @@ impl Shape {
         }
     }
     fn window(&self, sizes: Sizes, held: usize) -> u64 {
-        held as u64 * AlignedBuffer::footprint(self.widest * sizes.message)
+        let piece = piece::bytes_max(self.widest, sizes.message);
+        held as u64 * AlignedBuffer::footprint(piece)
     }
 }
 
@@ -334,6 +363,8 @@ impl Shape {
 struct Needed {
     stream: Stream,
     fixed: u64,
+    /// Of them in memory.
+    messages: u64,
     in_memory: u64,
     on_disk: u64,
 }

@@ -20,6 +20,36 @@ pub enum Need {
     IdRank,
 }
 
+/// What a pass moves of a row where rows are on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Bytes of elements of arrays that it reads.
+    pub(crate) read: usize,
+    /// Of these, bytes that it may write.
+    pub(crate) written: usize,
+    /// It looks at degrees too.
+    pub(crate) degrees: bool,
+}
+
+impl Touched {
+    const fn and(self, other: Touched) -> Touched {
+        Touched {
+            read: self.read + other.read,
+            written: self.written + other.written,
+            degrees: self.degrees || other.degrees,
+        }
+    }
+
+    /// What is enough for either.
+    pub(crate) fn or(self, other: Touched) -> Touched {
+        Touched {
+            read: self.read.max(other.read),
+            written: self.written.max(other.written),
+            degrees: self.degrees || other.degrees,
+        }
+    }
+}
+
 /// A set of arrays as one row a vertex.
 pub trait Rows: Copy + Send + Sync {
     /// What a program's function sees of one vertex.
@@ -28,6 +58,8 @@ pub trait Rows: Copy + Send + Sync {
     type Slices<'b>;
     /// Bytes of a row on disk.
     const BYTES: usize;
+    /// What a pass moves of them.
+    const TOUCHED: Touched;
     /// The arrays, in order.
     fn needs(&self, out: &mut Vec<Need>);
     /// The arrays of one batch out of as many guards, in the same order.
@@ -76,6 +108,11 @@ impl<T: Element> Rows for Read<T> {
     type Row<'r> = &'r T;
     type Slices<'b> = &'b [T];
     const BYTES: usize = size_of::<T>();
+    const TOUCHED: Touched = Touched {
+        read: size_of::<T>(),
+        written: 0,
+        degrees: false,
+    };
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::Read(self.0.id()));
     }
@@ -92,6 +129,11 @@ impl<T: Element> Rows for Write<T> {
     type Row<'r> = &'r mut T;
     type Slices<'b> = &'b mut [T];
     const BYTES: usize = size_of::<T>();
+    const TOUCHED: Touched = Touched {
+        read: size_of::<T>(),
+        written: size_of::<T>(),
+        degrees: false,
+    };
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::Write(self.0.id()));
     }
@@ -120,6 +162,11 @@ impl Rows for OutDegree {
     type Row<'r> = u64;
     type Slices<'b> = Degrees<'b>;
     const BYTES: usize = size_of::<u64>();
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: true,
+    };
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::OutDegree);
     }
@@ -154,6 +201,11 @@ impl Rows for IdRank {
     type Row<'r> = u64;
     type Slices<'b> = IdRanksOf<'b>;
     const BYTES: usize = size_of::<u64>();
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: false,
+    };
     fn needs(&self, out: &mut Vec<Need>) {
         out.push(Need::IdRank);
     }
@@ -179,6 +231,11 @@ impl Rows for () {
     type Row<'r> = ();
     type Slices<'b> = ();
     const BYTES: usize = 0;
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: false,
+    };
     fn needs(&self, _: &mut Vec<Need>) {}
     fn slices(_: &mut [Guard<'_>]) {}
     #[inline(always)]
@@ -191,6 +248,7 @@ macro_rules! tuples {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
+            const TOUCHED: Touched = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
             fn needs(&self, out: &mut Vec<Need>) {
                 $(self.$i.needs(out);)+
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use graphmill_fabric::Fabric;
 use graphmill_storage::{Budget, Clock, Disk, Stop, Tiers, Workers};
 
+use crate::dispatch::DispatchChoice;
 use crate::metrics::Superstep;
 use crate::pregel::Combiner;
 use crate::room::Sizes;
@@ -80,6 +81,8 @@ pub struct Settings {
     /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
     /// (DFOGraph, section 4.3, where it is 2).
     pub filter_ratio: f64,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
     /// Where edges are.
     pub edges: EdgesAt,
     /// How the push version of vertex programs combines messages.

@@ -5,6 +5,7 @@
 //! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs, held.rs
 //! signal    active sources -> messages                              phase/signal.rs
 //! pass      messages -> the ranks that need them                   phase/pass.rs
+//! dispatch  messages on disk -> the runs that need them            dispatch.rs, message.rs
 //! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
 //! ```
 //!
@@ -12,12 +13,13 @@
 //! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are in memory.
 
 use crate::choice::Choice;
+use crate::dispatch::Dispatched;
 use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Ways, run};
 use crate::metrics::Mode;
-use crate::phase::pass::{PassOn, Passing};
+use crate::phase::pass::Passing;
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
 use crate::phase::{Done, Pass, follow, seek};
@@ -74,31 +76,29 @@ fn dense<P: EdgeProgram>(
     done: &mut Done<P::Sum>,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
+    // Lists say who needs messages along the arcs.
+    let along = kernel == Kernel::Scatter || machine.graph.symmetric();
+    let (dispatch, graph, made) = match along {
+        true => workspace.dispatch(&pass, turned)?,
+        false => Dispatched::default(),
+    };
+    done.report.bytes_read += made[0];
+    done.report.bytes_written += made[1];
     let of_way = held.way(turned);
     let pins = &of_way.pins;
     let slot = &mut workspace.slot;
     let Some(messages) = &mut workspace.messages else {
         return Err(EngineError::ForeignArray);
     };
-    messages.clear();
+    messages.clear(dispatch, graph)?;
     let messages = &*messages;
-    // Lists say who needs messages along the arcs.
-    let along = kernel == Kernel::Scatter || machine.graph.symmetric();
     let needs = of_way.needs.as_ref().filter(|_| along);
-    let alone = Passing::of_one();
     let passing = Passing::begin(machine, messages, needs, pass.active);
-    // What goes through files is passed on from one to the other.
-    let signals: &dyn PassOn = match messages.in_memory() {
-        true => &passing,
-        false => &alone,
-    };
-    run(machine, &Signal::new(pass, messages, signals))?;
-    messages.seal()?;
+    run(machine, &Signal::new(pass, messages, &passing))?;
     machine.arrays.end_phase();
     done.report.messages = messages.total(machine.ranks.own());
-    if !messages.in_memory() || !is_dense(&pass) {
+    if !is_dense(&pass) {
         passing.finish()?;
-        messages.seal()?;
     }
     let phase = Slot::new(
         pass,
@@ -119,11 +119,15 @@ fn dense<P: EdgeProgram>(
     let (read, written) = messages.take_traffic();
     done.report.bytes_read += read;
     done.report.bytes_written += written;
+    let [pushed, pulled, scanned] = messages.take_dispatched();
+    done.report.messages_pushed += pushed;
+    done.report.messages_pulled += pulled;
+    done.report.scanned += scanned;
     Ok(())
 }
 
 /// Whether so many are active that cells are worked on before it is known which of them carry messages of other ranks.
-fn is_dense<P: EdgeProgram>(pass: &Pass<'_, P>) -> bool {
+pub(crate) fn is_dense<P: EdgeProgram>(pass: &Pass<'_, P>) -> bool {
     const ONE_IN: u64 = 16;
     pass.active.len() >= pass.machine.batches.vertices() / ONE_IN
 }

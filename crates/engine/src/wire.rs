@@ -20,6 +20,11 @@ const ROWS: Channel = 1;
 const LOOK: Duration = Duration::from_millis(50);
 const TOKEN: u64 = 0;
 
+/// Bytes of frames besides so many bytes of what they carry; there is a last one whatever there is to be said.
+pub(crate) fn frames_bytes(carried: u64) -> u64 {
+    (carried / FRAME_BYTES as u64 + 1) * frame::FRAME_HEADER as u64
+}
+
 /// The memory of frames on their way.
 #[derive(Debug)]
 pub(crate) struct Wire {

@@ -7,6 +7,7 @@ use graphmill_storage::Kind;
 
 use crate::choice::{Choice, Facts, choose};
 use crate::degree_classes::DegreeClasses;
+use crate::dispatch::{self, DispatchChoice, DispatchGraph, Dispatched, Dispatcher};
 use crate::error::EngineError;
 use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
@@ -16,18 +17,22 @@ use crate::needs::Needs;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
-use crate::phase::slot::SlotRoom;
+use crate::phase::slot::{SlotRoom, runs};
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
 use crate::room::{HELD_MIN, Room, Sizes};
 use crate::settings::EdgesAt;
+use crate::superstep::is_dense;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
 
 /// So many ones of the free budget the lists of who needs which messages may take.
-const NEEDS_SHARE: u64 = 8;
+pub(crate) const NEEDS_SHARE: u64 = 8;
+
+/// So many ones of the free budget the graphs by which messages are dispatched may take.
+const DISPATCH_SHARE: u64 = 8;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -35,6 +40,8 @@ const SEEKS_BEFORE_LISTS: u32 = 16;
 /// What the passes of one kind of program keep from one to the next.
 pub(crate) struct Workspace<P: EdgeProgram> {
     pub(crate) messages: Option<Messages<P::Message>>,
+    /// How messages on disk get to the runs that need them, of the graph as stored and with its arcs turned.
+    dispatchers: [Option<Dispatcher>; 2],
     pub(crate) slot: SlotRoom<P::Accumulator, P::Message>,
     pub(crate) seek: SeekRoom<P>,
     /// For sparse passes over lists.
@@ -42,6 +49,8 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     /// Sparse passes that might have used lists, of the graph as stored and with its arcs turned.
     seeks: [u32; 2],
     room: Option<Room>,
+    /// Bytes of these that are for the graphs by which messages are dispatched.
+    for_dispatch: u64,
     /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
     keep: u64,
     weighted: bool,
@@ -51,11 +60,13 @@ impl<P: EdgeProgram> Default for Workspace<P> {
     fn default() -> Self {
         Workspace {
             messages: None,
+            dispatchers: [None, None],
             slot: SlotRoom::default(),
             seek: SeekRoom::default(),
             follow: None,
             seeks: [0; 2],
             room: None,
+            for_dispatch: 0,
             keep: 0,
             weighted: false,
         }
@@ -412,9 +423,13 @@ impl<P: EdgeProgram> Workspace<P> {
                 budget,
             });
         };
+        let (room, for_dispatch) = self.room_to_dispatch(machine, sizes, room)?;
         let to_disk = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
-            of_workers.extend((!machine.ranks.alone()).then_some(HELD_MIN));
+            // What comes from other ranks, and what goes there.
+            if !machine.ranks.alone() {
+                of_workers.extend([HELD_MIN; 2]);
+            }
             OnDisk {
                 disk: Arc::clone(machine.graph.disk()),
                 path: machine.arrays.pages().path().with_file_name("messages"),
@@ -422,10 +437,88 @@ impl<P: EdgeProgram> Workspace<P> {
             }
         });
         self.messages = Some(Messages::new(machine, to_disk)?);
-        self.keep = room.besides;
+        self.keep = room.besides + for_dispatch;
+        self.for_dispatch = for_dispatch;
         self.room = Some(room);
         self.slot.group = room.group;
         Ok(())
+    }
+
+    /// The room of passes whose messages may be dispatched, and the bytes that it leaves for that; all of `room` where they are better not.
+    fn room_to_dispatch(
+        &self,
+        machine: &Machine,
+        sizes: Sizes,
+        room: Room,
+    ) -> Result<(Room, u64), EngineError> {
+        let none = (room, 0);
+        if room.held.is_none() || machine.dispatch == DispatchChoice::None {
+            return Ok(none);
+        }
+        let free = machine.budget.available();
+        let is_asked = machine.dispatch != DispatchChoice::Auto;
+        // What was asked for is worth more.
+        let share = if is_asked { 2 } else { DISPATCH_SHARE };
+        let shares = (0..).map(|halved| (free / share) >> halved);
+        let mut shares = shares.take_while(|share| *share > 0);
+        let least = shares.find_map(|share| {
+            let room = machine.shape.share(sizes, free - share)?;
+            Some((room, share))
+        });
+        let Some(mut less) = least else {
+            return Ok(none);
+        };
+        let needs = DispatchGraph::memory(machine, runs(machine, less.0.group).len());
+        if less.1 < needs.start {
+            return Ok(none);
+        }
+        if let Some(room) = machine.shape.share(sizes, free.saturating_sub(needs.end))
+            && needs.end < less.1
+        {
+            less = (room, needs.end);
+        }
+        // Less memory is more runs, each of which reads messages.
+        let pays = is_asked
+            || less.0.group == room.group
+            || dispatch::pays(machine, [less.0.group, room.group], sizes.message)?;
+        Ok(if pays { less } else { none })
+    }
+
+    /// How the messages of a dense pass along the arcs of that way round are dispatched, and the bytes that finding it out moved.
+    pub(crate) fn dispatch(
+        &mut self,
+        pass: &Pass<'_, P>,
+        turned: bool,
+    ) -> Result<Dispatched, EngineError> {
+        let machine = pass.machine;
+        if self.messages_resident() || machine.dispatch == DispatchChoice::None {
+            return Ok(Dispatched::default());
+        }
+        let dispatcher = &mut self.dispatchers[usize::from(turned)];
+        let dispatcher = match dispatcher {
+            Some(dispatcher) => dispatcher,
+            None => {
+                let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
+                let runs = runs(machine, self.slot.group);
+                dispatcher.insert(Dispatcher::new(machine, &runs, file)?)
+            }
+        };
+        let own = pass.active.own_len();
+        let messages = [own, pass.active.len().saturating_sub(own)];
+        // A run waits while messages of its own rank are there where others come first and are folded as they come, and it has buffers
+        // for what it pulls meanwhile.
+        let held = self.room.and_then(|room| room.held);
+        let waits =
+            !P::EXACT && machine.ranks.own().start > 0 && is_dense(pass) && held > Some(HELD_MIN);
+        let width = size_of::<P::Message>();
+        let before = machine.budget.available();
+        let dispatched = dispatcher.choose(machine, messages, (width, waits), self.for_dispatch)?;
+        // What it took, it need not find free again.
+        if before != machine.budget.available() {
+            self.keep = self.keep.saturating_sub(self.for_dispatch);
+            self.for_dispatch = 0;
+        }
+        Ok(dispatched)
     }
 
     /// Fills what is left of the budget with cells of the graph that way round.

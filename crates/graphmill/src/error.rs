@@ -159,6 +159,20 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A count or a rate with which nothing would ever be done.
+    #[error("{option}: nothing is done with none: give a number above 0")]
+    NoRate {
+        /// The option.
+        option: &'static str,
+    },
+    /// More ranks than a plan looks at.
+    #[error("--ranks {ranks}: a plan is for {most} at most")]
+    TooManyRanks {
+        /// Ranks.
+        ranks: usize,
+        /// At most.
+        most: usize,
+    },
     /// An option that means nothing for what is asked.
     #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
     Meaningless {
@@ -261,6 +275,8 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::NoRate { .. }
+                | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }
                 | Error::Streamed { .. }
                 | Error::NoHighest { .. }
@@ -269,11 +285,16 @@ impl Error {
                 | Error::Storage(StorageError::Placement(PlacementError::NoNode { .. }))
                 | Error::Result(ResultError::UnknownFormat { .. })
                 | Error::Algorithm(AlgorithmError::Missing { .. } | AlgorithmError::Value { .. })
-                | Error::Ingest(IngestError::Generator { .. } | IngestError::BatchSize { .. })
+                | Error::Ingest(
+                    IngestError::Generator { .. }
+                        | IngestError::BatchSize { .. }
+                        | IngestError::Plan { .. }
+                )
                 | Error::Validate(
                     ValidateError::Share { .. }
                         | ValidateError::IsGraph { .. }
                         | ValidateError::NoFile { .. }
+                        | ValidateError::NoParts { .. }
                 )
         )
     }

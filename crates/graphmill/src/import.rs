@@ -1,15 +1,19 @@
 //! From files of edges, or a rule, to a stored graph: the import's options in one place, and the sources behind them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use graphmill_fabric::Fabric;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
-    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, OnError,
+    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, Moved, OnError,
     ReadOptions, SelfLoops, check_memory, import,
 };
+use serde::Serialize;
 
 use crate::places::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::result::ResultError;
 use crate::{Error, Machine};
 
 /// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
@@ -80,6 +84,44 @@ impl ImportConfig {
     }
 }
 
+/// The JSON of `--metrics`.
+#[derive(Serialize)]
+struct Account {
+    graph: Counts,
+    ranks: usize,
+    memory_budget: u64,
+    peak_memory: u64,
+    temporary_bytes: u64,
+    seconds: BTreeMap<&'static str, f64>,
+    bytes_read: u64,
+    bytes_written: u64,
+    bytes_sent: u64,
+    each_rank: Vec<MovedBytes>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    vertices: u64,
+    edges: u64,
+}
+
+#[derive(Serialize)]
+struct MovedBytes {
+    bytes_read: u64,
+    bytes_written: u64,
+    bytes_sent: u64,
+}
+
+impl MovedBytes {
+    fn of(moved: &Moved) -> Self {
+        MovedBytes {
+            bytes_read: moved.read,
+            bytes_written: moved.written,
+            bytes_sent: moved.sent,
+        }
+    }
+}
+
 impl Machine {
     /// Imports `inputs`, files of edges or folders of them, into a stored graph in the new folder `graph`; of several ranks
     /// ([`on_ranks`](crate::on_ranks), [`as_rank`](crate::as_rank)) each reads and writes a part.
@@ -97,6 +139,46 @@ impl Machine {
     ) -> Result<ImportReport, Error> {
         self.check_folder(graph)?;
         self.import_anywhere(inputs, graph, config, watcher)
+    }
+
+    /// The same, and writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
+    ///
+    /// # Errors
+    /// As for [`Machine::import`]; the file cannot be written.
+    pub fn import_measured(
+        &self,
+        inputs: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+        metrics: &Path,
+        watcher: &Watcher,
+    ) -> Result<ImportReport, Error> {
+        self.check_folder(metrics)?;
+        let report = self.import(inputs, graph, config, watcher)?;
+        let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
+        let account = Account {
+            graph: Counts {
+                vertices: report.vertices,
+                edges: report.arcs,
+            },
+            ranks: report.each_rank.len(),
+            memory_budget: self.budget().total(),
+            peak_memory: report.peak_memory,
+            temporary_bytes: report.temporary_bytes,
+            seconds: (report.steps.iter())
+                .map(|(step, time)| (*step, time.as_secs_f64()))
+                .collect(),
+            bytes_read: sum(|moved| moved.read),
+            bytes_written: sum(|moved| moved.written),
+            bytes_sent: sum(|moved| moved.sent),
+            each_rank: report.each_rank.iter().map(MovedBytes::of).collect(),
+        };
+        let mut text = serde_json::to_vec_pretty(&account)
+            .map_err(std::io::Error::from)
+            .map_err(ResultError::Write)?;
+        text.push(b'\n');
+        self.disk().write_small(metrics, &text)?;
+        Ok(report)
     }
 
     /// The same, and folders above the graph are made where they are missing.
@@ -188,7 +270,7 @@ impl Machine {
             clock: &**self.clock(),
             stop: self.stop(),
             progress,
-            fabric: self.fabric().map(|fabric| &**fabric),
+            fabric: self.fabric().map(|fabric| &**fabric as &dyn Fabric),
         }
     }
 

@@ -124,6 +124,7 @@
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
 //! | `mpi.rs` | [`MpiJob`]: ranks that `mpirun` started; the plugin for MPI |
 //! | `ranks.rs` | [`on_ranks`], [`as_rank`]: work that several ranks do together |
+//! | `outlook.rs` | [`Question`], [`Answer`]: what an import and a run would take |
 //! | `places.rs` | what is read and written, looked at before any work |
 //! | `machine.rs` | [`Machine`]: memory, disk, threads of a run; their defaults |
 //! | `opening.rs` | a stored graph, opened where the budget has room for it and for what comes next |
@@ -149,6 +150,7 @@ mod info;
 mod machine;
 mod mpi;
 mod opening;
+mod outlook;
 mod places;
 mod plan;
 mod progress;
@@ -156,6 +158,7 @@ mod ranks;
 mod result;
 mod run;
 mod session;
+mod timeline;
 mod validate;
 
 pub use algorithm::algorithms;
@@ -163,13 +166,13 @@ pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
-    Charge, Combiner, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice, Superstep,
-    TierBytes,
+    Charge, Combiner, DispatchChoice, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice,
+    Superstep, TierBytes,
 };
 pub use graphmill_fabric::Fabric;
-pub use graphmill_graph::{EdgeKind, IdKind, Order, StoredGraph, WeightRange};
+pub use graphmill_graph::{EdgeKind, IdKind, Likeness, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
-    Duplicates, Format, Generated, GraphRule, Ids, ImportReport, OnError, SelfLoops,
+    Duplicates, Format, Generated, GraphRule, Ids, ImportReport, Input, OnError, SelfLoops,
 };
 pub use graphmill_storage::{
     Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,
@@ -178,12 +181,16 @@ pub use import::ImportConfig;
 pub use info::GraphInfo;
 pub use machine::{Machine, MachineConfig, default_memory, default_threads, memory_total};
 pub use mpi::{MpiJob, build_plugin};
+pub use outlook::{
+    Answer, Cluster, Cost, Expected, GraphAsked, GraphFacts, ImportFacts, Part, Question, RunFacts,
+};
 pub use plan::{Config, Plan};
 pub use progress::{Progress, Watcher, unwatched};
 pub use ranks::{as_rank, on_ranks};
 pub use result::{Block, Labels, ResultError, Texts, TopRow, Values};
 pub use run::{Run, Seconds};
 pub use session::{Session, Tuning};
+pub use timeline::Timeline;
 pub use validate::{Rule, ValidateError, Verdict, validate};
 
 /// What a program of one's own needs.

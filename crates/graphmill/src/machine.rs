@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_engine::Charge;
-use graphmill_fabric::{Fabric, barrier};
+use graphmill_fabric::{CountedFabric, Fabric, all_gather};
 use graphmill_storage::{
-    Budget, Clock, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers, Workers,
-    open_disk,
+    Budget, Clock, CountedDisk, Disk, IoChoice, Placement, Stop, StorageError, SystemClock, Tiers,
+    Workers, open_disk,
 };
 
 use crate::Error;
@@ -43,7 +43,9 @@ pub struct Machine {
     clock: Arc<dyn Clock>,
     stop: Stop,
     tmp: Option<PathBuf>,
-    fabric: Option<Arc<dyn Fabric>>,
+    fabric: Option<Arc<CountedFabric<Arc<dyn Fabric>>>>,
+    /// The disk, which it counts for.
+    counted: Arc<CountedDisk>,
 }
 
 impl Machine {
@@ -52,12 +54,14 @@ impl Machine {
     /// # Errors
     /// The system has no more threads, or not the way to the disk or the tier of memory that was asked for.
     pub fn open(config: &MachineConfig, stop: Stop) -> Result<Machine, StorageError> {
-        let disk = open_disk(config.io)?;
+        let counted = Arc::new(CountedDisk::new(open_disk(config.io)?));
+        let disk: Arc<dyn Disk> = Arc::clone(&counted) as _;
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
         Ok(Machine {
             budget: Budget::new(config.memory.unwrap_or_else(default_memory)),
             workers: Arc::new(Workers::threads(threads, Arc::clone(&disk))?),
             disk,
+            counted,
             tiers: Tiers::open(&config.placement)?,
             charge: config.charge,
             clock: Arc::new(SystemClock::new()),
@@ -71,7 +75,7 @@ impl Machine {
     #[must_use]
     pub(crate) fn with_fabric(self, fabric: Arc<dyn Fabric>) -> Machine {
         Machine {
-            fabric: Some(fabric),
+            fabric: Some(Arc::new(CountedFabric::new(fabric))),
             ..self
         }
     }
@@ -85,8 +89,19 @@ impl Machine {
     }
 
     /// The way to other ranks.
-    pub(crate) fn fabric(&self) -> Option<&Arc<dyn Fabric>> {
+    pub(crate) fn fabric(&self) -> Option<&Arc<CountedFabric<Arc<dyn Fabric>>>> {
         self.fabric.as_ref()
+    }
+
+    /// Bytes read from disk and written to it, sent to other ranks and received, so far.
+    pub(crate) fn moved(&self) -> [u64; 4] {
+        let fabric = self.fabric.as_ref();
+        [
+            self.counted.bytes_read(),
+            self.counted.bytes_written(),
+            fabric.map_or(0, |fabric| fabric.bytes_sent()),
+            fabric.map_or(0, |fabric| fabric.bytes_received()),
+        ]
     }
 
     /// Which rank this is: 0 where there is one.
@@ -96,12 +111,17 @@ impl Machine {
 
     /// Waits until every rank is here.
     pub(crate) fn meet(&self) -> Result<(), Error> {
+        self.gather(&[]).map(drop)
+    }
+
+    /// What every rank says, in order.
+    pub(crate) fn gather(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
         match &self.fabric {
-            Some(fabric) => barrier(&**fabric, &|| match self.stop.requested() {
+            Some(fabric) => all_gather(&**fabric, mine, &|| match self.stop.requested() {
                 true => Err(Error::Stopped),
                 false => Ok(()),
             }),
-            None => Ok(()),
+            None => Ok(vec![mine.to_vec()]),
         }
     }
 

@@ -21,6 +21,8 @@ const FILE: &str = "graphmill-mpi.so";
 
 /// How many ranks there are, as those say who start them: Open MPI, MPICH and its kin, MVAPICH.
 const RANKS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"];
+/// Which of them this process is.
+const RANK: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"];
 /// And how many of them on this machine.
 const HERE: [&str; 3] = [
     "OMPI_COMM_WORLD_LOCAL_SIZE",
@@ -33,6 +35,8 @@ const HERE: [&str; 3] = [
 pub struct MpiJob {
     /// How many ranks there are.
     pub ranks: usize,
+    /// Which of them this process is, as far as that is said.
+    pub rank: Option<usize>,
     /// How many of them are on this machine.
     pub here: usize,
     /// Processors that Slurm gives each of them.
@@ -63,6 +67,7 @@ impl MpiJob {
         let folder = |name: &str| variable(name).filter(|folder| !folder.is_empty());
         (ranks > 1).then(|| MpiJob {
             ranks,
+            rank: first(&RANK).or_else(|| number("PMIX_RANK")),
             here: here.unwrap_or(1).clamp(1, ranks),
             processors: number("SLURM_CPUS_PER_TASK"),
             tmp: folder("SLURM_TMPDIR").map(PathBuf::from),
@@ -177,9 +182,10 @@ mod tests {
 
     #[test]
     fn whoever_starts_ranks_is_understood() {
-        let of = |ranks, here| {
+        let of = |rank, ranks, here| {
             Some(MpiJob {
                 ranks,
+                rank,
                 here,
                 processors: None,
                 tmp: None,
@@ -190,18 +196,19 @@ mod tests {
         let open_mpi = [
             ("OMPI_COMM_WORLD_SIZE", "8"),
             ("OMPI_COMM_WORLD_LOCAL_SIZE", "4"),
+            ("OMPI_COMM_WORLD_RANK", "5"),
         ];
-        assert_eq!(job(&open_mpi), of(8, 4));
+        assert_eq!(job(&open_mpi), of(Some(5), 8, 4));
         assert_eq!(
             job(&[("PMI_SIZE", "3"), ("MPI_LOCALNRANKS", "3")]),
-            of(3, 3)
+            of(None, 3, 3)
         );
         let slurm = [
-            ("PMIX_RANK", "0"),
+            ("PMIX_RANK", "2"),
             ("SLURM_STEP_NUM_TASKS", "11"),
             ("SLURM_STEP_TASKS_PER_NODE", "4(x2),3"),
         ];
-        assert_eq!(job(&slurm), of(11, 4));
+        assert_eq!(job(&slurm), of(Some(2), 11, 4));
         // A step without MPI.
         assert_eq!(job(&slurm[1..]), None);
         let more = [

@@ -7,6 +7,7 @@ use graphmill_storage::{Scratch, StorageError};
 
 use crate::machine::folder_of;
 use crate::plan::Plan;
+use crate::result::is_folder;
 use crate::{Error, Machine};
 
 /// The file that makes a folder a stored graph.
@@ -19,14 +20,14 @@ impl Plan {
         for output in outputs.into_iter().flatten() {
             machine.check_folder(output)?;
         }
-        self.check_outputs()?;
+        self.check_outputs(machine)?;
         for output in outputs.into_iter().flatten() {
             machine.check_writing(output)?;
         }
         machine.check_tmp()
     }
 
-    fn check_outputs(&self) -> Result<(), Error> {
+    fn check_outputs(&self, machine: &Machine) -> Result<(), Error> {
         // What does not exist yet is its own place within its folder.
         let place = |path: &Path| {
             let whole = |path: &Path| std::fs::canonicalize(path).ok();
@@ -49,8 +50,22 @@ impl Plan {
             if at.is_some() && lists.any(|list| place(list) == at) {
                 return refuse("the list of vertices");
             }
-            if output.is_dir() {
-                return refuse("a folder");
+            if is_folder(output) && Some(output) == config.output.as_ref() {
+                // Refuses for itself where more would go than a result.
+                machine.check_parts(output)?;
+                let within = |path: &Path| {
+                    place(path)
+                        .zip(at.clone())
+                        .is_some_and(|(path, at)| path.starts_with(at))
+                };
+                if within(&config.input) || config.import.vertices.iter().any(|list| within(list)) {
+                    return refuse("a folder that the input is in");
+                }
+                if config.metrics.as_deref().is_some_and(within) {
+                    return refuse("a folder that other output is in");
+                }
+            } else if output.is_dir() {
+                return refuse("a folder (with a slash at the end, a result goes there as parts)");
             }
             let mut above = at.iter().flat_map(|at| at.ancestors().skip(1));
             if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
@@ -116,6 +131,13 @@ impl Machine {
                 folder,
             }),
         }
+    }
+
+    /// Whether a folder of parts can be at `output`.
+    pub(crate) fn check_output(&self, output: &Path) -> Result<(), Error> {
+        self.check_folder(output)?;
+        self.check_parts(output)?;
+        self.check_writing(output)
     }
 
     fn check_writing(&self, output: &Path) -> Result<(), Error> {

@@ -27,7 +27,8 @@ pub struct Config {
     pub input: PathBuf,
     /// How edges are read, where the input is not a stored graph.
     pub import: ImportConfig,
-    /// Result file; its name says the format.
+    /// Result file; its name says the format. With a slash at the end it is a folder to which each rank writes a part, of Parquet
+    /// unless the name says otherwise.
     pub output: Option<PathBuf>,
     /// JSON file for what the run took.
     pub metrics: Option<PathBuf>,

@@ -93,11 +93,25 @@ pub fn as_rank<T>(
         .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
         .map_err(Error::from)
         .and_then(|machine| work(&machine));
+    let done = done.map_err(|error| match fabric.lost() {
+        Some(lost) => told_by(lost, fabric.rank(), error),
+        None => error,
+    });
     match &done {
         Ok(_) => fabric.leave(),
         Err(error) => fabric.fail(&error.to_string()),
     }
     done
+}
+
+/// What a rank says that failed after another was lost: that the other was, since what it met itself may come of that, as files that are
+/// gone. What all meet alike, a mistake in what is asked, each says by itself.
+fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
+    match &lost {
+        FabricError::Lost { rank, .. } if *rank == own => error,
+        FabricError::Lost { cause, .. } if error.is_usage() || *cause == error.to_string() => error,
+        _ => lost.into(),
+    }
 }
 
 impl Plan {

@@ -1,4 +1,5 @@
-//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file or to a list of the highest.
+//! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a folder of parts, or to a list of the
+//! highest.
 //!
 //! Steps of [`write`]: a file aside, block by block from the caller's cursor, synced, renamed onto its name. Until then nothing
 //! stands under the name; on failure the file aside is removed.
@@ -6,6 +7,7 @@
 mod block;
 mod csv;
 mod parquet;
+mod parts;
 mod raw;
 mod rows;
 mod top;
@@ -19,6 +21,7 @@ use graphmill_storage::{Budget, Disk, StorageError};
 use crate::file_aside::FileAside;
 
 pub use block::{Block, Labels, Texts, Values};
+pub(crate) use parts::{Parts, is_folder};
 pub(crate) use rows::{RowCursor, bytes_needed, bytes_wanted};
 pub(crate) use top::Top;
 pub use top::TopRow;
@@ -33,7 +36,7 @@ const WRITER_BYTES: u64 = FileAside::BYTES + FORMAT_BYTES;
 #[non_exhaustive]
 pub enum ResultError {
     /// The name does not say the format.
-    #[error("cannot tell the format of {}: end its name with .parquet or .csv", path.display())]
+    #[error("cannot tell the format of {}: end its name with .parquet or .csv (and a slash, for a folder of parts)", path.display())]
     UnknownFormat {
         /// The result file asked for.
         path: PathBuf,
@@ -68,7 +71,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// The format by the end of the file's name.
+    /// The format by the end of the file's name; that of a folder without an ending is Parquet.
     ///
     /// # Errors
     /// [`ResultError::UnknownFormat`] when it is neither `.parquet` nor `.csv`.
@@ -77,6 +80,7 @@ impl Format {
         match ending.to_str() {
             Some("parquet") => Ok(Format::Parquet),
             Some("csv") => Ok(Format::Csv),
+            Some("") if is_folder(path) => Ok(Format::Parquet),
             _ => Err(ResultError::UnknownFormat {
                 path: path.to_path_buf(),
             }),
@@ -254,7 +258,9 @@ mod tests {
     fn a_name_says_the_format() {
         assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
         assert_eq!(Format::of(Path::new("b/a.csv")).unwrap(), Format::Csv);
-        for name in ["a", "a.txt", "csv", "a.csv.gz"] {
+        assert_eq!(Format::of(Path::new("a.csv/")).unwrap(), Format::Csv);
+        assert_eq!(Format::of(Path::new("b/a/")).unwrap(), Format::Parquet);
+        for name in ["a", "a.txt", "csv", "a.csv.gz", "a.json/"] {
             assert!(Format::of(Path::new(name)).is_err(), "{name}");
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Steps of [`Plan::run`]: 1. places that take no output are refused, and a stored graph is opened, from a cache where the input is edges;
 //! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
-//! over the rows; 5. metrics.
+//! over the rows, or a part of the result from every rank; 5. metrics.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,8 @@ use crate::opening::{self, Purpose};
 use crate::places::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::result::{Block, ResultError, Top, TopRow};
+use crate::result::{self, Block, ResultError, Top, TopRow};
+use crate::timeline::{Recording, Timeline};
 use crate::{Error, Machine, algorithm};
 
 /// What a run took, and the highest values.
@@ -44,8 +45,10 @@ pub struct Run {
     pub peak_memory: u64,
     /// Wall-clock seconds of each part.
     pub seconds: Seconds,
-    /// Bytes of the result file.
+    /// Bytes of the result file, or of all its parts.
     pub result_bytes: Option<u64>,
+    /// How busy each rank was until the result was written, where metrics were asked for.
+    pub timelines: Vec<Timeline>,
 }
 
 /// Wall-clock seconds of the parts of a run.
@@ -80,6 +83,7 @@ struct Account<'a> {
     gteps: Option<f64>,
     #[serde(flatten)]
     passes: &'a Metrics,
+    timelines: &'a [Timeline],
 }
 
 #[derive(Serialize)]
@@ -123,7 +127,9 @@ impl Plan {
         if is_first {
             self.check_places(machine)?;
         }
-        let wants_rows = self.config.top > 0 || self.config.output.is_some() || each.is_some();
+        let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
+        let wants_each = each.is_some();
+        let wants_rows = self.config.top > 0 || self.config.output.is_some() || wants_each;
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
         let purpose = Purpose::Run {
@@ -137,6 +143,12 @@ impl Plan {
         let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
         if is_first {
             machine.meet()?;
+        }
+        let folder = self.config.output.as_deref();
+        let folder = folder.filter(|path| result::is_folder(path));
+        if let Some(folder) = folder.filter(|_| !is_first) {
+            // It may have a disk of its own.
+            machine.check_output(folder)?;
         }
         let measure = graph.measure();
         let opened = clock.now();
@@ -171,16 +183,8 @@ impl Plan {
         }
 
         session.share_metrics()?;
-        if !is_first {
-            session.serve()?;
-        }
-        let mut top = Top::new(self.config.top);
-        let (mut done, total) = (0, graph.vertices());
-        let pass_by = |block: &Block| {
-            top.block(block);
-            if let Some(each) = &mut each {
-                each(block);
-            }
+        let mut done = 0;
+        let mut note = |block: &Block, total: u64| {
             done += block.rows() as u64;
             watcher(&Progress::Part {
                 what: "result",
@@ -189,18 +193,41 @@ impl Plan {
                 unit: "rows",
             });
         };
-        let result_bytes = match &self.config.output {
-            _ if !is_first => None,
-            Some(path) => Some(session.write(&output, path, pass_by)?),
-            None if wants_rows => {
-                session.each_block(&output, pass_by)?;
-                None
+        let mut result_bytes = match folder {
+            Some(folder) => {
+                let batches = graph.batches();
+                let own = session.own_batches().map(|batch| batches.range(batch));
+                let own = own.map(|range| range.end - range.start).sum();
+                Some(session.write_parts(&output, folder, |block| note(block, own))?)
             }
             None => None,
         };
+        if !is_first {
+            session.serve()?;
+        }
+        let mut top = Top::new(self.config.top);
+        let pass_by = |block: &Block| {
+            top.block(block);
+            if let Some(each) = &mut each {
+                each(block);
+            }
+            if folder.is_none() {
+                note(block, graph.vertices());
+            }
+        };
+        let wants_all = self.config.top > 0 || wants_each;
+        match &self.config.output {
+            _ if !is_first => {}
+            Some(path) if folder.is_none() => {
+                result_bytes = Some(session.write(&output, path, pass_by)?);
+            }
+            _ if wants_all => session.each_block(&output, pass_by)?,
+            _ => {}
+        }
         if is_first {
             session.dismiss()?;
         }
+        let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
         let written = clock.now();
 
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
@@ -219,6 +246,7 @@ impl Plan {
                 write: seconds(finished, written),
             },
             result_bytes,
+            timelines,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
             self.account(&**machine.disk(), &run, path)?;
@@ -367,6 +395,7 @@ impl Plan {
             trials: (run.trials.len() > 1).then_some(&run.trials),
             gteps: run.metrics.gteps(),
             passes: &run.metrics,
+            timelines: &run.timelines,
         };
         let mut text = serde_json::to_vec_pretty(&account)
             .map_err(std::io::Error::from)

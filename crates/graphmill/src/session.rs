@@ -1,17 +1,20 @@
 //! A graph with an engine over it: where algorithms of the registry run, and programs of one's own.
 
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_algorithms::Output;
-use graphmill_engine::{Combiner, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes};
+use graphmill_engine::{
+    Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes,
+};
+use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Scratch, Where};
 
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, Format, RowCursor};
+use crate::result::{self, Block, Format, Parts, RowCursor};
 use crate::{Error, Machine};
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
@@ -28,6 +31,8 @@ pub struct Tuning {
     pub filter_ratio: f64,
     /// What a vertex weighs against an edge where batches are shared out among ranks (DFOGraph, section 2.2); without it 2P - 1.
     pub alpha: Option<u64>,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
     /// Where edges are while passes go over them; `Auto` is as the machine's placement says.
     pub edges: EdgesAt,
     /// How the push version of vertex programs combines messages.
@@ -43,6 +48,7 @@ impl Default for Tuning {
             gamma: 1024,
             filter_ratio: 2.0,
             alpha: None,
+            dispatch: DispatchChoice::default(),
             edges: EdgesAt::default(),
             combiner: Combiner::default(),
         }
@@ -117,7 +123,8 @@ impl Machine {
             gamma: tuning.gamma,
             filter_ratio: tuning.filter_ratio,
             alpha: tuning.alpha,
-            fabric: self.fabric().cloned(),
+            dispatch: tuning.dispatch,
+            fabric: (self.fabric()).map(|fabric| Arc::clone(fabric) as Arc<dyn Fabric>),
             combiner: tuning.combiner,
             edges: match (tuning.edges, self.tiers().placement().at(Kind::Edges)) {
                 (EdgesAt::Auto, Where::Stream) => EdgesAt::Disk,
@@ -151,7 +158,7 @@ impl Session {
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
         self.make_room();
-        let mut rows = self.rows(output)?;
+        let mut rows = self.rows(output, 0..self.graph.batches().len())?;
         while let Some(block) = self.next(&mut rows)? {
             each(&block);
         }
@@ -169,21 +176,56 @@ impl Session {
         mut each: impl FnMut(&Block),
     ) -> Result<u64, Error> {
         let format = Format::of(path)?;
-        self.make_room();
-        let mut rows = self.rows(output)?;
-        let shape = rows.shape();
-        result::write(
-            self.machine.disk(),
-            self.machine.budget(),
+        self.write_rows(
+            output,
             path,
             format,
-            &shape,
-            || {
-                let block = self.next(&mut rows)?;
-                block.iter().for_each(&mut each);
-                Ok(block)
-            },
+            0..self.graph.batches().len(),
+            &mut each,
         )
+    }
+
+    /// Writes a result to the folder `path`, whose name ends with a slash: each rank a part with the rows of its own vertices, which
+    /// it hands out too; returns the bytes of all parts. All ranks call it.
+    ///
+    /// # Errors
+    /// As for [`Session::write`]; there is something else at `path`, or a rank is lost.
+    pub(crate) fn write_parts(
+        &mut self,
+        output: &Output,
+        path: &Path,
+        mut each: impl FnMut(&Block),
+    ) -> Result<u64, Error> {
+        let parts = Parts::create(&self.machine, path)?;
+        let (part, own) = (parts.part(), self.engine.own_batches());
+        let written = self.write_rows(output, &part, parts.format(), own, &mut each);
+        match written {
+            Ok(bytes) => parts.publish(bytes),
+            Err(error) => {
+                parts.give_up(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the rows of the vertices of some batches.
+    fn write_rows(
+        &mut self,
+        output: &Output,
+        path: &Path,
+        format: Format,
+        batches: Range<usize>,
+        each: &mut dyn FnMut(&Block),
+    ) -> Result<u64, Error> {
+        self.make_room();
+        let mut rows = self.rows(output, batches)?;
+        let shape = rows.shape();
+        let (disk, budget) = (self.machine.disk(), self.machine.budget());
+        result::write(disk, budget, path, format, &shape, || {
+            let block = self.next(&mut rows)?;
+            block.iter().for_each(&mut *each);
+            Ok(block)
+        })
     }
 
     /// Makes room for the rows of a result, where passes have taken it for cells.
@@ -194,8 +236,13 @@ impl Session {
         }
     }
 
-    fn rows<'a>(&'a self, output: &'a Output) -> Result<RowCursor<'a>, Error> {
-        RowCursor::new(&self.engine, output, &self.graph, self.machine.budget())
+    fn rows<'a>(
+        &'a self,
+        output: &'a Output,
+        batches: Range<usize>,
+    ) -> Result<RowCursor<'a>, Error> {
+        let budget = self.machine.budget();
+        RowCursor::new(&self.engine, output, &self.graph, budget, batches)
     }
 
     fn next(&self, rows: &mut RowCursor<'_>) -> Result<Option<Block>, Error> {

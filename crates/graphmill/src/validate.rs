@@ -12,6 +12,7 @@ mod memory;
 mod merge;
 mod names;
 mod parquet;
+mod parts;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,12 @@ pub enum ValidateError {
     #[error("{}: there is no such file", path.display())]
     NoFile {
         /// What was given.
+        path: PathBuf,
+    },
+    /// A folder without parts of a result.
+    #[error("{}: there is no part of a result in this folder", path.display())]
+    NoParts {
+        /// The folder.
         path: PathBuf,
     },
     /// The disk failed.
@@ -143,7 +150,8 @@ impl Verdict {
 /// Compares `result` with `reference`.
 ///
 /// Either file is what `run` writes (Parquet, or CSV with a header `vertex,...`) or LDBC's text, an id and a value on each line;
-/// text may be packed with gzip. Null, an empty field of CSV, `inf`, `infinity` and 9223372036854775807 mean unreached; the last
+/// text may be packed with gzip. A folder stands for its files in order of their names, but for those that begin with a dot or an
+/// underscore. Null, an empty field of CSV, `inf`, `infinity` and 9223372036854775807 mean unreached; the last
 /// three also equal a vertex of that name, where values are vertices.
 ///
 /// # Errors
@@ -188,6 +196,9 @@ fn rows_of(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, Val
         return Err(ValidateError::IsGraph {
             path: path.to_path_buf(),
         });
+    }
+    if machine.disk().is_dir(path)? {
+        return parts::rows(machine, path, reading);
     }
     let file = ByteFile::open(machine.disk(), machine.budget(), path)?;
     let unreadable = |source| ValidateError::Read {

@@ -2,10 +2,10 @@
 
 use graphmill_algorithms::bfs;
 use graphmill_algorithms::sssp::{self, Method};
-use graphmill_engine::{EdgesAt, KernelChoice, Mode as How, SeekChoice};
+use graphmill_engine::{EdgesAt, KernelChoice, Mode as How};
 use graphmill_storage::{IoChoice, open_disk};
 
-use crate::{Memory, Mode, Plain, Ranks, all, engines, random, run};
+use crate::{Memory, Mode, Plain, all, engines, random, run};
 
 const FEW: u64 = 300;
 
@@ -36,13 +36,10 @@ fn graphs() -> Vec<Plain> {
 
 fn mode(threads: usize) -> Mode {
     Mode {
-        kernel: KernelChoice::Auto,
-        seek: SeekChoice::Auto,
         threads,
         memory: Memory::Bytes(1 << 28),
-        io: IoChoice::Auto,
         edges: EdgesAt::Memory,
-        ranks: Ranks::One,
+        ..Mode::USUAL
     }
 }
 

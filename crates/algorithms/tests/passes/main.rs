@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::AlgorithmError;
 use graphmill_engine::{
-    Combiner, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice, Settings, Sizes,
-    VertexArray,
+    Combiner, DispatchChoice, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice,
+    Settings, Sizes, VertexArray,
 };
 use graphmill_fabric::{Fabric, Network, local, simulated};
 use graphmill_graph::{
@@ -149,7 +149,22 @@ struct Mode {
     memory: Memory,
     io: IoChoice,
     edges: EdgesAt,
+    dispatch: DispatchChoice,
     ranks: Ranks,
+}
+
+impl Mode {
+    /// Everything by cost, with memory to spare.
+    const USUAL: Mode = Mode {
+        kernel: KernelChoice::Auto,
+        seek: SeekChoice::Auto,
+        threads: 2,
+        memory: Memory::Bytes(1 << 30),
+        io: IoChoice::Auto,
+        edges: EdgesAt::Auto,
+        dispatch: DispatchChoice::Auto,
+        ranks: Ranks::One,
+    };
 }
 
 /// Who does the work.
@@ -209,6 +224,7 @@ fn engine_of(
             gamma: 1024,
             fabric,
             alpha: None,
+            dispatch: mode.dispatch,
             filter_ratio: 2.0,
             edges: mode.edges,
             combiner: match mode.threads {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use graphmill_algorithms::{AlgorithmError, bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Activate, Direction, EdgeProgram, EdgesAt, Engine, EngineError, KernelChoice, Read, SeekChoice,
-    Unite, Write,
+    Activate, Direction, DispatchChoice, EdgeProgram, EdgesAt, Engine, EngineError, KernelChoice,
+    Read, SeekChoice, Unite, Write,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
@@ -14,29 +14,16 @@ use crate::Memory::{Bytes, LeastAnd};
 use crate::{Edge, Mode, Plain, Ranks, all, engines, random, run};
 
 const MODES: &[Mode] = {
-    use IoChoice::{Auto, Threads};
+    use IoChoice::Threads;
     use KernelChoice::{Gather, Scatter};
     use SeekChoice::{Always, Never};
-    const AUTO: KernelChoice = KernelChoice::Auto;
-    const BY_COST: SeekChoice = SeekChoice::Auto;
     &[
-        Mode {
-            kernel: AUTO,
-            seek: BY_COST,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
-        },
+        Mode::USUAL,
         Mode {
             kernel: Scatter,
             seek: Never,
             threads: 1,
-            memory: Bytes(1 << 30),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
@@ -44,35 +31,24 @@ const MODES: &[Mode] = {
             threads: 3,
             memory: LeastAnd(1 << 14),
             io: Threads,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Gather,
             seek: Never,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Gather,
             seek: Never,
             threads: 3,
             memory: LeastAnd(1 << 14),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
             seek: Always,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
@@ -80,98 +56,63 @@ const MODES: &[Mode] = {
             threads: 1,
             memory: Bytes(16 << 20),
             io: Threads,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
-            seek: BY_COST,
-            threads: 2,
             memory: Bytes(16 << 20),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
-            seek: BY_COST,
-            threads: 2,
             memory: LeastAnd(0),
-            io: Auto,
-            edges: EdgesAt::Auto,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
-            seek: BY_COST,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
             edges: EdgesAt::Memory,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
-            seek: BY_COST,
             threads: 3,
-            memory: Bytes(1 << 30),
-            io: Auto,
             edges: EdgesAt::Memory,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
             seek: Never,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
             edges: EdgesAt::Disk,
-            ranks: Ranks::One,
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
-            seek: BY_COST,
-            threads: 2,
-            memory: Bytes(1 << 30),
-            io: Auto,
-            edges: EdgesAt::Auto,
             ranks: Ranks::Local(2),
+            ..Mode::USUAL
         },
         Mode {
             kernel: Scatter,
             seek: Never,
-            threads: 2,
             memory: LeastAnd(1 << 14),
-            io: Auto,
-            edges: EdgesAt::Auto,
             ranks: Ranks::Local(3),
+            ..Mode::USUAL
         },
         Mode {
             kernel: Gather,
             seek: Never,
             threads: 1,
-            memory: Bytes(1 << 30),
-            io: Auto,
             edges: EdgesAt::Memory,
             ranks: Ranks::Simulated(3, 1),
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
             seek: Always,
             threads: 1,
-            memory: Bytes(1 << 30),
-            io: Auto,
             edges: EdgesAt::Disk,
             ranks: Ranks::Simulated(4, 2),
+            ..Mode::USUAL
         },
         Mode {
-            kernel: AUTO,
-            seek: BY_COST,
             threads: 1,
             memory: LeastAnd(0),
             io: Threads,
-            edges: EdgesAt::Auto,
             ranks: Ranks::Simulated(8, 3),
+            ..Mode::USUAL
         },
     ]
 };
@@ -439,7 +380,6 @@ fn whoever_falls_silent_is_not_heard_again() {
     for ranks in ranks.into_iter().chain(simulated) {
         for memory in [Bytes(1 << 30), LeastAnd(1 << 14)] {
             let mode = Mode {
-                kernel: KernelChoice::Auto,
                 seek: SeekChoice::Never,
                 threads: if matches!(ranks, Ranks::Local(_)) {
                     2
@@ -448,8 +388,8 @@ fn whoever_falls_silent_is_not_heard_again() {
                 },
                 memory,
                 io: IoChoice::Threads,
-                edges: EdgesAt::Auto,
                 ranks,
+                ..Mode::USUAL
             };
             assert_eq!(turns::<true>(&graph, vertices, mode), expected, "{mode:?}");
             assert_eq!(turns::<false>(&graph, vertices, mode), expected, "{mode:?}");
@@ -538,6 +478,66 @@ fn bits_do_not_change_when_an_undirected_graph_is_on_disk() {
     compare_on_disk(&graph, 1 << 22);
 }
 
+#[test]
+fn bits_do_not_change_whichever_way_messages_on_disk_are_dispatched() {
+    use DispatchChoice::{Auto, None as Not, Pull, Push};
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let graph = Plain::directed("directed", MANY, many_edges());
+    graph.store(&disk, &path, 1 << 13, 15_000, false);
+    let dispatched = |dispatch, ranks, threads| Mode {
+        dispatch,
+        ranks,
+        threads,
+        seek: SeekChoice::Never,
+        memory: LeastAnd(1 << 20),
+        ..Mode::USUAL
+    };
+    let mut first = None;
+    for mode in [
+        Mode::USUAL,
+        dispatched(Not, Ranks::One, 1),
+        dispatched(Push, Ranks::One, 2),
+        dispatched(Pull, Ranks::One, 2),
+        dispatched(Not, Ranks::Local(3), 2),
+        dispatched(Push, Ranks::Local(3), 1),
+        dispatched(Pull, Ranks::Local(3), 1),
+        dispatched(Auto, Ranks::Simulated(3, 5), 1),
+    ] {
+        let ranks = run(&path, mode, |engine| {
+            let ranks = pagerank::run::<f64>(engine, &ranking(3))?;
+            let metrics = engine.metrics();
+            let is_on_disk = matches!(mode.memory, LeastAnd(_));
+            assert_eq!(metrics.messages_resident, !is_on_disk, "{mode:?}");
+            let pushed = metrics
+                .supersteps
+                .iter()
+                .any(|pass| pass.messages_pushed > 0);
+            let pulled = metrics
+                .supersteps
+                .iter()
+                .any(|pass| pass.messages_pulled > 0);
+            match mode.dispatch {
+                Push => assert_eq!([pushed, pulled], [true, false], "{mode:?}"),
+                Pull => assert_eq!([pushed, pulled], [false, true], "{mode:?}"),
+                Not => assert_eq!([pushed, pulled], [false, false], "{mode:?}"),
+                Auto => (),
+            }
+            Ok(all(engine, ranks))
+        });
+        let depths = run(&path, mode, |engine| {
+            bfs::run(engine, 7).map(|d| all(engine, d))
+        });
+        let ranks: Vec<u64> = ranks.into_iter().map(f64::to_bits).collect();
+        let found = (ranks, depths);
+        assert!(
+            first.get_or_insert_with(|| found.clone()) == &found,
+            "other bits: {mode:?}"
+        );
+    }
+}
+
 fn compare_on_disk(graph: &Plain, strip: u64) {
     let disk = open_disk(IoChoice::Auto).unwrap();
     let span = 1 << 13;
@@ -545,13 +545,10 @@ fn compare_on_disk(graph: &Plain, strip: u64) {
     let path = folder.path().join("graph");
     graph.store(&disk, &path, span, strip, !graph.symmetric);
     let mode = |seek, threads, memory| Mode {
-        kernel: KernelChoice::Auto,
         seek,
         threads,
         memory,
-        io: IoChoice::Auto,
-        edges: EdgesAt::Auto,
-        ranks: Ranks::One,
+        ..Mode::USUAL
     };
     let mut first = None;
     for mode in [

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use graphmill_algorithms::{pagerank, sssp};
 use graphmill_engine::{
-    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, Pregel, SeekChoice, Version, Vertex,
+    EdgesAt, Engine, EngineError, KernelChoice, Mode as How, Pregel, Version, Vertex,
 };
 use graphmill_storage::{IoChoice, open_disk};
 
@@ -17,13 +17,10 @@ const VERSIONS: [Version; 2] = [Version::Pull, Version::Push];
 
 fn mode(edges: EdgesAt, threads: usize, memory: Memory) -> Mode {
     Mode {
-        kernel: KernelChoice::Auto,
-        seek: SeekChoice::Auto,
         threads,
         memory,
-        io: IoChoice::Auto,
         edges,
-        ranks: Ranks::One,
+        ..Mode::USUAL
     }
 }
 

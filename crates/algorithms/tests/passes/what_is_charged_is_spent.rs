@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use graphmill_algorithms::{bfs, pagerank, wcc};
 use graphmill_engine::{
-    Charge, Combiner, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes,
+    Charge, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes,
 };
 use graphmill_graph::StoredGraph;
 use graphmill_storage::{Budget, Clock, IoChoice, Placement, Stop, Tiers, Workers, open_disk};
@@ -48,6 +48,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
         gamma: 1024,
         fabric: None,
         alpha: None,
+        dispatch: DispatchChoice::Auto,
         filter_ratio: 2.0,
         edges: EdgesAt::Memory,
         combiner: Combiner::Auto,

@@ -29,13 +29,8 @@ fn graph_and_engine(mode: Mode) -> (TempDir, Engine) {
 }
 
 const MODE: Mode = Mode {
-    kernel: KernelChoice::Auto,
-    seek: SeekChoice::Auto,
-    threads: 2,
     memory: Memory::Bytes(1 << 28),
-    io: IoChoice::Auto,
-    edges: EdgesAt::Auto,
-    ranks: Ranks::One,
+    ..Mode::USUAL
 };
 
 /// Bytes that edge passes read, from pass number `first` on.

@@ -16,15 +16,15 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
     let import = |machine: &Machine, watcher: &Watcher| {
         machine.import(&args.input, &args.output, &config, watcher)
     };
+    let first = |machine: &Machine| match &args.metrics {
+        Some(path) => machine.import_measured(&args.input, &args.output, &config, path, &watcher),
+        None => import(machine, &watcher),
+    };
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let report = match MpiJob::of_environment() {
-        None => graphmill::on_ranks(
-            &machine,
-            ranks,
-            stop,
-            |machine| import(machine, &watcher),
-            |machine| import(machine, &unwatched()).map(drop),
-        )?,
+        None => graphmill::on_ranks(&machine, ranks, stop, first, |machine| {
+            import(machine, &unwatched()).map(drop)
+        })?,
         Some(job) => {
             let fabric = options::start(&job, ranks)?;
             let is_first = fabric.rank() == 0;
@@ -34,7 +34,7 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
                     &job.share(machine),
                     stop,
                     |machine| match is_first {
-                        true => import(machine, &watcher),
+                        true => first(machine),
                         false => import(machine, &unwatched()),
                     },
                 )?;

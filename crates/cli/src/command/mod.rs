@@ -6,6 +6,7 @@ pub(crate) mod import;
 pub(crate) mod info;
 pub(crate) mod mpi;
 mod options;
+pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod validate;
 pub(crate) mod verify;

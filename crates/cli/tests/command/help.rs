@@ -4,13 +4,14 @@ use std::path::Path;
 
 use crate::succeed;
 
-const COMMANDS: [&str; 7] = [
+const COMMANDS: [&str; 8] = [
     "import",
     "run",
     "generate",
     "info",
     "verify",
     "validate",
+    "plan",
     "algorithms",
 ];
 const ALGORITHMS: [&str; 4] = ["bfs", "pagerank", "sssp", "wcc"];

@@ -17,11 +17,11 @@ use graphmill_storage::Step;
 use crate::active::ActiveSet;
 use crate::error::EngineError;
 use crate::machine::Machine;
-use crate::message::{BatchMessages, BatchWriter, Messages};
+use crate::message::{BatchMessages, BatchWriter, Messages, piece};
 use crate::needs::Needs;
 use crate::ranks::mismatch;
 use crate::wire::exchange::{Came, Exchange, Filled, Ongoing, Outgoing, PEERS, Progress};
-use crate::wire::frame::{Frame, is_listed};
+use crate::wire::frame::Frame;
 
 /// The longest that a worker that has nothing else to do waits for other ranks.
 const WAIT: Duration = Duration::from_millis(1);
@@ -77,6 +77,7 @@ impl<'p> Passing<'p> {
                 to,
                 batches: batches.clone(),
                 at: 0,
+                asked: 0,
                 open: None,
                 word: 0,
                 has_begun: false,
@@ -129,9 +130,13 @@ struct Receiving<'p, M: Element> {
 impl<M: Element> Receiving<'_, M> {
     fn take(&mut self, end: usize, came: &Came<'_>) -> Result<(), EngineError> {
         let section = match came {
-            Came::All => return self.close(end),
+            Came::All => {
+                self.close(end)?;
+                return self.messages.land(self.taker());
+            }
             Came::Section(section) => section,
         };
+        self.messages.look(self.taker())?;
         let batch = section.batch;
         if !(self.next..end).contains(&batch) {
             return Err(mismatch());
@@ -163,7 +168,13 @@ impl<M: Element> Receiving<'_, M> {
     /// All messages of the batches before that one are there.
     fn close(&mut self, before: usize) -> Result<(), EngineError> {
         if self.next < before {
-            if let Some((writer, count)) = self.open.take() {
+            if let Some((mut writer, count)) = self.open.take() {
+                let present = writer.parts().1.iter();
+                let sources: u64 = present.map(|word| u64::from(word.count_ones())).sum();
+                if sources != count {
+                    // A source was named twice.
+                    return Err(mismatch());
+                }
                 let taker = self.taker();
                 self.messages.end(self.next, writer, count, taker)?;
                 self.next += 1;
@@ -190,41 +201,63 @@ struct Sending<'p, M: Element> {
     /// Which of the batches comes next, and from which word of its sources on.
     at: usize,
     word: usize,
+    /// How many of the batches it has said that it will read.
+    asked: usize,
     open: Option<BatchMessages<'p, M>>,
     has_begun: bool,
 }
 
+impl<M: Element> Sending<'_, M> {
+    /// What is sent is read by somebody else than those who work, and whoever takes what comes.
+    fn reader(&self) -> usize {
+        self.machine.workers.count() + 1
+    }
+
+    /// Says that it will read what is there.
+    fn ask(&mut self) -> Result<(), EngineError> {
+        if !self.has_begun {
+            self.messages.start(self.reader())?;
+            self.has_begun = true;
+        }
+        while let Some(&batch) = self.batches.get(self.asked)
+            && self.messages.is_there(batch)
+        {
+            self.messages.want(batch, self.reader())?;
+            self.asked += 1;
+        }
+        Ok(())
+    }
+}
+
 impl<M: Element> Outgoing for Sending<'_, M> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
-        const READER: usize = 0;
-        if !self.messages.in_memory() && !self.has_begun {
-            // Nothing goes through a file before all of it is there.
-            self.batches.retain(|batch| self.messages.count(*batch) > 0);
-            self.messages.expect(self.batches.iter().copied(), READER)?;
-        }
-        self.has_begun = true;
+        self.ask()?;
         while let Some(&batch) = self.batches.get(self.at) {
-            let open = match &self.open {
-                Some(open) => open,
-                None if !self.messages.is_there(batch) => return Ok(Filled::Later),
-                None => self.open.insert(self.messages.read(batch, READER)?),
-            };
-            let slots = open.slots();
+            if self.at >= self.asked {
+                return Ok(Filled::Later);
+            }
             let count = self.messages.count(batch);
             if count > 0 {
+                let reader = self.reader();
+                let open = match &self.open {
+                    Some(open) => open,
+                    None => self.open.insert(self.messages.read(batch, reader)?),
+                };
+                let slots = open.slots();
                 let span = self.machine.batches.span(batch) as usize;
                 let needed = self.needs.map(|needs| needs.of(self.to, batch));
                 let needed = |word: usize| needed.map_or(!0, |needed| needed[word]);
-                let listed = is_listed(count, span);
+                let listed = piece::is_listed(count, span);
                 self.word = frame.messages(batch, slots, needed, listed, self.word);
                 if self.word < slots.present.len() {
                     return Ok(Filled::Full);
                 }
-            }
-            if let Some(open) = self.open.take() {
-                self.messages.give_back(batch, open, false, READER)?;
+                if let Some(open) = self.open.take() {
+                    self.messages.give_back(batch, open, false, reader)?;
+                }
             }
             (self.at, self.word) = (self.at + 1, 0);
+            self.ask()?;
         }
         Ok(Filled::All)
     }

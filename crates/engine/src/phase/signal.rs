@@ -103,7 +103,10 @@ impl<P: EdgeProgram> Job for Signal<'_, P> {
                 self.batch(self.batches[position], worker.index)?;
                 Ok(Step::Worked)
             }
-            None => Ok(Step::Finished),
+            None => {
+                self.messages.land(worker.index)?;
+                Ok(Step::Finished)
+            }
         }
     }
 }

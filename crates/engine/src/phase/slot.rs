@@ -11,6 +11,7 @@
 //! merged in order by [`Merge`].
 
 mod apply;
+mod feed;
 mod fold;
 mod parts;
 mod run;
@@ -37,7 +38,8 @@ use crate::program::{Accumulator, EdgeProgram, Sum};
 use crate::rows::Need;
 use apply::Merge;
 use fold::Advance;
-use run::{Run, Target, strip_count};
+use run::{Run, strip_count};
+pub(crate) use run::{Target, runs, strip_sources};
 
 /// Bytes of cells that one step goes through.
 const STEP_BYTES: usize = 1 << 20;
@@ -110,7 +112,8 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     /// What is still to come of them.
     passing: &'p dyn PassOn,
     pins: &'p Pins,
-    runs: Vec<Vec<Target>>,
+    /// With their numbers.
+    runs: Vec<(usize, Vec<Target>)>,
     /// Moves with the free accumulators, under their lock.
     deal: Deal<'p>,
     merges: Vec<Mutex<Merge<P::Accumulator>>>,
@@ -122,6 +125,7 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
     bytes_read: AtomicU64,
     cells: AtomicU64,
     cells_sought: AtomicU64,
+    scanned: AtomicU64,
 }
 
 /// What one worker holds through a pass.
@@ -152,24 +156,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         } = pass;
         let batches = machine.batches.len();
         let mut strips = Vec::with_capacity(batches);
-        let mut targets = Vec::new();
         for batch in 0..batches {
             strips.push(strip_count(machine, batch));
         }
-        for batch in machine.ranks.own() {
-            let count = strips[batch];
-            targets.extend((0..count).map(|strip| Target { batch, strip }));
-        }
-        let group = room.group.max(1);
-        // A run is of one node, or strips of a column would be folded before those that they wait for.
-        let of_nodes =
-            targets.chunk_by(|a, b| node_of(a.batch, batches) == node_of(b.batch, batches));
-        let mut runs: Vec<Vec<Target>> = of_nodes
-            .flat_map(|targets| targets.chunks(group).map(<[Target]>::to_vec))
-            .collect();
-        if group == 1 {
+        let mut runs: Vec<_> = (0..).zip(runs(machine, room.group)).collect();
+        if room.group <= 1 {
             // The longest run of a node first, so that no worker is left with it at the end.
-            runs.sort_by_key(|run| {
+            runs.sort_by_key(|(_, run)| {
                 let edges = run
                     .iter()
                     .map(|target| machine.graph.column(target.batch).edges());
@@ -177,7 +170,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 (node, std::cmp::Reverse(edges.sum::<u64>()))
             });
         }
-        let firsts: Vec<usize> = runs.iter().map(|run| run[0].batch).collect();
+        let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
         let deal = Deal::new(&firsts, batches);
         let workers = machine.workers.count();
         let mut readers: Vec<Vec<Readers>> = (0..workers).map(|_| Vec::new()).collect();
@@ -226,6 +219,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             bytes_read: AtomicU64::new(0),
             cells: AtomicU64::new(0),
             cells_sought: AtomicU64::new(0),
+            scanned: AtomicU64::new(0),
         }
     }
 
@@ -251,6 +245,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         report.bytes_read += self.bytes_read.into_inner();
         report.cells += self.cells.into_inner();
         report.cells_sought += self.cells_sought.into_inner();
+        report.scanned += self.scanned.into_inner();
     }
 }
 
@@ -290,7 +285,12 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             });
         };
         // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
-        if ahead.is_none() && !readers.is_empty() && self.deal.left() > self.workers.len() {
+        // What a run reads of messages on disk is told anew with the next one.
+        if ahead.is_none()
+            && self.messages.in_memory()
+            && !readers.is_empty()
+            && self.deal.left() > self.workers.len()
+        {
             *ahead = self.claim(readers, worker.index)?;
         }
         for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {
@@ -301,11 +301,16 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
         match self.advance(run, scratch, worker.index)? {
             Advance::Worked => Ok(Step::Worked),
             Advance::Starved => Ok(Step::Waiting),
-            Advance::Early => Ok(match self.passing.idle_step()? {
-                // It has come since.
-                Step::Finished => Step::Worked,
-                step => step,
-            }),
+            Advance::Early => {
+                if self.pull(&mut run.feed, worker.index)? {
+                    return Ok(Step::Worked);
+                }
+                Ok(match self.passing.idle_step()? {
+                    // It has come since.
+                    Step::Finished => Step::Worked,
+                    step => step,
+                })
+            }
             Advance::Done => {
                 if let Some(run) = current.take() {
                     readers.extend(self.settle(run, worker.index)?);

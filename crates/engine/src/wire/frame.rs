@@ -11,12 +11,11 @@ use std::ops::Range;
 use graphmill_raw::Element;
 
 use crate::message::Slots;
+use crate::message::piece::is_listed;
 
 pub(super) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
 const WORD: usize = 64;
-/// Sources are listed where fewer than one in so many sends: a source takes 32 bits then, else 1.
-const LISTED: usize = 32;
 
 /// A frame while it is filled.
 pub(crate) struct Frame<'f> {
@@ -159,9 +158,16 @@ fn each(words: Range<usize>, wanted: impl Fn(usize) -> u64, mut f: impl FnMut(us
     }
 }
 
-/// Whether the sources of so many messages out of so many sources are better listed.
-pub(crate) fn is_listed(messages: u64, sources: usize) -> bool {
-    messages < (sources / LISTED) as u64
+/// Bytes that `needed` of the `emitted` messages of a batch take, of so many sources and of so many bytes each.
+pub(crate) fn messages_bytes(needed: u64, emitted: u64, sources: usize, message: usize) -> u64 {
+    if needed == 0 {
+        return 0;
+    }
+    let of_sources = match is_listed(emitted, sources) {
+        true => needed * size_of::<u32>() as u64,
+        false => (sources.div_ceil(WORD) * size_of::<u64>()) as u64,
+    };
+    SECTION_HEADER as u64 + of_sources + needed.saturating_mul(message as u64)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

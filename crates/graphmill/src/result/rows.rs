@@ -1,15 +1,18 @@
 //! Rows of a result as blocks in ascending order of ids: an algorithm's values batch by batch from the engine, beside the ids.
-//! Where indices have another order, `window.rs` puts the values in that of ids first.
+//! Where indices have another order, `window.rs` puts the values in that of ids first. The rows are all, or those of the vertices of
+//! some batches.
 //!
 //! Where values are vertices, their ids are looked up, a block's at a time and each once, in ascending order, so that pages of ids
 //! are read as seldom as the memory allows.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
 use graphmill_graph::{
-    FRAME_BYTES, FrameReader, Id, IdCursor, IdKind, Measure, Order, StoredGraph, VertexId,
+    FRAME_BYTES, FormatError, FrameReader, Id, IdCursor, IdKind, Measure, Order, StoredGraph,
+    VertexId,
 };
 use graphmill_storage::{Budget, Lease, Open};
 
@@ -64,19 +67,20 @@ pub(crate) struct RowCursor<'a> {
     /// Of the graph's ids, for values that are vertices.
     lookup: Option<Lookup>,
     kind: IdKind,
-    batches: usize,
-    /// The batch that is read next.
-    batch: usize,
+    /// The batches that are read next.
+    batches: Range<usize>,
     /// Where the vertices are not in order of ids.
     window: Option<Window>,
-    /// Values of the batch before it, or of the window, of which those before `at` are gone.
+    /// Values of the batch before them, or of the window, of which those before `at` are gone.
     held: Raw,
+    /// Which of them are of the batches that are asked for; empty where all are.
+    marks: Vec<bool>,
     at: usize,
     _lease: Lease,
 }
 
 impl<'a> RowCursor<'a> {
-    /// A cursor before the first row.
+    /// A cursor before the first row of the vertices of `batches`, which the engine can read.
     ///
     /// # Errors
     /// The budget has no room for a batch and a block, or ids cannot be read.
@@ -85,14 +89,24 @@ impl<'a> RowCursor<'a> {
         output: &'a Output,
         graph: &Arc<StoredGraph>,
         budget: &Budget,
+        batches: Range<usize>,
     ) -> Result<RowCursor<'a>, Error> {
         let lease = budget.lease("rows of the result", row_bytes(&graph.measure()))?;
         let kind = graph.id_kind();
-        let ids = IdCursor::new(graph, budget, 0)?;
+        // In order of ids the vertices follow each other; else they are anywhere.
+        let first = match graph.order() {
+            Order::Id if batches.is_empty() => graph.vertices(),
+            Order::Id => graph.batches().range(batches.start).start,
+            Order::Degree => 0,
+        };
+        let ids = IdCursor::new(graph, budget, first)?;
         let leave = paged_bytes(&graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
         let window = match graph.order() {
             Order::Id => None,
-            Order::Degree => Some(Window::new(graph, budget, &output.values, leave)?),
+            Order::Degree => {
+                let (values, batches) = (&output.values, batches.clone());
+                Some(Window::new(graph, budget, values, batches, leave)?)
+            }
         };
         let lookup = match output.values {
             Array::Vertex32(_) | Array::Vertex64(_) if kind != IdKind::Dense => {
@@ -106,10 +120,10 @@ impl<'a> RowCursor<'a> {
             ids,
             lookup,
             kind,
-            batches: graph.batches().len(),
-            batch: 0,
+            batches,
             window,
             held: Raw::empty(&output.values),
+            marks: Vec::new(),
             at: 0,
             _lease: lease,
         })
@@ -136,36 +150,43 @@ impl<'a> RowCursor<'a> {
     /// # Errors
     /// The disk fails, or the budget has no room for very long text ids.
     pub(crate) fn next(&mut self) -> Result<Option<Block>, Error> {
-        let mut ids = labels(self.kind);
-        while ids.len() < ROWS_MAX {
-            match (&mut ids, self.ids.next()?) {
-                (_, None) => break,
-                (Labels::Integers(ids), Some(Id::Integer(id))) => ids.push(id),
-                (Labels::Texts(texts), Some(Id::Text(id))) => {
-                    texts.push(id);
-                    if texts.all().len() >= TEXT_BYTES {
-                        break;
-                    }
-                }
-                // A dictionary holds ids of one kind.
-                _ => break,
-            }
-        }
-        let rows = ids.len();
-        if rows == 0 {
-            return Ok(None);
-        }
-        let mut raw = Raw::empty(&self.output.values);
-        while raw.len() < rows {
+        let (mut ids, mut raw) = (labels(self.kind), Raw::empty(&self.output.values));
+        let mut is_full = false;
+        while ids.len() < ROWS_MAX && !is_full {
             if self.at == self.held.len() {
                 if !self.refill()? {
                     break;
                 }
                 self.at = 0;
+                continue;
             }
-            let taken = (rows - raw.len()).min(self.held.len() - self.at);
-            raw.append(&self.held, self.at, taken);
-            self.at += taken;
+            let room = (ROWS_MAX - ids.len()).min(self.held.len() - self.at);
+            let (from, end) = (self.at, self.at + room);
+            while self.at < end && !is_full {
+                let id = self.ids.next()?;
+                if self.marks.get(self.at) == Some(&false) {
+                    break;
+                }
+                match (&mut ids, id) {
+                    (Labels::Integers(ids), Some(Id::Integer(id))) => ids.push(id),
+                    (Labels::Texts(texts), Some(Id::Text(id))) => {
+                        texts.push(id);
+                        is_full = texts.all().len() >= TEXT_BYTES;
+                    }
+                    // A dictionary holds as many ids as there are vertices, of one kind.
+                    _ => {
+                        let what = "fewer ids than vertices".into();
+                        return Err(FormatError::Misuse { what }.into());
+                    }
+                }
+                self.at += 1;
+            }
+            raw.append(&self.held, from, self.at - from);
+            // The id of a vertex that is not asked for is gone too.
+            self.at += usize::from(self.at < end && !is_full);
+        }
+        if ids.is_empty() {
+            return Ok(None);
         }
         let reached = self.output.nullable.then(|| raw.reached());
         let values = match (raw, &self.output.values) {
@@ -192,14 +213,12 @@ impl<'a> RowCursor<'a> {
     fn refill(&mut self) -> Result<bool, Error> {
         let (engine, values) = (self.engine, &self.output.values);
         if let Some(window) = &mut self.window {
-            return window.next(engine, values, &mut self.held);
+            return window.next(engine, values, &mut self.held, &mut self.marks);
         }
-        if self.batch == self.batches {
-            return Ok(false);
+        match self.batches.next() {
+            Some(batch) => self.held.read(engine, values, batch).map(|()| true),
+            None => Ok(false),
         }
-        self.held.read(engine, values, self.batch)?;
-        self.batch += 1;
-        Ok(true)
     }
 
     fn labels(&mut self, ranks: Vec<u64>, reached: Option<&[bool]>) -> Result<Labels, Error> {

@@ -1,8 +1,10 @@
 //! The values of a vertex array in the order of ids, where indices have another.
 //!
-//! A window of values in order of ids is in memory; the whole array goes by, batch by batch, and every value whose place is in
-//! the window goes there. The less memory, the more windows, and the more often the array is read.
+//! A window of values in order of ids is in memory; the batches that are asked for go by, and every value whose place is in
+//! the window goes there. The less memory, the more windows, and the more often the array is read. Where some batches are not asked for, marks
+//! say which places have a value.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_algorithms::Values as Array;
@@ -18,6 +20,8 @@ use crate::Error;
 const FRAMES: usize = 8;
 /// Bytes of a value, and of a rank, at most.
 const ENTRY_BYTES: u64 = 8;
+/// Bytes of a value in a window, with its mark.
+const MARKED_BYTES: u64 = ENTRY_BYTES + 1;
 
 /// Vertices of a window at least: few windows of small batches.
 fn vertices_least(graph: &Measure) -> u64 {
@@ -29,6 +33,8 @@ fn vertices_least(graph: &Measure) -> u64 {
 pub(super) struct Window {
     graph: Arc<StoredGraph>,
     ranks: FrameReader,
+    /// The batches whose values are asked for.
+    batches: Range<usize>,
     /// The rank of the first vertex of the next window, and vertices of a window.
     next: u64,
     vertices: u64,
@@ -45,8 +51,8 @@ impl Window {
             Order::Id => 0,
             // A batch with its ranks, and a window.
             Order::Degree => {
-                let entries = 2 * graph.batches.widest() + vertices_least(graph);
-                FRAMES as u64 * FRAME_BYTES + ENTRY_BYTES * entries
+                let batch = 2 * ENTRY_BYTES * graph.batches.widest();
+                FRAMES as u64 * FRAME_BYTES + batch + MARKED_BYTES * vertices_least(graph)
             }
         }
     }
@@ -55,26 +61,28 @@ impl Window {
     pub(super) fn bytes_wanted(graph: &Measure) -> u64 {
         match graph.order {
             Order::Id => 0,
-            Order::Degree => 2 * ENTRY_BYTES * graph.batches.vertices(),
+            Order::Degree => 2 * MARKED_BYTES * graph.batches.vertices(),
         }
     }
 
-    /// One before the first of the elements of `array`. Of what is free, `leave` bytes are left, and half of the rest.
+    /// One before the first of the elements of `array` in those batches. Of what is free, `leave` bytes are left, and half of the rest.
     pub(super) fn new(
         graph: &Arc<StoredGraph>,
         budget: &Budget,
         array: &Array,
+        batches: Range<usize>,
         leave: u64,
     ) -> Result<Window, Error> {
         let measure = graph.measure();
         let least = Self::bytes_least(&measure);
-        let more = budget.available().saturating_sub(leave + least) / 2 / ENTRY_BYTES;
+        let more = budget.available().saturating_sub(leave + least) / 2 / MARKED_BYTES;
         let vertices = graph.vertices().min(vertices_least(&measure) + more);
         let batch = 2 * ENTRY_BYTES * measure.batches.widest();
-        let bytes = batch + ENTRY_BYTES * vertices;
+        let bytes = batch + MARKED_BYTES * vertices;
         Ok(Window {
             graph: Arc::clone(graph),
             ranks: FrameReader::new(graph, budget, FRAMES)?,
+            batches,
             next: 0,
             vertices,
             values: Raw::empty(array),
@@ -83,12 +91,14 @@ impl Window {
         })
     }
 
-    /// Replaces `held` by the values of the next window of `array`; false behind the last.
+    /// Replaces `held` by the values of the next window of `array`, and `marks` by which places have one, or by nothing where all have;
+    /// false behind the last.
     pub(super) fn next(
         &mut self,
         engine: &Engine,
         array: &Array,
         held: &mut Raw,
+        marks: &mut Vec<bool>,
     ) -> Result<bool, Error> {
         let first = self.next;
         let count = self.vertices.min(self.graph.vertices() - first);
@@ -97,15 +107,24 @@ impl Window {
         }
         held.resize(count as usize);
         let batches = self.graph.batches();
-        for batch in 0..batches.len() {
+        marks.clear();
+        if self.batches != (0..batches.len()) {
+            marks.resize(count as usize, false);
+        }
+        for batch in self.batches.clone() {
             self.values.read(engine, array, batch)?;
             self.places.clear();
             let (ranks, places) = (&mut self.ranks, &mut self.places);
             self.graph
                 .each_rank(ranks, batches.range(batch), |rank| places.push(rank))?;
             // Of ranks before the window, numbers beyond any place.
-            let places = self.places.iter().map(|rank| rank.wrapping_sub(first));
-            held.place(&self.values, places);
+            let places = || self.places.iter().map(|rank| rank.wrapping_sub(first));
+            for place in places() {
+                if let Some(mark) = marks.get_mut(place as usize) {
+                    *mark = true;
+                }
+            }
+            held.place(&self.values, places());
         }
         self.next += count;
         Ok(true)
@@ -141,26 +160,53 @@ mod tests {
         let plan = Plan::new(Config::new("wcc", &path)).unwrap();
         let settings = algorithm::values(plan.entry, &plan.config.options);
         let output = (plan.entry.run)(&mut session, &settings).unwrap();
-        let values = |leave: u64| {
+        let all = 0..graph.batches().len();
+        let values = |batches: Range<usize>, leave: u64| {
             let budget = machine.budget();
-            let mut window = Window::new(&graph, budget, &output.values, leave).unwrap();
+            let is_part = batches != all;
+            let mut window = Window::new(&graph, budget, &output.values, batches, leave).unwrap();
             let (mut all, mut windows) = (Vec::new(), 0);
-            let mut held = Raw::empty(&output.values);
-            while window.next(&session, &output.values, &mut held).unwrap() {
+            let (mut held, mut marks) = (Raw::empty(&output.values), Vec::new());
+            while window
+                .next(&session, &output.values, &mut held, &mut marks)
+                .unwrap()
+            {
                 let Raw::U32(values) = &held else {
                     panic!("components of a small graph are of 32 bits");
                 };
-                all.extend_from_slice(values);
+                assert_eq!(marks.len(), if is_part { values.len() } else { 0 });
+                let is_there = |place: usize| marks.get(place) != Some(&false);
+                all.extend(
+                    (0..)
+                        .zip(values)
+                        .map(|(i, value)| is_there(i).then_some(*value)),
+                );
                 windows += 1;
             }
             (all, windows)
         };
-        let (known, one) = values(0);
-        let (found, many) = values(machine.budget().total());
+        let (known, one) = values(all.clone(), 0);
+        let (found, many) = values(all.clone(), machine.budget().total());
         assert!(one == 1 && many > 2, "{one} {many}");
         assert_eq!(known.len() as u64, graph.vertices());
         // By rank, no component has a name that comes after its vertex.
-        assert!((0..).zip(&known).all(|(rank, name)| *name <= rank));
+        assert!(
+            (0..)
+                .zip(&known)
+                .all(|(rank, name)| name.is_some_and(|name| name <= rank))
+        );
         assert!(known == found);
+
+        // Each value is in one of the parts.
+        let cuts = [0, 3, all.end / 2, all.end];
+        let of_parts: Vec<_> = cuts
+            .windows(2)
+            .map(|cut| values(cut[0]..cut[1], machine.budget().total()).0)
+            .collect();
+        for (place, value) in known.iter().enumerate() {
+            let found: Vec<_> = of_parts.iter().filter_map(|part| part[place]).collect();
+            assert_eq!(&found.first().copied(), value);
+            assert_eq!(found.len(), 1);
+        }
     }
 }

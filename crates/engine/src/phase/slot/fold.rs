@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use graphmill_graph::{BlockView, EdgeKind};
 use graphmill_storage::Kind;
 
-use super::run::{Run, Target, strip_count};
+use super::feed::Fed;
+use super::run::{Item, Run, Target, strip_count};
 use super::{Kernel, STEP_BYTES, Slot};
 use crate::active::lock;
 use crate::error::EngineError;
@@ -34,8 +35,14 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         scratch: &mut Scratch<P::Message>,
         worker: usize,
     ) -> Result<Advance, EngineError> {
+        if self.has_to_pull(&run.feed) {
+            return Ok(match self.pull(&mut run.feed, worker)? {
+                true => Advance::Worked,
+                false => Advance::Early,
+            });
+        }
         let mut worked = 0;
-        let mut edges = 0;
+        let (mut edges, mut scanned) = (0, 0);
         let outcome = loop {
             let Some(item) = run.items.get(run.at).cloned() else {
                 break Advance::Done;
@@ -43,16 +50,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             if worked >= STEP_BYTES {
                 break Advance::Worked;
             }
-            if run
-                .messages
-                .as_ref()
-                .is_none_or(|(batch, _)| *batch != item.from)
-            {
-                if !self.messages.is_there(item.from) {
-                    break Advance::Early;
+            match self.feed(run, &item, worker)? {
+                Fed::Here => (),
+                Fed::Early => break Advance::Early,
+                Fed::Nothing => {
+                    let (is_over, skipped) = self.skip(run, &item)?;
+                    worked += skipped;
+                    if !is_over {
+                        break Advance::Starved;
+                    }
+                    continue;
                 }
-                let messages = self.messages.read(item.from, worker)?;
-                run.messages = Some((item.from, messages));
             }
             let Some((_, messages)) = &run.messages else {
                 break Advance::Starved;
@@ -118,6 +126,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 item.pinned.map(|_| (used, block_edges)),
             );
             edges += folded;
+            scanned += groups;
             run.folded[item.target] |= folded > 0;
             worked += used;
             run.bytes += used;
@@ -142,10 +151,44 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             }
         };
         self.edges.fetch_add(edges, Ordering::Relaxed);
+        self.scanned.fetch_add(scanned, Ordering::Relaxed);
         Ok(match outcome {
             Advance::Starved | Advance::Early if worked > 0 => Advance::Worked,
             outcome => outcome,
         })
+    }
+
+    /// Passes over an item that carries no messages; whether that was all of it, and bytes that were passed over.
+    fn skip(&self, run: &mut Run<'p, P>, item: &Item<'p>) -> Result<(bool, usize), EngineError> {
+        let mut skipped = 0;
+        if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
+            let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
+            while run.bytes < bytes {
+                let Some(front) = readers.cells.front()? else {
+                    return Ok((false, skipped));
+                };
+                let more = front.len().min(bytes - run.bytes);
+                readers.cells.consume(more);
+                run.bytes += more;
+                skipped += more;
+            }
+            let edges = (item.part.edges.end - item.part.edges.start) as usize;
+            let bytes = edges * self.machine.graph.edge_kind().bytes();
+            if let Some(weights) = &mut readers.weights {
+                while run.weights_skipped < bytes {
+                    let Some(front) = weights.front()? else {
+                        return Ok((false, skipped));
+                    };
+                    let more = front.len().min(bytes - run.weights_skipped);
+                    weights.consume(more);
+                    run.weights_skipped += more;
+                    skipped += more;
+                }
+            }
+        }
+        run.at += 1;
+        (run.bytes, run.edges, run.weights_skipped) = (0, 0, 0);
+        Ok((true, skipped))
     }
 
     /// Counts what folding a block moved: of its sources, of the edges that carried a message, and of its bytes and edges if it is in

@@ -1,10 +1,11 @@
 //! What a run is made of: its targets, its cells in the order of work, and what a worker holds for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
 use graphmill_graph::Cell;
 
+use super::feed::Feed;
 use super::parts::Part;
 use super::{Kernel, Slot};
 use crate::accumulators::{Accumulators, fill_new};
@@ -19,9 +20,9 @@ use crate::vertex_array::OpenRows;
 
 /// What a run folds into: one strip of the fold of one batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) batch: usize,
-    pub(super) strip: usize,
+pub(crate) struct Target {
+    pub(crate) batch: usize,
+    pub(crate) strip: usize,
 }
 
 /// One cell of a run, or a part of one.
@@ -31,8 +32,9 @@ pub(super) struct Item<'p> {
     pub(super) target: usize,
     pub(super) column: usize,
     pub(super) cell: &'p Cell,
-    /// The batch whose messages it carries.
+    /// The batch whose messages it carries, and the how manieth that is in the order of the run.
     pub(super) from: usize,
+    pub(super) number: usize,
     /// Where its bytes and its edges begin and end, from the first of the cell.
     pub(super) part: Part,
     /// A later item of the run carries them too.
@@ -49,9 +51,11 @@ pub(super) struct Run<'p, P: EdgeProgram> {
     pub(super) at: usize,
     /// By target: whether an edge was folded into it.
     pub(super) folded: Vec<bool>,
-    /// Bytes and edges of the item at hand that are done.
+    /// Bytes and edges of the item at hand that are done, and bytes of weights that were passed over.
     pub(super) bytes: usize,
     pub(super) edges: usize,
+    pub(super) weights_skipped: usize,
+    pub(super) feed: Feed,
     pub(super) readers: Option<Readers>,
     pub(super) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
     /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
@@ -69,16 +73,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let node = deal::here();
         let (targets, mut accumulators) = {
             let mut free = lock(&self.free);
-            let is_room = |run: usize| free.len() >= self.runs[run].len();
+            let is_room = |run: usize| free.len() >= self.runs[run].1.len();
             let Some(run) = self.deal.take_if(is_room) else {
                 return Ok(None);
             };
-            let targets = &self.runs[run];
-            (targets.clone(), free.take(targets.len(), node))
+            let (number, targets) = &self.runs[run];
+            ((*number, targets.clone()), free.take(targets.len(), node))
         };
+        let (number, targets) = targets;
         fill_new(&mut accumulators, P::IDENTITY, node);
-        let (items, froms) = self.items(&targets)?;
-        self.messages.expect(froms.into_iter(), worker)?;
+        let (items, froms) = self.items(number, &targets)?;
+        self.messages.start(worker)?;
         let mut run = Run {
             targets,
             folded: vec![false; accumulators.len()],
@@ -87,6 +92,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             at: 0,
             bytes: 0,
             edges: 0,
+            weights_skipped: 0,
+            feed: Feed::new(number, froms),
             readers: readers.pop(),
             messages: None,
             rows: Vec::new(),
@@ -115,12 +122,16 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
     /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
     /// whose sources emitted nothing is passed by.
-    fn items(&self, targets: &[Target]) -> Result<(Vec<Item<'p>>, Vec<usize>), EngineError> {
+    fn items(
+        &self,
+        run: usize,
+        targets: &[Target],
+    ) -> Result<(Vec<Item<'p>>, Vec<usize>), EngineError> {
         let graph = &self.machine.graph;
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.is_there(from) && self.messages.count(from) == 0 {
+                if self.messages.is_there(from) && !self.messages.has(from, run) {
                     return Ok(());
                 }
                 let parts = match self.kernel {
@@ -138,6 +149,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     column,
                     cell,
                     from,
+                    number: 0,
                     part,
                     again: false,
                     pinned,
@@ -185,11 +197,12 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };
-        let comes: Vec<usize> = froms.iter().map(comes).collect();
-        items.sort_by_cached_key(|item| {
-            let number = froms.partition_point(|from| *from < item.from);
-            (number / held, item.target, comes[number], item.from)
-        });
+        froms.sort_by_cached_key(|from| (comes(from), *from));
+        let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
+        for item in &mut items {
+            item.number = numbers.get(&item.from).copied().unwrap_or(0);
+        }
+        items.sort_by_key(|item| (item.number / held, item.target, item.number));
         // Within one turn the targets come one after the other, so only the last of them is done with the messages.
         let mut later: BTreeSet<usize> = BTreeSet::new();
         for item in items.iter_mut().rev() {
@@ -204,8 +217,26 @@ pub(super) fn strip_count(machine: &Machine, batch: usize) -> usize {
     machine.graph.column(batch).strips().len().max(1)
 }
 
+/// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
+pub(crate) fn runs(machine: &Machine, group: usize) -> Vec<Vec<Target>> {
+    let batches = machine.batches.len();
+    let of_batch =
+        |batch| (0..strip_count(machine, batch)).map(move |strip| Target { batch, strip });
+    let targets: Vec<Target> = machine.ranks.own().flat_map(of_batch).collect();
+    // A run is of one node, or strips of a column would be folded before those that they wait for.
+    let of_nodes =
+        targets.chunk_by(|a, b| deal::node_of(a.batch, batches) == deal::node_of(b.batch, batches));
+    of_nodes
+        .flat_map(|targets| targets.chunks(group.max(1)).map(<[Target]>::to_vec))
+        .collect()
+}
+
 /// The source batches that a strip of a column covers, with those whose cells are empty.
-fn strip_sources(machine: &Machine, batch: usize, strip: usize) -> std::ops::Range<usize> {
+pub(crate) fn strip_sources(
+    machine: &Machine,
+    batch: usize,
+    strip: usize,
+) -> std::ops::Range<usize> {
     let column = machine.graph.column(batch);
     let first = |strip: usize| {
         let cells = column.strips().get(strip)?;

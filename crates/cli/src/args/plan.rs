@@ -1,0 +1,128 @@
+//! What `graphmill plan` takes: a graph that is stored or its numbers, an algorithm, and what the machines can do.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::Weights;
+use crate::{count, size};
+
+const EXAMPLES: &str = "\
+Nothing is done but to look: bytes are worked out from the formats of stored graphs and temporary files, from what passes move, and from \
+what stays in the memory there is; seconds are those of the slowest of disk, network and cores. docs/plan.md has the model, and how near it \
+comes to what was measured.
+
+Examples:
+  graphmill plan graph --ranks 4 --memory 2G
+  graphmill plan --vertices 2^38 --edges 2^40 --ranks 8 --memory 93G --disk-rate 2G --network-rate 25gbit --iterations 1
+  graphmill plan --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Plan {
+    /// Folder of a stored graph, or none and --vertices and --edges
+    #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]
+    pub(crate) graph: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) expected: ExpectedGraph,
+    #[command(flatten)]
+    pub(crate) work: Work,
+    #[command(flatten)]
+    pub(crate) cluster: PlanCluster,
+    /// As one JSON object, with more figures
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A graph that is not there yet.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A graph that is to be made")]
+pub(crate) struct ExpectedGraph {
+    /// Vertices: ids are below this number, such as 2^38 or 274e9
+    #[arg(long, value_name = "N", value_parser = count::parse, requires = "edges")]
+    pub(crate) vertices: Option<u64>,
+    /// Edges
+    #[arg(long, value_name = "N", value_parser = count::parse, requires = "vertices")]
+    pub(crate) edges: Option<u64>,
+    /// How edges are spread over vertices: few with very many, as in R-MAT graphs, or evenly
+    #[arg(long, value_name = "kronecker|uniform", value_enum, default_value_t)]
+    pub(crate) like: Like,
+    /// Each edge goes both ways
+    #[arg(long)]
+    pub(crate) undirected: bool,
+    /// Where edges come from: raw pairs of ids, of 4 bytes where all fit, else 8, of which only those that occur become vertices; or
+    /// drawn, as `generate` does, when nothing is read and all ids are vertices
+    #[arg(long, value_name = "raw|drawn", value_enum, default_value_t)]
+    pub(crate) input: PlanInput,
+    /// Weights of drawn edges
+    #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
+    pub(crate) weights: Weights,
+    /// Vertices of a batch, as of an import [default: by a cost rule]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) batch_size: Option<u64>,
+    /// As of an import [default: 32]
+    #[arg(long, value_name = "N")]
+    pub(crate) csr_ratio: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A run")]
+pub(crate) struct Work {
+    /// What is run
+    #[arg(long, value_name = "NAME", default_value = "pagerank")]
+    pub(crate) algorithm: String,
+    /// Passes in which every vertex that has edges sends a message [default: those of pagerank without the option, else 1]
+    #[arg(long, value_name = "N", value_parser = count::parse)]
+    pub(crate) iterations: Option<u64>,
+}
+
+/// What the machines can do.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Machines")]
+pub(crate) struct PlanCluster {
+    /// Ranks, at most 4096
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) ranks: u16,
+    /// Threads of each rank [default: one a processor of this machine]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) threads: Option<u16>,
+    /// Memory of each rank [default: half of this machine's or the cgroup's]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub(crate) memory: Option<u64>,
+    /// Whether each rank has a disk of its own, or all share one
+    #[arg(long, value_name = "own|shared", value_enum, default_value_t)]
+    pub(crate) disks: Disks,
+    /// Bytes a second that a disk reads and writes, such as 2G
+    #[arg(long, value_name = "RATE", default_value = "1G", value_parser = count::rate)]
+    pub(crate) disk_rate: f64,
+    /// Bytes a second that a rank sends, such as 1G, or bits, such as 10gbit
+    #[arg(long, value_name = "RATE", default_value = "10gbit", value_parser = count::rate)]
+    pub(crate) network_rate: f64,
+    /// Arcs a second that a thread imports
+    #[arg(long, value_name = "N", default_value = "17e6", value_parser = count::arcs)]
+    pub(crate) import_rate: f64,
+    /// Arcs a second that a thread goes along in a pass
+    #[arg(long, value_name = "N", default_value = "400e6", value_parser = count::arcs)]
+    pub(crate) pass_rate: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Like {
+    #[default]
+    Kronecker,
+    Uniform,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum PlanInput {
+    #[default]
+    Raw,
+    Drawn,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Disks {
+    #[default]
+    Own,
+    Shared,
+}

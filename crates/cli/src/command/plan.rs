@@ -1,0 +1,202 @@
+//! `graphmill plan`: what an import and a run would take, as tables for people or as JSON.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{
+    Answer, Cluster, Cost, Expected, GraphAsked, ImportFacts, Input, Likeness, Part, Question,
+    RunFacts, Stop, default_memory, default_threads,
+};
+
+use super::options;
+use crate::args::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
+use crate::size;
+
+/// Ranks that are listed one by one.
+const LISTED: usize = 32;
+
+pub(crate) fn run(args: Plan, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let question = Question {
+        graph: match args.graph {
+            Some(path) => GraphAsked::Stored(path),
+            None => GraphAsked::Expected(expected(&args.expected)),
+        },
+        algorithm: args.work.algorithm,
+        options: BTreeMap::new(),
+        iterations: args.work.iterations,
+        cluster: cluster(&args.cluster),
+    };
+    let answer = question.answer(stop)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string_pretty(&answer)?)?;
+    } else {
+        print(&answer, &mut out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn expected(args: &ExpectedGraph) -> Expected {
+    let vertices = args.vertices.unwrap_or(0);
+    // As many bytes an id as all ids fit in.
+    let pair_bytes = if vertices <= 1 << 32 { 8 } else { 16 };
+    Expected {
+        like: match args.like {
+            Like::Kronecker => Likeness::Kronecker,
+            Like::Uniform => Likeness::Uniform,
+        },
+        vertices,
+        edges: args.edges.unwrap_or(0),
+        directed: !args.undirected,
+        input: match args.input {
+            PlanInput::Raw => Input::Pairs(pair_bytes),
+            PlanInput::Drawn => Input::Drawn,
+        },
+        weights: options::weights(args.weights),
+        batch_size: args.batch_size,
+        csr_ratio: args.csr_ratio,
+    }
+}
+
+fn cluster(args: &PlanCluster) -> Cluster {
+    Cluster {
+        ranks: args.ranks.into(),
+        threads: args.threads.map_or_else(default_threads, usize::from),
+        memory: args.memory.unwrap_or_else(default_memory),
+        shared_disk: matches!(args.disks, Disks::Shared),
+        disk_rate: args.disk_rate,
+        network_rate: args.network_rate,
+        import_rate: args.import_rate,
+        pass_rate: args.pass_rate,
+    }
+}
+
+fn print(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
+    let Answer {
+        graph,
+        cluster,
+        import,
+        run,
+    } = answer;
+    let mut line = |what: &str, text: String| writeln!(out, "{what:<12}{text}");
+    let counts = [graph.vertices, graph.arcs, graph.batches, graph.cells].map(size::grouped);
+    let [vertices, arcs, batches, cells] = counts;
+    line(
+        "graph",
+        format!("{vertices} vertices, {arcs} arcs, {batches} batches, {cells} cells"),
+    )?;
+    let of_arc = graph.disk_bytes as f64 / graph.arcs.max(1) as f64;
+    line(
+        "on disk",
+        format!(
+            "{}, {of_arc:.2} bytes an arc: {} of blocks, {} of indices, {} of weights, {} of all else",
+            size::text(graph.disk_bytes),
+            size::text(graph.block_bytes),
+            size::text(graph.index_bytes),
+            size::text(graph.weight_bytes),
+            size::text(graph.other_bytes)
+        ),
+    )?;
+    let disks = if cluster.shared_disk {
+        "one disk for all"
+    } else {
+        "a disk each"
+    };
+    let rate = |rate: f64| size::text(rate as u64);
+    line(
+        "machines",
+        format!(
+            "{} ranks, each with {} threads and {} of memory; {disks} of {}/s; network {}/s each way",
+            cluster.ranks,
+            cluster.threads,
+            size::text(cluster.memory),
+            rate(cluster.disk_rate),
+            rate(cluster.network_rate)
+        ),
+    )?;
+    if let Some(import) = import {
+        print_import(import, out)?;
+    }
+    print_run(run, out)?;
+    print_ranks(answer, out)
+}
+
+/// The columns of a table of costs, under a title.
+fn head(title: &str, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(
+        out,
+        "\n{title:<22}{:>11}{:>11}{:>11}{:>14}",
+        "read", "written", "sent", "seconds"
+    )
+}
+
+fn row(name: &str, cost: &Cost, out: &mut impl Write) -> std::io::Result<()> {
+    let bytes = [cost.bytes_read, cost.bytes_written, cost.bytes_sent].map(size::text);
+    let [read, written, sent] = bytes;
+    writeln!(
+        out,
+        "  {name:<20}{read:>11}{written:>11}{sent:>11}{:>14.1}  {}",
+        cost.seconds,
+        cost.bound()
+    )
+}
+
+fn print_import(import: &ImportFacts, out: &mut impl Write) -> std::io::Result<()> {
+    head("import, all ranks", out)?;
+    for step in &import.steps {
+        row(step.name, &step.all, out)?;
+    }
+    row(import.all.name, &import.all.all, out)?;
+    let sorted = match import.sorts_ids {
+        true => "; ids are sorted on disk, as memory holds no bitmap of them",
+        false => "",
+    };
+    writeln!(
+        out,
+        "  temporary files: {}{sorted}",
+        size::text(import.temporary_bytes)
+    )
+}
+
+fn print_run(run: &RunFacts, out: &mut impl Write) -> std::io::Result<()> {
+    let passes = match run.iterations {
+        1 => "1 pass".to_string(),
+        count => format!("{count} passes"),
+    };
+    head(&format!("{}, {passes}", run.algorithm), out)?;
+    for part in [&run.start, &run.pass, &run.all] {
+        row(part.name, &part.all, out)?;
+    }
+    let place = |resident: bool| if resident { "in memory" } else { "on disk" };
+    writeln!(
+        out,
+        "  rows {}, messages {}, {} of {} of cells in memory; temporary files: {}; the least memory that does: {} a rank",
+        place(run.rows_resident),
+        place(run.messages_resident),
+        size::text(run.pinned_bytes),
+        size::text(run.cell_bytes),
+        size::text(run.temporary_bytes),
+        size::text(run.least_memory)
+    )
+}
+
+fn print_ranks(answer: &Answer, out: &mut impl Write) -> std::io::Result<()> {
+    let import = answer.import.as_ref().map(|import| ("import", &import.all));
+    let run = (answer.run.algorithm, &answer.run.all);
+    for (what, part) in import.into_iter().chain([run]) {
+        let Part { each_rank, .. } = part;
+        head(&format!("{what}, each rank"), out)?;
+        for (rank, cost) in each_rank.iter().enumerate().take(LISTED) {
+            row(&format!("rank {rank}"), cost, out)?;
+        }
+        if each_rank.len() > LISTED {
+            writeln!(
+                out,
+                "  and {} more: --json has all",
+                each_rank.len() - LISTED
+            )?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Dispatch: how messages that are on disk get to the runs of columns that need them (DFOGraph, section 4.2).
+//!
+//! | way | what is done |
+//! | --- | --- |
+//! | push | who has a batch of messages in memory, having signalled or received it, appends to a piece for each run what that one needs |
+//! | pull | a run goes through the messages of a batch and puts aside what it needs, in memory as long as there is room, then on disk |
+//! | none | every run reads all messages of the batches that it has cells of |
+//!
+//! The paper pushes by one thread, after messages were written and read again. Here whoever signals pushes what it has in its hands,
+//! so that all cores do, and nothing is written that is only read to be dispatched. A pull costs reading everything, as none does; it is
+//! worth it to a run that waits: for messages of other ranks that come first in the order of its fold. It pulls this rank's
+//! meanwhile.
+
+mod cost;
+mod graph;
+
+use std::sync::Arc;
+
+use graphmill_graph::FileKind;
+
+use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::phase::slot::{Target, runs};
+use cost::Facts;
+pub(crate) use graph::DispatchGraph;
+use graph::RunOf;
+
+/// How messages on disk get to where they are needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DispatchChoice {
+    /// By cost, pass by pass; apart for messages of this rank and of others.
+    #[default]
+    Auto,
+    /// Pushed as they are signalled or received.
+    Push,
+    /// Pulled by each run of columns before it folds them.
+    Pull,
+    /// Not dispatched.
+    None,
+}
+
+/// How the messages of some batches are dispatched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    #[default]
+    None,
+    Push,
+    Pull,
+}
+
+/// How those of this rank and those of others are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dispatch {
+    pub(crate) own: Way,
+    pub(crate) others: Way,
+    /// Runs pull whether or not they have to wait.
+    pub(crate) all_is_pulled: bool,
+}
+
+impl Dispatch {
+    /// As it is asked for.
+    pub(crate) fn asked(way: Way) -> Self {
+        Dispatch {
+            own: way,
+            others: way,
+            all_is_pulled: way == Way::Pull,
+        }
+    }
+
+    /// Whether any messages are dispatched in that way.
+    pub(crate) fn has(self, way: Way) -> bool {
+        self.own == way || self.others == way
+    }
+}
+
+/// Keeps what is known of the dispatch of a rank's messages, for one program and one way round of the graph.
+pub(crate) struct Dispatcher {
+    run_of: RunOf,
+    /// The name of the graph's file.
+    file: &'static str,
+    known: Known,
+    graph: Option<Arc<DispatchGraph>>,
+    /// There is no room to make a graph.
+    refused: bool,
+    /// Bytes that a graph would have saved so far.
+    missed: u64,
+}
+
+/// What does not change from pass to pass.
+struct Known {
+    /// Runs that read a batch of messages, in the mean over vertices.
+    reads: f64,
+    /// Runs that need the message of a source, in the mean: by some sources, until a graph says it of all.
+    spread: f64,
+    /// Bytes that making a graph reads and writes, about.
+    making: u64,
+}
+
+impl Dispatcher {
+    /// The dispatcher of such runs.
+    pub(crate) fn new(
+        machine: &Machine,
+        runs: &[Vec<Target>],
+        file: &'static str,
+    ) -> Result<Self, EngineError> {
+        let run_of = RunOf::new(machine, runs);
+        let spread = run_of.spread(machine)?;
+        let vertices = machine.batches.vertices() as f64;
+        let lists = (runs.len() as f64 / 8.0).min(4.0 * spread) * vertices;
+        let fanout = machine.graph.forward().bytes(FileKind::Fanout);
+        let reads = run_of.reads(machine) as f64 / vertices.max(1.0);
+        Ok(Dispatcher {
+            run_of,
+            file,
+            known: Known {
+                reads,
+                spread,
+                making: fanout + 2 * lists as u64,
+            },
+            graph: None,
+            refused: false,
+            missed: 0,
+        })
+    }
+
+    /// How the messages of a pass are dispatched, so many of this rank and of others, of so many bytes each, and by what graph; with the
+    /// bytes read and written to make it, in at most so much memory. `waits`: runs may have to wait for messages of other ranks while others are there.
+    pub(crate) fn choose(
+        &mut self,
+        machine: &Machine,
+        [own, others]: [u64; 2],
+        (width, waits): (usize, bool),
+        room: u64,
+    ) -> Result<Dispatched, EngineError> {
+        let none = (Dispatch::default(), None, [0; 2]);
+        let asked = match machine.dispatch {
+            DispatchChoice::Auto => None,
+            DispatchChoice::None => return Ok(none),
+            DispatchChoice::Push => Some(Dispatch::asked(Way::Push)),
+            DispatchChoice::Pull => Some(Dispatch::asked(Way::Pull)),
+        };
+        let facts = Facts {
+            own,
+            others,
+            width,
+            vertices: machine.batches.vertices(),
+            batches: machine.batches.len(),
+            reads: self.known.reads,
+            spread: self.known.spread,
+            lists: self.graph.as_ref().map_or(0, |graph| graph.on_disk()),
+            is_alone: machine.ranks.alone(),
+            waits,
+        };
+        let (by_cost, saved) = facts.choose();
+        let dispatch = asked.unwrap_or(by_cost);
+        if dispatch == Dispatch::default() {
+            return Ok(none);
+        }
+        let mut moved = [0; 2];
+        if self.graph.is_none() && !self.refused {
+            self.missed = self.missed.saturating_add(saved);
+            if dispatch.own == Way::Pull {
+                // What is pulled is read while there is nothing else to do.
+                let pulled = own.saturating_mul(width as u64);
+                self.missed = self.missed.saturating_add(pulled);
+            }
+            if asked.is_none() && self.missed < self.known.making {
+                return Ok(none);
+            }
+            let path = machine.arrays.pages().path().with_file_name(self.file);
+            match DispatchGraph::build(machine, &self.run_of, &path, room)? {
+                Some((graph, made)) => {
+                    self.known.spread = graph.spread();
+                    self.graph = Some(Arc::new(graph));
+                    moved = made;
+                }
+                None => self.refused = true,
+            }
+        }
+        Ok((dispatch, self.graph.clone(), moved))
+    }
+}
+
+/// Whether passes of all vertices move less where runs of fewer strips leave memory to dispatch their messages than where they do not:
+/// groups of so many strips, and messages of so many bytes.
+pub(crate) fn pays(
+    machine: &Machine,
+    [with, without]: [usize; 2],
+    width: usize,
+) -> Result<bool, EngineError> {
+    let [with, without] = [with, without].map(|group| RunOf::new(machine, &runs(machine, group)));
+    let vertices = machine.batches.vertices();
+    let own = machine.arrays.vertices();
+    let reads = |of: &RunOf| of.reads(machine) as f64 / (vertices as f64).max(1.0);
+    let facts = Facts {
+        own,
+        others: vertices - own,
+        width,
+        vertices,
+        batches: machine.batches.len(),
+        reads: reads(&with),
+        spread: with.spread(machine)?,
+        lists: 0,
+        is_alone: machine.ranks.alone(),
+        waits: false,
+    };
+    let plain = Facts {
+        reads: reads(&without),
+        ..facts
+    };
+    Ok(facts.least() < plain.undispatched())
+}
+
+/// How the messages of a pass are dispatched, by what graph, and the bytes read and written to make it.
+pub(crate) type Dispatched = (Dispatch, Option<Arc<DispatchGraph>>, [u64; 2]);

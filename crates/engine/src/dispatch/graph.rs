@@ -1,0 +1,429 @@
+//! The dispatch graph: which runs of a rank's columns need the messages of which sources.
+//!
+//! For each batch and each run that has edges of it there is a list of the sources that have: a bit for each source of the batch, or
+//! their numbers where these take less, as the paper has CSR and DCSR of it; nothing where it is all of them. It comes from
+//! the fan-out lists of the stored graph. Which strips make a run depends on memory, so it is made anew for each, in about the time of
+//! reading the fan-out lists; it is in memory where it has room, else on disk.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::FanoutChunk;
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Buffer, Kind, Lease};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::active::lock;
+use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::message::file::{Piece, PieceFile, Window};
+use crate::message::piece::{Form, Sources, WORD, each_bit, is_listed};
+use crate::phase::slot::{Target, strip_sources};
+
+/// Buffers of those who read or write lists.
+const WINDOW: usize = 2;
+/// Parts of the vertices that are looked at for a guess, and how many vertices of each.
+const SAMPLES: u64 = 16;
+const SAMPLE_VERTICES: u64 = 4096;
+/// A list, and a piece of messages for its run.
+pub(crate) const ENTRY_BYTES: u64 = 128;
+
+/// To which run messages go.
+pub(crate) struct RunOf {
+    runs: usize,
+    /// For each batch of this rank, where the sources of each of its strips end, and the run that folds the strip.
+    strips: Vec<Vec<(usize, u32)>>,
+    first: usize,
+}
+
+impl RunOf {
+    pub(crate) fn new(machine: &Machine, runs: &[Vec<Target>]) -> Self {
+        let own = machine.ranks.own();
+        let mut strips = vec![Vec::new(); own.len()];
+        for (run, targets) in runs.iter().enumerate() {
+            for target in targets {
+                let sources = strip_sources(machine, target.batch, target.strip);
+                strips[target.batch - own.start].push((sources.end, run as u32));
+            }
+        }
+        strips.iter_mut().for_each(|of| of.sort_unstable());
+        RunOf {
+            runs: runs.len(),
+            strips,
+            first: own.start,
+        }
+    }
+
+    /// The runs that fold what comes from a batch, by batch of this rank.
+    fn from(&self, batch: usize) -> Vec<u32> {
+        let run = |strips: &Vec<(usize, u32)>| {
+            let at = strips.partition_point(|(end, _)| *end <= batch);
+            strips.get(at).map_or(u32::MAX, |(_, run)| *run)
+        };
+        self.strips.iter().map(run).collect()
+    }
+
+    /// The run of a column of this rank, out of those of [`RunOf::from`].
+    fn of(&self, from: &[u32], column: usize) -> Option<u32> {
+        let run = *from.get(column.checked_sub(self.first)?)?;
+        (run != u32::MAX).then_some(run)
+    }
+
+    /// Runs that have cells of a batch, added up over its vertices and over all batches.
+    pub(crate) fn reads(&self, machine: &Machine) -> u64 {
+        let mut reads = 0;
+        for batch in 0..machine.batches.len() {
+            let from = self.from(batch);
+            let of_cells = machine.row(batch).iter();
+            let mut runs: Vec<u32> = of_cells
+                .filter_map(|place| self.of(&from, place.column as usize))
+                .collect();
+            runs.sort_unstable();
+            runs.dedup();
+            reads += runs.len() as u64 * machine.batches.span(batch);
+        }
+        reads
+    }
+
+    /// How many runs need the message of a source, in the mean over some of the sources.
+    pub(crate) fn spread(&self, machine: &Machine) -> Result<f64, EngineError> {
+        let (graph, vertices) = (machine.graph, machine.batches.vertices());
+        let step = (vertices / SAMPLES).max(SAMPLE_VERTICES);
+        let (mut needed, mut seen, mut from) = (0u64, 0u64, 0);
+        let mut frames = lock(&machine.frames);
+        while from < vertices {
+            let range = from..(from + SAMPLE_VERTICES).min(vertices);
+            seen += range.end - range.start;
+            let mut of_source = Vec::new();
+            let mut batch = machine.batches.batch_of(from);
+            let mut of_batch = self.from(batch);
+            graph.fanouts_in(
+                graph.forward(),
+                &mut frames,
+                range.clone(),
+                |first, chunk| {
+                    for i in 0..FanoutChunk::VERTICES {
+                        let v = first + i as u64;
+                        if !range.contains(&v) {
+                            continue;
+                        }
+                        while v >= machine.batches.cut(batch + 1) {
+                            batch += 1;
+                            of_batch = self.from(batch);
+                        }
+                        of_source.clear();
+                        let mut is_sound = true;
+                        chunk.each(i, |position| match chunk.batch(position) {
+                            Some(column) => of_source.extend(self.of(&of_batch, column)),
+                            None => is_sound = false,
+                        })?;
+                        if !is_sound {
+                            return None;
+                        }
+                        of_source.sort_unstable();
+                        of_source.dedup();
+                        needed += of_source.len() as u64;
+                    }
+                    Some(())
+                },
+            )?;
+            from += step;
+        }
+        machine.arrays.count_read(frames.take_bytes_read());
+        Ok(needed as f64 / seen.max(1) as f64)
+    }
+}
+
+/// The sources of one batch that one run needs.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    run: u32,
+    count: u32,
+    /// Where in memory, if all lists are there; a multiple of 8.
+    at: u64,
+    /// Where on disk.
+    piece: Option<Piece>,
+}
+
+/// Bytes of a list of so many out of so many sources.
+fn list_bytes(count: u64, span: usize) -> usize {
+    match () {
+        () if count == span as u64 => 0,
+        () if is_listed(count, span) => (count as usize * 4).next_multiple_of(8),
+        () => span.div_ceil(WORD) * 8,
+    }
+}
+
+/// The lists of all batches.
+pub(crate) struct DispatchGraph {
+    /// Of each batch, where its lists begin, in order of runs; and where the last ones end.
+    begins: Vec<usize>,
+    lists: Vec<List>,
+    spans: Vec<usize>,
+    data: Data,
+    _lease: Lease,
+}
+
+enum Data {
+    Memory(Buffer),
+    Disk {
+        file: PieceFile,
+        /// One a worker, and one for what comes from other ranks.
+        windows: Vec<Mutex<Window>>,
+    },
+}
+
+impl DispatchGraph {
+    /// Bytes of the budget that a graph of so many runs takes at least, its lists on disk, and at most.
+    pub(crate) fn memory(machine: &Machine, runs: usize) -> std::ops::Range<u64> {
+        let words = (machine.batches.widest() as usize).div_ceil(WORD);
+        let readers = machine.workers.count() as u64 + 1;
+        let window = WINDOW as u64 * AlignedBuffer::footprint(words * 8);
+        let entries = machine.all_own_cells().count() as u64 * ENTRY_BYTES;
+        let least = (runs * words * 8) as u64 + entries + readers * window;
+        let span = |batch| machine.batches.span(batch).div_ceil(WORD as u64) * 8;
+        let lists: u64 = (0..machine.batches.len()).map(span).sum();
+        least..least + (lists * runs as u64).next_multiple_of(4096)
+    }
+
+    /// The graph of a rank's runs in at most so much memory, and the bytes read and written for it; `None` where that is not enough to
+    /// make it.
+    pub(crate) fn build(
+        machine: &Machine,
+        run_of: &RunOf,
+        path: &Path,
+        room: u64,
+    ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
+        let batches = &machine.batches;
+        let words = (batches.widest() as usize).div_ceil(WORD);
+        let cells = machine.all_own_cells().count();
+        let readers = machine.workers.count() + 1;
+        let all = Self::memory(machine, run_of.runs).start;
+        let room = room.min(machine.budget.available());
+        if all > room {
+            return Ok(None);
+        }
+        let rows = (run_of.runs * words * 8) as u64;
+        let of_rows = machine.budget.lease("runs that need messages", rows)?;
+        let entries = cells as u64 * ENTRY_BYTES;
+        let _lease = (machine.budget).lease("lists of sources that runs need", entries)?;
+        let disk = machine.graph.disk();
+        let new_window = || Window::new(disk.as_ref(), &machine.budget, WINDOW, words * 8);
+        let file = PieceFile::create(Arc::clone(disk), path, std::iter::empty())?;
+        let mut window = new_window()?;
+        let mut matrix = vec![0u64; run_of.runs * words];
+        let (mut begins, mut lists, mut end) = (vec![0], Vec::with_capacity(cells), 0);
+        let spans: Vec<usize> = (0..batches.len())
+            .map(|b| batches.span(b) as usize)
+            .collect();
+        let graph = machine.graph;
+        let mut frames = lock(&machine.frames);
+        for (batch, &span) in spans.iter().enumerate() {
+            machine.check_stop()?;
+            let from = run_of.from(batch);
+            let range = batches.range(batch);
+            let mut runs = Vec::new();
+            graph.fanouts_in(
+                graph.forward(),
+                &mut frames,
+                range.clone(),
+                |first, chunk| {
+                    runs.clear();
+                    for position in 0..chunk.union() {
+                        runs.push(run_of.of(&from, chunk.batch(position)?));
+                    }
+                    let end = range.end.min(first + FanoutChunk::VERTICES as u64);
+                    for v in first.max(range.start)..end {
+                        let local = (v - range.start) as usize;
+                        chunk.each((v - first) as usize, |position| {
+                            if let Some(run) = runs[position] {
+                                matrix[run as usize * words + local / WORD] |= 1 << (local % WORD);
+                            }
+                        })?;
+                    }
+                    Some(())
+                },
+            )?;
+            for (run, row) in matrix.chunks_exact_mut(words).enumerate() {
+                let row = &mut row[..span.div_ceil(WORD)];
+                let count = row.iter().map(|word| u64::from(word.count_ones())).sum();
+                if count == 0 {
+                    continue;
+                }
+                let bytes = list_bytes(count, span);
+                let mut piece = None;
+                if bytes > 0 {
+                    let mut buffer = window.spare(&file)?;
+                    put_list(&mut buffer[..bytes], row, count, span);
+                    let form = Form {
+                        count,
+                        sources: Sources::Known,
+                        bytes,
+                    };
+                    let offset = file.more(bytes);
+                    piece = Some(file.piece(form, &buffer, offset));
+                    window.write(&file, offset, buffer, bytes);
+                }
+                lists.push(List {
+                    run: run as u32,
+                    count: count as u32,
+                    at: end,
+                    piece,
+                });
+                end += bytes as u64;
+                row.fill(0);
+            }
+            begins.push(lists.len());
+        }
+        window.flush(&file)?;
+        let read = frames.take_bytes_read();
+        drop((frames, matrix, of_rows));
+        // All lists take the place of what made them.
+        let is_loaded = all - rows + AlignedBuffer::footprint(end as usize) <= room;
+        let (mut traffic, data);
+        if is_loaded {
+            let mut all = machine.tiers.buffer(
+                Kind::Messages,
+                &machine.budget,
+                "lists of sources",
+                end as usize,
+            )?;
+            for (number, list) in lists.iter_mut().enumerate() {
+                let Some(piece) = list.piece.take() else {
+                    continue;
+                };
+                window.want(number, piece);
+                let (buffer, _) = window.take(&file, number)?;
+                let at = list.at as usize;
+                all[at..at + piece.form.bytes].copy_from_slice(&buffer[..piece.form.bytes]);
+                window.give_back(&file, number, buffer, None)?;
+            }
+            traffic = file.take_traffic();
+            data = Data::Memory(all);
+        } else {
+            drop(window);
+            let windows = (0..readers).map(|_| Ok(Mutex::new(new_window()?)));
+            let windows = windows.collect::<Result<_, EngineError>>()?;
+            traffic = file.take_traffic();
+            data = Data::Disk { file, windows };
+        }
+        traffic.0 += read;
+        let graph = DispatchGraph {
+            begins,
+            lists,
+            spans,
+            data,
+            _lease,
+        };
+        Ok(Some((graph, [traffic.0, traffic.1])))
+    }
+
+    /// Bytes of lists that a pass reads from disk, if it dispatches all messages.
+    pub(crate) fn on_disk(&self) -> u64 {
+        let bytes = |list: &List| {
+            list.piece
+                .map_or(0, |piece| AlignedBuffer::footprint(piece.form.bytes))
+        };
+        self.lists.iter().map(bytes).sum()
+    }
+
+    /// How many runs need the message of a source, in the mean.
+    pub(crate) fn spread(&self) -> f64 {
+        let needed: u64 = self.lists.iter().map(|list| u64::from(list.count)).sum();
+        needed as f64 / (self.spans.iter().sum::<usize>() as f64).max(1.0)
+    }
+
+    /// Bytes read from disk since the last call.
+    pub(crate) fn take_bytes_read(&self) -> u64 {
+        match &self.data {
+            Data::Memory(_) => 0,
+            Data::Disk { file, .. } => file.take_traffic().0,
+        }
+    }
+
+    /// The runs that need any message of a batch.
+    pub(crate) fn runs_of(&self, batch: usize) -> impl Iterator<Item = usize> {
+        let lists = &self.lists[self.begins[batch]..self.begins[batch + 1]];
+        lists.iter().map(|list| list.run as usize)
+    }
+
+    /// Selects the sources of a batch that sent a message which a run needs: their bits; how many there are, and the elements that were
+    /// looked at.
+    pub(crate) fn select(
+        &self,
+        (batch, run): (usize, usize),
+        present: &[u64],
+        worker: usize,
+        selected: &mut [u64],
+    ) -> Result<[u64; 2], EngineError> {
+        let lists = &self.lists[self.begins[batch]..self.begins[batch + 1]];
+        let Ok(number) = lists.binary_search_by_key(&run, |list| list.run as usize) else {
+            selected.fill(0);
+            return Ok([0, 0]);
+        };
+        let (list, span) = (&lists[number], self.spans[batch]);
+        let count = u64::from(list.count);
+        let bytes = list_bytes(count, span);
+        match &self.data {
+            Data::Memory(all) => {
+                let at = list.at as usize;
+                Ok(both(&all[at..at + bytes], count, span, present, selected))
+            }
+            Data::Disk { file, windows } => match list.piece {
+                None => Ok(both(&[], count, span, present, selected)),
+                Some(piece) => {
+                    let window = &mut *lock(&windows[worker]);
+                    window.want(0, piece);
+                    let (buffer, _) = window.take(file, 0)?;
+                    let found = both(&buffer[..bytes], count, span, present, selected);
+                    window.give_back(file, 0, buffer, None)?;
+                    Ok(found)
+                }
+            },
+        }
+    }
+}
+
+/// Writes the list of those sources whose bits are set.
+fn put_list(out: &mut [u8], row: &[u64], count: u64, span: usize) {
+    if !is_listed(count, span) {
+        out.copy_from_slice(row.as_bytes());
+        return;
+    }
+    out.fill(0);
+    let mut out = out.chunks_exact_mut(4);
+    each_bit(row, |source| {
+        if let Some(out) = out.next() {
+            out.copy_from_slice(&(source as u32).to_ne_bytes());
+        }
+    });
+}
+
+/// The bits of those sources that are on a list and are present; how many, and the elements looked at.
+fn both(list: &[u8], count: u64, span: usize, present: &[u64], selected: &mut [u64]) -> [u64; 2] {
+    let mut found = 0;
+    if count == span as u64 {
+        selected.copy_from_slice(present);
+        found = selected
+            .iter()
+            .map(|word| u64::from(word.count_ones()))
+            .sum();
+        return [found, selected.len() as u64];
+    }
+    if is_listed(count, span) {
+        selected.fill(0);
+        for source in list.as_chunks().0.iter().take(count as usize) {
+            let source = u32::from_ne_bytes(*source) as usize;
+            let bit = present[source / WORD] & 1 << (source % WORD);
+            selected[source / WORD] |= bit;
+            found += u64::from(bit != 0);
+        }
+        return [found, count];
+    }
+    let list = <[u64]>::ref_from_bytes(list).unwrap_or(&[]);
+    for ((to, word), present) in selected.iter_mut().zip(list).zip(present) {
+        *to = word & present;
+        found += u64::from(to.count_ones());
+    }
+    [found, list.len() as u64]
+}

@@ -1,0 +1,506 @@
+//! What passes over all edges would move, before they are done: bytes read, written and sent by each rank (DFOGraph, section 4.5).
+//!
+//! What stays in memory is decided by the code that decides it in a run ([`Shape`], [`Room`]), from the same counts of a graph. What is
+//! added here is how often a pass reads what does not stay:
+//!
+//! | what | signal | pass | slot |
+//! | --- | --- | --- | --- |
+//! | rows on disk | read; written where it changes them | | read and written |
+//! | messages on disk, not dispatched | own ones written | own ones read for each other rank, theirs written | all read once a run of targets |
+//! | cells | | | those that are not pinned, frame by frame |
+
+use std::ops::Range;
+
+use graphmill_graph::{
+    ColumnOutline, EdgeKind, FRAME_BYTES, Measure, Outline, Senders, file_bytes,
+};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::Tiers;
+
+use crate::engine::{Engine, page_bytes};
+use crate::error::EngineError;
+use crate::needs::Needs;
+use crate::page_file::RowIo;
+use crate::pins::{Pins, STRETCHES};
+use crate::room::{Room, Shape, Sizes};
+use crate::rows::Touched;
+use crate::wire::frame::messages_bytes;
+use crate::wire::frames_bytes;
+use crate::workspace::NEEDS_SHARE;
+
+/// A run that nobody has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct RunQuestion<'q> {
+    /// The graph.
+    pub outline: &'q Outline,
+    /// The cut of its batches among ranks, and who sends messages to whom.
+    pub cuts: &'q [usize],
+    /// See there.
+    pub senders: &'q Senders,
+    /// Threads of a rank, and bytes of its memory.
+    pub threads: usize,
+    /// See there.
+    pub memory: u64,
+    /// What the program holds for each vertex.
+    pub sizes: Sizes,
+}
+
+/// Bytes that a rank moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Read from disk.
+    pub read: u64,
+    /// Written to disk.
+    pub written: u64,
+    /// Sent to other ranks.
+    pub sent: u64,
+}
+
+impl Traffic {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Traffic) -> Traffic {
+        Traffic {
+            read: self.read.saturating_add(other.read),
+            written: self.written.saturating_add(other.written),
+            sent: self.sent.saturating_add(other.sent),
+        }
+    }
+}
+
+/// What one rank of a run will do.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOutlook {
+    /// Before the passes, and once in the first: rows are made, what stays in memory is read.
+    pub start: Traffic,
+    /// In each pass over all edges.
+    pub pass: Traffic,
+    /// Arcs that a pass goes along.
+    pub arcs: u64,
+    /// Whether rows, and messages, stay in memory.
+    pub rows_resident: bool,
+    /// See there.
+    pub messages_resident: bool,
+    /// Bytes of cells that stay in memory, of so many.
+    pub pinned_bytes: u64,
+    /// See there.
+    pub cell_bytes: u64,
+    /// The least memory that a rank can do with.
+    pub least_memory: u64,
+    /// Bytes of temporary files at most.
+    pub temporary_bytes: u64,
+}
+
+/// What each rank will do where every vertex with edges sends a message in every pass, and rows all change.
+///
+/// # Errors
+/// A rank has too little memory (with the least that would do).
+pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, EngineError> {
+    let ranks = question.cuts.len() - 1;
+    (0..ranks)
+        .map(|rank| Looking::new(question, rank)?.look())
+        .collect()
+}
+
+/// One rank, and what of its memory is free.
+struct Looking<'q> {
+    question: &'q RunQuestion<'q>,
+    rank: usize,
+    own: Range<usize>,
+    shape: Shape,
+    sizes: Sizes,
+    least: u64,
+    free: u64,
+}
+
+impl<'q> Looking<'q> {
+    fn new(question: &'q RunQuestion<'q>, rank: usize) -> Result<Self, EngineError> {
+        let RunQuestion {
+            outline,
+            cuts,
+            threads,
+            memory,
+            ..
+        } = *question;
+        let own = cuts[rank]..cuts[rank + 1];
+        let measure = Measure {
+            own: (cuts.len() > 2).then(|| own.clone()),
+            ..outline.measure.clone()
+        };
+        let sizes = Sizes {
+            weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
+            ..question.sizes
+        };
+        let least = outline.open_bytes + Engine::least(&measure, threads, &Tiers::default(), sizes);
+        if least > memory {
+            return Err(EngineError::TooSmall {
+                what: "a run",
+                least,
+                budget: memory,
+            });
+        }
+        let shape = Shape::of(&measure, threads);
+        // The engine has its buffers, and the driver the set of all vertices.
+        let taken =
+            outline.open_bytes + Engine::own_bytes(&measure, threads) + shape.set_of_vertices;
+        Ok(Looking {
+            question,
+            rank,
+            own,
+            shape,
+            sizes,
+            least,
+            free: memory.saturating_sub(taken),
+        })
+    }
+
+    fn batches(&self) -> &graphmill_graph::Batches {
+        &self.question.outline.measure.batches
+    }
+    fn ranks(&self) -> usize {
+        self.question.cuts.len() - 1
+    }
+    fn own_vertices(&self) -> u64 {
+        self.batches().cut(self.own.end) - self.batches().cut(self.own.start)
+    }
+    fn columns(&self) -> &[ColumnOutline] {
+        &self.question.outline.columns[self.own.clone()]
+    }
+    /// Of something that is spread over all vertices, what lies at this rank.
+    fn own_share(&self, of_all: u64) -> u64 {
+        let all = self.batches().vertices().max(1);
+        (u128::from(of_all) * u128::from(self.own_vertices()) / u128::from(all)) as u64
+    }
+
+    /// Takes bytes of the free memory where that leaves enough; whether it does.
+    fn keep(&mut self, bytes: u64, leave: u64) -> bool {
+        let fits = self.free >= bytes.saturating_add(leave);
+        if fits {
+            self.free -= bytes;
+        }
+        fits
+    }
+
+    fn look(mut self) -> Result<RunOutlook, EngineError> {
+        let touched = self.sizes.signal.or(self.sizes.apply);
+        let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
+        let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
+        let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
+        let degrees_resident =
+            !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_beside_degrees());
+        if !degrees_resident {
+            // Workers keep what they unpack them from.
+            let frames = RowIo::FRAMES_BYTES * self.question.threads as u64;
+            self.free = self.free.saturating_sub(frames);
+        }
+        let (mut start, mut pass) = (Traffic::default(), Traffic::default());
+
+        // Rows, made in a pass over vertices.
+        let degrees = self.degrees(touched, degrees_resident);
+        start.read += degrees[0];
+        if !rows_resident {
+            start.written += self.rows_bytes(touched.written);
+            for of_phase in [self.sizes.signal, self.sizes.apply] {
+                pass.read += self.rows_bytes(of_phase.read);
+                pass.written += self.rows_bytes(of_phase.written);
+            }
+        }
+        pass.read += degrees[1];
+
+        // Who needs which messages.
+        let staged = if rows_resident { 0 } else { touched.read }
+            + if degrees_resident {
+                0
+            } else {
+                size_of::<u64>()
+            };
+        let borrowed = self.shape.row_bytes(self.shape.borrowed(staged, 2));
+        let own = Sizes {
+            rows: staged,
+            ..self.sizes
+        };
+        let more = Sizes {
+            rows: staged.max(borrowed),
+            ..self.sizes
+        };
+        // Passes over vertices keep their room where messages have theirs all the same.
+        let is_in_memory = |sizes| {
+            self.shape
+                .share(sizes, self.free)
+                .map(|room| room.held.is_none())
+        };
+        let sizes = match is_in_memory(more) == is_in_memory(own) {
+            true => more,
+            false => own,
+        };
+        let filters = self.filters(sizes, &mut start);
+        let room = self
+            .shape
+            .share(sizes, self.free)
+            .ok_or(EngineError::TooSmall {
+                what: "a run",
+                least: self.least,
+                budget: self.question.memory,
+            })?;
+        let messages = self.messages(&room, filters);
+        pass = pass.and(messages);
+        pass.sent += self.sent(filters);
+
+        // Cells.
+        let pins = self.pins(&room);
+        start.read += pins.read;
+        pass.read += self.cells(&room, pins.rest);
+        let file = if rows_resident {
+            0
+        } else {
+            2 * self.rows_bytes(touched.written)
+        };
+        Ok(RunOutlook {
+            start,
+            pass,
+            arcs: self.columns().iter().map(|column| column.edges).sum(),
+            rows_resident,
+            messages_resident: room.held.is_none(),
+            pinned_bytes: pins.pinned,
+            cell_bytes: self.cell_bytes(),
+            least_memory: self.least,
+            temporary_bytes: file
+                + if room.held.is_some() {
+                    self.places(0..self.batches().len())
+                } else {
+                    0
+                },
+        })
+    }
+
+    /// Bytes of pages that hold rows of so many bytes.
+    fn rows_bytes(&self, row: usize) -> u64 {
+        let page = page_bytes(self.batches()) as u64;
+        let of_batch = |batch| (self.batches().span(batch) * row as u64).next_multiple_of(page);
+        self.own.clone().map(of_batch).sum()
+    }
+
+    /// Bytes of degrees that are read when rows are made, and in each pass: they are loaded once, or unpacked by each phase. A worker keeps
+    /// as many frames as it reads ahead.
+    fn degrees(&self, touched: Touched, resident: bool) -> [u64; 2] {
+        if !touched.degrees {
+            return [0; 2];
+        }
+        let here = self.own_share(self.question.outline.files.degrees);
+        if resident {
+            return [here, 0];
+        }
+        let workers = self.question.threads as u64;
+        let of_batch = here / (self.own.len() as u64).max(1);
+        // A frame of several small batches is read by whoever works on one of them, and one that two large batches share twice.
+        let again = (FRAME_BYTES / of_batch.max(1)).clamp(1, workers);
+        let once = (here + FRAME_BYTES / 2).saturating_mul(again);
+        let phases = [self.sizes.signal, self.sizes.apply];
+        let phases = phases.iter().filter(|phase| phase.degrees).count() as u64;
+        match here <= RowIo::FRAMES_BYTES {
+            true => [once, 0],
+            false => [once, once.saturating_mul(phases)],
+        }
+    }
+
+    /// Whether the lists of who needs what fit; they are read from the fan-out then.
+    fn filters(&mut self, sizes: Sizes, start: &mut Traffic) -> bool {
+        if self.ranks() == 1 {
+            return false;
+        }
+        let words = self
+            .own
+            .clone()
+            .map(|batch| self.batches().span(batch).div_ceil(64))
+            .sum::<u64>();
+        let needs = Needs::bytes(words as usize, self.own.len() + 1, self.ranks());
+        let enough = self.free.checked_sub(needs);
+        let fits = needs <= self.free / NEEDS_SHARE
+            && enough.is_some_and(|free| self.shape.share(sizes, free).is_some());
+        if fits {
+            self.free -= needs;
+            start.read += self.own_share(self.question.outline.files.fanout) + FRAME_BYTES / 2;
+        }
+        fits
+    }
+
+    /// Bytes on disk of the places of messages of some batches.
+    fn places(&self, batches: Range<usize>) -> u64 {
+        let of_batch = |batch| {
+            let bytes = self.batches().span(batch) as usize * self.sizes.message;
+            AlignedBuffer::footprint(bytes)
+        };
+        batches.map(of_batch).sum()
+    }
+
+    /// What messages move on disk in a pass: those of a batch are written once, read for each other rank if they are this rank's, and
+    /// read by each run of targets.
+    fn messages(&self, room: &Room, filters: bool) -> Traffic {
+        if room.held.is_none() {
+            return Traffic::default();
+        }
+        let senders = self.question.senders;
+        let others = (0..self.ranks()).filter(|rank| *rank != self.rank);
+        let needed = |rank: usize| match filters {
+            true => senders.to[rank][self.rank],
+            false => senders.all[rank],
+        };
+        let cuts = self.question.cuts;
+        let of_rank = |rank: usize| self.pieces(cuts[rank + 1] - cuts[rank], needed(rank));
+        let own = self.pieces(self.own.len(), senders.all[self.rank]);
+        let theirs = others.clone().map(of_rank).fold(0, u64::saturating_add);
+        let runs = self.targets().div_ceil(room.group as u64);
+        let all = own.saturating_add(theirs);
+        Traffic {
+            read: own
+                .saturating_mul(others.count() as u64)
+                .saturating_add(all.saturating_mul(runs)),
+            written: all,
+            sent: 0,
+        }
+    }
+
+    /// Bytes on disk of the messages of so many senders in so many batches.
+    fn pieces(&self, batches: usize, senders: u64) -> u64 {
+        let each = senders.div_ceil((batches as u64).max(1)) as usize;
+        let piece = AlignedBuffer::footprint(each.saturating_mul(self.sizes.message));
+        piece.saturating_mul(batches as u64)
+    }
+
+    /// Strips of this rank's columns.
+    fn targets(&self) -> u64 {
+        let measure = &self.question.outline.measure;
+        let all = measure.batches.len().max(1) as u64;
+        (measure.strips as u64 * self.own.len() as u64).div_ceil(all)
+    }
+
+    /// Bytes of the messages that other ranks need, or of all where nobody knows who needs them.
+    fn sent(&self, filters: bool) -> u64 {
+        let Senders { all, to } = self.question.senders;
+        let emitted = all[self.rank];
+        let vertices = self.own_vertices().max(1);
+        let part =
+            |of: u64, span: u64| (u128::from(of) * u128::from(span) / u128::from(vertices)) as u64;
+        let of_rank = |to_rank: usize| {
+            let needed = if filters {
+                to[self.rank][to_rank]
+            } else {
+                emitted
+            };
+            let of_batch = |batch: usize| {
+                let span = self.batches().span(batch);
+                let (needed, emitted) = (part(needed, span), part(emitted, span));
+                messages_bytes(needed, emitted, span as usize, self.sizes.message)
+            };
+            let bytes = self.own.clone().map(of_batch).sum::<u64>();
+            bytes.saturating_add(frames_bytes(bytes))
+        };
+        (0..self.ranks())
+            .filter(|to| *to != self.rank)
+            .map(of_rank)
+            .sum()
+    }
+
+    /// Bytes of a cell's edges with their weights.
+    fn cell_bytes(&self) -> u64 {
+        let weight = match self.sizes.weighted {
+            true => self.question.outline.weight_bytes(),
+            false => 0,
+        };
+        let bytes =
+            |column: &ColumnOutline| column.data_bytes + column.edges.saturating_mul(weight);
+        self.columns()
+            .iter()
+            .map(bytes)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// What of the cells is held, in what passes leave.
+    fn pins(&self, room: &Room) -> Pinned {
+        let all = self.cell_bytes();
+        let indices: u64 = self.columns().iter().map(|column| column.index_bytes).sum();
+        let fanout = self.question.outline.files.fanout;
+        let besides = Pins::loading_by(self.question.threads)
+            + (self.own.len() * STRETCHES * 32) as u64
+            + 4 * 4096;
+        let mut left = self
+            .free
+            .saturating_sub(room.messages + room.besides + besides);
+        let mut pinned = Pinned {
+            pinned: 0,
+            read: 0,
+            rest: 1.0,
+        };
+        if left == 0 || all == 0 {
+            return pinned;
+        }
+        if fanout <= left / 4 {
+            (left, pinned.read) = (left - fanout, fanout);
+        }
+        if indices <= left / 2 {
+            left -= indices;
+            pinned.read += indices;
+        }
+        pinned.pinned = all.min(left);
+        pinned.read += pinned.pinned;
+        pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
+        pinned
+    }
+
+    /// Bytes of frames in which the cells that are not pinned lie: those at both ends of what is read in one go are read whole.
+    fn cells(&self, room: &Room, rest: f64) -> u64 {
+        if rest <= 0.0 {
+            return 0;
+        }
+        let count = self.batches().len();
+        // Where messages are on disk a run of several columns goes through a few batches of them at a time, column by column.
+        let goes = match room.held {
+            Some(held) if room.group > 1 => count.div_ceil(held) as f64,
+            _ => 1.0,
+        };
+        let stretches = if rest < 1.0 { STRETCHES as f64 } else { 1.0 };
+        let together = match room.held {
+            // Columns that follow each other are read as one.
+            Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
+            _ => 1.0,
+        };
+        let weight = match self.sizes.weighted {
+            true => self.question.outline.weight_bytes(),
+            false => 0,
+        };
+        let files = self.columns().chunk_by(|a, b| a.file == b.file);
+        let of_file = |columns: &[ColumnOutline]| {
+            let sum = |of: &dyn Fn(&ColumnOutline) -> u64| columns.iter().map(of).sum::<u64>();
+            let streams = [
+                sum(&|column| column.data_bytes),
+                sum(&|column| column.edges.saturating_mul(weight)),
+            ];
+            let of_stream = |all: u64| {
+                let each = all as f64 / columns.len() as f64;
+                let of_column = |column: &ColumnOutline| {
+                    let cells = (column.cells as f64).max(1.0);
+                    let extents = goes.max(stretches).min(cells) / together;
+                    let bytes = each * rest + extents * FRAME_BYTES as f64;
+                    // Nothing beyond the file is read, nor a frame twice in one go.
+                    bytes.min(extents * together * file_bytes(all) as f64)
+                };
+                columns.iter().map(of_column).sum::<f64>()
+            };
+            streams
+                .into_iter()
+                .filter(|all| *all > 0)
+                .map(of_stream)
+                .sum::<f64>()
+        };
+        files.map(of_file).sum::<f64>() as u64
+    }
+}
+
+/// Cells in memory.
+struct Pinned {
+    pinned: u64,
+    /// Bytes read to fill it.
+    read: u64,
+    /// The share of the bytes of cells that is not pinned.
+    rest: f64,
+}

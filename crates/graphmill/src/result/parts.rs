@@ -1,0 +1,231 @@
+//! A result as a folder of parts: each rank writes the rows of its own vertices, and no row goes from rank to rank.
+//!
+//! 1. [`create`](Parts::create): every rank makes a hidden folder beside the place of the result. Ranks that see the same disk take the
+//!    one of the first of them; a host with a disk of its own has the parts of its ranks.
+//! 2. Each rank writes its [part](Parts::part).
+//! 3. [`publish`](Parts::publish): when all parts are whole and synced, whoever made a folder gives it its name, in place of an older
+//!    result at one stroke. Until then nothing stands under the name.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use graphmill_fabric::Fabric;
+use graphmill_storage::{Disk, Scratch, StorageError};
+
+use super::Format;
+use crate::machine::folder_of;
+use crate::{Error, Machine};
+
+/// Whether a result is to be a folder of parts: its name ends with a slash.
+pub(crate) fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_bytes().ends_with(b"/")
+}
+
+/// A folder of parts on its way to its name.
+pub(crate) struct Parts {
+    machine: Machine,
+    to: PathBuf,
+    format: Format,
+    /// Where this rank writes.
+    path: PathBuf,
+    /// At the rank that made it.
+    scratch: Option<Scratch>,
+    /// It has its name, or another rank sees to that.
+    is_named: bool,
+}
+
+impl Parts {
+    /// A new one for `path`, which ends with a slash. All ranks call it.
+    ///
+    /// # Errors
+    /// The folder around `path` cannot be written; what is there is no result; a rank is lost.
+    pub(crate) fn create(machine: &Machine, path: &Path) -> Result<Parts, Error> {
+        let format = Format::of(path)?;
+        let to = machine.check_parts(path)?;
+        let disk = machine.disk();
+        let scratch = Scratch::create(disk, &folder_of(&to), "result")?;
+        let said = machine.gather(scratch.path().as_os_str().as_bytes())?;
+        let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
+        // The first rank whose folder this one sees: its own at the latest.
+        let mut maker = machine.rank();
+        for (rank, said) in said.iter().enumerate().take(machine.rank()) {
+            if disk.exists(&path_of(said))? {
+                maker = rank;
+                break;
+            }
+        }
+        // A folder that nobody takes goes when all have looked for it.
+        machine.meet()?;
+        Ok(Parts {
+            path: path_of(&said[maker]),
+            scratch: (maker == machine.rank()).then_some(scratch),
+            is_named: false,
+            machine: machine.clone(),
+            to,
+            format,
+        })
+    }
+
+    /// What the parts are.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Where this rank writes its part.
+    pub(crate) fn part(&self) -> PathBuf {
+        let ending = match self.format {
+            Format::Parquet => "parquet",
+            Format::Csv => "csv",
+        };
+        let rank = self.machine.rank();
+        self.path.join(format!("{PREFIX}{rank:05}.{ending}"))
+    }
+
+    /// Tells the others that this rank failed, before the folder goes in which they write: or they would tell of that.
+    pub(crate) fn give_up(self, error: &Error) {
+        if let Some(fabric) = self.machine.fabric() {
+            fabric.fail(&error.to_string());
+        }
+    }
+
+    /// Gives the folder its name, once all ranks have written their parts; returns the bytes of all of them, of which this rank wrote
+    /// `bytes`.
+    ///
+    /// # Errors
+    /// The folder cannot be renamed; a rank is lost. What has its name is whole.
+    pub(crate) fn publish(mut self, bytes: u64) -> Result<u64, Error> {
+        let said = self.machine.gather(&bytes.to_le_bytes())?;
+        let number = |said: Vec<u8>| said.try_into().map_or(0, u64::from_le_bytes);
+        let bytes = said.into_iter().map(number).sum();
+        let scratch = self.scratch.take();
+        let is_maker = scratch.is_some();
+        if let Some(scratch) = scratch {
+            // Nothing that came in the meantime is lost.
+            self.machine.check_parts(&self.to)?;
+            put(&**self.machine.disk(), scratch, &self.to)?;
+        }
+        self.is_named = is_maker;
+        let told = self.machine.meet();
+        // What has its name is whole, whatever becomes of the others.
+        self.is_named |= told.is_ok();
+        match is_maker {
+            true => Ok(bytes),
+            false => told.map(|()| bytes),
+        }
+    }
+}
+
+impl Drop for Parts {
+    fn drop(&mut self) {
+        // Whoever ends last takes what others left behind that ended before.
+        if !self.is_named && self.machine.fabric().is_some() {
+            let _ = self.machine.disk().remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// What the names of parts begin with; then comes the number of the rank.
+const PREFIX: &str = "part-";
+
+/// Whether a file is a part of a result, by its name.
+fn is_part(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('.'));
+    name.is_some_and(|(number, ending)| {
+        let is_number = number.len() >= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
+        is_number && ["parquet", "csv"].contains(&ending)
+    })
+}
+
+/// Gives a folder its name; a result that has it goes.
+fn put(disk: &dyn Disk, scratch: Scratch, to: &Path) -> Result<(), StorageError> {
+    if !disk.exists(to)? {
+        return scratch.rename(to);
+    }
+    match disk.exchange(scratch.path(), to) {
+        // The older one goes with the folder that it is in now.
+        Ok(()) => return Ok(()),
+        Err(StorageError::Path { source, .. })
+            if source.kind() == std::io::ErrorKind::Unsupported => {}
+        Err(error) => return Err(error),
+    }
+    // In two strokes, where the file system cannot do it in one. Whoever looks for it after a crash in between finds it.
+    let mut name = to.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.replaced", std::process::id()));
+    let older = to.with_file_name(name);
+    disk.rename(to, &older)?;
+    if let Err(error) = scratch.rename(to) {
+        let _ = disk.rename(&older, to);
+        return Err(error);
+    }
+    disk.remove_dir_all(&older)
+}
+
+impl Machine {
+    /// The place of a folder of parts, where there may be one already: but nothing else, which would go with it.
+    ///
+    /// # Errors
+    /// There is.
+    pub(crate) fn check_parts(&self, path: &Path) -> Result<PathBuf, Error> {
+        let refuse = |what| {
+            Err(Error::OutputIs {
+                path: path.to_path_buf(),
+                what,
+            })
+        };
+        let Some(name) = path.file_name() else {
+            return refuse("no name of a new folder");
+        };
+        let to = folder_of(path).join(name);
+        if !self.disk().exists(&to)? {
+            return Ok(to);
+        }
+        if !self.disk().is_dir(&to)? {
+            return refuse("a file, not a folder for the parts of a result");
+        }
+        // What a link leads to is replaced, not the link.
+        let to = std::fs::canonicalize(&to).unwrap_or(to);
+        if is_mounted(&to) {
+            return refuse("where a file system is mounted, and cannot be replaced");
+        }
+        match self.disk().list(&to)?.iter().all(|path| is_part(path)) {
+            true => Ok(to),
+            false => refuse("a folder with more in it than the parts of a result"),
+        }
+    }
+}
+
+/// Whether a folder is the root of a file system.
+fn is_mounted(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let device = |path: &Path| std::fs::metadata(path).ok().map(|facts| facts.dev());
+    device(folder) != device(&folder.join(".."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_known_by_their_names() {
+        for name in ["part-00000.parquet", "part-00012.csv", "part-100000.csv"] {
+            assert!(is_part(Path::new(name)), "{name}");
+        }
+        for name in [
+            "part-0.csv",
+            "part-00000.csv.gz",
+            "part-0000a.csv",
+            "ranks.csv",
+            ".part-00000.csv",
+        ] {
+            assert!(!is_part(Path::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_slash_at_the_end_asks_for_a_folder() {
+        assert!(is_folder(Path::new("ranks/")) && is_folder(Path::new("a/ranks.csv/")));
+        assert!(!is_folder(Path::new("ranks.csv")) && !is_folder(Path::new("a/ranks")));
+    }
+}
