@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Four hosts on one machine: network namespaces on a bridge that carries 1 and then 10 Gbit/s to and from each, every host with a disk of
 # its own that reads and writes so many bytes a second, and a memory limit. `mpirun` imports a graph over them, which leaves each host with
-# its part, and runs the four algorithms; graph and results have to be the bytes of one process.
+# its part, and runs the four algorithms; graph and results have to be the bytes of one process, and parts of a result on each host its rows.
 #
 #   tests/cluster/run.sh          prints what was done, seconds, and PASS or FAIL; exits with 0 or 1
 #   SCALE=16 DISK=200000000 LIMIT=256M MEMORY=96M RATES="1gbit 10gbit" HOSTS=4
@@ -136,6 +136,15 @@ batches = [rank["batches"] for rank in run["each_rank"]]
 print(f"{sent:,} bytes sent, batches {batches}")')"
         rm -f out/all.csv out/run.json
     done
+    # A result as a folder: each host has the part of its rank, one after the other they are the one file.
+    job run wcc data/graph -o data/parts.csv/ --memory "$memory" --tmp data -q > /dev/null
+    head -n 1 out/wcc.csv > out/all.csv
+    for host in $(seq "$hosts"); do
+        "$work/rsh" "$name-$host" "tail -q -n +2 data/parts.csv/*; rm -rf data/parts.csv" >> out/all.csv
+    done
+    if cmp -s out/all.csv out/wcc.csv; then same=same; else same=DIFFERENT failed=1; fi
+    echo "$rate parts of wcc: $same rows"
+    rm -f out/all.csv
     # Each host has its part of the columns, together they have all.
     count=0
     for host in $(seq "$hosts"); do
