@@ -558,7 +558,10 @@ impl Fabric for MpiFabric {
     }
 
     fn lost(&self) -> Option<FabricError> {
-        self.shared.state().lost.clone()
+        let mut state = self.shared.state();
+        // The word of another may be there, and not be taken yet.
+        state.go_on();
+        state.lost.clone()
     }
 
     fn fail(&self, cause: &str) {

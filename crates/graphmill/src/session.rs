@@ -196,16 +196,11 @@ impl Session {
         path: &Path,
         mut each: impl FnMut(&Block),
     ) -> Result<u64, Error> {
-        let parts = Parts::create(&self.machine, path)?;
+        let mut parts = Parts::create(&self.machine, path)?;
         let (part, own) = (parts.part(), self.engine.own_batches());
-        let written = self.write_rows(output, &part, parts.format(), own, &mut each);
-        match written {
-            Ok(bytes) => parts.publish(bytes),
-            Err(error) => {
-                parts.give_up(&error);
-                Err(error)
-            }
-        }
+        self.write_rows(output, &part, parts.format(), own, &mut each)
+            .and_then(|bytes| parts.publish(bytes))
+            .inspect_err(|error| parts.give_up(error))
     }
 
     /// Writes the rows of the vertices of some batches.

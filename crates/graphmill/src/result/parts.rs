@@ -82,8 +82,8 @@ impl Parts {
         self.path.join(format!("{PREFIX}{rank:05}.{ending}"))
     }
 
-    /// Tells the others that this rank failed, before the folder goes in which they write: or they would tell of that.
-    pub(crate) fn give_up(self, error: &Error) {
+    /// Tells the others that this rank fails, before the folder goes in which they may still write: or they would tell of that.
+    pub(crate) fn give_up(&self, error: &Error) {
         if let Some(fabric) = self.machine.fabric() {
             fabric.fail(&error.to_string());
         }
@@ -94,7 +94,7 @@ impl Parts {
     ///
     /// # Errors
     /// The folder cannot be renamed; a rank is lost. What has its name is whole.
-    pub(crate) fn publish(mut self, bytes: u64) -> Result<u64, Error> {
+    pub(crate) fn publish(&mut self, bytes: u64) -> Result<u64, Error> {
         let said = self.machine.gather(&bytes.to_le_bytes())?;
         let number = |said: Vec<u8>| said.try_into().map_or(0, u64::from_le_bytes);
         let bytes = said.into_iter().map(number).sum();
