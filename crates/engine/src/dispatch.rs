@@ -13,17 +13,20 @@
 
 mod cost;
 mod graph;
+mod room;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_graph::FileKind;
 
+use crate::columns::{Target, mean, reads, runs};
 use crate::error::EngineError;
 use crate::machine::Machine;
-use crate::phase::slot::{Target, runs};
-use cost::Facts;
-pub(crate) use graph::DispatchGraph;
-use graph::RunOf;
+use crate::room::HELD_MIN;
+pub(crate) use cost::Facts;
+pub(crate) use graph::{DispatchGraph, GraphBytes, RunOf, list_bytes, sample_bytes};
+pub(crate) use room::{Beside, beside};
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +40,23 @@ pub enum DispatchChoice {
     Pull,
     /// Not dispatched.
     None,
+}
+
+impl DispatchChoice {
+    /// As it is asked for; nothing is where costs choose.
+    pub(crate) fn asked(self) -> Option<Dispatch> {
+        let way = match self {
+            DispatchChoice::Auto => return None,
+            DispatchChoice::Push => Way::Push,
+            DispatchChoice::Pull => Way::Pull,
+            DispatchChoice::None => Way::None,
+        };
+        Some(Dispatch {
+            own: way,
+            others: way,
+            all_is_pulled: way == Way::Pull,
+        })
+    }
 }
 
 /// How the messages of some batches are dispatched.
@@ -58,18 +78,17 @@ pub(crate) struct Dispatch {
 }
 
 impl Dispatch {
-    /// As it is asked for.
-    pub(crate) fn asked(way: Way) -> Self {
-        Dispatch {
-            own: way,
-            others: way,
-            all_is_pulled: way == Way::Pull,
-        }
-    }
-
     /// Whether any messages are dispatched in that way.
     pub(crate) fn has(self, way: Way) -> bool {
         self.own == way || self.others == way
+    }
+
+    /// Batches that a worker with so many buffers holds at a time: where runs pull, one is for what they put aside.
+    pub(crate) fn held(self, buffers: usize) -> usize {
+        match self.has(Way::Pull) {
+            true => buffers.saturating_sub(1).max(1),
+            false => buffers,
+        }
     }
 }
 
@@ -96,6 +115,13 @@ struct Known {
     making: u64,
 }
 
+/// Bytes that making a graph reads and writes, about: of so many runs, that need messages of so many vertices, each of them `spread` times,
+/// which fan-out lists of so many bytes say.
+pub(crate) fn making_bytes(runs: usize, vertices: u64, spread: f64, fanout_bytes: u64) -> u64 {
+    let lists = (runs as f64 / 8.0).min(4.0 * spread) * vertices as f64;
+    fanout_bytes.saturating_add(2 * lists as u64)
+}
+
 impl Dispatcher {
     /// The dispatcher of such runs.
     pub(crate) fn new(
@@ -105,17 +131,15 @@ impl Dispatcher {
     ) -> Result<Self, EngineError> {
         let run_of = RunOf::new(machine, runs);
         let spread = run_of.spread(machine)?;
-        let vertices = machine.batches.vertices() as f64;
-        let lists = (runs.len() as f64 / 8.0).min(4.0 * spread) * vertices;
+        let vertices = machine.batches.vertices();
         let fanout = machine.graph.forward().bytes(FileKind::Fanout);
-        let reads = run_of.reads(machine) as f64 / vertices.max(1.0);
         Ok(Dispatcher {
             run_of,
             file,
             known: Known {
-                reads,
+                reads: mean(&machine.batches, &reads(machine, runs)),
                 spread,
-                making: fanout + 2 * lists as u64,
+                making: making_bytes(runs.len(), vertices, spread, fanout),
             },
             graph: None,
             refused: false,
@@ -133,12 +157,6 @@ impl Dispatcher {
         room: u64,
     ) -> Result<Dispatched, EngineError> {
         let none = (Dispatch::default(), None, [0; 2]);
-        let asked = match machine.dispatch {
-            DispatchChoice::Auto => None,
-            DispatchChoice::None => return Ok(none),
-            DispatchChoice::Push => Some(Dispatch::asked(Way::Push)),
-            DispatchChoice::Pull => Some(Dispatch::asked(Way::Pull)),
-        };
         let facts = Facts {
             own,
             others,
@@ -151,19 +169,15 @@ impl Dispatcher {
             is_alone: machine.ranks.alone(),
             waits,
         };
-        let (by_cost, saved) = facts.choose();
+        let (by_cost, gained) = facts.choose();
+        let asked = machine.dispatch.asked();
         let dispatch = asked.unwrap_or(by_cost);
         if dispatch == Dispatch::default() {
             return Ok(none);
         }
         let mut moved = [0; 2];
         if self.graph.is_none() && !self.refused {
-            self.missed = self.missed.saturating_add(saved);
-            if dispatch.own == Way::Pull {
-                // What is pulled is read while there is nothing else to do.
-                let pulled = own.saturating_mul(width as u64);
-                self.missed = self.missed.saturating_add(pulled);
-            }
+            self.missed = self.missed.saturating_add(gained);
             if asked.is_none() && self.missed < self.known.making {
                 return Ok(none);
             }
@@ -188,10 +202,10 @@ pub(crate) fn pays(
     [with, without]: [usize; 2],
     width: usize,
 ) -> Result<bool, EngineError> {
-    let [with, without] = [with, without].map(|group| RunOf::new(machine, &runs(machine, group)));
+    let [with, without] = [with, without].map(|group| runs(machine, group));
+    let reads = |runs: &[Vec<Target>]| mean(&machine.batches, &reads(machine, runs));
     let vertices = machine.batches.vertices();
     let own = machine.arrays.vertices();
-    let reads = |of: &RunOf| of.reads(machine) as f64 / (vertices as f64).max(1.0);
     let facts = Facts {
         own,
         others: vertices - own,
@@ -199,16 +213,18 @@ pub(crate) fn pays(
         vertices,
         batches: machine.batches.len(),
         reads: reads(&with),
-        spread: with.spread(machine)?,
+        spread: RunOf::new(machine, &with).spread(machine)?,
         lists: 0,
         is_alone: machine.ranks.alone(),
         waits: false,
     };
-    let plain = Facts {
-        reads: reads(&without),
-        ..facts
-    };
-    Ok(facts.least() < plain.undispatched())
+    Ok(facts.pays(reads(&without)))
+}
+
+/// Whether runs of a dense pass wait for messages of other ranks while those of their own are there, and have buffers for what they pull
+/// meanwhile: others come first, in the order of a fold that goes by it, and a worker holds more than two batches.
+pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> bool {
+    !exact && own.start > 0 && held > Some(HELD_MIN)
 }
 
 /// How the messages of a pass are dispatched, by what graph, and the bytes read and written to make it.

@@ -15,6 +15,7 @@
 //! | `reading.rs` | rows on their way out |
 //! | `needs.rs` | which messages other ranks need |
 //! | `wire.rs`, `wire/` | bytes from rank to rank: frames of messages, exchanges, rows |
+//! | `columns.rs` | the columns of a rank, and the runs that they are folded in |
 //! | `deal.rs` | batches dealt out to the nodes of the machine |
 //! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
 //! | `room.rs` | what a pass takes of the memory budget |
@@ -39,6 +40,7 @@
 mod accumulators;
 mod active;
 mod choice;
+mod columns;
 mod deal;
 mod degree_classes;
 mod dispatch;

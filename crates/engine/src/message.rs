@@ -182,12 +182,8 @@ impl<M: Element> Messages<M> {
 
     /// Batches whose messages a worker holds at the same time.
     pub(crate) fn held(&self) -> usize {
-        match self.filed() {
-            None => usize::MAX,
-            // One buffer is for what runs put aside.
-            Some(filed) if filed.dispatch.has(Way::Pull) => (filed.held - 1).max(1),
-            Some(filed) => filed.held,
-        }
+        self.filed()
+            .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
     }
 
     /// Bytes read from disk and written to it since the last call.

@@ -6,17 +6,23 @@
 //! | what | signal | pass | slot |
 //! | --- | --- | --- | --- |
 //! | rows on disk | read; written where it changes them | | read and written |
-//! | messages on disk, not dispatched | own ones written | own ones read for each other rank, theirs written | all read once a run of targets |
+//! | messages on disk, not dispatched | own ones written | own ones read for each other rank, theirs written | read by each run with cells of them |
+//! | messages on disk, pushed | own pieces written, and whole for other ranks | own ones read for each other rank, their pieces written | pieces read once |
 //! | cells | | | those that are not pinned, frame by frame |
+
+mod dispatching;
+mod pieces;
 
 use std::ops::Range;
 
 use graphmill_graph::{
-    ColumnOutline, EdgeKind, FRAME_BYTES, Measure, Outline, Senders, file_bytes,
+    Batches, ColumnOutline, EdgeKind, FRAME_BYTES, Measure, Outline, Senders, file_bytes,
 };
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::Tiers;
+use graphmill_storage::{Budget, Tiers};
 
+use crate::columns::{Columns, mean};
+use crate::dispatch::{Dispatch, DispatchChoice};
 use crate::engine::{Engine, page_bytes};
 use crate::error::EngineError;
 use crate::needs::Needs;
@@ -27,6 +33,8 @@ use crate::rows::Touched;
 use crate::wire::frame::messages_bytes;
 use crate::wire::frames_bytes;
 use crate::workspace::NEEDS_SHARE;
+use dispatching::{Dispatching, ToDispatch};
+use pieces::{Pieces, count_pieces};
 
 /// A run that nobody has begun.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +51,12 @@ pub struct RunQuestion<'q> {
     pub memory: u64,
     /// What the program holds for each vertex.
     pub sizes: Sizes,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
+    /// Passes over all edges.
+    pub passes: u64,
+    /// What reading a stored graph takes comes from there.
+    pub budget: &'q Budget,
 }
 
 /// Bytes that a rank moves.
@@ -73,7 +87,11 @@ impl Traffic {
 pub struct RunOutlook {
     /// Before the passes, and once in the first: rows are made, what stays in memory is read.
     pub start: Traffic,
-    /// In each pass over all edges.
+    /// In each of so many passes over all edges that come before messages are dispatched.
+    pub early_passes: u64,
+    /// See there.
+    pub early: Traffic,
+    /// In each pass after these.
     pub pass: Traffic,
     /// Arcs that a pass goes along.
     pub arcs: u64,
@@ -94,12 +112,16 @@ pub struct RunOutlook {
 /// What each rank will do where every vertex with edges sends a message in every pass, and rows all change.
 ///
 /// # Errors
-/// A rank has too little memory (with the least that would do).
+/// A rank has too little memory (with the least that would do), or reading a stored graph fails.
 pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, EngineError> {
-    let ranks = question.cuts.len() - 1;
-    (0..ranks)
-        .map(|rank| Looking::new(question, rank)?.look())
-        .collect()
+    let ranks = 0..question.cuts.len() - 1;
+    let looking = ranks.map(|rank| Looking::new(question, rank)?.share());
+    let looking = looking.collect::<Result<Vec<_>, _>>()?;
+    let pieces = count_pieces(question, &looking)?;
+    let each = looking.into_iter().zip(pieces);
+    Ok(each
+        .map(|(looking, pieces)| looking.look(&pieces))
+        .collect())
 }
 
 /// One rank, and what of its memory is free.
@@ -111,6 +133,19 @@ struct Looking<'q> {
     sizes: Sizes,
     least: u64,
     free: u64,
+}
+
+/// One rank, its memory shared out.
+struct Shared<'q> {
+    of: Looking<'q>,
+    room: Room,
+    to_dispatch: Option<ToDispatch>,
+    rows_resident: bool,
+    /// Whether it is known who needs which messages.
+    filters: bool,
+    start: Traffic,
+    /// But for messages and cells.
+    pass: Traffic,
 }
 
 impl<'q> Looking<'q> {
@@ -154,9 +189,6 @@ impl<'q> Looking<'q> {
         })
     }
 
-    fn batches(&self) -> &graphmill_graph::Batches {
-        &self.question.outline.measure.batches
-    }
     fn ranks(&self) -> usize {
         self.question.cuts.len() - 1
     }
@@ -181,7 +213,8 @@ impl<'q> Looking<'q> {
         fits
     }
 
-    fn look(mut self) -> Result<RunOutlook, EngineError> {
+    /// Shares out the memory, and adds up what is not messages or cells.
+    fn share(mut self) -> Result<Shared<'q>, EngineError> {
         let touched = self.sizes.signal.or(self.sizes.apply);
         let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
         let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
@@ -242,34 +275,15 @@ impl<'q> Looking<'q> {
                 least: self.least,
                 budget: self.question.memory,
             })?;
-        let messages = self.messages(&room, filters);
-        pass = pass.and(messages);
         pass.sent += self.sent(filters);
-
-        // Cells.
-        let pins = self.pins(&room);
-        start.read += pins.read;
-        pass.read += self.cells(&room, pins.rest);
-        let file = if rows_resident {
-            0
-        } else {
-            2 * self.rows_bytes(touched.written)
-        };
-        Ok(RunOutlook {
+        Ok(Shared {
+            to_dispatch: self.to_dispatch(sizes, &room),
+            of: self,
+            room,
+            rows_resident,
+            filters,
             start,
             pass,
-            arcs: self.columns().iter().map(|column| column.edges).sum(),
-            rows_resident,
-            messages_resident: room.held.is_none(),
-            pinned_bytes: pins.pinned,
-            cell_bytes: self.cell_bytes(),
-            least_memory: self.least,
-            temporary_bytes: file
-                + if room.held.is_some() {
-                    self.places(0..self.batches().len())
-                } else {
-                    0
-                },
         })
     }
 
@@ -333,45 +347,11 @@ impl<'q> Looking<'q> {
         batches.map(of_batch).sum()
     }
 
-    /// What messages move on disk in a pass: those of a batch are written once, read for each other rank if they are this rank's, and
-    /// read by each run of targets.
-    fn messages(&self, room: &Room, filters: bool) -> Traffic {
-        if room.held.is_none() {
-            return Traffic::default();
-        }
-        let senders = self.question.senders;
-        let others = (0..self.ranks()).filter(|rank| *rank != self.rank);
-        let needed = |rank: usize| match filters {
-            true => senders.to[rank][self.rank],
-            false => senders.all[rank],
-        };
-        let cuts = self.question.cuts;
-        let of_rank = |rank: usize| self.pieces(cuts[rank + 1] - cuts[rank], needed(rank));
-        let own = self.pieces(self.own.len(), senders.all[self.rank]);
-        let theirs = others.clone().map(of_rank).fold(0, u64::saturating_add);
-        let runs = self.targets().div_ceil(room.group as u64);
-        let all = own.saturating_add(theirs);
-        Traffic {
-            read: own
-                .saturating_mul(others.count() as u64)
-                .saturating_add(all.saturating_mul(runs)),
-            written: all,
-            sent: 0,
-        }
-    }
-
     /// Bytes on disk of the messages of so many senders in so many batches.
     fn pieces(&self, batches: usize, senders: u64) -> u64 {
         let each = senders.div_ceil((batches as u64).max(1)) as usize;
         let piece = AlignedBuffer::footprint(each.saturating_mul(self.sizes.message));
         piece.saturating_mul(batches as u64)
-    }
-
-    /// Strips of this rank's columns.
-    fn targets(&self) -> u64 {
-        let measure = &self.question.outline.measure;
-        let all = measure.batches.len().max(1) as u64;
-        (measure.strips as u64 * self.own.len() as u64).div_ceil(all)
     }
 
     /// Bytes of the messages that other ranks need, or of all where nobody knows who needs them.
@@ -415,8 +395,8 @@ impl<'q> Looking<'q> {
             .fold(0, u64::saturating_add)
     }
 
-    /// What of the cells is held, in what passes leave.
-    fn pins(&self, room: &Room) -> Pinned {
+    /// What of the cells is held, in what passes leave, and a dispatch graph of so many bytes.
+    fn pins(&self, room: &Room, graph: u64) -> Pinned {
         let all = self.cell_bytes();
         let indices: u64 = self.columns().iter().map(|column| column.index_bytes).sum();
         let fanout = self.question.outline.files.fanout;
@@ -425,7 +405,7 @@ impl<'q> Looking<'q> {
             + 4 * 4096;
         let mut left = self
             .free
-            .saturating_sub(room.messages + room.besides + besides);
+            .saturating_sub(room.messages + room.besides + graph + besides);
         let mut pinned = Pinned {
             pinned: 0,
             read: 0,
@@ -448,14 +428,14 @@ impl<'q> Looking<'q> {
     }
 
     /// Bytes of frames in which the cells that are not pinned lie: those at both ends of what is read in one go are read whole.
-    fn cells(&self, room: &Room, rest: f64) -> u64 {
+    fn cells(&self, room: &Room, dispatch: Dispatch, rest: f64) -> u64 {
         if rest <= 0.0 {
             return 0;
         }
         let count = self.batches().len();
         // Where messages are on disk a run of several columns goes through a few batches of them at a time, column by column.
         let goes = match room.held {
-            Some(held) if room.group > 1 => count.div_ceil(held) as f64,
+            Some(held) if room.group > 1 => count.div_ceil(dispatch.held(held)) as f64,
             _ => 1.0,
         };
         let stretches = if rest < 1.0 { STRETCHES as f64 } else { 1.0 };
@@ -493,6 +473,84 @@ impl<'q> Looking<'q> {
                 .sum::<f64>()
         };
         files.map(of_file).sum::<f64>() as u64
+    }
+}
+
+impl Columns for Looking<'_> {
+    fn batches(&self) -> &Batches {
+        &self.question.outline.measure.batches
+    }
+    fn own(&self) -> Range<usize> {
+        self.own.clone()
+    }
+    fn strips(&self, batch: usize) -> usize {
+        self.question.outline.columns[batch].strips
+    }
+    fn strip_sources(&self, batch: usize, strip: usize) -> Range<usize> {
+        self.question.outline.strip_sources(batch, strip)
+    }
+    fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
+        self.question.outline.each_cell(batch, strip, f);
+    }
+}
+
+impl Shared<'_> {
+    fn look(self, pieces: &Pieces) -> RunOutlook {
+        let looking = &self.of;
+        let without = looking.reads(&self.room);
+        let to_dispatch = self.to_dispatch.as_ref();
+        let to_dispatch = to_dispatch.map(|to| (to, looking.reads(&to.beside.room)));
+        let to_dispatch = to_dispatch.filter(|(to, reads)| {
+            let facts = self.facts(&to.beside.room, reads, pieces);
+            to.beside.is_free || facts.pays(mean(looking.batches(), &without))
+        });
+        let dispatching = (to_dispatch.as_ref())
+            .and_then(|(to, reads)| self.dispatching(to, reads, pieces))
+            .unwrap_or_default();
+        let (room, for_dispatch, reads) = match to_dispatch {
+            Some((to, reads)) => (to.beside.room, to.beside.bytes, reads),
+            None => (self.room, 0, without),
+        };
+        let pins = looking.pins(&room, for_dispatch);
+        let mut start = self.start.and(dispatching.made);
+        start.read += pins.read + self.looked_at();
+        let with = |dispatching: &Dispatching| {
+            let mut pass = self
+                .pass
+                .and(self.messages(&room, &reads, dispatching, pieces));
+            pass.read += looking.cells(&room, dispatching.dispatch, pins.rest);
+            pass
+        };
+        let (early, pass) = (with(&Dispatching::default()), with(&dispatching));
+        let touched = looking.sizes.signal.or(looking.sizes.apply);
+        let mut files = match self.rows_resident {
+            true => 0,
+            false => 2 * looking.rows_bytes(touched.written),
+        };
+        if room.held.is_some() {
+            let lists = match dispatching.lists_on_disk {
+                true => dispatching.made.written,
+                false => 0,
+            };
+            let pushed = self.pushed(dispatching.dispatch, pieces);
+            let places = looking.places(0..looking.batches().len());
+            files = [lists, pushed, places]
+                .into_iter()
+                .fold(files, u64::saturating_add);
+        }
+        RunOutlook {
+            start,
+            early_passes: dispatching.early_passes,
+            early,
+            pass,
+            arcs: looking.columns().iter().map(|column| column.edges).sum(),
+            rows_resident: self.rows_resident,
+            messages_resident: room.held.is_none(),
+            pinned_bytes: pins.pinned,
+            cell_bytes: looking.cell_bytes(),
+            least_memory: looking.least,
+            temporary_bytes: files,
+        }
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Sizes {
     pub(crate) weighted: bool,
     /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
     pub(crate) pulls: bool,
+    /// Its folds give the same bits in any order.
+    pub(crate) exact: bool,
     /// What signal and apply move of rows that are on disk.
     pub(crate) signal: Touched,
     pub(crate) apply: Touched,
@@ -80,6 +82,7 @@ impl Sizes {
         rows: 24,
         weighted: true,
         pulls: true,
+        exact: false,
         signal: <() as Rows>::TOUCHED,
         apply: <() as Rows>::TOUCHED,
         kept: [0; 2],
@@ -95,6 +98,7 @@ impl Sizes {
             rows: if signal > apply { signal } else { apply },
             weighted: P::Edge::WEIGHTED,
             pulls: P::PULLS,
+            exact: P::EXACT,
             signal: P::SignalRows::TOUCHED,
             apply: P::ApplyRows::TOUCHED,
             kept: [0; 2],
@@ -128,6 +132,7 @@ impl Sizes {
             rows: self.rows.max(other.rows),
             weighted: self.weighted || other.weighted,
             pulls: self.pulls || other.pulls,
+            exact: self.exact && other.exact,
             signal: self.signal.or(other.signal),
             apply: self.apply.or(other.apply),
             kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),

@@ -6,8 +6,9 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::Kind;
 
 use crate::choice::{Choice, Facts, choose};
+use crate::columns::runs;
 use crate::degree_classes::DegreeClasses;
-use crate::dispatch::{self, DispatchChoice, DispatchGraph, Dispatched, Dispatcher};
+use crate::dispatch::{self, DispatchChoice, Dispatched, Dispatcher, GraphBytes};
 use crate::error::EngineError;
 use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
@@ -17,7 +18,7 @@ use crate::needs::Needs;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
-use crate::phase::slot::{SlotRoom, runs};
+use crate::phase::slot::SlotRoom;
 use crate::pins::Pins;
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
@@ -30,9 +31,6 @@ const CLASSES_SHARE: u64 = 16;
 
 /// So many ones of the free budget the lists of who needs which messages may take.
 pub(crate) const NEEDS_SHARE: u64 = 8;
-
-/// So many ones of the free budget the graphs by which messages are dispatched may take.
-const DISPATCH_SHARE: u64 = 8;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -451,37 +449,24 @@ impl<P: EdgeProgram> Workspace<P> {
         sizes: Sizes,
         room: Room,
     ) -> Result<(Room, u64), EngineError> {
-        let none = (room, 0);
-        if room.held.is_none() || machine.dispatch == DispatchChoice::None {
-            return Ok(none);
-        }
-        let free = machine.budget.available();
-        let is_asked = machine.dispatch != DispatchChoice::Auto;
-        // What was asked for is worth more.
-        let share = if is_asked { 2 } else { DISPATCH_SHARE };
-        let shares = (0..).map(|halved| (free / share) >> halved);
-        let mut shares = shares.take_while(|share| *share > 0);
-        let least = shares.find_map(|share| {
-            let room = machine.shape.share(sizes, free - share)?;
-            Some((room, share))
-        });
-        let Some(mut less) = least else {
-            return Ok(none);
+        let graph = |group| {
+            let runs = runs(machine, group).len();
+            let cells = machine.all_own_cells().count() as u64;
+            GraphBytes::new(&machine.batches, machine.workers.count(), cells, runs)
         };
-        let needs = DispatchGraph::memory(machine, runs(machine, less.0.group).len());
-        if less.1 < needs.start {
-            return Ok(none);
-        }
-        if let Some(room) = machine.shape.share(sizes, free.saturating_sub(needs.end))
-            && needs.end < less.1
-        {
-            less = (room, needs.end);
-        }
+        let free = machine.budget.available();
+        let beside = dispatch::beside(machine.dispatch, &machine.shape, sizes, &room, free, graph);
+        let Some(beside) = beside else {
+            return Ok((room, 0));
+        };
         // Less memory is more runs, each of which reads messages.
-        let pays = is_asked
-            || less.0.group == room.group
-            || dispatch::pays(machine, [less.0.group, room.group], sizes.message)?;
-        Ok(if pays { less } else { none })
+        let groups = [beside.room.group, room.group];
+        let pays = beside.is_free || dispatch::pays(machine, groups, sizes.message)?;
+        Ok(if pays {
+            (beside.room, beside.bytes)
+        } else {
+            (room, 0)
+        })
     }
 
     /// How the messages of a dense pass along the arcs of that way round are dispatched, and the bytes that finding it out moved.
@@ -505,11 +490,8 @@ impl<P: EdgeProgram> Workspace<P> {
         };
         let own = pass.active.own_len();
         let messages = [own, pass.active.len().saturating_sub(own)];
-        // A run waits while messages of its own rank are there where others come first and are folded as they come, and it has buffers
-        // for what it pulls meanwhile.
         let held = self.room.and_then(|room| room.held);
-        let waits =
-            !P::EXACT && machine.ranks.own().start > 0 && is_dense(pass) && held > Some(HELD_MIN);
+        let waits = is_dense(pass) && dispatch::waits(P::EXACT, &machine.ranks.own(), held);
         let width = size_of::<P::Message>();
         let before = machine.budget.available();
         let dispatched = dispatcher.choose(machine, messages, (width, waits), self.for_dispatch)?;

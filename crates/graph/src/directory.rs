@@ -87,6 +87,24 @@ impl Column {
     pub fn strips(&self) -> &[Range<usize>] {
         &self.strips
     }
+    /// The source batches that a strip covers, of so many, with those whose cells are empty. A column without cells has one strip.
+    pub fn strip_sources(&self, strip: usize, batches: usize) -> Range<usize> {
+        let first = |strip: usize| {
+            let cells = self.strips.get(strip)?;
+            Some(self.cells.get(cells.start)?.source_batch())
+        };
+        let from = if strip == 0 {
+            0
+        } else {
+            first(strip).unwrap_or(0)
+        };
+        from..first(strip + 1).unwrap_or(batches)
+    }
+    /// The cells of a strip.
+    pub fn strip_cells(&self, strip: usize) -> &[Cell] {
+        let cells = self.strips.get(strip).cloned();
+        cells.map_or(&[], |cells| &self.cells[cells])
+    }
     /// Number of edges.
     #[inline]
     pub fn edges(&self) -> u64 {

@@ -157,6 +157,41 @@ impl Expected {
         }
     }
 
+    /// As [`Outline::needs`].
+    pub(crate) fn needs(
+        &self,
+        batches: &Batches,
+        groups: usize,
+        groups_of: impl Fn(usize) -> Vec<Option<usize>>,
+        mut f: impl FnMut(usize, &[f64]),
+    ) {
+        let share = |span: u64| span as f64 / batches.vertices().max(1) as f64;
+        // Groups have few spans, and are the same for many batches.
+        let mut of_span = BTreeMap::new();
+        let (mut last, mut having) = (Vec::new(), Vec::new());
+        for batch in 0..batches.len() {
+            let of_column = groups_of(batch);
+            if batch == 0 || of_column != last {
+                let mut spans = vec![0; groups];
+                for (column, group) in of_column.iter().enumerate() {
+                    if let Some(span) = group.and_then(|group| spans.get_mut(group)) {
+                        *span += batches.span(column);
+                    }
+                }
+                let of = |span| {
+                    *of_span
+                        .entry(span)
+                        .or_insert_with(|| self.having(share(span)))
+                };
+                having = spans.into_iter().map(of).collect::<Vec<f64>>();
+                last = of_column;
+            }
+            let here = share(batches.span(batch));
+            let counts: Vec<f64> = having.iter().map(|having| here * having).collect();
+            f(batch, &counts);
+        }
+    }
+
     /// The stored graph, where vertices are cut as a shape has it. `ids`: integers where only [occurring](Expected::occurring) vertices are
     /// stored, else they are dense.
     #[must_use]
@@ -182,9 +217,11 @@ impl Expected {
                     sum.index_bytes += count * cell.index_bytes;
                     sum.sources_bytes += count * cell.sources_bytes;
                 }
+                let (cells, edges) = (sum.present.round() as u64, sum.edges.round() as u64);
                 ColumnOutline {
-                    cells: sum.present.round() as u64,
-                    edges: sum.edges.round() as u64,
+                    cells,
+                    strips: strips_of(cells, edges, shape.strip_edges_max),
+                    edges,
                     data_bytes: sum.data_bytes.round() as u64,
                     index_bytes: sum.index_bytes.round() as u64,
                     sources_bytes: sum.sources_bytes.round() as u64,
@@ -219,7 +256,6 @@ impl Expected {
                 .map(file_bytes)
                 .sum();
         }
-        let strips = |column: &ColumnOutline| strips_of(column, shape.strip_edges_max);
         let cells = columns
             .iter()
             .map(|column| column.cells)
@@ -232,8 +268,8 @@ impl Expected {
             edge: shape.edge,
             ways: 1,
             cells,
-            strips_of_column: columns.iter().map(strips).max().unwrap_or(1),
-            strips: columns.iter().map(strips).sum(),
+            strips_of_column: columns.iter().map(|of| of.strips).max().unwrap_or(1),
+            strips: columns.iter().map(|of| of.strips).sum(),
         };
         Outline {
             arcs: self.arcs,
@@ -394,10 +430,10 @@ fn destinations(degree: u64, batches: u64, random: &mut Random) -> Vec<u64> {
     found
 }
 
-/// Strips of a column whose cells are all as large.
-fn strips_of(column: &ColumnOutline, edges_max: u64) -> usize {
-    let cells = column.cells.max(1);
-    let of_strip = (edges_max / (column.edges / cells).max(1)).clamp(1, cells);
+/// Strips of a column of so many cells and edges, all cells being as large.
+fn strips_of(cells: u64, edges: u64, edges_max: u64) -> usize {
+    let cells = cells.max(1);
+    let of_strip = (edges_max / (edges / cells).max(1)).clamp(1, cells);
     cells.div_ceil(of_strip) as usize
 }
 
@@ -585,6 +621,35 @@ mod tests {
             let wanted = mean / -(-mean).exp_m1();
             let found = all as f64 / 20_000.0;
             assert!((found / wanted - 1.0).abs() < 0.03, "{found} of {wanted}");
+        }
+    }
+
+    #[test]
+    fn those_who_have_edges_to_a_group_of_columns_are_counted_once() {
+        let batches = Batches::new(vec![0, 300, 600, 900, 1000]).unwrap();
+        let graph = Expected::new(Likeness::Kronecker, 1000, 5000, true);
+        // The last column is in no group; the first two are in one, or each in its own.
+        let count = |groups: [Option<usize>; 4]| {
+            let mut counts = Vec::new();
+            graph.needs(
+                &batches,
+                3,
+                |_| groups.to_vec(),
+                |batch, of_groups| {
+                    assert_eq!(batch, counts.len());
+                    counts.push([of_groups[0], of_groups[1], of_groups[2]]);
+                },
+            );
+            counts
+        };
+        let together = count([Some(0), Some(0), Some(1), None]);
+        let apart = count([Some(0), Some(1), Some(2), None]);
+        for batch in 0..4 {
+            let ([both, third, none], [first, second, _]) = (together[batch], apart[batch]);
+            assert_eq!((first, none), (second, 0.0));
+            assert!(both > first && both < first + second);
+            assert_eq!(third, apart[batch][2]);
+            assert!((both * 1000.0 / batches.span(batch) as f64 - graph.having(0.6)).abs() < 1e-6);
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Outline {
 pub struct ColumnOutline {
     /// Cells that are not empty.
     pub cells: u64,
+    /// Strips that they are folded in, 1 at least.
+    pub strips: usize,
     /// Edges into the batch.
     pub edges: u64,
     /// Bytes of blocks, of indices, and of temporary lists of sources while the graph is written.
@@ -134,6 +136,7 @@ impl Outline {
             let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum();
             ColumnOutline {
                 cells: column.cells().len() as u64,
+                strips: column.strips().len().max(1),
                 edges: column.edges(),
                 data_bytes: sum(Cell::data_bytes),
                 index_bytes: sum(Cell::index_bytes),
@@ -210,39 +213,78 @@ impl Outline {
         };
         let mut reader = FrameReader::new(graph, budget, 2)?;
         let owner = |batch: usize| cuts.partition_point(|cut| *cut <= batch).saturating_sub(1);
-        let ranks = ranges.len();
         let mut senders = Senders {
-            all: vec![0; ranks],
-            to: vec![vec![0; ranks]; ranks],
+            all: Vec::new(),
+            to: Vec::new(),
         };
-        let (mut owners, mut last) = (Vec::new(), vec![u64::MAX; ranks]);
-        for (rank, range) in ranges.into_iter().enumerate() {
-            graph.fanouts_in(
-                graph.forward(),
-                &mut reader,
-                range.clone(),
-                |first, chunk| {
-                    owners.clear();
-                    for position in 0..chunk.union() {
-                        owners.push(owner(chunk.batch(position)?));
-                    }
-                    let to = range.end.min(first + FanoutChunk::VERTICES as u64);
-                    for v in first.max(range.start)..to {
-                        let mut any = false;
-                        chunk.each((v - first) as usize, |position| {
-                            any = true;
-                            let to = owners[position];
-                            if std::mem::replace(&mut last[to], v) != v {
-                                senders.to[rank][to] += 1;
-                            }
-                        })?;
-                        senders.all[rank] += u64::from(any);
-                    }
-                    Some(())
-                },
-            )?;
+        for range in &ranges {
+            let (all, to) = having(graph, &mut reader, range, ranges.len(), |batch| {
+                Some(owner(batch))
+            })?;
+            senders.all.push(all);
+            senders.to.push(to);
         }
         Ok(senders)
+    }
+
+    /// Calls `f(batch, counts)` for each batch, with how many of its vertices have edges to any column of each of `groups` groups;
+    /// `groups_of(batch)` says of every column in which of them it is, as far as edges of that batch go. Of a stored graph its fan-out
+    /// lists are read.
+    ///
+    /// # Errors
+    /// Reading fails, or the budget has no room for a frame.
+    pub fn needs(
+        &self,
+        groups: usize,
+        groups_of: impl Fn(usize) -> Vec<Option<usize>>,
+        budget: &Budget,
+        mut f: impl FnMut(usize, &[f64]),
+    ) -> Result<(), FormatError> {
+        let batches = &self.measure.batches;
+        let graph = match &self.source {
+            Source::Expected(expected) => {
+                expected.needs(batches, groups, groups_of, f);
+                return Ok(());
+            }
+            Source::Stored(graph) => graph,
+        };
+        let mut reader = FrameReader::new(graph, budget, 2)?;
+        for batch in 0..batches.len() {
+            let of_column = groups_of(batch);
+            let group = |column: usize| of_column.get(column).copied().flatten();
+            let (_, counts) = having(graph, &mut reader, &batches.range(batch), groups, group)?;
+            let counts: Vec<f64> = counts.iter().map(|count| *count as f64).collect();
+            f(batch, &counts);
+        }
+        Ok(())
+    }
+
+    /// The source batches that a strip of a column covers, with those whose cells are empty.
+    #[must_use]
+    pub fn strip_sources(&self, column: usize, strip: usize) -> Range<usize> {
+        let batches = self.columns.len();
+        match &self.source {
+            Source::Stored(graph) => graph.column(column).strip_sources(strip, batches),
+            // All cells are alike.
+            Source::Expected(_) => {
+                let of_strip = batches.div_ceil(self.columns[column].strips);
+                let begin = |strip: usize| (strip * of_strip).min(batches);
+                begin(strip)..begin(strip + 1)
+            }
+        }
+    }
+
+    /// Calls `f` with the source batch of each cell of a strip of a column, and the chance that there is one.
+    pub fn each_cell(&self, column: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
+        match &self.source {
+            Source::Stored(graph) => (graph.column(column).strip_cells(strip).iter())
+                .for_each(|cell| f(cell.source_batch(), 1.0)),
+            Source::Expected(_) => {
+                let chance = self.columns[column].cells as f64 / self.columns.len() as f64;
+                self.strip_sources(column, strip)
+                    .for_each(|batch| f(batch, chance));
+            }
+        }
     }
 
     /// Bytes of the weight of an edge.
@@ -253,4 +295,38 @@ impl Outline {
             edge => edge.bytes() as u64,
         }
     }
+}
+
+/// How many of some vertices have edges at all, and how many to any column of each of so many groups.
+fn having(
+    graph: &StoredGraph,
+    reader: &mut FrameReader,
+    range: &Range<u64>,
+    groups: usize,
+    group_of: impl Fn(usize) -> Option<usize>,
+) -> Result<(u64, Vec<u64>), FormatError> {
+    let (mut all, mut to) = (0, vec![0; groups]);
+    let (mut of_position, mut last) = (Vec::new(), vec![u64::MAX; groups]);
+    let each_chunk = |first: u64, chunk: &FanoutChunk<'_>| {
+        of_position.clear();
+        for position in 0..chunk.union() {
+            of_position.push(group_of(chunk.batch(position)?));
+        }
+        let end = range.end.min(first + FanoutChunk::VERTICES as u64);
+        for v in first.max(range.start)..end {
+            let mut any = false;
+            chunk.each((v - first) as usize, |position| {
+                any = true;
+                if let Some(group) = of_position[position]
+                    && std::mem::replace(&mut last[group], v) != v
+                {
+                    to[group] += 1;
+                }
+            })?;
+            all += u64::from(any);
+        }
+        Some(())
+    };
+    graph.fanouts_in(graph.forward(), reader, range.clone(), each_chunk)?;
+    Ok((all, to))
 }

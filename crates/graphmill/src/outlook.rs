@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use graphmill_engine::{PassTraffic, RunOutlook, RunQuestion, run_outlook};
+use graphmill_engine::{DispatchChoice, PassTraffic, RunOutlook, RunQuestion, run_outlook};
 use graphmill_graph::{EdgeKind, Likeness, Outline};
 use graphmill_ingest::{
     ImportOptions, ImportOutlook, ImportQuestion, Input, Moved, Phase, outlook,
@@ -27,6 +27,8 @@ pub struct Question {
     pub options: BTreeMap<String, String>,
     /// Passes over all edges; without it as many as the algorithm makes when nobody says, or one.
     pub iterations: Option<u64>,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
     /// The machines.
     pub cluster: Cluster,
 }
@@ -259,7 +261,7 @@ pub struct RunFacts {
     pub iterations: u64,
     /// Before the passes, and once in the first of them.
     pub start: Part,
-    /// One pass.
+    /// The last pass; those before it may be others, until messages are dispatched.
     pub pass: Part,
     /// All together.
     pub all: Part,
@@ -313,6 +315,12 @@ impl Question {
         };
         let cuts = outline.cuts(cluster.ranks);
         let senders = outline.senders(&cuts, &budget)?;
+        let default = entry
+            .options
+            .iter()
+            .find(|option| option.name == "iterations");
+        let default = default.and_then(|option| option.default?.parse().ok());
+        let iterations = self.iterations.or(default).unwrap_or(1);
         let run = run_outlook(&RunQuestion {
             outline: &outline,
             cuts: &cuts,
@@ -320,13 +328,10 @@ impl Question {
             threads: cluster.threads,
             memory: cluster.memory,
             sizes: (entry.sizes)(&outline.measure, &values),
+            dispatch: self.dispatch,
+            passes: iterations,
+            budget: &budget,
         })?;
-        let default = entry
-            .options
-            .iter()
-            .find(|option| option.name == "iterations");
-        let default = default.and_then(|option| option.default?.parse().ok());
-        let iterations = self.iterations.or(default).unwrap_or(1);
         Ok(Answer {
             graph: facts(&outline),
             cluster,
@@ -475,29 +480,37 @@ fn run_facts(
     run: &[RunOutlook],
     cluster: &Cluster,
 ) -> RunFacts {
-    let of = |traffic: fn(&RunOutlook) -> PassTraffic, arcs: fn(&RunOutlook) -> u64| {
-        let each: Vec<_> = run.iter().map(|rank| (traffic(rank), arcs(rank))).collect();
-        each
+    let rate = cluster.pass_rate;
+    let each: Vec<_> = run.iter().map(|rank| (rank.start, 0)).collect();
+    let start = part("start", &each, rate, cluster);
+    let pass_after = |passes: u64| {
+        let of_rank = |rank: &RunOutlook| match passes < rank.early_passes {
+            true => (rank.early, rank.arcs),
+            false => (rank.pass, rank.arcs),
+        };
+        let each: Vec<_> = run.iter().map(of_rank).collect();
+        part("a pass", &each, rate, cluster)
     };
-    let start = part(
-        "start",
-        &of(|rank| rank.start, |_| 0),
-        cluster.pass_rate,
-        cluster,
-    );
-    let pass = part(
-        "a pass",
-        &of(|rank| rank.pass, |rank| rank.arcs),
-        cluster.pass_rate,
-        cluster,
-    );
+    // Passes are alike from one after which some rank dispatches messages to the next such.
+    let mut changes: Vec<u64> = run.iter().map(|rank| rank.early_passes).collect();
+    changes.push(iterations);
+    changes.sort_unstable();
+    let (mut passes, mut done) = (Vec::new(), 0);
+    for change in changes {
+        if change > done {
+            passes.push((pass_after(done), change - done));
+            done = change;
+        }
+    }
+    let parts = passes.iter().map(|(part, times)| (part, *times));
+    let all = in_all([(&start, 1)].into_iter().chain(parts), cluster.ranks);
     let sum = |of: fn(&RunOutlook) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
     RunFacts {
         algorithm,
         iterations,
-        all: in_all([(&start, 1), (&pass, iterations)], cluster.ranks),
+        all,
         start,
-        pass,
+        pass: pass_after(iterations.saturating_sub(1)),
         rows_resident: run.iter().all(|rank| rank.rows_resident),
         messages_resident: run.iter().all(|rank| rank.messages_resident),
         pinned_bytes: sum(|rank| rank.pinned_bytes),

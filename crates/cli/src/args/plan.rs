@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::Weights;
+use super::{Dispatch, Weights};
 use crate::{count, size};
 
 const EXAMPLES: &str = "\
@@ -74,6 +74,9 @@ pub(crate) struct Work {
     /// Passes in which every vertex that has edges sends a message [default: those of pagerank without the option, else 1]
     #[arg(long, value_name = "N", value_parser = count::parse)]
     pub(crate) iterations: Option<u64>,
+    /// How messages that are on disk get to the columns that need them, as of run
+    #[arg(long, value_name = "auto|push|pull|none", value_enum, default_value_t)]
+    pub(crate) dispatch: Dispatch,
 }
 
 /// What the machines can do.

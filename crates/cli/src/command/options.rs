@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use graphmill::{EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob};
+use graphmill::{DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob};
 
 use crate::args::{self, Edges, Machine, Reading, Storing};
 
@@ -67,6 +67,16 @@ pub(super) fn weights(weights: args::Weights) -> EdgeKind {
         args::Weights::None => EdgeKind::None,
         args::Weights::F32 => EdgeKind::F32,
         args::Weights::F64 => EdgeKind::F64,
+    }
+}
+
+/// How messages on disk get to where they are needed.
+pub(super) fn dispatch(dispatch: args::Dispatch) -> DispatchChoice {
+    match dispatch {
+        args::Dispatch::Auto => DispatchChoice::Auto,
+        args::Dispatch::Push => DispatchChoice::Push,
+        args::Dispatch::Pull => DispatchChoice::Pull,
+        args::Dispatch::None => DispatchChoice::None,
     }
 }
 

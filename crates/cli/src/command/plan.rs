@@ -25,6 +25,7 @@ pub(crate) fn run(args: Plan, stop: &Stop) -> anyhow::Result<ExitCode> {
         algorithm: args.work.algorithm,
         options: BTreeMap::new(),
         iterations: args.work.iterations,
+        dispatch: options::dispatch(args.work.dispatch),
         cluster: cluster(&args.cluster),
     };
     let answer = question.answer(stop)?;

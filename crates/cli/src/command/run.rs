@@ -4,11 +4,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use graphmill::{
-    Charge, Combiner, Config, DispatchChoice, KernelChoice, MachineConfig, MpiJob, Placement, Plan,
-    SeekChoice, Stop, Tuning, Watcher,
+    Charge, Combiner, Config, KernelChoice, MachineConfig, MpiJob, Placement, Plan, SeekChoice,
+    Stop, Tuning, Watcher,
 };
 
-use crate::args::{self, Combining, Direction, Dispatch, Experiments, Run, Seek, Tiers};
+use crate::args::{self, Combining, Direction, Experiments, Run, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
@@ -135,12 +135,7 @@ fn tuning(args: &Experiments) -> Tuning {
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
         filter_ratio: (args.filter_ratio).unwrap_or(Tuning::default().filter_ratio),
         alpha: args.alpha,
-        dispatch: match args.dispatch {
-            Dispatch::Auto => DispatchChoice::Auto,
-            Dispatch::Push => DispatchChoice::Push,
-            Dispatch::Pull => DispatchChoice::Pull,
-            Dispatch::None => DispatchChoice::None,
-        },
+        dispatch: options::dispatch(args.dispatch),
         ..Tuning::default()
     }
 }

@@ -22,6 +22,8 @@ struct Case {
     undirected: bool,
     /// Whether rows, and messages, stay in memory.
     resident: [bool; 2],
+    /// Whether messages are dispatched to the columns that need them, in the end.
+    dispatched: bool,
 }
 
 const fn kronecker(scale: u32, degree: u64, ranks: usize, memory_mib: u64) -> Case {
@@ -34,10 +36,11 @@ const fn kronecker(scale: u32, degree: u64, ranks: usize, memory_mib: u64) -> Ca
         batch_size: None,
         undirected: false,
         resident: [true, true],
+        dispatched: false,
     }
 }
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 11] = [
     kronecker(16, 16, 1, 64),
     kronecker(16, 16, 4, 64),
     // Cells stream from disk.
@@ -56,17 +59,39 @@ const CASES: [Case; 8] = [
         resident: [false, true],
         ..kronecker(16, 16, 1, 10)
     },
-    // And messages.
+    // And messages, which all runs of columns need most of.
     Case {
         batch_size: Some(4096),
         resident: [false, false],
         ..kronecker(18, 16, 1, 10)
     },
+    // Or of which each needs few.
+    Case {
+        batch_size: Some(32_768),
+        resident: [false, false],
+        dispatched: true,
+        ..kronecker(21, 2, 1, 20)
+    },
+    Case {
+        batch_size: Some(32_768),
+        resident: [false, false],
+        dispatched: true,
+        ..kronecker(21, 2, 4, 20)
+    },
     Case {
         batch_size: Some(16_384),
         resident: [true, false],
         like: "uniform",
+        dispatched: true,
         ..kronecker(20, 4, 4, 18)
+    },
+    // Ranks dispatch them after a pass or two, when that would have saved what it takes.
+    Case {
+        batch_size: Some(32_768),
+        resident: [true, false],
+        like: "uniform",
+        dispatched: true,
+        ..kronecker(20, 8, 4, 25)
     },
     Case {
         batch_size: Some(8192),
@@ -173,8 +198,6 @@ impl Case {
             ITERATIONS,
             "--metrics",
             "run.json",
-            "--dispatch",
-            "none",
         ];
         succeed(at, &words(&run, &[]));
         (file(at, "import.json"), file(at, "run.json"))
@@ -238,6 +261,8 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
             );
         }
         let passes = run["supersteps"].as_array().expect("passes");
+        let pushed = passes.last().map(|pass| number(&pass["messages_pushed"]));
+        assert_eq!(pushed > Some(0.0), case.dispatched, "{what}");
         for moved in MOVED {
             let of_pass = |pass: &Value| number(&pass[moved]);
             let all: f64 = passes.iter().map(of_pass).sum();

@@ -53,27 +53,37 @@ impl Facts {
         }
     }
 
+    /// Whether a dispatch moves less than none does where runs read batches of messages so often.
+    pub(crate) fn pays(&self, reads: f64) -> bool {
+        let plain = Facts { reads, ..*self };
+        self.least() < plain.undispatched()
+    }
+
     /// Bytes that the dispatch that costs least moves.
-    pub(crate) fn least(&self) -> f64 {
+    fn least(&self) -> f64 {
         let of = |is_own| [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
         let least = |[none, push]: [f64; 2]| none.min(push);
         least(of(true)) + least(of(false))
     }
 
     /// Bytes that move without one.
-    pub(crate) fn undispatched(&self) -> f64 {
+    fn undispatched(&self) -> f64 {
         self.bytes(Way::None, true) + self.bytes(Way::None, false)
     }
 
-    /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none.
+    /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none, or has read while
+    /// there is nothing else to do.
     pub(crate) fn choose(&self) -> (Dispatch, u64) {
-        let mut saved = 0.0;
+        let mut gained = 0.0;
         let mut one = |is_own: bool| {
             let [none, push] = [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
-            saved += (none - push).max(0.0);
+            gained += (none - push).max(0.0);
             match push < WORTH_IT * none {
                 true => Way::Push,
-                false if is_own && self.waits => Way::Pull,
+                false if is_own && self.waits => {
+                    gained += self.own as f64 * self.width as f64;
+                    Way::Pull
+                }
                 false => Way::None,
             }
         };
@@ -82,7 +92,7 @@ impl Facts {
             others: one(false),
             all_is_pulled: false,
         };
-        (dispatch, saved as u64)
+        (dispatch, gained as u64)
     }
 }
 

@@ -8,17 +8,17 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::FanoutChunk;
+use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Kind, Lease};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::active::lock;
+use crate::columns::{Columns, Target};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::message::file::{Piece, PieceFile, Window};
 use crate::message::piece::{Form, Sources, WORD, each_bit, is_listed};
-use crate::phase::slot::{Target, strip_sources};
 
 /// Buffers of those who read or write lists.
 const WINDOW: usize = 2;
@@ -32,18 +32,18 @@ pub(crate) const ENTRY_BYTES: u64 = 128;
 pub(crate) struct RunOf {
     runs: usize,
     /// For each batch of this rank, where the sources of each of its strips end, and the run that folds the strip.
-    strips: Vec<Vec<(usize, u32)>>,
+    strips: Vec<Vec<(usize, usize)>>,
     first: usize,
 }
 
 impl RunOf {
-    pub(crate) fn new(machine: &Machine, runs: &[Vec<Target>]) -> Self {
-        let own = machine.ranks.own();
+    pub(crate) fn new(columns: &impl Columns, runs: &[Vec<Target>]) -> Self {
+        let own = columns.own();
         let mut strips = vec![Vec::new(); own.len()];
         for (run, targets) in runs.iter().enumerate() {
             for target in targets {
-                let sources = strip_sources(machine, target.batch, target.strip);
-                strips[target.batch - own.start].push((sources.end, run as u32));
+                let sources = columns.strip_sources(target.batch, target.strip);
+                strips[target.batch - own.start].push((sources.end, run));
             }
         }
         strips.iter_mut().for_each(|of| of.sort_unstable());
@@ -55,40 +55,23 @@ impl RunOf {
     }
 
     /// The runs that fold what comes from a batch, by batch of this rank.
-    fn from(&self, batch: usize) -> Vec<u32> {
-        let run = |strips: &Vec<(usize, u32)>| {
+    pub(crate) fn from(&self, batch: usize) -> Vec<Option<usize>> {
+        let run = |strips: &Vec<(usize, usize)>| {
             let at = strips.partition_point(|(end, _)| *end <= batch);
-            strips.get(at).map_or(u32::MAX, |(_, run)| *run)
+            strips.get(at).map(|(_, run)| *run)
         };
         self.strips.iter().map(run).collect()
     }
 
     /// The run of a column of this rank, out of those of [`RunOf::from`].
-    fn of(&self, from: &[u32], column: usize) -> Option<u32> {
-        let run = *from.get(column.checked_sub(self.first)?)?;
-        (run != u32::MAX).then_some(run)
-    }
-
-    /// Runs that have cells of a batch, added up over its vertices and over all batches.
-    pub(crate) fn reads(&self, machine: &Machine) -> u64 {
-        let mut reads = 0;
-        for batch in 0..machine.batches.len() {
-            let from = self.from(batch);
-            let of_cells = machine.row(batch).iter();
-            let mut runs: Vec<u32> = of_cells
-                .filter_map(|place| self.of(&from, place.column as usize))
-                .collect();
-            runs.sort_unstable();
-            runs.dedup();
-            reads += runs.len() as u64 * machine.batches.span(batch);
-        }
-        reads
+    fn of(&self, from: &[Option<usize>], column: usize) -> Option<usize> {
+        *from.get(column.checked_sub(self.first)?)?
     }
 
     /// How many runs need the message of a source, in the mean over some of the sources.
     pub(crate) fn spread(&self, machine: &Machine) -> Result<f64, EngineError> {
         let (graph, vertices) = (machine.graph, machine.batches.vertices());
-        let step = (vertices / SAMPLES).max(SAMPLE_VERTICES);
+        let step = sample_step(vertices);
         let (mut needed, mut seen, mut from) = (0u64, 0u64, 0);
         let mut frames = lock(&machine.frames);
         while from < vertices {
@@ -134,6 +117,56 @@ impl RunOf {
     }
 }
 
+/// From one part of the vertices that is looked at to the next.
+fn sample_step(vertices: u64) -> u64 {
+    (vertices / SAMPLES).max(SAMPLE_VERTICES)
+}
+
+/// Bytes that are read of so many of fan-out lists to look at these parts.
+pub(crate) fn sample_bytes(vertices: u64, fanout: u64) -> u64 {
+    let parts = vertices.div_ceil(sample_step(vertices));
+    let of_vertices = u128::from(fanout) * u128::from(parts * SAMPLE_VERTICES);
+    let of_vertices = of_vertices / u128::from(vertices.max(1));
+    // Frames at both ends of a part are read whole.
+    (of_vertices.min(u128::from(fanout)) as u64 + parts * FRAME_BYTES).min(fanout)
+}
+
+/// Bytes of the budget that a dispatch graph takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GraphBytes {
+    /// What is known of one batch while it is made.
+    rows: u64,
+    /// With its lists on disk.
+    pub(crate) least: u64,
+    /// At most.
+    pub(crate) most: u64,
+}
+
+impl GraphBytes {
+    /// Of a graph of so many runs and so many cells in their columns.
+    pub(crate) fn new(batches: &Batches, workers: usize, cells: u64, runs: usize) -> Self {
+        let words = batches.widest().div_ceil(WORD as u64);
+        let rows = words.saturating_mul(8 * runs as u64);
+        let readers = workers as u64 + 1;
+        let window = WINDOW as u64 * AlignedBuffer::footprint(words as usize * 8);
+        let least = rows + cells * ENTRY_BYTES + readers * window;
+        let span = |batch| batches.span(batch).div_ceil(WORD as u64) * 8;
+        let lists: u64 = (0..batches.len()).map(span).sum();
+        let pages = lists.saturating_mul(runs as u64).div_ceil(4096);
+        GraphBytes {
+            rows,
+            least,
+            most: least.saturating_add(pages.saturating_mul(4096)),
+        }
+    }
+
+    /// Whether lists of so many bytes have room in memory, in the place of what made them.
+    pub(crate) fn loads(&self, lists: u64, room: u64) -> bool {
+        let lists = AlignedBuffer::footprint(lists as usize);
+        (self.least - self.rows).saturating_add(lists) <= room
+    }
+}
+
 /// The sources of one batch that one run needs.
 #[derive(Clone, Copy, Debug)]
 struct List {
@@ -146,7 +179,7 @@ struct List {
 }
 
 /// Bytes of a list of so many out of so many sources.
-fn list_bytes(count: u64, span: usize) -> usize {
+pub(crate) fn list_bytes(count: u64, span: usize) -> usize {
     match () {
         () if count == span as u64 => 0,
         () if is_listed(count, span) => (count as usize * 4).next_multiple_of(8),
@@ -174,18 +207,6 @@ enum Data {
 }
 
 impl DispatchGraph {
-    /// Bytes of the budget that a graph of so many runs takes at least, its lists on disk, and at most.
-    pub(crate) fn memory(machine: &Machine, runs: usize) -> std::ops::Range<u64> {
-        let words = (machine.batches.widest() as usize).div_ceil(WORD);
-        let readers = machine.workers.count() as u64 + 1;
-        let window = WINDOW as u64 * AlignedBuffer::footprint(words * 8);
-        let entries = machine.all_own_cells().count() as u64 * ENTRY_BYTES;
-        let least = (runs * words * 8) as u64 + entries + readers * window;
-        let span = |batch| machine.batches.span(batch).div_ceil(WORD as u64) * 8;
-        let lists: u64 = (0..machine.batches.len()).map(span).sum();
-        least..least + (lists * runs as u64).next_multiple_of(4096)
-    }
-
     /// The graph of a rank's runs in at most so much memory, and the bytes read and written for it; `None` where that is not enough to
     /// make it.
     pub(crate) fn build(
@@ -197,14 +218,13 @@ impl DispatchGraph {
         let batches = &machine.batches;
         let words = (batches.widest() as usize).div_ceil(WORD);
         let cells = machine.all_own_cells().count();
-        let readers = machine.workers.count() + 1;
-        let all = Self::memory(machine, run_of.runs).start;
+        let workers = machine.workers.count();
+        let bytes = GraphBytes::new(batches, workers, cells as u64, run_of.runs);
         let room = room.min(machine.budget.available());
-        if all > room {
+        if bytes.least > room {
             return Ok(None);
         }
-        let rows = (run_of.runs * words * 8) as u64;
-        let of_rows = machine.budget.lease("runs that need messages", rows)?;
+        let of_rows = (machine.budget).lease("runs that need messages", bytes.rows)?;
         let entries = cells as u64 * ENTRY_BYTES;
         let _lease = (machine.budget).lease("lists of sources that runs need", entries)?;
         let disk = machine.graph.disk();
@@ -237,7 +257,7 @@ impl DispatchGraph {
                         let local = (v - range.start) as usize;
                         chunk.each((v - first) as usize, |position| {
                             if let Some(run) = runs[position] {
-                                matrix[run as usize * words + local / WORD] |= 1 << (local % WORD);
+                                matrix[run * words + local / WORD] |= 1 << (local % WORD);
                             }
                         })?;
                     }
@@ -278,10 +298,8 @@ impl DispatchGraph {
         window.flush(&file)?;
         let read = frames.take_bytes_read();
         drop((frames, matrix, of_rows));
-        // All lists take the place of what made them.
-        let is_loaded = all - rows + AlignedBuffer::footprint(end as usize) <= room;
         let (mut traffic, data);
-        if is_loaded {
+        if bytes.loads(end, room) {
             let mut all = machine.tiers.buffer(
                 Kind::Messages,
                 &machine.budget,
@@ -302,7 +320,7 @@ impl DispatchGraph {
             data = Data::Memory(all);
         } else {
             drop(window);
-            let windows = (0..readers).map(|_| Ok(Mutex::new(new_window()?)));
+            let windows = (0..=workers).map(|_| Ok(Mutex::new(new_window()?)));
             let windows = windows.collect::<Result<_, EngineError>>()?;
             traffic = file.take_traffic();
             data = Data::Disk { file, windows };

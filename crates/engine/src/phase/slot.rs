@@ -24,6 +24,7 @@ use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::accumulators::SpareSets;
 use crate::active::{ActiveSet, lock};
+use crate::columns::{Columns, Target, runs};
 use crate::deal::{Deal, node_of};
 use crate::error::EngineError;
 use crate::kernel::Scratch;
@@ -38,8 +39,7 @@ use crate::program::{Accumulator, EdgeProgram, Sum};
 use crate::rows::Need;
 use apply::Merge;
 use fold::Advance;
-use run::{Run, strip_count};
-pub(crate) use run::{Target, runs, strip_sources};
+use run::Run;
 
 /// Bytes of cells that one step goes through.
 const STEP_BYTES: usize = 1 << 20;
@@ -157,7 +157,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let batches = machine.batches.len();
         let mut strips = Vec::with_capacity(batches);
         for batch in 0..batches {
-            strips.push(strip_count(machine, batch));
+            strips.push(machine.strips(batch));
         }
         let mut runs: Vec<_> = (0..).zip(runs(machine, room.group)).collect();
         if room.group <= 1 {

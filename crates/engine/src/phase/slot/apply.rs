@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use graphmill_storage::Kind;
 
 use super::Slot;
-use super::run::{Run, Target};
+use super::run::Run;
 use crate::accumulators::Accumulators;
 use crate::active::{BatchSet, lock};
+use crate::columns::Target;
 use crate::error::EngineError;
 use crate::phase::readers::Readers;
 use crate::program::{Accumulator, Activate, EdgeProgram, Reach, Sum};

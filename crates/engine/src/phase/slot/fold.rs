@@ -6,9 +6,10 @@ use graphmill_graph::{BlockView, EdgeKind};
 use graphmill_storage::Kind;
 
 use super::feed::Fed;
-use super::run::{Item, Run, Target, strip_count};
+use super::run::{Item, Run};
 use super::{Kernel, STEP_BYTES, Slot};
 use crate::active::lock;
+use crate::columns::{Columns, Target};
 use crate::error::EngineError;
 use crate::kernel::{self, Fault, Input, Scratch, Weights};
 use crate::machine::Machine;
@@ -236,7 +237,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
         let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
         // Strips of one batch may be folded by several workers, who cannot share its rows.
-        if P::PULLS && rows.is_none() && strip_count(machine, batch) == 1 {
+        if P::PULLS && rows.is_none() && machine.strips(batch) == 1 {
             let mut io = lock(&machine.row_io[worker]);
             *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
         }

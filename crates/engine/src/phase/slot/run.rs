@@ -10,20 +10,13 @@ use super::parts::Part;
 use super::{Kernel, Slot};
 use crate::accumulators::{Accumulators, fill_new};
 use crate::active::lock;
+use crate::columns::{Columns, Target};
 use crate::deal;
 use crate::error::EngineError;
-use crate::machine::Machine;
 use crate::message::BatchMessages;
 use crate::phase::readers::{Readers, join};
 use crate::program::EdgeProgram;
 use crate::vertex_array::OpenRows;
-
-/// What a run folds into: one strip of the fold of one batch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
-    pub(crate) batch: usize,
-    pub(crate) strip: usize,
-}
 
 /// One cell of a run, or a part of one.
 #[derive(Clone, Debug)]
@@ -171,7 +164,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     }
                 }
                 Kernel::Gather => {
-                    let batches = strip_sources(self.machine, target.batch, target.strip);
+                    let batches = (self.machine).strip_sources(target.batch, target.strip);
                     let row = self.machine.row(target.batch);
                     let first =
                         row.partition_point(|place| (place.column as usize) < batches.start);
@@ -210,42 +203,4 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
         Ok((items, froms))
     }
-}
-
-/// Number of strips that the fold of a batch is made of.
-pub(super) fn strip_count(machine: &Machine, batch: usize) -> usize {
-    machine.graph.column(batch).strips().len().max(1)
-}
-
-/// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
-pub(crate) fn runs(machine: &Machine, group: usize) -> Vec<Vec<Target>> {
-    let batches = machine.batches.len();
-    let of_batch =
-        |batch| (0..strip_count(machine, batch)).map(move |strip| Target { batch, strip });
-    let targets: Vec<Target> = machine.ranks.own().flat_map(of_batch).collect();
-    // A run is of one node, or strips of a column would be folded before those that they wait for.
-    let of_nodes =
-        targets.chunk_by(|a, b| deal::node_of(a.batch, batches) == deal::node_of(b.batch, batches));
-    of_nodes
-        .flat_map(|targets| targets.chunks(group.max(1)).map(<[Target]>::to_vec))
-        .collect()
-}
-
-/// The source batches that a strip of a column covers, with those whose cells are empty.
-pub(crate) fn strip_sources(
-    machine: &Machine,
-    batch: usize,
-    strip: usize,
-) -> std::ops::Range<usize> {
-    let column = machine.graph.column(batch);
-    let first = |strip: usize| {
-        let cells = column.strips().get(strip)?;
-        Some(column.cells().get(cells.start)?.source_batch())
-    };
-    let from = if strip == 0 {
-        0
-    } else {
-        first(strip).unwrap_or(0)
-    };
-    from..first(strip + 1).unwrap_or(machine.batches.len())
 }

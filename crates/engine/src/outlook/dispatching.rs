@@ -1,0 +1,232 @@
+//! Messages on disk: whether a rank dispatches them to its runs, from which pass on, and what they move.
+
+use graphmill_raw::AlignedBuffer;
+
+use super::pieces::Pieces;
+use super::{Looking, RunQuestion, Shared, Traffic};
+use crate::columns::{Columns, mean, reads, runs};
+use crate::dispatch::{
+    Beside, Dispatch, DispatchChoice, Facts, GraphBytes, RunOf, Way, beside, making_bytes,
+    sample_bytes, waits,
+};
+use crate::message::piece;
+use crate::room::{Room, Sizes};
+
+/// What messages can be dispatched with.
+pub(super) struct ToDispatch {
+    pub(super) beside: Beside,
+    graph: GraphBytes,
+    runs: usize,
+    run_of: RunOf,
+}
+
+/// How messages get to runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dispatching {
+    pub(super) dispatch: Dispatch,
+    /// After so many passes.
+    pub(super) early_passes: u64,
+    /// Whether the lists of who needs what are on disk, and bytes to make them.
+    pub(super) lists_on_disk: bool,
+    pub(super) made: Traffic,
+}
+
+impl Looking<'_> {
+    /// What messages can be dispatched with, out of the room that there is.
+    pub(super) fn to_dispatch(&self, sizes: Sizes, room: &Room) -> Option<ToDispatch> {
+        let cells = self.columns().iter().map(|column| column.cells).sum();
+        let graph = |group| {
+            let runs = runs(self, group).len();
+            GraphBytes::new(self.batches(), self.question.threads, cells, runs)
+        };
+        let choice = self.question.dispatch;
+        let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
+        let runs = runs(self, beside.room.group);
+        Some(ToDispatch {
+            graph: graph(beside.room.group),
+            runs: runs.len(),
+            run_of: RunOf::new(self, &runs),
+            beside,
+        })
+    }
+
+    /// How many runs read a batch, by batch.
+    pub(super) fn reads(&self, room: &Room) -> Vec<f64> {
+        match room.held {
+            Some(_) => reads(self, &runs(self, room.group)),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Shared<'_> {
+    /// Runs that messages may be dispatched to.
+    pub(super) fn runs_to_dispatch(&self) -> usize {
+        self.to_dispatch.as_ref().map_or(0, |to| to.runs)
+    }
+
+    /// Which of them folds what comes from a batch, by batch of this rank.
+    pub(super) fn runs_from(&self, batch: usize) -> Vec<Option<usize>> {
+        match &self.to_dispatch {
+            Some(to) => to.run_of.from(batch),
+            None => vec![None; self.of.own.len()],
+        }
+    }
+
+    /// What the way of dispatch depends on, of a graph whose lists are in memory.
+    pub(super) fn facts(&self, room: &Room, reads: &[f64], pieces: &Pieces) -> Facts {
+        let batches = self.of.batches();
+        let (vertices, own) = (batches.vertices(), self.of.own_vertices());
+        let sizes = self.of.sizes;
+        Facts {
+            own,
+            others: vertices - own,
+            width: sizes.message,
+            vertices,
+            batches: batches.len(),
+            reads: mean(batches, reads),
+            spread: pieces.messages / (vertices as f64).max(1.0),
+            lists: 0,
+            is_alone: self.of.ranks() == 1,
+            waits: waits(sizes.exact, &self.of.own, room.held),
+        }
+    }
+
+    /// How messages are dispatched, once it is worth while; `None`: not in any pass.
+    pub(super) fn dispatching(
+        &self,
+        to: &ToDispatch,
+        reads: &[f64],
+        pieces: &Pieces,
+    ) -> Option<Dispatching> {
+        let RunQuestion {
+            outline,
+            dispatch: choice,
+            passes,
+            ..
+        } = *self.of.question;
+        let facts = self.facts(&to.beside.room, reads, pieces);
+        let (by_cost, gained) = facts.choose();
+        let dispatch = choice.asked().unwrap_or(by_cost);
+        if dispatch == Dispatch::default() {
+            return None;
+        }
+        let fanout = outline.files.fanout;
+        let making = making_bytes(to.runs, facts.vertices, facts.spread, fanout);
+        let early_passes = match choice.asked() {
+            Some(_) => 0,
+            None => making.div_ceil(gained.max(1)).saturating_sub(1),
+        };
+        if early_passes >= passes {
+            return None;
+        }
+        let lists: f64 = pieces.lists_on_disk.iter().sum();
+        let lists_on_disk = !to.graph.loads(pieces.lists as u64, to.beside.bytes);
+        let mut made = Traffic {
+            read: fanout,
+            written: lists as u64,
+            sent: 0,
+        };
+        if !lists_on_disk {
+            made.read = made.read.saturating_add(made.written);
+        }
+        // The pass that makes the graph does not know yet what its lists take.
+        let is_known = lists_on_disk && passes - early_passes > 1;
+        let facts = Facts {
+            lists: if is_known { lists as u64 } else { 0 },
+            ..facts
+        };
+        Some(Dispatching {
+            dispatch: choice.asked().unwrap_or(facts.choose().0),
+            early_passes,
+            lists_on_disk,
+            made,
+        })
+    }
+
+    /// Bytes of fan-out lists that are looked at to guess what dispatch would save.
+    pub(super) fn looked_at(&self) -> u64 {
+        let question = self.of.question;
+        if self.room.held.is_none() || question.dispatch == DispatchChoice::None {
+            return 0;
+        }
+        let looks = match &self.to_dispatch {
+            Some(to) if !to.beside.is_free => 2,
+            _ => 1,
+        };
+        let vertices = self.of.batches().vertices();
+        looks * sample_bytes(vertices, question.outline.files.fanout)
+    }
+
+    /// What messages move on disk in a pass: those of a batch are written, whole or in pieces; read for each other rank if they are this
+    /// rank's; and read by the runs that have cells of them, or each piece once.
+    pub(super) fn messages(
+        &self,
+        room: &Room,
+        reads: &[f64],
+        dispatching: &Dispatching,
+        pieces: &Pieces,
+    ) -> Traffic {
+        let mut moved = Traffic::default();
+        if room.held.is_none() {
+            return moved;
+        }
+        let RunQuestion { senders, cuts, .. } = *self.of.question;
+        let dispatch = dispatching.dispatch;
+        let others = self.of.ranks() as u64 - 1;
+        for rank in 0..self.of.ranks() {
+            let is_own = rank == self.of.rank;
+            let needed = match self.filters && !is_own {
+                true => senders.to[rank][self.of.rank],
+                false => senders.all[rank],
+            };
+            let batches = cuts[rank]..cuts[rank + 1];
+            let all = self.of.pieces(batches.len(), needed);
+            let way = if is_own {
+                dispatch.own
+            } else {
+                dispatch.others
+            };
+            if way != Way::Push || is_own && others > 0 {
+                moved.written = moved.written.saturating_add(all);
+            }
+            if is_own {
+                moved.read = moved.read.saturating_add(all.saturating_mul(others));
+            }
+            if way != Way::Push {
+                let often: f64 = reads[batches.clone()].iter().sum();
+                let often = often / (batches.len() as f64).max(1.0);
+                moved.read = moved.read.saturating_add((all as f64 * often) as u64);
+            }
+        }
+        let pushed = self.pushed(dispatch, pieces);
+        let is_looked_up = |way| way == Way::Push || dispatch.all_is_pulled;
+        let ways = [dispatch.own, dispatch.others].into_iter();
+        let lists = ways.zip(pieces.lists_on_disk);
+        let lists: f64 = lists
+            .filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way))
+            .map(|(_, bytes)| bytes)
+            .sum();
+        moved.and(Traffic {
+            read: pushed.saturating_add(lists as u64),
+            written: pushed,
+            sent: 0,
+        })
+    }
+
+    /// Bytes of the pieces that are written for one run each.
+    pub(super) fn pushed(&self, dispatch: Dispatch, pieces: &Pieces) -> u64 {
+        let ways = [dispatch.own, dispatch.others].into_iter();
+        let pushed = ways.zip(pieces.bytes).filter(|(way, _)| *way == Way::Push);
+        let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
+        let aside = match dispatch.all_is_pulled {
+            true => {
+                let widest = self.of.batches().widest() as usize;
+                let buffer = piece::bytes_max(widest, self.of.sizes.message);
+                pieces.aside(AlignedBuffer::footprint(buffer))
+            }
+            false => 0,
+        };
+        (pushed as u64).saturating_add(aside)
+    }
+}
