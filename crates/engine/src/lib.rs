@@ -21,7 +21,7 @@
 //! | `room.rs` | what a pass takes of the memory budget |
 //! | `phase/` | signal, pass, slot, the sparse pass, the vertex pass, sends |
 //! | `kernel.rs` | the loops over the edges of a block |
-//! | `message.rs`, `message/`, `page_file.rs` | messages; messages and rows on disk |
+//! | `message.rs`, `message/`, `page_file.rs` | messages, in memory and on disk; rows on disk |
 //! | `dispatch.rs`, `dispatch/` | which way messages on disk get to the columns that need them |
 //! | `pins.rs` | cells in memory |
 //! | `resident/` | lists of edges decoded in memory, and what works on them at once |

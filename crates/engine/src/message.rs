@@ -5,6 +5,8 @@
 //! say nothing. On disk a batch is a piece of its own, from which every run reads, or a piece for each run that
 //! needs some of it, or both, as the pass dispatches them.
 
+mod batch;
+mod dispatched;
 pub(crate) mod file;
 pub(crate) mod piece;
 
@@ -13,15 +15,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_graph::BlockView;
-use graphmill_raw::{AlignedBuffer, Element, SegmentMut, SegmentRef, Segments};
+use graphmill_raw::{Element, SegmentRef, Segments};
 use graphmill_storage::{Buffer, Disk, Kind, Lease};
-use zerocopy::FromBytes;
 
 use crate::active::lock;
 use crate::dispatch::{Dispatch, DispatchGraph, Way};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::wire::exchange::PEERS;
+pub(crate) use batch::{BatchMessages, BatchWriter, Slots};
+use batch::{ValuesMut, ValuesRef};
 use file::{Piece, PieceFile, Taken, Window};
 use piece::WORD;
 
@@ -48,7 +51,7 @@ enum Values<M: Element> {
 /// Messages on disk.
 struct Filed {
     file: PieceFile,
-    /// One a worker, one for what comes from other ranks, one for what is sent to them.
+    /// One a worker; then, for each of the ranks at the same time, one for what comes from it; then one for what is sent to it.
     windows: Vec<Mutex<Window>>,
     /// The sources that one run needs, while a piece is made for it: one a window.
     selected: Vec<Mutex<Vec<u64>>>,
@@ -70,7 +73,7 @@ struct Filed {
 pub(crate) struct OnDisk {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
-    /// Batches that each worker holds, and whoever takes what comes from other ranks, and sends what goes there.
+    /// Batches that each of those holds who have a window.
     pub(crate) held: Vec<usize>,
 }
 
@@ -186,6 +189,12 @@ impl<M: Element> Messages<M> {
             .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
     }
 
+    /// Other ranks that it has windows for at the same time.
+    pub(crate) fn peers(&self) -> usize {
+        self.filed()
+            .map_or(PEERS, |filed| (filed.windows.len() - filed.workers) / 2)
+    }
+
     /// Bytes read from disk and written to it since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
         self.filed().map_or((0, 0), |filed| {
@@ -268,22 +277,24 @@ impl<M: Element> Messages<M> {
 
     /// Waits until what a worker has written can be read.
     pub(crate) fn land(&self, worker: usize) -> Result<(), EngineError> {
-        let Some(filed) = self.filed() else {
-            return Ok(());
-        };
-        let window = &mut *lock(&filed.windows[worker]);
-        window.flush(&filed.file)?;
-        self.landed(window);
-        Ok(())
+        self.in_window(worker, Window::flush)
     }
-
     /// Takes note of what a worker has written by now.
     pub(crate) fn look(&self, worker: usize) -> Result<(), EngineError> {
+        self.in_window(worker, Window::poll)
+    }
+
+    /// Does something in the window of a worker, where there are any, and takes note of what was written by then.
+    fn in_window(
+        &self,
+        worker: usize,
+        work: impl FnOnce(&mut Window, &PieceFile) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let Some(filed) = self.filed() else {
             return Ok(());
         };
         let window = &mut *lock(&filed.windows[worker]);
-        window.poll(&filed.file)?;
+        work(window, &filed.file)?;
         self.landed(window);
         Ok(())
     }
@@ -376,59 +387,12 @@ impl<M: Element> Messages<M> {
         Ok(())
     }
 
-    /// Writes a piece of a batch for each run that needs any of it.
-    fn push(
-        &self,
-        filed: &Filed,
-        batch: usize,
-        (values, present): (&[u8], &[u64]),
-        window: &mut Window,
-        worker: usize,
-    ) -> Result<(), EngineError> {
-        let Some(graph) = &filed.graph else {
-            return Ok(());
-        };
-        let span = self.spans[batch];
-        let values = <[M]>::ref_from_bytes(&values[..span * size_of::<M>()]).unwrap_or(&[]);
-        let mut selected = lock(&filed.selected[worker]);
-        let selected = &mut selected[..present.len()];
-        let mut out = Out {
-            file: &filed.file,
-            buffer: None,
-            used: 0,
-            begun: Vec::new(),
-            pieces: Vec::with_capacity(graph.runs_of(batch).count()),
-        };
-        let (mut pushed, mut scanned) = (0, 0);
-        for run in graph.runs_of(batch) {
-            let [count, looked_at] = graph.select((batch, run), present, worker, selected)?;
-            scanned += looked_at + count;
-            if count > 0 {
-                pushed += count;
-                let form = piece::form(count, span, size_of::<M>());
-                let room = out.room(form, window)?;
-                piece::put(room, values, selected, form);
-                out.begun(run, form);
-            }
-        }
-        out.write(window);
-        *lock(&filed.pushed[batch]) = out.pieces;
-        self.dispatched[0].fetch_add(pushed, Ordering::Relaxed);
-        self.dispatched[2].fetch_add(scanned, Ordering::Relaxed);
-        Ok(())
-    }
-
     /// What a worker will read is told anew from here on.
     pub(crate) fn start(&self, worker: usize) -> Result<(), EngineError> {
-        let Some(filed) = self.filed() else {
-            return Ok(());
-        };
-        let window = &mut *lock(&filed.windows[worker]);
         // Only those who work put anything aside.
-        let puts_aside = worker < filed.workers && filed.dispatch.has(Way::Pull);
-        window.start(&filed.file, puts_aside)?;
-        self.landed(window);
-        Ok(())
+        let pulls = |filed: &Filed| worker < filed.workers && filed.dispatch.has(Way::Pull);
+        let puts_aside = self.filed().is_some_and(pulls);
+        self.in_window(worker, |window, file| window.start(file, puts_aside))
     }
 
     /// Whether a run may need any messages of a batch that is there.
@@ -446,7 +410,7 @@ impl<M: Element> Messages<M> {
             return Ok(self.count(batch) > 0);
         };
         let piece = *lock(&filed.whole[batch]);
-        self.want_piece(filed, batch, piece, worker)
+        self.want_piece(filed, batch, piece, &mut lock(&filed.windows[worker]))
     }
 
     /// Says so of what was dispatched to a run.
@@ -464,20 +428,10 @@ impl<M: Element> Messages<M> {
             window.pump(&filed.file)?;
             return Ok(true);
         }
-        self.want_piece_in(filed, batch, filed.piece(batch, run), window)
+        self.want_piece(filed, batch, filed.piece(batch, run), window)
     }
 
     fn want_piece(
-        &self,
-        filed: &Filed,
-        batch: usize,
-        piece: Option<Piece>,
-        worker: usize,
-    ) -> Result<bool, EngineError> {
-        self.want_piece_in(filed, batch, piece, &mut lock(&filed.windows[worker]))
-    }
-
-    fn want_piece_in(
         &self,
         filed: &Filed,
         batch: usize,
@@ -556,205 +510,6 @@ impl<M: Element> Messages<M> {
                 lock(&filed.windows[worker]).give_back(&filed.file, batch, buffer, again)
             }
             _ => Ok(()),
-        }
-    }
-
-    /// Puts aside what a run needs of a batch that is there, in memory or, where all is pulled, on disk. `false`: there is no room, and
-    /// nothing was done.
-    pub(crate) fn put_aside(
-        &self,
-        batch: usize,
-        run: usize,
-        worker: usize,
-    ) -> Result<bool, EngineError> {
-        let Some(filed) = self.filed() else {
-            return Ok(false);
-        };
-        let Some(graph) = &filed.graph else {
-            return Ok(false);
-        };
-        if self.count(batch) == 0 {
-            return Ok(true);
-        }
-        let span = self.spans[batch];
-        let mut selected = lock(&filed.selected[worker]);
-        let selected = &mut selected[..span.div_ceil(WORD)];
-        let present = self.present(batch)?;
-        let [count, looked_at] = graph.select((batch, run), &present, worker, selected)?;
-        drop(present);
-        self.dispatched[2].fetch_add(looked_at, Ordering::Relaxed);
-        if count == 0 {
-            return Ok(true);
-        }
-        let form = piece::form(count, span, size_of::<M>());
-        let has_room = || lock(&filed.windows[worker]).has_room_aside(form);
-        if !has_room() {
-            if !filed.dispatch.all_is_pulled {
-                return Ok(false);
-            }
-            lock(&filed.windows[worker]).write_aside(&filed.file, |batch, piece| {
-                let mut pieces = lock(&filed.pushed[batch]);
-                let at = pieces.partition_point(|(other, _)| (*other as usize) < run);
-                pieces.insert(at, (run as u32, piece));
-            })?;
-            if !has_room() {
-                return Err(filed.file.no_buffer());
-            }
-        }
-        self.want(batch, worker)?;
-        let messages = self.read(batch, worker)?;
-        lock(&filed.windows[worker]).put_aside(batch, form, |out| {
-            piece::put(out, messages.slots().values, selected, form);
-        });
-        self.give_back(batch, messages, false, worker)?;
-        self.dispatched[1].fetch_add(count, Ordering::Relaxed);
-        self.dispatched[2].fetch_add(count, Ordering::Relaxed);
-        Ok(true)
-    }
-}
-
-/// Pieces of one batch for several runs on their way to disk.
-struct Out<'f> {
-    file: &'f PieceFile,
-    buffer: Option<Buffer>,
-    used: usize,
-    /// Those in the buffer, and where they begin.
-    begun: Vec<(u32, piece::Form, usize)>,
-    /// Those that have their place.
-    pieces: Vec<(u32, Piece)>,
-}
-
-impl Out<'_> {
-    /// Room for a piece of such a form.
-    fn room(&mut self, form: piece::Form, window: &mut Window) -> Result<&mut [u8], EngineError> {
-        let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
-        if self.buffer.as_ref().is_some_and(is_full) {
-            self.write(window);
-        }
-        let buffer = match self.buffer.take() {
-            Some(buffer) => buffer,
-            None => window.spare(self.file)?,
-        };
-        let buffer = self.buffer.insert(buffer);
-        let room = buffer.get_mut(self.used..self.used + form.bytes);
-        room.ok_or_else(|| self.file.no_buffer())
-    }
-
-    /// A piece for a run is in the room that it got.
-    fn begun(&mut self, run: usize, form: piece::Form) {
-        self.begun.push((run as u32, form, self.used));
-        self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
-    }
-
-    /// Gives all that is in the buffer its place, and starts to write it.
-    fn write(&mut self, window: &mut Window) {
-        let Some(buffer) = self.buffer.take() else {
-            return;
-        };
-        let used = std::mem::take(&mut self.used);
-        let place = self.file.more(used);
-        for (run, form, at) in self.begun.drain(..) {
-            let piece = self.file.piece(form, &buffer[at..], place + at as u64);
-            self.pieces.push((run, piece));
-        }
-        window.write(self.file, place, buffer, used);
-    }
-}
-
-/// The messages of one batch while they are written.
-pub(crate) struct BatchWriter<'m, M: Element> {
-    values: ValuesMut<'m, M>,
-    present: SegmentMut<'m, u64>,
-    span: usize,
-}
-
-enum ValuesMut<'m, M: Element> {
-    Memory(SegmentMut<'m, M>),
-    Disk(Buffer),
-}
-
-impl<M: Element> BatchWriter<'_, M> {
-    /// The values by source, and the bits of the sources that emitted one.
-    pub(crate) fn parts(&mut self) -> (&mut [M], &mut [u64]) {
-        let values: &mut [M] = match &mut self.values {
-            ValuesMut::Memory(values) => values,
-            ValuesMut::Disk(buffer) => {
-                let bytes = self.span * size_of::<M>();
-                <[M]>::mut_from_bytes(&mut buffer[..bytes]).unwrap_or(&mut [])
-            }
-        };
-        (values, &mut self.present)
-    }
-}
-
-/// The messages of one batch while they are read.
-pub(crate) struct BatchMessages<'m, M: Element> {
-    values: ValuesRef<'m, M>,
-    span: usize,
-    count: u64,
-}
-
-enum ValuesRef<'m, M: Element> {
-    Memory(SegmentRef<'m, M>, SegmentRef<'m, u64>),
-    Disk(Buffer),
-}
-
-/// What a kernel sees of the messages of one batch.
-#[derive(Clone, Copy)]
-pub(crate) struct Slots<'s, M> {
-    /// By source; meaningless where the bit is not set.
-    pub(crate) values: &'s [M],
-    /// The bits of the sources that emitted one.
-    pub(crate) present: &'s [u64],
-    /// All sources of the batch emitted one.
-    pub(crate) full: bool,
-    /// Few did: it pays to look at the bits before a block is decoded.
-    pub(crate) sparse: bool,
-}
-
-impl<M> Slots<'_, M> {
-    #[inline(always)]
-    pub(crate) fn has(&self, source: usize) -> bool {
-        self.present
-            .get(source / WORD)
-            .is_some_and(|word| word >> (source % WORD) & 1 != 0)
-    }
-    /// Whether a source of a block may have emitted a message, told without decoding the block.
-    pub(crate) fn any_of(&self, block: &BlockView<'_>) -> bool {
-        if self.present.is_empty() {
-            return false;
-        }
-        let from = block.first_source() as usize;
-        let to = block.last_source_max() as usize;
-        let (first, last) = (
-            from / WORD,
-            (to / WORD).min(self.present.len().saturating_sub(1)),
-        );
-        let Some(words) = self.present.get(first..=last) else {
-            return true;
-        };
-        words.iter().enumerate().any(|(i, &word)| {
-            let mut word = word;
-            if i == 0 {
-                word &= !0 << (from % WORD);
-            }
-            word != 0
-        })
-    }
-}
-
-impl<M: Element> BatchMessages<'_, M> {
-    pub(crate) fn slots(&self) -> Slots<'_, M> {
-        let (values, present): (&[M], &[u64]) = match &self.values {
-            ValuesRef::Memory(values, present) => (values, present),
-            ValuesRef::Disk(buffer) => piece::parts(buffer, self.span),
-        };
-        Slots {
-            values,
-            // Bits of a batch without messages are those of another pass.
-            present: if self.count == 0 { &[] } else { present },
-            full: self.count == self.span as u64,
-            sparse: self.count * 64 < self.span as u64,
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::{Rows, Touched};
 use crate::wire::Wire;
+use crate::wire::exchange::PEERS;
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;
@@ -152,6 +153,8 @@ pub(crate) struct Room {
     pub(crate) group: usize,
     /// Batches of messages that each worker holds; `None` when all messages are in memory.
     pub(crate) held: Option<usize>,
+    /// Ranks to which messages go at the same time, and from which they come, at most.
+    pub(crate) peers: usize,
     /// Bytes that messages take, in memory or as windows on those on disk.
     pub(crate) messages: u64,
     /// What has to stay free when messages have their room: sets, streams, rows, small things.
@@ -268,6 +271,7 @@ impl Shape {
             sets: 2 * workers + self.waiting(),
             group: 1,
             held: None,
+            peers: PEERS,
             messages: need.messages,
             besides: 0,
             set_bytes: set,
@@ -287,14 +291,20 @@ impl Shape {
             let runs = self.targets.div_ceil(group).next_multiple_of(workers);
             room.group = self.targets.div_ceil(runs.max(1)).max(1);
             room.sets = room.group * workers + self.waiting();
-            let rest = share.saturating_sub(room.group as u64 * strip);
+            let mut rest = share.saturating_sub(room.group as u64 * strip);
+            room.peers = 1;
+            // Other ranks have their turn beside the first where workers still hold more than the least.
+            let more = (PEERS - 1) as u64 * self.passing(sizes).div_ceil(workers as u64);
+            if rest >= more + (HELD_MIN + 1) as u64 * window {
+                room.peers = PEERS;
+                rest -= more;
+            }
             let held = (rest / window.max(1)) as usize;
             let held = held.clamp(HELD_MIN, self.batches.max(HELD_MIN));
             room.held = Some(held);
-            room.messages = self.bits + workers as u64 * self.window(sizes, held);
-            if self.wire > 0 {
-                room.messages += 2 * self.window(sizes, HELD_MIN);
-            }
+            room.messages = self.bits
+                + workers as u64 * self.window(sizes, held)
+                + room.peers as u64 * self.passing(sizes);
         }
         let more = (room.group - 1) as u64 * workers as u64 * self.of_strip(sizes);
         room.besides = need.fixed + room.sets as u64 * set + more;
@@ -311,8 +321,6 @@ impl Shape {
         let rows = self.widest * sizes.rows + self.widest / 4;
         // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
         let active = 4 * self.set_of_vertices;
-        // Two more windows for what comes from other ranks, and what goes there.
-        let windows = workers + if self.wire > 0 { 2 } else { 0 };
         let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
         let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
         let messages = match self.messages_leased {
@@ -327,7 +335,8 @@ impl Shape {
             on_disk: fixed
                 + self.bits
                 + sets(1)
-                + windows * (self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8),
+                + workers * self.writing(sizes)
+                + self.passing(sizes),
         }
     }
 
@@ -361,6 +370,17 @@ impl Shape {
     fn window(&self, sizes: Sizes, held: usize) -> u64 {
         let piece = piece::bytes_max(self.widest, sizes.message);
         held as u64 * AlignedBuffer::footprint(piece)
+    }
+    /// The least window of one who makes pieces of batches, and the sources that he selects for one.
+    fn writing(&self, sizes: Sizes) -> u64 {
+        self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8
+    }
+    /// Windows for what comes from one other rank, and what goes there.
+    fn passing(&self, sizes: Sizes) -> u64 {
+        match self.wire {
+            0 => 0,
+            _ => 2 * self.writing(sizes),
+        }
     }
 }
 
@@ -411,19 +431,25 @@ mod tests {
 
     #[test]
     fn what_is_shared_out_never_exceeds_what_is_free() {
-        let (shape, sizes) = (shape(), Sizes::USUAL);
-        let mut free = shape.least(sizes);
-        let mut on_disk = 0;
-        while free < 2 << 30 {
-            let room = shape.share(sizes, free).unwrap();
-            let messages = match room.held {
-                Some(held) => shape.workers as u64 * shape.window(sizes, held),
-                None => shape.vertices * 8,
-            };
-            on_disk += usize::from(room.held.is_some());
-            assert!(room.besides + messages + shape.bits <= free, "{free}");
-            free += free / 7;
+        for wire in [0, 1 << 20] {
+            let (shape, sizes) = (Shape { wire, ..shape() }, Sizes::USUAL);
+            let mut free = shape.least(sizes);
+            // How many have their messages on disk, and turn to one other rank at a time, or to more.
+            let mut on_disk = [0; PEERS + 1];
+            while free < 2 << 30 {
+                let room = shape.share(sizes, free).unwrap();
+                let messages = match room.held {
+                    Some(held) => {
+                        on_disk[room.peers] += 1;
+                        shape.workers as u64 * shape.window(sizes, held)
+                            + room.peers as u64 * shape.passing(sizes)
+                    }
+                    None => shape.vertices * 8,
+                };
+                assert!(room.besides + messages + shape.bits <= free, "{free}");
+                free += free / 7;
+            }
+            assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");
         }
-        assert!(on_disk > 3);
     }
 }

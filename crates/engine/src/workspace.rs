@@ -425,9 +425,8 @@ impl<P: EdgeProgram> Workspace<P> {
         let to_disk = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
             // What comes from other ranks, and what goes there.
-            if !machine.ranks.alone() {
-                of_workers.extend([HELD_MIN; 2]);
-            }
+            let peers = room.peers.min(machine.ranks.count() - 1);
+            of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
             OnDisk {
                 disk: Arc::clone(machine.graph.disk()),
                 path: machine.arrays.pages().path().with_file_name("messages"),

@@ -19,6 +19,7 @@ use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::message::file::{Piece, PieceFile, Window};
 use crate::message::piece::{Form, Sources, WORD, each_bit, is_listed};
+use crate::wire::exchange::PEERS;
 
 /// Buffers of those who read or write lists.
 const WINDOW: usize = 2;
@@ -147,7 +148,7 @@ impl GraphBytes {
     pub(crate) fn new(batches: &Batches, workers: usize, cells: u64, runs: usize) -> Self {
         let words = batches.widest().div_ceil(WORD as u64);
         let rows = words.saturating_mul(8 * runs as u64);
-        let readers = workers as u64 + 1;
+        let readers = (workers + PEERS) as u64;
         let window = WINDOW as u64 * AlignedBuffer::footprint(words as usize * 8);
         let least = rows + cells * ENTRY_BYTES + readers * window;
         let span = |batch| batches.span(batch).div_ceil(WORD as u64) * 8;
@@ -201,7 +202,7 @@ enum Data {
     Memory(Buffer),
     Disk {
         file: PieceFile,
-        /// One a worker, and one for what comes from other ranks.
+        /// One a worker, and one for what comes from each of the ranks at the same time.
         windows: Vec<Mutex<Window>>,
     },
 }
@@ -320,7 +321,7 @@ impl DispatchGraph {
             data = Data::Memory(all);
         } else {
             drop(window);
-            let windows = (0..=workers).map(|_| Ok(Mutex::new(new_window()?)));
+            let windows = (0..workers + PEERS).map(|_| Ok(Mutex::new(new_window()?)));
             let windows = windows.collect::<Result<_, EngineError>>()?;
             traffic = file.take_traffic();
             data = Data::Disk { file, windows };
@@ -365,8 +366,33 @@ impl DispatchGraph {
         lists.iter().map(|list| list.run as usize)
     }
 
-    /// Selects the sources of a batch that sent a message which a run needs: their bits; how many there are, and the elements that were
-    /// looked at.
+    fn list(&self, batch: usize, run: usize) -> Option<(usize, &List)> {
+        let lists = &self.lists[self.begins[batch]..self.begins[batch + 1]];
+        let number = lists.binary_search_by_key(&run, |list| list.run as usize);
+        number.ok().map(|number| (number, &lists[number]))
+    }
+
+    /// Says that a worker will select what such runs need of a batch, in this order: their lists are read ahead where they are on disk.
+    pub(crate) fn want(
+        &self,
+        batch: usize,
+        runs: impl Iterator<Item = usize>,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        let Data::Disk { file, windows } = &self.data else {
+            return Ok(());
+        };
+        let window = &mut *lock(&windows[worker]);
+        for (number, list) in runs.filter_map(|run| self.list(batch, run)) {
+            if let Some(piece) = list.piece {
+                window.want(number, piece);
+            }
+        }
+        window.pump(file)
+    }
+
+    /// Selects the sources of a batch that sent a message which a run needs, as the worker said it would: their bits; how many there are, and
+    /// the elements that were looked at.
     pub(crate) fn select(
         &self,
         (batch, run): (usize, usize),
@@ -374,12 +400,11 @@ impl DispatchGraph {
         worker: usize,
         selected: &mut [u64],
     ) -> Result<[u64; 2], EngineError> {
-        let lists = &self.lists[self.begins[batch]..self.begins[batch + 1]];
-        let Ok(number) = lists.binary_search_by_key(&run, |list| list.run as usize) else {
+        let Some((number, list)) = self.list(batch, run) else {
             selected.fill(0);
             return Ok([0, 0]);
         };
-        let (list, span) = (&lists[number], self.spans[batch]);
+        let span = self.spans[batch];
         let count = u64::from(list.count);
         let bytes = list_bytes(count, span);
         match &self.data {
@@ -389,12 +414,11 @@ impl DispatchGraph {
             }
             Data::Disk { file, windows } => match list.piece {
                 None => Ok(both(&[], count, span, present, selected)),
-                Some(piece) => {
+                Some(_) => {
                     let window = &mut *lock(&windows[worker]);
-                    window.want(0, piece);
-                    let (buffer, _) = window.take(file, 0)?;
+                    let (buffer, _) = window.take(file, number)?;
                     let found = both(&buffer[..bytes], count, span, present, selected);
-                    window.give_back(file, 0, buffer, None)?;
+                    window.give_back(file, number, buffer, None)?;
                     Ok(found)
                 }
             },

@@ -65,8 +65,8 @@ impl<'p> Passing<'p> {
         let batches: Vec<usize> = active.batches().collect();
         messages.expect_from(batches.iter().copied());
         messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
-        let emitted = active.own_len();
-        let outgoing = move |to| {
+        let (emitted, peers) = (active.own_len(), messages.peers());
+        let outgoing = move |to, slot| {
             let listed = needs.map(|needs| needs.listed(to));
             let enough = machine.filter_ratio * emitted as f64;
             let is_long = listed.is_some_and(|listed| listed as f64 >= enough);
@@ -75,6 +75,7 @@ impl<'p> Passing<'p> {
                 messages,
                 needs: needs.filter(|_| !is_long),
                 to,
+                reader: reader(machine, peers, slot),
                 batches: batches.clone(),
                 at: 0,
                 asked: 0,
@@ -85,15 +86,23 @@ impl<'p> Passing<'p> {
         };
         let mut of_ranks: BTreeMap<usize, Receiving<'p, M>> = BTreeMap::new();
         let incoming = move |from: usize, came: Came<'_>| {
+            let free = |slot: &usize| {
+                let taker = taker(machine, *slot);
+                of_ranks.values().all(|other| other.taker != taker)
+            };
+            let free = (0..PEERS).find(free).unwrap_or_default();
             let receiving = of_ranks.entry(from).or_insert_with(|| Receiving {
-                machine,
                 messages,
+                taker: taker(machine, free),
                 next: ranks.of(from).start,
                 open: None,
             });
-            receiving.take(ranks.of(from).end, &came)
+            receiving.take(ranks.of(from).end, &came)?;
+            if let Came::All = came {
+                of_ranks.remove(&from);
+            }
+            Ok(())
         };
-        let peers = if messages.in_memory() { PEERS } else { 1 };
         let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
         Passing(exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)))
     }
@@ -118,10 +127,21 @@ impl PassOn for Passing<'_> {
     }
 }
 
+/// Who writes what comes from another rank: somebody else than those who work.
+fn taker(machine: &Machine<'_>, slot: usize) -> usize {
+    machine.workers.count() + slot
+}
+
+/// Who reads what is sent to another rank: somebody else than those who work, and whoever takes what comes.
+fn reader(machine: &Machine<'_>, peers: usize, slot: usize) -> usize {
+    taker(machine, peers + slot)
+}
+
 /// The messages of another rank on their way.
 struct Receiving<'p, M: Element> {
-    machine: &'p Machine<'p>,
     messages: &'p Messages<M>,
+    /// See [`taker`].
+    taker: usize,
     /// The first batch of which it is not known that all is there.
     next: usize,
     open: Option<(BatchWriter<'p, M>, u64)>,
@@ -132,11 +152,11 @@ impl<M: Element> Receiving<'_, M> {
         let section = match came {
             Came::All => {
                 self.close(end)?;
-                return self.messages.land(self.taker());
+                return self.messages.land(self.taker);
             }
             Came::Section(section) => section,
         };
-        self.messages.look(self.taker())?;
+        self.messages.look(self.taker)?;
         let batch = section.batch;
         if !(self.next..end).contains(&batch) {
             return Err(mismatch());
@@ -145,7 +165,7 @@ impl<M: Element> Receiving<'_, M> {
         let (writer, count) = match &mut self.open {
             Some(open) => open,
             None => {
-                let writer = self.messages.begin(batch, self.taker())?;
+                let writer = self.messages.begin(batch, self.taker)?;
                 self.open.insert((writer, 0))
             }
         };
@@ -175,19 +195,13 @@ impl<M: Element> Receiving<'_, M> {
                     // A source was named twice.
                     return Err(mismatch());
                 }
-                let taker = self.taker();
-                self.messages.end(self.next, writer, count, taker)?;
+                self.messages.end(self.next, writer, count, self.taker)?;
                 self.next += 1;
             }
             self.messages.come(self.next..before);
             self.next = before;
         }
         Ok(())
-    }
-
-    /// What comes is written by somebody else than those who read.
-    fn taker(&self) -> usize {
-        self.machine.workers.count()
     }
 }
 
@@ -197,6 +211,8 @@ struct Sending<'p, M: Element> {
     messages: &'p Messages<M>,
     needs: Option<&'p Needs>,
     to: usize,
+    /// See [`reader`].
+    reader: usize,
     batches: Vec<usize>,
     /// Which of the batches comes next, and from which word of its sources on.
     at: usize,
@@ -208,21 +224,16 @@ struct Sending<'p, M: Element> {
 }
 
 impl<M: Element> Sending<'_, M> {
-    /// What is sent is read by somebody else than those who work, and whoever takes what comes.
-    fn reader(&self) -> usize {
-        self.machine.workers.count() + 1
-    }
-
     /// Says that it will read what is there.
     fn ask(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
-            self.messages.start(self.reader())?;
+            self.messages.start(self.reader)?;
             self.has_begun = true;
         }
         while let Some(&batch) = self.batches.get(self.asked)
             && self.messages.is_there(batch)
         {
-            self.messages.want(batch, self.reader())?;
+            self.messages.want(batch, self.reader)?;
             self.asked += 1;
         }
         Ok(())
@@ -238,10 +249,9 @@ impl<M: Element> Outgoing for Sending<'_, M> {
             }
             let count = self.messages.count(batch);
             if count > 0 {
-                let reader = self.reader();
                 let open = match &self.open {
                     Some(open) => open,
-                    None => self.open.insert(self.messages.read(batch, reader)?),
+                    None => self.open.insert(self.messages.read(batch, self.reader)?),
                 };
                 let slots = open.slots();
                 let span = self.machine.batches.span(batch) as usize;
@@ -253,7 +263,7 @@ impl<M: Element> Outgoing for Sending<'_, M> {
                     return Ok(Filled::Full);
                 }
                 if let Some(open) = self.open.take() {
-                    self.messages.give_back(batch, open, false, reader)?;
+                    self.messages.give_back(batch, open, false, self.reader)?;
                 }
             }
             (self.at, self.word) = (self.at + 1, 0);

@@ -270,7 +270,7 @@ fn signal_to_all<P: EdgeProgram>(
     Exchange::run(
         machine,
         size_of::<P::Message>(),
-        |to| Listed {
+        |to, _| Listed {
             machine,
             left: &goes[to],
         },

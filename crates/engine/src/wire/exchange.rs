@@ -73,7 +73,8 @@ pub(crate) trait Ongoing: Send {
     fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError>;
 }
 
-/// Sends to every other rank what `outgoing(rank)` has for it, and hands what comes from one to `incoming(rank, ...)`, in order.
+/// Sends to every other rank what `outgoing(rank, slot)` has for it, and hands what comes from one to `incoming(rank, ...)`, in order.
+/// No two that are sent to at the same time have the same slot.
 pub(crate) struct Exchange<'e, O, F, G> {
     ranks: &'e Ranks,
     fabric: &'e dyn Fabric,
@@ -95,6 +96,8 @@ pub(crate) struct Exchange<'e, O, F, G> {
 /// One rank to which something is said.
 struct Sending<O> {
     to: usize,
+    /// Which of those at the same time it is.
+    slot: usize,
     out: O,
     /// A frame that is not full yet: bytes used, and messages.
     open: Option<(AlignedBuffer, usize, u64)>,
@@ -105,7 +108,7 @@ struct Sending<O> {
 impl<'e, O, F, G> Exchange<'e, O, F, G>
 where
     O: Outgoing,
-    F: FnMut(usize) -> O,
+    F: FnMut(usize, usize) -> O,
     G: FnMut(usize, Came<'_>) -> Result<(), EngineError>,
 {
     /// Begins one, of messages of so many bytes, with so many ranks at the same time; `None` where there are no others.
@@ -192,9 +195,12 @@ where
         {
             let to = (rank + self.next[0]) % count;
             self.next[0] += 1;
+            let is_free = |slot: &usize| self.sending.iter().all(|other| other.slot != *slot);
+            let slot = (0..self.peers).find(is_free).unwrap_or_default();
             self.sending.push(Sending {
                 to,
-                out: (self.outgoing)(to),
+                slot,
+                out: (self.outgoing)(to, slot),
                 open: None,
                 flying: 0,
                 all_said: false,
@@ -301,7 +307,7 @@ where
 impl<O, F, G> Ongoing for Exchange<'_, O, F, G>
 where
     O: Outgoing + Send,
-    F: FnMut(usize) -> O + Send,
+    F: FnMut(usize, usize) -> O + Send,
     G: FnMut(usize, Came<'_>) -> Result<(), EngineError> + Send,
 {
     fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError> {

@@ -33,7 +33,7 @@ pub(super) fn pass_on<M: Element>(
     Exchange::run(
         machine,
         size_of::<M>(),
-        |to| {
+        |to, _| {
             let own = ranks.of(to);
             Posting::<M> {
                 machine,
