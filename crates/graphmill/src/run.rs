@@ -114,7 +114,7 @@ impl Plan {
         self.on_ranks(stop, watcher, Some(&mut each))
     }
 
-    /// What one rank does. Rank 0 alone imports and writes.
+    /// What one rank does. Rank 0 alone writes a file.
     pub(crate) fn carry_out(
         &self,
         machine: &Machine,
@@ -136,14 +136,7 @@ impl Plan {
             sizes: &sizes,
             wants_rows,
         };
-        if !is_first {
-            // What is imported is there then.
-            machine.meet()?;
-        }
         let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
-        if is_first {
-            machine.meet()?;
-        }
         let folder = self.config.output.as_deref();
         let folder = folder.filter(|path| result::is_folder(path));
         if let Some(folder) = folder.filter(|_| !is_first) {
@@ -273,7 +266,7 @@ impl Plan {
         Ok((graph, settings, hold))
     }
 
-    /// The stored graph that the input is, or that is made of it; one from the cache is held for the run.
+    /// The stored graph that the input is, or that all ranks make of it; one from the cache is held for the run.
     fn open(
         &self,
         machine: &Machine,
@@ -308,10 +301,22 @@ impl Plan {
             .collect();
         let options = format!("{:?}", self.config.import);
         let cache = Cache::of(&**disk, input, &files, &options)?;
-        let path = cache.graph();
         // Held before it is looked for, so that it is not removed in between.
-        let hold = cache.hold(&**disk).ok().flatten();
-        if disk.exists(&path.join(DESCRIPTION))? {
+        let held = cache.hold(&**disk).ok().flatten();
+        let is_there = disk.exists(&cache.graph().join(DESCRIPTION))?;
+        // All go by what the first rank finds: a disk of their own numbers files in its own way.
+        let mut found = cache.name().into_bytes();
+        found.push(u8::from(is_there));
+        let found = machine.gather(&found)?.swap_remove(0);
+        let (is_there, name) = found.split_last().unwrap_or((&0, &[]));
+        let is_there = *is_there == 1;
+        let cache = cache.under_name(&String::from_utf8_lossy(name));
+        let path = cache.graph();
+        let hold = match machine.rank() {
+            0 => held,
+            _ => cache.hold(&**disk).ok().flatten(),
+        };
+        if is_there {
             watcher(&Progress::Note(&format!(
                 "using {}, imported before",
                 path.display()
@@ -326,11 +331,9 @@ impl Plan {
         )));
         let import = &self.config.import;
         let inputs = std::slice::from_ref(input);
-        // The other ranks wait for it.
-        let importing = machine.alone();
-        if let Err(error) = importing.import_anywhere(inputs, &path, import, watcher) {
-            // Another run may have made the same graph meanwhile.
-            if !disk.exists(&path.join(DESCRIPTION))? {
+        if let Err(error) = machine.import_anywhere(inputs, &path, import, watcher) {
+            // Another run may have made the same graph meanwhile; but ranks that failed are lost to each other.
+            if machine.fabric().is_some() || !disk.exists(&path.join(DESCRIPTION))? {
                 // Whoever made the folder, it goes unless there is something in it.
                 let _ = disk.remove_dir(&cache.folder);
                 return Err(match error {

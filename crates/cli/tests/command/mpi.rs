@@ -118,6 +118,44 @@ fn a_job_makes_the_graph_and_the_results_of_one_process() {
 }
 
 #[test]
+fn a_run_on_a_file_of_edges_has_all_ranks_import_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let generate = ["generate", "kronecker", "16", "8", "-o", "k.el", "-q"];
+    succeed(at, &generate);
+    let run = ["run", "wcc", "k.el", "-q", "-o", "r.csv"];
+    let cached = |how: &str| {
+        let kept = names(&at.join("k.el.graphmill"));
+        let [name] = &kept[..] else {
+            panic!("{how}: {kept:?}");
+        };
+        let graph = at.join("k.el.graphmill").join(name);
+        let made = std::fs::metadata(graph.join("graph.json")).and_then(|facts| facts.modified());
+        let result = std::fs::read(at.join("r.csv")).expect("a result");
+        (made.expect("a graph"), (result, files(&graph)))
+    };
+    let mut all = Vec::new();
+    for how in ["one", "ranks", "mpirun"] {
+        let [first, second] = [0, 1].map(|_| {
+            match how {
+                "one" => succeed(at, &run),
+                "ranks" => succeed(at, &[&run[..], &["--ranks", "3"]].concat()),
+                _ => ran(at, 3, &run),
+            };
+            cached(how)
+        });
+        assert!(first == second, "{how}: the graph was there");
+        all.push(first.1);
+        std::fs::remove_dir_all(at.join("k.el.graphmill")).expect("it goes");
+    }
+    assert!(all.iter().all(|found| *found == all[0]));
+    assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
+}
+
+#[test]
 fn another_mpi_makes_the_same_graph_and_results() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
