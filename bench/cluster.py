@@ -4,7 +4,8 @@
   bench/cluster.py bounds FOLDER     bytes on disk and network of a pass against Table 2
   bench/cluster.py filter FOLDER     what ranks send with filtering and without
   bench/cluster.py choices FOLDER    what the engine chooses against each fixed choice: dispatch, seeks in cells, filtering
-  bench/cluster.py batches FOLDER    batch sizes (Fig. 6), and one batch a rank (Table 6)
+  bench/cluster.py control FOLDER    against a program without batches and dispatch, with enough memory and too little (Table 6)
+  bench/cluster.py batches FOLDER    batch sizes (Fig. 6)
   bench/cluster.py ranks FOLDER      1 to 16 ranks (Table 7): work and bytes of each
   bench/cluster.py timeline FOLDER   disk, network and cores over time (Fig. 5)
 
@@ -14,10 +15,15 @@ is compared; seconds are printed where they say something. Results are compared 
 import argparse
 import hashlib
 import json
+import mmap
+import os
 import pathlib
 import statistics
 import subprocess
 import sys
+import time
+
+from limits import limited
 
 ALGORITHMS = {
     "pagerank": ["--iterations", "5"],
@@ -140,54 +146,160 @@ def filtering(bench):
     table(["graph", "algorithm", "never filtered", "by the ratio of the paper (2)", "always"], rows)
 
 
+def density(step, vertices):
+    """What the frontier of a pass is like."""
+    share = step["messages"] / vertices
+    return "dense" if share > 1 / 8 else "middle" if share > 1 / 1000 else "sparse"
+
+
 def choices(bench):
-    """Bytes and elements of each fixed choice, and of what the engine chooses."""
+    """Bytes and elements of each fixed choice, and of what the engine chooses, by density of the frontier."""
     asked = bench.asked
-    cost = lambda metrics: (total(metrics, "bytes_read", "bytes_written"), total(metrics, "scanned", "edges"))
-    for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive())):
-        for algorithm in searched(name, ALGORITHMS):
-            for option, ways in (("--dispatch", ("auto", "push", "pull", "none")), ("--seek", ("auto", "always", "never")),
-                                 ("--filter-ratio", ("2", "0", "inf"))):
-                found, chosen = {}, ""
+    options = {"--dispatch": ("auto", "push", "pull", "none"), "--seek": ("auto", "always", "never"), "--filter-ratio": ("2", "0", "inf")}
+    # What each choice is about: bytes from and to disk, elements that are looked at, bytes sent.
+    fields = {"disk": ("bytes_read", "bytes_written"), "elements": ("scanned", "edges"), "sent": ("bytes_sent",)}
+    for option, ways in options.items():
+        rows = []
+        for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive())):
+            for algorithm in searched(name, ALGORITHMS):
+                found, chosen = {}, {}
                 for way in ways:
                     metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, option, way, "--place", "edges=stream")
-                    found[way] = (*cost(metrics), total(metrics, "bytes_sent"))
-                    if way == "auto" and option == "--dispatch":
-                        chosen = f"{total(metrics, 'messages_pushed'):,} pushed, {total(metrics, 'messages_pulled'):,} pulled"
-                auto = found.pop(ways[0])
-                ratio = lambda at: f"{auto[at] / max(1, min(of[at] for of in found.values())):.2f}"
-                rows = [[f"**{ways[0]}**", *map("{:,}".format, auto)]] + [[way, *map("{:,}".format, of)] for way, of in found.items()]
-                print(f"{name}, {algorithm}, {option}: chosen / best fixed: bytes of disk {ratio(0)}, elements {ratio(1)}, sent {ratio(2)}"
-                      f"{'; ' + chosen if chosen else ''}\n")
-                table([option, "bytes of disk", "elements", "bytes sent"], rows)
+                    for step in over_edges(metrics):
+                        like = density(step, metrics["graph"]["vertices"])
+                        for what, names in fields.items():
+                            at = like, what, way
+                            found[at] = found.get(at, 0) + sum(step[name] for name in names)
+                        if way == ways[0]:
+                            for count in ("messages_pushed", "messages_pulled", "cells", "cells_sought", "messages_sent"):
+                                chosen[like, count] = chosen.get((like, count), 0) + step[count]
+                for like in ("dense", "middle", "sparse"):
+                    if (like, "disk", ways[0]) not in found:
+                        continue
+                    row = [name, algorithm, like]
+                    for what in fields:
+                        auto, *fixed = (found[like, what, way] for way in ways)
+                        row.append(f"{auto:,} ({auto / max(1, min(fixed)):.2f} of {ways[1 + fixed.index(min(fixed))]})")
+                    take = lambda count: f"{chosen[like, count]:,}"
+                    row.append({"--dispatch": f"{take('messages_pushed')} / {take('messages_pulled')}",
+                                "--seek": f"{take('cells_sought')} of {take('cells')}",
+                                "--filter-ratio": take("messages_sent")}[option])
+                    rows.append(row)
+        last = {"--dispatch": "pushed / pulled", "--seek": "cells sought", "--filter-ratio": "messages sent"}[option]
+        print(f"{option} {ways[0]} (beside the best of {', '.join(ways[1:])}), {asked.ranks} ranks\n")
+        table(["graph", "algorithm", "frontier", "bytes of disk", "elements", "bytes sent", last], rows)
+
+
+def control(bench):
+    """One iteration of PageRank by one rank, and by bench/control.c: its rows, mapped, fit or are a third more than what they may take."""
+    asked, here = bench.asked, pathlib.Path(__file__).parent
+    vertices = 1 << asked.scale
+    data = vertices * 20
+    program, chunk = bench.folder / "control", bench.folder / f"control-{asked.scale}-{asked.degree}"
+    subprocess.run(["cc", "-O3", "-Wall", "-o", program, here / "control.c", "-lpthread"], check=True)
+    graph = bench.kronecker()
+    if not chunk.exists():
+        edges, new = bench.folder / "edges.u32", chunk.with_suffix(".new")
+        subprocess.run([asked.graphmill, "generate", "kronecker", str(asked.scale), str(asked.degree), "-q", "-o", edges], check=True)
+        new.mkdir(exist_ok=True)
+        subprocess.run([program, "make", edges, str(vertices), new], check=True)
+        new.rename(chunk)
+        edges.unlink()
+    out, own, metrics = (bench.folder / name for name in ("control.csv", "result.csv", "metrics.json"))
+    rows = []
+    for name, limit in (("3/4 of what rows take", data * 3 // 4), ("enough", data * 4)):
+        theirs, ours, bytes_of = [], [], {}
+        for _ in range(asked.rounds):
+            with limited(limit) as within:
+                words = [*within, program, "run", chunk, "1", "2", out]
+                try:
+                    done = subprocess.run([*map(str, words)], check=True, capture_output=True, text=True, timeout=asked.patience)
+                    found = json.loads(done.stdout)
+                    theirs.append(found["seconds"])
+                    bytes_of["control"] = found["bytes_read"] + found["bytes_written"]
+                except subprocess.TimeoutExpired:
+                    theirs.append(float("inf"))
+                # What the process takes besides what it is told to make do with.
+                memory = f"{limit - 40 * MIB}"
+                words = [*within, asked.graphmill, "run", "pagerank", graph, "--iterations", "1", "--memory", memory, "--threads", "2",
+                         "--place", "edges=stream", "-q", "-o", own, "--metrics", metrics]
+                subprocess.run([*map(str, words)], check=True)
+            found = json.loads(metrics.read_text())
+            ours.append(found["seconds"]["run"])
+            bytes_of["ours"] = total(found, "bytes_read", "bytes_written")
+            if theirs[-1] < float("inf"):
+                subprocess.run([asked.graphmill, "validate", own, out, "--rule", "epsilon", "--epsilon", "1e-9"], check=True,
+                               stdout=subprocess.DEVNULL)
+        theirs, ours = statistics.median(theirs), statistics.median(ours)
+        slower = f"> {asked.patience}" if theirs == float("inf") else f"{theirs:.2f}"
+        ratio = f"> {asked.patience / ours:.1f}" if theirs == float("inf") else f"{theirs / ours:.2f}"
+        rows.append([f"{name}: {limit / MIB:.0f} MiB", slower, f"{ours:.2f}", ratio, mib(bytes_of.get("control", 0)), mib(bytes_of["ours"])])
+    print(f"PageRank, one iteration, Kronecker scale {asked.scale}, {asked.degree} edges a vertex, one rank, two threads; rows of the control: {data / MIB:.0f} MiB\n")
+    table(["memory", "no batches, s", "batches, s", "ratio", "no batches, MiB of disk", "batches, MiB"], rows)
 
 
 def batches(bench):
+    """Edges from disk and all else in memory, as in the paper. A graph that is there already was not timed."""
     asked = bench.asked
-    vertices = 1 << asked.scale
+    vertices, memory = 1 << asked.scale, max(256, asked.memory)
     rows = []
-    for size in [vertices >> shift for shift in range(0, 11, 2)] + [vertices // 4]:
+    for each in (1, 2, 4, 8, 16, 64, 256):
+        size = vertices // (asked.ranks * each)
+        began = time.monotonic()
         graph = bench.kronecker(size)
-        row = [f"{size:,}"]
+        row = [f"{each}", f"{size:,}", f"{time.monotonic() - began:.2f}"]
         for algorithm in ("pagerank", "bfs"):
-            metrics = bench.run(algorithm, graph, asked.ranks, asked.memory)
-            row += [f"{metrics['seconds']['run']:.2f}", mib(total(metrics, "bytes_read", "bytes_written"))]
+            rounds = [bench.run(algorithm, graph, asked.ranks, memory, "--place", "edges=stream") for _ in range(asked.rounds)]
+            row += [f"{statistics.median(metrics['seconds']['run'] for metrics in rounds):.2f}",
+                    mib(total(rounds[0], "bytes_read", "bytes_written")), f"{total(rounds[0], 'scanned'):,}"]
         rows.append(row)
-    table(["vertices of a batch", "pagerank, s", "MiB of disk", "bfs, s", "MiB of disk"], rows)
+    print(f"Kronecker scale {asked.scale}, {asked.ranks} ranks of one thread, {memory} MiB each\n")
+    table(["batches of a rank", "vertices of a batch", "made, s", "pagerank, s", "MiB of disk", "scanned", "bfs, s", "MiB of disk", "scanned"], rows)
+
+
+def disk_rate(folder):
+    """Bytes a second that are read past the page cache, of the largest file of a folder, by pieces of 4 MiB: the best of three."""
+    largest = max((path for path in folder.rglob("*") if path.is_file()), key=lambda path: path.stat().st_size)
+    room, best = mmap.mmap(-1, 4 * MIB), 0.0
+    for _ in range(3):
+        file = os.open(largest, os.O_RDONLY | os.O_DIRECT)
+        began, moved = time.monotonic(), 0
+        while got := os.readv(file, [room]):
+            moved += got
+        best = max(best, moved / (time.monotonic() - began))
+        os.close(file)
+    return best
 
 
 def scaling(bench):
+    """Work and bytes of each rank, measured; and seconds that `graphmill plan` says, from the rates of this disk and of one of these cores."""
     asked = bench.asked
     graph = bench.kronecker()
+    metrics = bench.run("pagerank", graph, 1, 4096, "--threads", "1")
+    arcs = metrics["graph"]["edges"]
+    pass_rate = arcs / statistics.median(step["seconds"] for step in over_edges(metrics)[1:])
+    disk = disk_rate(graph)
+    print(f"A disk of {disk / 1e9:.2f} GB/s and a core that goes along {pass_rate / 1e6:.0f} M arcs/s: measured; a network of {asked.network_rate}; "
+          f"{asked.memory} MiB a rank; a thread each\n")
+    speed = {}
     for algorithm in ALGORITHMS:
         rows = []
         for ranks in (1, 2, 4, 8, 16):
             metrics = bench.run(algorithm, graph, ranks, asked.memory, "--place", "edges=stream")
-            each = metrics.get("each_rank") or [{"edges": metrics["graph"]["edges"], "bytes_to": [0]}]
+            each = metrics.get("each_rank") or [{"edges": arcs, "bytes_to": [0]}]
+            dense = sum(step["edges"] for step in over_edges(metrics)) / arcs
+            words = [asked.graphmill, "plan", graph, "--algorithm", algorithm, "--iterations", max(1, round(dense)), "--ranks", ranks,
+                     "--threads", 1, "--memory", f"{asked.memory}M", "--disk-rate", disk, "--network-rate", asked.network_rate,
+                     "--pass-rate", pass_rate, "--json"]
+            planned = json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True, text=True).stdout)
+            seconds = planned["run"]["all"]["seconds"]
+            speed.setdefault(algorithm, []).append(seconds)
             rows.append([ranks, f"{max(rank['edges'] for rank in each):,}", mib(total(metrics, "bytes_read", "bytes_written") / ranks),
-                         mib(max(sum(rank["bytes_to"]) for rank in each)), f"{metrics['seconds']['run']:.2f}"])
-        print(f"{algorithm}, {asked.memory} MiB a rank\n")
-        table(["ranks", "edges of the rank that has most", "MiB of disk a rank", "MiB sent by the rank that sends most", "s, all on one machine"], rows)
+                         mib(max(sum(rank["bytes_to"]) for rank in each)), f"{seconds:.3f}", f"{speed[algorithm][0] / seconds:.2f}"])
+        print(f"{algorithm}\n")
+        table(["ranks", "edges of the rank that has most", "MiB of disk a rank", "MiB sent by the rank that sends most", "s, planned", "times as fast"], rows)
+    of_four = [statistics.geometric_mean(found[0] / found[at] for found in speed.values()) for at in range(5)]
+    print("All four, geometric mean, planned, for 1, 2, 4, 8, 16 ranks:", ", ".join(f"{times:.2f}" for times in of_four))
 
 
 def timeline(bench):
@@ -208,7 +320,7 @@ def timeline(bench):
 
 
 def main():
-    tables = {"bounds": bounds, "filter": filtering, "choices": choices, "batches": batches, "ranks": scaling, "timeline": timeline}
+    tables = {"bounds": bounds, "filter": filtering, "choices": choices, "control": control, "batches": batches, "ranks": scaling, "timeline": timeline}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=tables)
     parser.add_argument("folder")
@@ -217,6 +329,9 @@ def main():
     parser.add_argument("--degree", type=int, default=8, help="edges from each vertex, in the mean")
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--memory", type=int, default=28, help="of each rank, in MiB")
+    parser.add_argument("--network-rate", default="10gbit", help="for what is planned")
+    parser.add_argument("--rounds", type=int, default=3, help="of what is timed")
+    parser.add_argument("--patience", type=int, default=600, help="seconds for one run of the control")
     asked = parser.parse_args()
     tables[asked.table](Bench(asked))
 

@@ -11,7 +11,6 @@ unless --slow-tier says otherwise. Runs are made in turn; medians are printed, a
 version byte by byte, those of the push version, whose sums depend on who comes first, to nine digits.
 """
 import argparse
-import contextlib
 import hashlib
 import json
 import os
@@ -20,6 +19,8 @@ import resource
 import statistics
 import subprocess
 import sys
+
+from limits import limited
 
 # Billions of edges a second in the paper's Table 3, pull and push.
 TABLE_3 = {
@@ -34,28 +35,6 @@ VERSIONS = {
 # What the paper's node takes at full load (section "Additional metrics"), and its cores.
 NODE_WATTS, NODE_CORES = 400, 48
 MIB = 1 << 20
-
-
-@contextlib.contextmanager
-def limited(limit):
-    """What goes before a command that gets so much memory and no more, page cache included. Needs root, or systemd and its leave."""
-    if limit is None:
-        yield []
-    elif os.path.isdir("/run/systemd/system"):
-        yield ["systemd-run", "--scope", "--quiet", "-p", f"MemoryMax={limit}", "-p", "MemorySwapMax=0"]
-    else:
-        root, file = pathlib.Path("/sys/fs/cgroup"), "memory.max"
-        if (root / "cgroup.controllers").exists():
-            (root / "cgroup.subtree_control").write_text("+memory")
-        else:
-            root, file = root / "memory", "memory.limit_in_bytes"
-        group = root / f"graphmill-tiers-{os.getpid()}"
-        group.mkdir()
-        try:
-            (group / file).write_text(str(limit))
-            yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
-        finally:
-            group.rmdir()
 
 
 class Case:
