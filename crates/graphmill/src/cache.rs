@@ -66,24 +66,9 @@ impl Cache {
         })
     }
 
-    /// The name of the stored graph's folder.
-    pub(crate) fn name(&self) -> String {
-        format!("{}-{}", self.stamp, self.options)
-    }
-
-    /// The place of the same import under the name that another rank found for it.
-    pub(crate) fn under_name(self, name: &str) -> Cache {
-        let (stamp, options) = name.split_once('-').unwrap_or((name, ""));
-        Cache {
-            folder: self.folder,
-            stamp: stamp.to_string(),
-            options: options.to_string(),
-        }
-    }
-
     /// The stored graph's folder.
     pub(crate) fn graph(&self) -> PathBuf {
-        self.folder.join(self.name())
+        self.folder.join(format!("{}-{}", self.stamp, self.options))
     }
 
     /// Takes hold of the graph for a run, so that it stays; none when there is no such graph.

@@ -141,6 +141,12 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// A graph that ranks were to make is there by now.
+    #[error("{}: another run has imported it meanwhile: run again", path.display())]
+    ImportedMeanwhile {
+        /// The stored graph.
+        path: PathBuf,
+    },
     /// There is no writing where an output would go.
     #[error("{}: cannot write in {}: {source}: name another place", path.display(), folder.display())]
     NoOutput {

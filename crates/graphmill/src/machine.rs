@@ -80,6 +80,14 @@ impl Machine {
         }
     }
 
+    /// The same without the other ranks.
+    pub(crate) fn alone(&self) -> Machine {
+        Machine {
+            fabric: None,
+            ..self.clone()
+        }
+    }
+
     /// The way to other ranks.
     pub(crate) fn fabric(&self) -> Option<&Arc<CountedFabric<Arc<dyn Fabric>>>> {
         self.fabric.as_ref()

@@ -301,20 +301,17 @@ impl Plan {
             .collect();
         let options = format!("{:?}", self.config.import);
         let cache = Cache::of(&**disk, input, &files, &options)?;
-        // Held before it is looked for, so that it is not removed in between.
-        let held = cache.hold(&**disk).ok().flatten();
-        let is_there = disk.exists(&cache.graph().join(DESCRIPTION))?;
-        // All go by what the first rank finds: a disk of their own numbers files in its own way.
-        let mut found = cache.name().into_bytes();
-        found.push(u8::from(is_there));
-        let found = machine.gather(&found)?.swap_remove(0);
-        let (is_there, name) = found.split_last().unwrap_or((&0, &[]));
-        let is_there = *is_there == 1;
-        let cache = cache.under_name(&String::from_utf8_lossy(name));
         let path = cache.graph();
-        let hold = match machine.rank() {
-            0 => held,
-            _ => cache.hold(&**disk).ok().flatten(),
+        // Held before it is looked for, so that it is not removed in between.
+        let hold = cache.hold(&**disk).ok().flatten();
+        let is_there = disk.exists(&path.join(DESCRIPTION))?;
+        // Ranks with disks of their own number files in ways of their own. Each has a whole graph there, by whatever job it was made.
+        let found = machine.gather(path.as_os_str().as_encoded_bytes())?;
+        let is_shared = found.iter().all(|other| *other == found[0]);
+        let found = machine.gather(&[u8::from(is_there)])?;
+        let is_there = match is_shared {
+            true => found.contains(&vec![1]),
+            false => is_there,
         };
         if is_there {
             watcher(&Progress::Note(&format!(
@@ -331,9 +328,19 @@ impl Plan {
         )));
         let import = &self.config.import;
         let inputs = std::slice::from_ref(input);
-        if let Err(error) = machine.import_anywhere(inputs, &path, import, watcher) {
-            // Another run may have made the same graph meanwhile; but ranks that failed are lost to each other.
-            if machine.fabric().is_some() || !disk.exists(&path.join(DESCRIPTION))? {
+        let by_all = is_shared && found.len() > 1;
+        let importing = match by_all {
+            true => machine.clone(),
+            false => machine.alone(),
+        };
+        if let Err(error) = importing.import_anywhere(inputs, &path, import, watcher) {
+            // Another run may have made the same graph meanwhile.
+            let is_there = disk.exists(&path.join(DESCRIPTION))?;
+            if is_there && by_all {
+                // Ranks that failed are lost to each other.
+                return Err(Error::ImportedMeanwhile { path });
+            }
+            if !is_there {
                 // Whoever made the folder, it goes unless there is something in it.
                 let _ = disk.remove_dir(&cache.folder);
                 return Err(match error {
