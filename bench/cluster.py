@@ -57,6 +57,10 @@ class Bench:
         """A graph whose neighbours are near each other, as those of a web site are."""
         return self.generated("c", "consecutive", 1 << self.asked.scale, self.asked.degree)
 
+    def few_edges(self):
+        """A graph whose messages weigh as much as its edges."""
+        return self.generated("u", "uniform", 1 << self.asked.scale, 2 << self.asked.scale)
+
     def generated(self, letter, kind, size, degree, batch=None):
         batch = batch or (1 << self.asked.scale) // 32
         name = f"{letter}-{self.asked.scale}-{degree}-{batch}"
@@ -71,12 +75,12 @@ class Bench:
             self.sources[graph] = max(rows, key=lambda row: float(row[1]))[0]
         return self.sources[graph]
 
-    def run(self, algorithm, graph, ranks, memory, *options):
+    def run(self, algorithm, graph, ranks, memory, *options, threads=1):
         """The metrics of a run; its result has to be that of all others that ask the same."""
         out, metrics = self.folder / "result.csv", self.folder / "metrics.json"
         source = ["--source", self.source(graph)] if algorithm in ("bfs", "sssp") else []
         words = [self.asked.graphmill, "run", algorithm, graph, *ALGORITHMS[algorithm], *source, "--ranks", ranks,
-                 "--memory", f"{memory * ranks}M", "--threads", max(2, ranks), "-q", "-o", out, "--metrics", metrics, *options]
+                 "--memory", f"{memory * ranks}M", "--threads", threads * ranks, "-q", "-o", out, "--metrics", metrics, *options]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"{' '.join(map(str, words))}: {done.stderr.strip()}")
@@ -105,7 +109,12 @@ def table(head, rows):
 
 def searched(name, algorithms):
     """Of these, what ends: a search takes a pass for every few of the neighbours that stand in a row."""
-    return algorithms if name == "Kronecker" else ["pagerank"]
+    return ["pagerank"] if name == "consecutive" else algorithms
+
+
+def asked_for(option, way):
+    """What is chosen is what is not asked for."""
+    return [] if way == "auto" else [option, way]
 
 
 def mib(number):
@@ -138,12 +147,12 @@ def filtering(bench):
     for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive())):
         for algorithm in searched(name, ("pagerank", "bfs")):
             sent = {}
-            for ratio in ("0", "2", "inf"):
-                metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, "--filter-ratio", ratio, "--seek", "never")
+            for ratio in ("0", "2", "inf", "auto"):
+                metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, *asked_for("--filter-ratio", ratio), "--seek", "never")
                 sent[ratio] = total(metrics, "messages_sent"), total(metrics, "bytes_sent")
-            rows.append([name, algorithm, *(f"{sent[ratio][0]:,} / {mib(sent[ratio][1])}" for ratio in ("0", "2", "inf"))])
+            rows.append([name, algorithm, *(f"{messages:,} / {mib(moved)}" for messages, moved in sent.values())])
     print(f"Messages, and MiB, that {asked.ranks} ranks send\n")
-    table(["graph", "algorithm", "never filtered", "by the ratio of the paper (2)", "always"], rows)
+    table(["graph", "algorithm", "never filtered", "by the ratio of the paper (2)", "always", "as it is chosen"], rows)
 
 
 def density(step, vertices):
@@ -155,25 +164,26 @@ def density(step, vertices):
 def choices(bench):
     """Bytes and elements of each fixed choice, and of what the engine chooses, by density of the frontier."""
     asked = bench.asked
-    options = {"--dispatch": ("auto", "push", "pull", "none"), "--seek": ("auto", "always", "never"), "--filter-ratio": ("2", "0", "inf")}
+    options = {"--dispatch": ("auto", "push", "pull", "none"), "--seek": ("auto", "always", "never"), "--filter-ratio": ("auto", "0", "inf")}
     # What each choice is about: bytes from and to disk, elements that are looked at, bytes sent.
     fields = {"disk": ("bytes_read", "bytes_written"), "elements": ("scanned", "edges"), "sent": ("bytes_sent",)}
     for option, ways in options.items():
         rows = []
-        for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive())):
+        for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive()), ("few edges", bench.few_edges())):
             for algorithm in searched(name, ALGORITHMS):
                 found, chosen = {}, {}
                 for way in ways:
-                    metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, option, way, "--place", "edges=stream")
+                    metrics = bench.run(algorithm, graph, asked.ranks, asked.memory, *asked_for(option, way), "--place", "edges=stream")
                     for step in over_edges(metrics):
                         like = density(step, metrics["graph"]["vertices"])
                         for what, names in fields.items():
-                            at = like, what, way
-                            found[at] = found.get(at, 0) + sum(step[name] for name in names)
+                            for at in ((like, what, way), ("all", what, way)):
+                                found[at] = found.get(at, 0) + sum(step[name] for name in names)
                         if way == ways[0]:
                             for count in ("messages_pushed", "messages_pulled", "cells", "cells_sought", "messages_sent"):
-                                chosen[like, count] = chosen.get((like, count), 0) + step[count]
-                for like in ("dense", "middle", "sparse"):
+                                for at in (like, "all"):
+                                    chosen[at, count] = chosen.get((at, count), 0) + step[count]
+                for like in ("dense", "middle", "sparse", "all"):
                     if (like, "disk", ways[0]) not in found:
                         continue
                     row = [name, algorithm, like]
@@ -195,6 +205,8 @@ def control(bench):
     asked, here = bench.asked, pathlib.Path(__file__).parent
     vertices = 1 << asked.scale
     data = vertices * 20
+    if data < 128 * MIB:
+        sys.exit("take more vertices: --scale 24 --degree 4")
     program, chunk = bench.folder / "control", bench.folder / f"control-{asked.scale}-{asked.degree}"
     subprocess.run(["cc", "-O3", "-Wall", "-o", program, here / "control.c", "-lpthread"], check=True)
     graph = bench.kronecker()
@@ -210,32 +222,32 @@ def control(bench):
     for name, limit in (("3/4 of what rows take", data * 3 // 4), ("enough", data * 4)):
         theirs, ours, bytes_of = [], [], {}
         for _ in range(asked.rounds):
+            os.sync()
             with limited(limit) as within:
-                words = [*within, program, "run", chunk, "1", "2", out]
-                try:
-                    done = subprocess.run([*map(str, words)], check=True, capture_output=True, text=True, timeout=asked.patience)
-                    found = json.loads(done.stdout)
-                    theirs.append(found["seconds"])
-                    bytes_of["control"] = found["bytes_read"] + found["bytes_written"]
-                except subprocess.TimeoutExpired:
-                    theirs.append(float("inf"))
-                # What the process takes besides what it is told to make do with.
+                words = [*within, program, "run", chunk, "1", "2", asked.patience, out]
+                done = subprocess.run([*map(str, words)], check=True, capture_output=True, text=True)
+                found = json.loads(done.stdout)
+                theirs.append(found["seconds"] if found["iterations"] else float("inf"))
+                bytes_of["control"] = found["bytes_read"]
+            os.sync()
+            with limited(limit) as within:
+                # The process takes more than what it is told to make do with.
                 memory = f"{limit - 40 * MIB}"
                 words = [*within, asked.graphmill, "run", "pagerank", graph, "--iterations", "1", "--memory", memory, "--threads", "2",
                          "--place", "edges=stream", "-q", "-o", own, "--metrics", metrics]
                 subprocess.run([*map(str, words)], check=True)
             found = json.loads(metrics.read_text())
             ours.append(found["seconds"]["run"])
-            bytes_of["ours"] = total(found, "bytes_read", "bytes_written")
+            bytes_of["ours"] = total(found, "bytes_read")
             if theirs[-1] < float("inf"):
                 subprocess.run([asked.graphmill, "validate", own, out, "--rule", "epsilon", "--epsilon", "1e-9"], check=True,
                                stdout=subprocess.DEVNULL)
         theirs, ours = statistics.median(theirs), statistics.median(ours)
         slower = f"> {asked.patience}" if theirs == float("inf") else f"{theirs:.2f}"
         ratio = f"> {asked.patience / ours:.1f}" if theirs == float("inf") else f"{theirs / ours:.2f}"
-        rows.append([f"{name}: {limit / MIB:.0f} MiB", slower, f"{ours:.2f}", ratio, mib(bytes_of.get("control", 0)), mib(bytes_of["ours"])])
+        rows.append([f"{name}: {limit / MIB:.0f} MiB", slower, f"{ours:.2f}", ratio, mib(bytes_of["control"]), mib(bytes_of["ours"])])
     print(f"PageRank, one iteration, Kronecker scale {asked.scale}, {asked.degree} edges a vertex, one rank, two threads; rows of the control: {data / MIB:.0f} MiB\n")
-    table(["memory", "no batches, s", "batches, s", "ratio", "no batches, MiB of disk", "batches, MiB"], rows)
+    table(["memory", "no batches, s", "batches, s", "ratio", "no batches, MiB read", "batches, MiB read"], rows)
 
 
 def batches(bench):
@@ -275,17 +287,17 @@ def scaling(bench):
     """Work and bytes of each rank, measured; and seconds that `graphmill plan` says, from the rates of this disk and of one of these cores."""
     asked = bench.asked
     graph = bench.kronecker()
-    metrics = bench.run("pagerank", graph, 1, 4096, "--threads", "1")
+    metrics = bench.run("pagerank", graph, 1, 4096)
     arcs = metrics["graph"]["edges"]
     pass_rate = arcs / statistics.median(step["seconds"] for step in over_edges(metrics)[1:])
-    disk = disk_rate(graph)
+    disk, pass_rate = round(disk_rate(graph)), round(pass_rate)
     print(f"A disk of {disk / 1e9:.2f} GB/s and a core that goes along {pass_rate / 1e6:.0f} M arcs/s: measured; a network of {asked.network_rate}; "
           f"{asked.memory} MiB a rank; a thread each\n")
     speed = {}
     for algorithm in ALGORITHMS:
         rows = []
         for ranks in (1, 2, 4, 8, 16):
-            metrics = bench.run(algorithm, graph, ranks, asked.memory, "--place", "edges=stream")
+            metrics = bench.run(algorithm, graph, ranks, asked.memory)
             each = metrics.get("each_rank") or [{"edges": arcs, "bytes_to": [0]}]
             dense = sum(step["edges"] for step in over_edges(metrics)) / arcs
             words = [asked.graphmill, "plan", graph, "--algorithm", algorithm, "--iterations", max(1, round(dense)), "--ranks", ranks,
@@ -331,7 +343,7 @@ def main():
     parser.add_argument("--memory", type=int, default=28, help="of each rank, in MiB")
     parser.add_argument("--network-rate", default="10gbit", help="for what is planned")
     parser.add_argument("--rounds", type=int, default=3, help="of what is timed")
-    parser.add_argument("--patience", type=int, default=600, help="seconds for one run of the control")
+    parser.add_argument("--patience", type=int, default=600, help="seconds for the iteration of the control")
     asked = parser.parse_args()
     tables[asked.table](Bench(asked))
 

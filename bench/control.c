@@ -1,9 +1,11 @@
 /* The control of DFOGraph's Table 6: PageRank without batches of vertices. Edges are streamed in order of their sources, nothing is dispatched,
  * rows are mapped from files, and threads add up into them by atomics. For bench/cluster.py:
  *
- *   cc -O3 -o control bench/control.c -lpthread -lm
+ *   cc -O3 -o control bench/control.c -lpthread
  *   control make EDGES.u32 VERTICES FOLDER
- *   control run FOLDER ITERATIONS THREADS RESULT.csv     prints seconds, and bytes from and to disk, of the iterations
+ *   control run FOLDER ITERATIONS THREADS SECONDS RESULT.csv     prints seconds of the iterations, and bytes that they read from disk
+ *
+ * It gives up after so many seconds, without a result, and says how many iterations were done.
  *
  * The graph in FOLDER is one chunk: targets (4 bytes an edge), read past the page cache by blocks, and out-degrees, ranks and sums, mapped.
  */
@@ -68,7 +70,6 @@ static void *mapped(const char *path, size_t bytes) {
     void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (at == MAP_FAILED) fail(path);
     close(file);
-    madvise(at, bytes, MADV_RANDOM);
     return at;
 }
 
@@ -112,8 +113,16 @@ static struct {
     double base;
     _Atomic size_t next;
     double kept[THREADS_MAX];
+    /* When to give up, and whether that was so. */
+    double end;
+    _Atomic int late;
 } graph;
 
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
 static void add(_Atomic uint64_t *to, double what) {
     uint64_t old = atomic_load_explicit(to, memory_order_relaxed), new;
     do {
@@ -128,13 +137,21 @@ static void add(_Atomic uint64_t *to, double what) {
 static void *along_edges(void *unused) {
     uint32_t *targets = memory(BLOCK * 4);
     for (size_t block; (block = atomic_fetch_add(&graph.next, 1)) < graph.blocks;) {
-        size_t edges = read_at(graph.targets, targets, BLOCK * 4, block * BLOCK * 4) / 4;
+        size_t edges = graph.edges - block * BLOCK < BLOCK ? graph.edges - block * BLOCK : BLOCK;
+        if (read_at(graph.targets, targets, BLOCK * 4, block * BLOCK * 4) != edges * 4) fail("targets");
         size_t source = graph.sources[block], before = graph.skipped[block];
         for (size_t i = 0; i < edges; source++, before = 0) {
             size_t here = graph.degrees[source] - before;
             if (here == 0) continue;
             double message = graph.ranks[source] / graph.degrees[source];
-            for (here = here < edges - i ? here : edges - i; here; here--) add(&graph.sums[targets[i++]], message);
+            for (here = here < edges - i ? here : edges - i; here; here--) {
+                add(&graph.sums[targets[i++]], message);
+                if (i % 1024 == 0 && seconds() > graph.end) {
+                    graph.late = 1;
+                    free(targets);
+                    return unused;
+                }
+            }
         }
     }
     free(targets);
@@ -173,23 +190,17 @@ static double by_all(int threads, void *(*work)(void *)) {
     return sum;
 }
 
-static double seconds(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-/* Bytes that this process had the disk read or write. */
-static unsigned long long moved(const char *what) {
+/* Bytes that this process had the disk read. */
+static unsigned long long bytes_read(void) {
     char line[128];
     unsigned long long bytes = 0;
     FILE *facts = fopen("/proc/self/io", "r");
-    while (facts && fgets(line, sizeof line, facts))
-        if (!strncmp(line, what, strlen(what))) bytes = strtoull(line + strlen(what), NULL, 10);
+    while (facts && fgets(line, sizeof line, facts)) sscanf(line, "read_bytes: %llu", &bytes);
     if (facts) fclose(facts);
     return bytes;
 }
 
-static void run(const char *folder, int iterations, int threads, const char *result) {
+static void run(const char *folder, int iterations, int threads, double patience, const char *result) {
     graph.targets = opened(in(folder, "targets"), O_RDONLY | O_DIRECT);
     graph.edges = length(graph.targets) / 4;
     graph.blocks = (graph.edges + BLOCK - 1) / BLOCK;
@@ -214,16 +225,23 @@ static void run(const char *folder, int iterations, int threads, const char *res
     }
     if (before != graph.edges || block != graph.blocks) fail(folder);
     double kept = (double)sinks / (double)graph.vertices;
+    /* What was made until here is not for the iterations to write. */
+    if (msync(graph.ranks, graph.vertices * 8, MS_SYNC)) fail("ranks");
     double started = seconds();
-    unsigned long long read = moved("read_bytes: "), written = moved("write_bytes: ");
-    for (int i = 0; i < iterations; i++) {
+    graph.end = started + patience;
+    unsigned long long read = bytes_read();
+    int done = 0;
+    for (; done < iterations; done++) {
+        /* Targets are anywhere; all else goes in order. */
+        madvise((void *)graph.sums, graph.vertices * 8, MADV_RANDOM);
         by_all(threads, along_edges);
+        if (graph.late) break;
+        madvise((void *)graph.sums, graph.vertices * 8, MADV_NORMAL);
         graph.base = (1 - DAMPING + DAMPING * kept) / (double)graph.vertices;
         kept = by_all(threads, along_vertices);
-        fprintf(stderr, "iteration %d: %.2f s\n", i + 1, seconds() - started);
     }
-    printf("{\"seconds\": %.3f, \"bytes_read\": %llu, \"bytes_written\": %llu}\n", seconds() - started, moved("read_bytes: ") - read,
-           moved("write_bytes: ") - written);
+    printf("{\"iterations\": %d, \"seconds\": %.3f, \"bytes_read\": %llu}\n", done, seconds() - started, bytes_read() - read);
+    if (done < iterations) return;
     FILE *out = fopen(result, "w");
     if (!out) fail(result);
     fputs("vertex,rank\n", out);
@@ -233,10 +251,10 @@ static void run(const char *folder, int iterations, int threads, const char *res
 
 int main(int words, char **word) {
     if (words == 5 && !strcmp(word[1], "make")) make(word[2], strtoull(word[3], NULL, 10), word[4]);
-    else if (words == 6 && !strcmp(word[1], "run") && atoi(word[4]) > 0 && atoi(word[4]) <= THREADS_MAX)
-        run(word[2], atoi(word[3]), atoi(word[4]), word[5]);
+    else if (words == 7 && !strcmp(word[1], "run") && atoi(word[4]) > 0 && atoi(word[4]) <= THREADS_MAX)
+        run(word[2], atoi(word[3]), atoi(word[4]), atof(word[5]), word[6]);
     else {
-        fputs("usage: control make EDGES.u32 VERTICES FOLDER | control run FOLDER ITERATIONS THREADS RESULT.csv\n", stderr);
+        fputs("usage: control make EDGES.u32 VERTICES FOLDER | control run FOLDER ITERATIONS THREADS SECONDS RESULT.csv\n", stderr);
         return 2;
     }
 }
