@@ -413,7 +413,7 @@ pub(crate) struct Experiments {
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
     /// With several ranks, send a rank all messages instead of those it needs where the list of the sources that it needs is as long as R
-    /// times the messages; 0: always, inf: never [default: 2]
+    /// times the messages; 0: always, inf: never [default: where it needs next to all]
     #[arg(long, value_name = "R")]
     pub(crate) filter_ratio: Option<f64>,
     /// Messages that are on disk: write a piece for each run of columns that needs some of them (push), have each run put aside what it

@@ -113,6 +113,18 @@ struct Known {
     spread: f64,
     /// Bytes that making a graph reads and writes, about.
     making: u64,
+    /// Of the rank's columns: edges, and bytes of cells.
+    edges: u64,
+    cells: u64,
+}
+
+/// Edges, and bytes of cells, of a rank's columns.
+fn work(machine: &Machine) -> [u64; 2] {
+    machine
+        .all_own_cells()
+        .fold([0; 2], |[edges, bytes], cell| {
+            [edges + cell.edges(), bytes + cell.data_bytes()]
+        })
 }
 
 /// Bytes that making a graph reads and writes, about: of so many runs, that need messages of so many vertices, each of them `spread` times,
@@ -133,6 +145,7 @@ impl Dispatcher {
         let spread = run_of.spread(machine)?;
         let vertices = machine.batches.vertices();
         let fanout = machine.graph.forward().bytes(FileKind::Fanout);
+        let [edges, cells] = work(machine);
         Ok(Dispatcher {
             run_of,
             file,
@@ -140,6 +153,8 @@ impl Dispatcher {
                 reads: mean(&machine.batches, &reads(machine, runs)),
                 spread,
                 making: making_bytes(runs.len(), vertices, spread, fanout),
+                edges,
+                cells,
             },
             graph: None,
             refused: false,
@@ -163,6 +178,8 @@ impl Dispatcher {
             width,
             vertices: machine.batches.vertices(),
             batches: machine.batches.len(),
+            edges: self.known.edges,
+            cells: self.known.cells,
             reads: self.known.reads,
             spread: self.known.spread,
             lists: self.graph.as_ref().map_or(0, |graph| graph.on_disk()),
@@ -206,12 +223,15 @@ pub(crate) fn pays(
     let reads = |runs: &[Vec<Target>]| mean(&machine.batches, &reads(machine, runs));
     let vertices = machine.batches.vertices();
     let own = machine.arrays.vertices();
+    let [edges, cells] = work(machine);
     let facts = Facts {
         own,
         others: vertices - own,
         width,
         vertices,
         batches: machine.batches.len(),
+        edges,
+        cells,
         reads: reads(&with),
         spread: RunOf::new(machine, &with).spread(machine)?,
         lists: 0,

@@ -45,7 +45,7 @@ pub(crate) struct Common {
     pub(crate) kernel: KernelChoice,
     pub(crate) seek: SeekChoice,
     pub(crate) gamma: u64,
-    pub(crate) filter_ratio: f64,
+    pub(crate) filter_ratio: Option<f64>,
     pub(crate) dispatch: DispatchChoice,
     pub(crate) edges: EdgesAt,
     pub(crate) combiner: Combiner,

@@ -528,10 +528,8 @@ impl Shared<'_> {
             false => 2 * looking.rows_bytes(touched.written),
         };
         if room.held.is_some() {
-            let lists = match dispatching.lists_on_disk {
-                true => dispatching.made.written,
-                false => 0,
-            };
+            // Lists are written before it is known whether memory holds them.
+            let lists = dispatching.made.written;
             let pushed = self.pushed(dispatching.dispatch, pieces);
             let places = looking.places(0..looking.batches().len());
             files = [lists, pushed, places]

@@ -287,7 +287,9 @@ impl Shape {
             let window = self.window(sizes, 1);
             let share = left / workers as u64 + set + HELD_MIN as u64 * window;
             let strip = set + self.of_strip(sizes);
-            let group = ((share / 2 / strip.max(1)) as usize).clamp(1, self.targets.max(1));
+            let most = (share - HELD_MIN as u64 * window) / strip.max(1);
+            let group = (share / 2 / strip.max(1)).min(most) as usize;
+            let group = group.clamp(1, self.targets.max(1));
             let runs = self.targets.div_ceil(group).next_multiple_of(workers);
             room.group = self.targets.div_ceil(runs.max(1)).max(1);
             room.sets = room.group * workers + self.waiting();
@@ -431,8 +433,12 @@ mod tests {
 
     #[test]
     fn what_is_shared_out_never_exceeds_what_is_free() {
-        for wire in [0, 1 << 20] {
-            let (shape, sizes) = (Shape { wire, ..shape() }, Sizes::USUAL);
+        for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
+            let shape = Shape { wire, ..shape() };
+            let sizes = Sizes {
+                pulls,
+                ..Sizes::USUAL
+            };
             let mut free = shape.least(sizes);
             // How many have their messages on disk, and turn to one other rank at a time, or to more.
             let mut on_disk = [0; PEERS + 1];
@@ -447,7 +453,7 @@ mod tests {
                     None => shape.vertices * 8,
                 };
                 assert!(room.besides + messages + shape.bits <= free, "{free}");
-                free += free / 7;
+                free += free / 31;
             }
             assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");
         }

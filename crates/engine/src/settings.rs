@@ -79,8 +79,8 @@ pub struct Settings {
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
     pub gamma: u64,
     /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
-    /// (DFOGraph, section 4.3, where it is 2).
-    pub filter_ratio: f64,
+    /// (DFOGraph, section 4.3, where it is 2); without it, where next to all sources have.
+    pub filter_ratio: Option<f64>,
     /// How messages on disk get to the columns that need them.
     pub dispatch: DispatchChoice,
     /// Where edges are.

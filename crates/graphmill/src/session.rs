@@ -27,8 +27,8 @@ pub struct Tuning {
     /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
     pub gamma: u64,
     /// From how many times the messages on the list of sources that have edges to a rank keeps messages from being filtered (DFOGraph,
-    /// section 4.3).
-    pub filter_ratio: f64,
+    /// section 4.3); without it they are unless next to all sources have.
+    pub filter_ratio: Option<f64>,
     /// What a vertex weighs against an edge where batches are shared out among ranks (DFOGraph, section 2.2); without it 2P - 1.
     pub alpha: Option<u64>,
     /// How messages on disk get to the columns that need them.
@@ -46,7 +46,7 @@ impl Default for Tuning {
             kernel: KernelChoice::default(),
             seek: SeekChoice::default(),
             gamma: 1024,
-            filter_ratio: 2.0,
+            filter_ratio: None,
             alpha: None,
             dispatch: DispatchChoice::default(),
             edges: EdgesAt::default(),

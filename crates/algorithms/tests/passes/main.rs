@@ -225,7 +225,7 @@ fn engine_of(
             fabric,
             alpha: None,
             dispatch: mode.dispatch,
-            filter_ratio: 2.0,
+            filter_ratio: None,
             edges: mode.edges,
             combiner: match mode.threads {
                 _ if mode.ranks != Ranks::One => Combiner::Auto,

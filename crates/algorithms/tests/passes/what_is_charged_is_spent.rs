@@ -49,7 +49,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
         fabric: None,
         alpha: None,
         dispatch: DispatchChoice::Auto,
-        filter_ratio: 2.0,
+        filter_ratio: None,
         edges: EdgesAt::Memory,
         combiner: Combiner::Auto,
         sizes: Sizes::USUAL,

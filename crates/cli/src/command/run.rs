@@ -133,7 +133,7 @@ fn tuning(args: &Experiments) -> Tuning {
             Seek::Always => SeekChoice::Always,
         },
         gamma: args.gamma.unwrap_or(Tuning::default().gamma),
-        filter_ratio: (args.filter_ratio).unwrap_or(Tuning::default().filter_ratio),
+        filter_ratio: args.filter_ratio,
         alpha: args.alpha,
         dispatch: options::dispatch(args.dispatch),
         ..Tuning::default()

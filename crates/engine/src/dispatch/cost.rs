@@ -1,4 +1,4 @@
-//! What a way of dispatch costs, in bytes from and to disk.
+//! What a way of dispatch costs: bytes from and to disk, and elements that are looked at.
 
 use super::{Dispatch, Way};
 
@@ -6,6 +6,9 @@ use super::{Dispatch, Way};
 const PADDING: f64 = 2.0 * 2048.0;
 /// A push takes work besides: it is worth it where it moves at most so many times the bytes.
 const WORTH_IT: f64 = 0.9;
+/// Nor may a pass look at more than so many times the elements for it, unless it moves fewer than so many ones of all its bytes.
+const MORE_ELEMENTS: f64 = 1.1;
+const FEWER_BYTES: f64 = 0.9;
 /// Bytes of a source in a list.
 const LISTED: f64 = 4.0;
 
@@ -19,6 +22,9 @@ pub(crate) struct Facts {
     pub(crate) width: usize,
     pub(crate) vertices: u64,
     pub(crate) batches: usize,
+    /// Of this rank's columns: edges, and bytes of cells.
+    pub(crate) edges: u64,
+    pub(crate) cells: u64,
     /// Runs that read a batch of messages, in the mean over vertices.
     pub(crate) reads: f64,
     /// Runs that need the message of a source, in the mean over sources.
@@ -53,46 +59,65 @@ impl Facts {
         }
     }
 
-    /// Whether a dispatch moves less than none does where runs read batches of messages so often.
+    /// Elements that are looked at for these: messages that are read, or dispatched first, and words of the lists that say where.
+    fn elements(&self, way: Way, is_own: bool) -> f64 {
+        let messages = if is_own { self.own } else { self.others } as f64;
+        let all = ((self.own + self.others) as f64).max(1.0);
+        match way {
+            Way::None | Way::Pull => messages * self.reads,
+            Way::Push => {
+                let vertices = self.vertices as f64;
+                let words = (self.reads * vertices / 64.0).min(self.spread * vertices);
+                2.0 * messages * self.spread + messages / all * words
+            }
+        }
+    }
+
+    /// All bytes that a pass moves which dispatches so, but for rows, and all elements that it looks at.
+    fn whole(&self, dispatch: Dispatch) -> [f64; 2] {
+        let of_both = |cost: fn(&Facts, Way, bool) -> f64| {
+            cost(self, dispatch.own, true) + cost(self, dispatch.others, false)
+        };
+        let share = (self.own + self.others) as f64 / (self.vertices as f64).max(1.0);
+        [
+            of_both(Facts::bytes) + self.cells as f64,
+            of_both(Facts::elements) + self.edges as f64 * share,
+        ]
+    }
+
+    /// Whether a dispatch is chosen, and moves less than none does where runs read batches of messages so often.
     pub(crate) fn pays(&self, reads: f64) -> bool {
         let plain = Facts { reads, ..*self };
-        self.least() < plain.undispatched()
-    }
-
-    /// Bytes that the dispatch that costs least moves.
-    fn least(&self) -> f64 {
-        let of = |is_own| [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
-        let least = |[none, push]: [f64; 2]| none.min(push);
-        least(of(true)) + least(of(false))
-    }
-
-    /// Bytes that move without one.
-    fn undispatched(&self) -> f64 {
-        self.bytes(Way::None, true) + self.bytes(Way::None, false)
+        let (dispatch, _) = self.choose();
+        self.whole(dispatch)[0] < plain.whole(Dispatch::default())[0]
     }
 
     /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none, or has read while
     /// there is nothing else to do.
     pub(crate) fn choose(&self) -> (Dispatch, u64) {
-        let mut gained = 0.0;
-        let mut one = |is_own: bool| {
+        let way = |is_own: bool| {
             let [none, push] = [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
-            gained += (none - push).max(0.0);
             match push < WORTH_IT * none {
                 true => Way::Push,
-                false if is_own && self.waits => {
-                    gained += self.own as f64 * self.width as f64;
-                    Way::Pull
-                }
                 false => Way::None,
             }
         };
-        let dispatch = Dispatch {
-            own: one(true),
-            others: one(false),
+        let mut dispatch = Dispatch {
+            own: way(true),
+            others: way(false),
             all_is_pulled: false,
         };
-        (dispatch, gained as u64)
+        let none = self.whole(Dispatch::default());
+        let pushed = self.whole(dispatch);
+        if pushed[1] > MORE_ELEMENTS * none[1] && pushed[0] > FEWER_BYTES * none[0] {
+            dispatch = Dispatch::default();
+        }
+        let mut gained = none[0] - self.whole(dispatch)[0];
+        if dispatch.own == Way::None && self.waits {
+            dispatch.own = Way::Pull;
+            gained += self.own as f64 * self.width as f64;
+        }
+        (dispatch, gained.max(0.0) as u64)
     }
 }
 
@@ -107,6 +132,8 @@ mod tests {
         width: 8,
         vertices: 1 << 24,
         batches: 16,
+        edges: 1 << 24,
+        cells: 3 << 24,
         reads: 8.0,
         spread: 8.0,
         lists: 0,
@@ -130,6 +157,22 @@ mod tests {
         assert_eq!(chosen(local)[0], Way::Push);
         let (_, saved) = local.choose();
         assert!(saved > 40 << 24, "72 bytes a vertex against 24: {saved}");
+    }
+
+    #[test]
+    fn a_push_that_saves_little_of_a_pass_is_not_worth_much_more_to_look_at() {
+        let facts = Facts {
+            reads: 2.0,
+            spread: 1.3,
+            cells: 0,
+            ..ALL
+        };
+        assert_eq!(chosen(facts)[0], Way::Push);
+        let many_cells = Facts {
+            cells: 100 << 24,
+            ..facts
+        };
+        assert_eq!(chosen(many_cells)[0], Way::None);
     }
 
     #[test]

@@ -84,6 +84,13 @@ impl Shared<'_> {
             width: sizes.message,
             vertices,
             batches: batches.len(),
+            edges: self.of.columns().iter().map(|column| column.edges).sum(),
+            cells: self
+                .of
+                .columns()
+                .iter()
+                .map(|column| column.data_bytes)
+                .sum(),
             reads: mean(batches, reads),
             spread: pieces.messages / (vertices as f64).max(1.0),
             lists: 0,

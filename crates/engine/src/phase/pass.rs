@@ -1,7 +1,8 @@
 //! The pass phase: messages to the ranks that need them, and those of other ranks into the same places as one's own.
 //!
-//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where the list of
-//! sources that have is as long as so many times the messages; nor where nobody knows who needs them, against the arcs of a
+//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where that keeps back next to
+//! none, or, as in the paper, where the list of sources that have is as long as so many times the messages: but there a source on the list
+//! is an element that is looked at, and here 64 of them are. Nor are they where nobody knows who needs them, against the arcs of a
 //! directed graph.
 //!
 //! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
@@ -20,7 +21,7 @@ use crate::machine::Machine;
 use crate::message::{BatchMessages, BatchWriter, Messages, piece};
 use crate::needs::Needs;
 use crate::ranks::mismatch;
-use crate::wire::exchange::{Came, Exchange, Filled, Ongoing, Outgoing, PEERS, Progress};
+use crate::wire::exchange::{Came, Exchange, Filled, Ongoing, Outgoing, Progress};
 use crate::wire::frame::Frame;
 
 /// The longest that a worker that has nothing else to do waits for other ranks.
@@ -66,14 +67,20 @@ impl<'p> Passing<'p> {
         messages.expect_from(batches.iter().copied());
         messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
         let (emitted, peers) = (active.own_len(), messages.peers());
+        let vertices = machine.arrays.vertices();
         let outgoing = move |to, slot| {
-            let listed = needs.map(|needs| needs.listed(to));
-            let enough = machine.filter_ratio * emitted as f64;
-            let is_long = listed.is_some_and(|listed| listed as f64 >= enough);
+            let keeps_back = |needs: &&Needs| {
+                let listed = needs.listed(to);
+                match machine.filter_ratio {
+                    Some(ratio) => (listed as f64) < ratio * emitted as f64,
+                    // One a word that is looked at, if all send.
+                    None => (vertices - listed) * 64 >= vertices,
+                }
+            };
             Sending {
                 machine,
                 messages,
-                needs: needs.filter(|_| !is_long),
+                needs: needs.filter(keeps_back),
                 to,
                 reader: reader(machine, peers, slot),
                 batches: batches.clone(),
@@ -90,7 +97,7 @@ impl<'p> Passing<'p> {
                 let taker = taker(machine, *slot);
                 of_ranks.values().all(|other| other.taker != taker)
             };
-            let free = (0..PEERS).find(free).unwrap_or_default();
+            let free = (0..peers).find(free).unwrap_or_default();
             let receiving = of_ranks.entry(from).or_insert_with(|| Receiving {
                 messages,
                 taker: taker(machine, free),
