@@ -1,5 +1,7 @@
 //! How a pass is done: which kernel, over which of the two ways round of a graph, whether by seeks, by what each costs.
 
+use graphmill_graph::FRAME_BYTES;
+
 use crate::metrics::Mode;
 use crate::program::Direction;
 use crate::settings::{KernelChoice, SeekChoice};
@@ -8,6 +10,8 @@ use crate::settings::{KernelChoice, SeekChoice};
 const MEMORY_SEEK: u64 = 32;
 /// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
 const EDGE_SOUGHT: u64 = 8;
+/// Bytes that are read from disk in the time that a scan takes for an element.
+const BYTES_AN_ELEMENT: f64 = 8.0;
 /// What following the decoded list of a vertex costs, in elements scanned.
 const LIST: u64 = 16;
 
@@ -31,8 +35,10 @@ pub(crate) struct Facts {
     pub(crate) workers: u64,
     /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
     pub(crate) seekable: bool,
-    /// All cells that a seek goes to are in memory.
-    pub(crate) resident: bool,
+    /// What a seek goes to that is not in memory.
+    pub(crate) on_disk: OnDisk,
+    /// Bytes of cells that a scan, which goes over the stored graph, may have to read.
+    pub(crate) scanned: u64,
     /// The cells of both ways round are in memory, or may be.
     pub(crate) both_resident: bool,
     /// The lists of all vertices are decoded.
@@ -42,7 +48,73 @@ pub(crate) struct Facts {
     pub(crate) seek: SeekChoice,
 }
 
+/// What a sparse pass may have to read: bytes that are not in memory, of all ranks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnDisk {
+    /// Of indices of cells.
+    pub(crate) indices: u64,
+    /// Of cells, and of the weights that are asked for.
+    pub(crate) cells: u64,
+    /// Of these, in memory and not.
+    pub(crate) all_cells: u64,
+    /// Of fan-out lists.
+    pub(crate) fanout: u64,
+    /// Files that an edge lies in: one, or that of its weight too.
+    pub(crate) files: u64,
+}
+
+impl OnDisk {
+    fn is_none(&self) -> bool {
+        self.indices + self.cells == 0
+    }
+}
+
+/// Frames of so many cells that so many looks into all of them read.
+fn read(looks: f64, cells: u64, all: u64) -> f64 {
+    let share = cells as f64 / (all as f64).max(1.0);
+    met(looks * share, frames(cells))
+}
+
+fn frames(bytes: u64) -> f64 {
+    bytes as f64 / FRAME_BYTES as f64
+}
+
+/// How many of so many frames so many looks meet, each of which falls into any of them: for x looks a frame, 1 - exp(-x) of them; to 3 %, by
+/// operations that give the same on every machine.
+fn met(looks: f64, of: f64) -> f64 {
+    let x = looks / of.max(1.0);
+    of * (1.0 - 1.0 / (1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0))))
+}
+
 impl Facts {
+    /// Cells that active vertices are looked up in, at most.
+    fn lookups(&self) -> u64 {
+        self.active.saturating_mul(self.columns).min(self.edges)
+    }
+    /// What is read by a sparse pass, and by a scan, which reads the rows of cells of all batches with active vertices; in the unit of what
+    /// they cost.
+    fn read(&self) -> [u64; 2] {
+        let OnDisk {
+            indices,
+            cells,
+            all_cells,
+            fanout,
+            files,
+        } = self.on_disk;
+        let [active, looks, columns, files] =
+            [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
+        let sought = met(active, frames(fanout))
+            + met(looks, frames(indices))
+            + read(looks * files, cells, all_cells);
+        let rows = met(active, columns);
+        // Cells are parts of frames, or many frames.
+        let scanned = read(rows * columns * files, self.scanned, all_cells);
+        let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
+        let sought = if self.decoded { 0.0 } else { sought };
+        // The disk is not shared by the workers.
+        let unit = self.workers as f64 * FRAME_BYTES as f64 / BYTES_AN_ELEMENT;
+        [sought, scanned].map(|frames| (frames * unit) as u64)
+    }
     /// What a scan of the graph costs: one for each source and edge (DFOGraph, section 4.1), shared by the workers.
     fn scan(&self) -> u64 {
         self.arcs.saturating_add(self.vertices)
@@ -53,8 +125,8 @@ impl Facts {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
         } else {
-            let cells = self.active.saturating_mul(self.columns).min(self.edges);
-            cells.saturating_mul(seek_cost(self.gamma, self.resident))
+            let cost = seek_cost(self.gamma, self.on_disk.is_none());
+            self.lookups().saturating_mul(cost)
         };
         let edges = self.edges.saturating_mul(EDGE_SOUGHT);
         lookups.saturating_add(edges).saturating_mul(self.workers)
@@ -107,7 +179,10 @@ pub(crate) fn choose(facts: &Facts) -> Choice {
     let seeks = match facts.seek {
         SeekChoice::Never => false,
         SeekChoice::Always => true,
-        SeekChoice::Auto => facts.sparse() < facts.scan(),
+        SeekChoice::Auto => {
+            let [sought, scanned] = facts.read();
+            facts.sparse().saturating_add(sought) < facts.scan().saturating_add(scanned)
+        }
     };
     let (mode, turned) = if seeks && facts.seekable && !facts.every && (along || facts.turned) {
         (Mode::Seek, !along)
@@ -150,7 +225,14 @@ mod tests {
         columns: 16,
         workers: 2,
         seekable: true,
-        resident: true,
+        on_disk: OnDisk {
+            indices: 0,
+            cells: 0,
+            all_cells: 3 << 24,
+            fanout: 0,
+            files: 1,
+        },
+        scanned: 0,
         both_resident: true,
         decoded: false,
         gamma: 1024,
@@ -182,6 +264,74 @@ mod tests {
             ..FEW
         };
         assert_eq!(chosen(symmetric), (Mode::Seek, false));
+    }
+
+    #[test]
+    fn seeks_that_read_many_frames_for_few_edges_are_no_seeks() {
+        let disk = OnDisk {
+            indices: 1 << 24,
+            cells: 3 << 24,
+            ..FEW.on_disk
+        };
+        let on_disk = |active, edges| Facts {
+            direction: Direction::Forward,
+            active,
+            edges,
+            workers: 1,
+            on_disk: disk,
+            scanned: disk.cells,
+            ..FEW
+        };
+        // A scan reads 3 bytes for each of 2^24 edges, which is an element for 8.
+        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Seek);
+        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Seek);
+        let many = on_disk(1600, 16_000);
+        let all = disk.cells / BYTES_AN_ELEMENT as u64;
+        assert!(many.read()[1] <= all && many.read()[1] > all / 100 * 99);
+        assert!(many.sparse() < many.scan());
+        assert_eq!(chosen(many).0, Mode::Scatter);
+        // Half of the cells in memory: half of the looks.
+        let half = Facts {
+            on_disk: OnDisk {
+                indices: 0,
+                cells: disk.cells / 2,
+                ..disk
+            },
+            scanned: disk.cells / 2,
+            ..many
+        };
+        assert_eq!(chosen(half).0, Mode::Seek);
+        // What is scanned is there, what is sought is not.
+        let turned = Facts {
+            scanned: 0,
+            ..on_disk(1000, 10_000)
+        };
+        assert_eq!(chosen(turned).0, Mode::Scatter);
+        // Of one batch, a scan reads one row.
+        let one = Facts {
+            active: 1,
+            edges: 16,
+            on_disk: OnDisk {
+                indices: 1 << 20,
+                fanout: 1 << 20,
+                ..disk
+            },
+            ..many
+        };
+        let [sought, scanned] = one.read();
+        assert!(
+            sought < scanned && scanned < many.read()[1] / 10,
+            "{sought} {scanned}"
+        );
+    }
+
+    #[test]
+    fn frames_that_are_met() {
+        for (looks, of_hundred) in [(1.0, 1.0), (20.0, 18.1), (100.0, 63.2), (300.0, 95.0)] {
+            let found = met(looks, 100.0);
+            assert!((found / of_hundred - 1.0).abs() < 0.03, "{looks}: {found}");
+        }
+        assert_eq!(met(10.0, 0.0), 0.0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::room::HELD_MIN;
 pub(crate) use cost::Facts;
-pub(crate) use graph::{DispatchGraph, GraphBytes, RunOf, list_bytes, sample_bytes};
+pub(crate) use graph::{DispatchGraph, GraphBytes, RunOf, Sample, list_bytes, sample_bytes};
 pub(crate) use room::{Beside, beside};
 
 /// How messages on disk get to where they are needed.
@@ -92,11 +92,16 @@ impl Dispatch {
     }
 }
 
+/// Where runs have fewer strips to leave a dispatch graph room, it is made once it would have saved so many ones of what making it takes.
+const EARLY: u64 = 4;
+
 /// Keeps what is known of the dispatch of a rank's messages, for one program and one way round of the graph.
 pub(crate) struct Dispatcher {
     run_of: RunOf,
     /// The name of the graph's file.
     file: &'static str,
+    /// The graph is made before it is sure to be worth it.
+    is_early: bool,
     known: Known,
     graph: Option<Arc<DispatchGraph>>,
     /// There is no room to make a graph.
@@ -109,8 +114,8 @@ pub(crate) struct Dispatcher {
 struct Known {
     /// Runs that read a batch of messages, in the mean over vertices.
     reads: f64,
-    /// Runs that need the message of a source, in the mean: by some sources, until a graph says it of all.
-    spread: f64,
+    /// By some of the sources; the spread by all, once there is a graph.
+    sample: Sample,
     /// Bytes that making a graph reads and writes, about.
     making: u64,
     /// Of the rank's columns: edges, and bytes of cells.
@@ -134,25 +139,33 @@ pub(crate) fn making_bytes(runs: usize, vertices: u64, spread: f64, fanout_bytes
     fanout_bytes.saturating_add(2 * lists as u64)
 }
 
+/// What a graph has to have missed to save before it is made, of so many bytes to make it.
+pub(crate) fn worth_making(making: u64, is_early: bool) -> u64 {
+    if is_early { making / EARLY } else { making }
+}
+
 impl Dispatcher {
-    /// The dispatcher of such runs.
+    /// The dispatcher of such runs, which makes its graph once that would have saved what making it takes, or a part of that where it `is_early`.
+    /// Whether messages of other ranks are `filtered`.
     pub(crate) fn new(
         machine: &Machine,
         runs: &[Vec<Target>],
         file: &'static str,
+        [filtered, is_early]: [bool; 2],
     ) -> Result<Self, EngineError> {
         let run_of = RunOf::new(machine, runs);
-        let spread = run_of.spread(machine)?;
+        let sample = run_of.sample(machine, filtered)?;
         let vertices = machine.batches.vertices();
         let fanout = machine.graph.forward().bytes(FileKind::Fanout);
         let [edges, cells] = work(machine);
         Ok(Dispatcher {
             run_of,
             file,
+            is_early,
             known: Known {
                 reads: mean(&machine.batches, &reads(machine, runs)),
-                spread,
-                making: making_bytes(runs.len(), vertices, spread, fanout),
+                sample,
+                making: making_bytes(runs.len(), vertices, sample.spread, fanout),
                 edges,
                 cells,
             },
@@ -162,26 +175,25 @@ impl Dispatcher {
         })
     }
 
-    /// How the messages of a pass are dispatched, so many of this rank and of others, of so many bytes each, and by what graph; with the
+    /// How the messages of a pass are dispatched, of so many active vertices of this rank and of others, of so many bytes each, and by what graph; with the
     /// bytes read and written to make it, in at most so much memory. `waits`: runs may have to wait for messages of other ranks while others are there.
     pub(crate) fn choose(
         &mut self,
         machine: &Machine,
-        [own, others]: [u64; 2],
+        active: [u64; 2],
         (width, waits): (usize, bool),
         room: u64,
     ) -> Result<Dispatched, EngineError> {
         let none = (Dispatch::default(), None, [0; 2]);
         let facts = Facts {
-            own,
-            others,
+            active,
             width,
             vertices: machine.batches.vertices(),
             batches: machine.batches.len(),
             edges: self.known.edges,
             cells: self.known.cells,
             reads: self.known.reads,
-            spread: self.known.spread,
+            sample: self.known.sample,
             lists: self.graph.as_ref().map_or(0, |graph| graph.on_disk()),
             is_alone: machine.ranks.alone(),
             waits,
@@ -195,13 +207,13 @@ impl Dispatcher {
         let mut moved = [0; 2];
         if self.graph.is_none() && !self.refused {
             self.missed = self.missed.saturating_add(gained);
-            if asked.is_none() && self.missed < self.known.making {
+            if asked.is_none() && self.missed < worth_making(self.known.making, self.is_early) {
                 return Ok(none);
             }
             let path = machine.arrays.pages().path().with_file_name(self.file);
             match DispatchGraph::build(machine, &self.run_of, &path, room)? {
                 Some((graph, made)) => {
-                    self.known.spread = graph.spread();
+                    self.known.sample.spread = graph.spread();
                     self.graph = Some(Arc::new(graph));
                     moved = made;
                 }
@@ -213,11 +225,11 @@ impl Dispatcher {
 }
 
 /// Whether passes of all vertices move less where runs of fewer strips leave memory to dispatch their messages than where they do not:
-/// groups of so many strips, and messages of so many bytes.
+/// groups of so many strips, and messages of so many bytes, which are `filtered` or not on their way from other ranks.
 pub(crate) fn pays(
     machine: &Machine,
     [with, without]: [usize; 2],
-    width: usize,
+    (width, filtered): (usize, bool),
 ) -> Result<bool, EngineError> {
     let [with, without] = [with, without].map(|group| runs(machine, group));
     let reads = |runs: &[Vec<Target>]| mean(&machine.batches, &reads(machine, runs));
@@ -225,15 +237,14 @@ pub(crate) fn pays(
     let own = machine.arrays.vertices();
     let [edges, cells] = work(machine);
     let facts = Facts {
-        own,
-        others: vertices - own,
+        active: [own, vertices - own],
         width,
         vertices,
         batches: machine.batches.len(),
         edges,
         cells,
         reads: reads(&with),
-        spread: RunOf::new(machine, &with).spread(machine)?,
+        sample: RunOf::new(machine, &with).sample(machine, filtered)?,
         lists: 0,
         is_alone: machine.ranks.alone(),
         waits: false,

@@ -59,6 +59,10 @@ impl OfWay {
     fn has_all(&self, weighted: bool) -> bool {
         self.pins.all() && self.pins.suit(weighted)
     }
+    /// Bytes of indices, and of cells with the weights that are asked for, in memory; and whether all fan-out lists are.
+    pub(crate) fn in_memory(&self, weighted: bool) -> ([u64; 2], bool) {
+        (self.pins.held(weighted), self.pins.fanout().is_some())
+    }
     /// Gives the memory of pinned cells back.
     fn release_pins(&mut self) {
         *self = OfWay {

@@ -4,13 +4,14 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{
-    Batches, Cell, Column, FanoutTable, FormatError, FrameReader, Measure, StoredGraph,
+    Batches, Cell, Column, FanoutTable, FileKind, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
 };
 
 use crate::active::lock;
+use crate::choice::OnDisk;
 use crate::dispatch::DispatchChoice;
 use crate::error::EngineError;
 use crate::page_file::RowIo;
@@ -59,6 +60,8 @@ pub(crate) struct Way {
     rows: (Vec<Place>, Vec<usize>),
     /// Bytes of the indices of the column that has most of them.
     longest_indices: u64,
+    /// Bytes of all indices, and of all cells without weights.
+    bytes: [u64; 2],
     _lease: Lease,
 }
 
@@ -70,7 +73,12 @@ impl Way {
         let _lease = budget.lease("the rows of cells", bytes)?;
         let indices = |column: &Column| column.cells().iter().map(Cell::index_bytes).sum();
         let columns = graph.forward().columns().iter();
+        let all = (columns.clone().flat_map(Column::cells))
+            .fold([0; 2], |[indices, data], cell| {
+                [indices + cell.index_bytes(), data + cell.data_bytes()]
+            });
         Ok(Way {
+            bytes: all,
             longest_indices: columns.map(indices).max().unwrap_or(0),
             rows: rows_of(&graph),
             graph,
@@ -190,6 +198,30 @@ impl<'e> Machine<'e> {
             Some(table) => table.each(v, f),
             None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
         }
+    }
+    /// What a sparse pass may have to read, where so many bytes of indices and cells are in memory.
+    pub(crate) fn on_disk(&self, weighted: bool, held: [u64; 2], has_fanout: bool) -> OnDisk {
+        let [indices, _] = self.way.bytes;
+        OnDisk {
+            indices: indices.saturating_sub(held[0]),
+            cells: self.cells_on_disk(weighted, held[1]),
+            all_cells: self.cells_on_disk(weighted, 0),
+            fanout: match has_fanout {
+                true => 0,
+                false => self.graph.forward().bytes(FileKind::Fanout),
+            },
+            files: 1 + u64::from(weighted),
+        }
+    }
+    /// Bytes of all cells, with the weights that are asked for, where so many are in memory.
+    pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
+        let [_, data] = self.way.bytes;
+        let weight = if weighted {
+            self.graph.edge_kind().bytes()
+        } else {
+            0
+        };
+        (data + self.graph.arcs() * weight as u64).saturating_sub(held)
     }
     /// Bytes of the indices of the column that has most of them.
     pub(crate) fn longest_indices(&self) -> u64 {

@@ -331,6 +331,14 @@ impl Pins {
     pub(crate) fn suit(&self, weighted: bool) -> bool {
         self.weighted || !weighted
     }
+    /// Bytes of indices, and of cells with the weights that are asked for.
+    pub(crate) fn held(&self, weighted: bool) -> [u64; 2] {
+        let Some(held) = &self.bytes else {
+            return [0; 2];
+        };
+        let [data, weights, indices] = held.each_ref().map(|(bytes, _)| bytes.len() as u64);
+        [indices, data + if weighted { weights } else { 0 }]
+    }
     /// Bytes of cells, weights and indices.
     pub(crate) fn bytes(&self) -> u64 {
         let held = self.bytes.iter().flatten();

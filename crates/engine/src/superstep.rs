@@ -78,13 +78,13 @@ fn dense<P: EdgeProgram>(
     let machine = pass.machine;
     // Lists say who needs messages along the arcs.
     let along = kernel == Kernel::Scatter || machine.graph.symmetric();
+    let of_way = held.way(turned);
     let (dispatch, graph, made) = match along {
-        true => workspace.dispatch(&pass, turned)?,
+        true => workspace.dispatch(&pass, turned, of_way.needs.is_some())?,
         false => Dispatched::default(),
     };
     done.report.bytes_read += made[0];
     done.report.bytes_written += made[1];
-    let of_way = held.way(turned);
     let pins = &of_way.pins;
     let slot = &mut workspace.slot;
     let Some(messages) = &mut workspace.messages else {

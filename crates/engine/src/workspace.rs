@@ -8,7 +8,7 @@ use graphmill_storage::Kind;
 use crate::choice::{Choice, Facts, choose};
 use crate::columns::runs;
 use crate::degree_classes::DegreeClasses;
-use crate::dispatch::{self, DispatchChoice, Dispatched, Dispatcher, GraphBytes};
+use crate::dispatch::{self, Beside, DispatchChoice, Dispatched, Dispatcher, GraphBytes};
 use crate::error::EngineError;
 use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
@@ -49,6 +49,8 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     room: Option<Room>,
     /// Bytes of these that are for the graphs by which messages are dispatched.
     for_dispatch: u64,
+    /// Runs have fewer strips for that.
+    has_fewer_strips: bool,
     /// Bytes of the budget that passes still take when they need them: no cells are pinned there.
     keep: u64,
     weighted: bool,
@@ -65,6 +67,7 @@ impl<P: EdgeProgram> Default for Workspace<P> {
             seeks: [0; 2],
             room: None,
             for_dispatch: 0,
+            has_fewer_strips: false,
             keep: 0,
             weighted: false,
         }
@@ -129,17 +132,37 @@ impl<P: EdgeProgram> Workspace<P> {
     ) -> Result<Choice, EngineError> {
         let ranks = &pass.machine.ranks;
         let facts = self.facts(pass, ways, direction, held)?;
-        let has_degrees = held
-            .way(Self::goes_turned(ways, direction))
-            .degrees
-            .is_some();
-        let flags = [!facts.resident, !has_degrees].map(u64::from);
-        let mine = [facts.edges, facts.workers, flags[0], flags[1]];
-        let [edges, workers, not_resident, guesses] = ranks.total(mine)?;
+        let turned = Self::goes_turned(ways, direction);
+        let (machine, of_way) = (ways.way(turned), held.way(turned));
+        let has_degrees = of_way.degrees.is_some();
+        let ([indices, cells], has_fanout) = of_way.in_memory(self.weighted);
+        let ([_, scanned], _) = held.way(false).in_memory(self.weighted);
+        let lacks = [!has_degrees, !has_fanout].map(u64::from);
+        let mine = [
+            facts.edges,
+            facts.workers,
+            indices,
+            cells,
+            scanned,
+            lacks[0],
+            lacks[1],
+        ];
+        let all = ranks.total(mine)?;
+        let [
+            edges,
+            workers,
+            indices,
+            cells,
+            scanned,
+            guesses,
+            lack_fanout,
+        ] = all;
+        self.seek.placed = lack_fanout > 0;
         let Choice { mode, turned } = choose(&Facts {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
-            resident: not_resident == 0,
+            on_disk: machine.on_disk(self.weighted, [indices, cells], lack_fanout == 0),
+            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             // A gather goes along cells in the columns of others, which nobody holds.
             pulls: false,
             both_resident: false,
@@ -190,6 +213,8 @@ impl<P: EdgeProgram> Workspace<P> {
         let seeks_turned = Self::goes_turned(ways, direction);
         let both_resident = held.both();
         let machine = &ways.way(seeks_turned);
+        let (in_memory, has_fanout) = held.way(seeks_turned).in_memory(self.weighted);
+        let ([_, scanned], _) = held.way(false).in_memory(self.weighted);
         let mut facts = Facts {
             direction,
             symmetric,
@@ -203,20 +228,27 @@ impl<P: EdgeProgram> Workspace<P> {
             columns: machine.batches.len() as u64,
             workers: machine.workers.count() as u64,
             seekable: Self::seekable(&ways.stored),
-            resident: held.way(seeks_turned).all() == Some(true),
+            on_disk: machine.on_disk(self.weighted, in_memory, has_fanout),
+            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             both_resident,
             decoded: self.follows(machine, held.way(seeks_turned)),
             gamma: machine.gamma,
             kernel: machine.kernel,
             seek: machine.seek,
         };
+        let enough = match held.way(seeks_turned).all() {
+            Some(true) => facts.edges_enough(),
+            // What they take to read matters too.
+            _ => 0,
+        };
         facts.edges = match &held.way(seeks_turned).degrees {
             Some(degrees) if facts.active < facts.vertices => {
-                degrees.edges(machine, pass.active, facts.edges_enough())?
+                degrees.edges(machine, pass.active, enough)?
             }
             _ => {
                 let mean = facts.arcs.div_ceil(facts.vertices.max(1));
-                facts.active.saturating_mul(mean)
+                // Of this rank's, as ranks add up theirs.
+                pass.active.own_len().saturating_mul(mean)
             }
         }
         .min(facts.arcs);
@@ -421,7 +453,14 @@ impl<P: EdgeProgram> Workspace<P> {
                 budget,
             });
         };
-        let (room, for_dispatch) = self.room_to_dispatch(machine, sizes, room)?;
+        let filtered = held.way(false).needs.is_some();
+        let (room, for_dispatch) = match self.room_to_dispatch(machine, sizes, &room, filtered)? {
+            Some(beside) => {
+                self.has_fewer_strips = !beside.is_free;
+                (beside.room, beside.bytes)
+            }
+            None => (room, 0),
+        };
         let to_disk = room.held.map(|held| {
             let mut of_workers = vec![held; machine.workers.count()];
             // What comes from other ranks, and what goes there.
@@ -441,31 +480,29 @@ impl<P: EdgeProgram> Workspace<P> {
         Ok(())
     }
 
-    /// The room of passes whose messages may be dispatched, and the bytes that it leaves for that; all of `room` where they are better not.
+    /// The room of passes whose messages may be dispatched; `None` where they are better not, and all of `room` is theirs.
     fn room_to_dispatch(
         &self,
         machine: &Machine,
         sizes: Sizes,
-        room: Room,
-    ) -> Result<(Room, u64), EngineError> {
+        room: &Room,
+        filtered: bool,
+    ) -> Result<Option<Beside>, EngineError> {
         let graph = |group| {
             let runs = runs(machine, group).len();
             let cells = machine.all_own_cells().count() as u64;
             GraphBytes::new(&machine.batches, machine.workers.count(), cells, runs)
         };
         let free = machine.budget.available();
-        let beside = dispatch::beside(machine.dispatch, &machine.shape, sizes, &room, free, graph);
+        let beside = dispatch::beside(machine.dispatch, &machine.shape, sizes, room, free, graph);
         let Some(beside) = beside else {
-            return Ok((room, 0));
+            return Ok(None);
         };
         // Less memory is more runs, each of which reads messages.
         let groups = [beside.room.group, room.group];
-        let pays = beside.is_free || dispatch::pays(machine, groups, sizes.message)?;
-        Ok(if pays {
-            (beside.room, beside.bytes)
-        } else {
-            (room, 0)
-        })
+        let message = (sizes.message, filtered);
+        let pays = beside.is_free || dispatch::pays(machine, groups, message)?;
+        Ok(pays.then_some(beside))
     }
 
     /// How the messages of a dense pass along the arcs of that way round are dispatched, and the bytes that finding it out moved.
@@ -473,6 +510,7 @@ impl<P: EdgeProgram> Workspace<P> {
         &mut self,
         pass: &Pass<'_, P>,
         turned: bool,
+        filtered: bool,
     ) -> Result<Dispatched, EngineError> {
         let machine = pass.machine;
         if self.messages_resident() || machine.dispatch == DispatchChoice::None {
@@ -484,16 +522,17 @@ impl<P: EdgeProgram> Workspace<P> {
             None => {
                 let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
                 let runs = runs(machine, self.slot.group);
-                dispatcher.insert(Dispatcher::new(machine, &runs, file)?)
+                let how = [filtered, self.has_fewer_strips];
+                dispatcher.insert(Dispatcher::new(machine, &runs, file, how)?)
             }
         };
         let own = pass.active.own_len();
-        let messages = [own, pass.active.len().saturating_sub(own)];
+        let active = [own, pass.active.len().saturating_sub(own)];
         let held = self.room.and_then(|room| room.held);
         let waits = is_dense(pass) && dispatch::waits(P::EXACT, &machine.ranks.own(), held);
         let width = size_of::<P::Message>();
         let before = machine.budget.available();
-        let dispatched = dispatcher.choose(machine, messages, (width, waits), self.for_dispatch)?;
+        let dispatched = dispatcher.choose(machine, active, (width, waits), self.for_dispatch)?;
         // What it took, it need not find free again.
         if before != machine.budget.available() {
             self.keep = self.keep.saturating_sub(self.for_dispatch);

@@ -69,15 +69,24 @@ impl RunOf {
         *from.get(column.checked_sub(self.first)?)?
     }
 
-    /// How many runs need the message of a source, in the mean over some of the sources.
-    pub(crate) fn spread(&self, machine: &Machine) -> Result<f64, EngineError> {
+    /// Who sends messages and who needs them, by some of the sources. Whether messages of other ranks are `filtered`.
+    pub(crate) fn sample(&self, machine: &Machine, filtered: bool) -> Result<Sample, EngineError> {
         let (graph, vertices) = (machine.graph, machine.batches.vertices());
+        let own =
+            machine.batches.cut(self.first)..machine.batches.cut(self.first + self.strips.len());
         let step = sample_step(vertices);
-        let (mut needed, mut seen, mut from) = (0u64, 0u64, 0);
+        let (mut needed, mut from) = (0u64, 0);
+        // Of this rank, and of others.
+        let (mut seen, mut come) = ([0u64; 2], [0u64; 2]);
         let mut frames = lock(&machine.frames);
         while from < vertices {
             let range = from..(from + SAMPLE_VERTICES).min(vertices);
-            seen += range.end - range.start;
+            let of_own = own
+                .end
+                .min(range.end)
+                .saturating_sub(own.start.max(range.start));
+            seen[0] += of_own;
+            seen[1] += range.end - range.start - of_own;
             let mut of_source = Vec::new();
             let mut batch = machine.batches.batch_of(from);
             let mut of_batch = self.from(batch);
@@ -96,9 +105,12 @@ impl RunOf {
                             of_batch = self.from(batch);
                         }
                         of_source.clear();
-                        let mut is_sound = true;
+                        let (mut is_sound, mut sends) = (true, false);
                         chunk.each(i, |position| match chunk.batch(position) {
-                            Some(column) => of_source.extend(self.of(&of_batch, column)),
+                            Some(column) => {
+                                sends = true;
+                                of_source.extend(self.of(&of_batch, column));
+                            }
                             None => is_sound = false,
                         })?;
                         if !is_sound {
@@ -107,6 +119,11 @@ impl RunOf {
                         of_source.sort_unstable();
                         of_source.dedup();
                         needed += of_source.len() as u64;
+                        let comes = match own.contains(&v) || !filtered {
+                            true => sends,
+                            false => !of_source.is_empty(),
+                        };
+                        come[usize::from(!own.contains(&v))] += u64::from(comes);
                     }
                     Some(())
                 },
@@ -114,8 +131,22 @@ impl RunOf {
             from += step;
         }
         machine.arrays.count_read(frames.take_bytes_read());
-        Ok(needed as f64 / seen.max(1) as f64)
+        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+        Ok(Sample {
+            spread: share(needed, seen[0] + seen[1]),
+            messages: [share(come[0], seen[0]), share(come[1], seen[1])],
+        })
     }
+}
+
+/// What some of the sources say of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Runs that need the message of a source, in the mean.
+    pub(crate) spread: f64,
+    /// The share of sources whose messages are here once they are active: of this rank's, those that have edges; of the others', those
+    /// that have edges to this rank, where messages are filtered.
+    pub(crate) messages: [f64; 2],
 }
 
 /// From one part of the vertices that is looked at to the next.

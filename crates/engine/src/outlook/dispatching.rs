@@ -6,8 +6,8 @@ use super::pieces::Pieces;
 use super::{Looking, RunQuestion, Shared, Traffic};
 use crate::columns::{Columns, mean, reads, runs};
 use crate::dispatch::{
-    Beside, Dispatch, DispatchChoice, Facts, GraphBytes, RunOf, Way, beside, making_bytes,
-    sample_bytes, waits,
+    Beside, Dispatch, DispatchChoice, Facts, GraphBytes, RunOf, Sample, Way, beside, making_bytes,
+    sample_bytes, waits, worth_making,
 };
 use crate::message::piece;
 use crate::room::{Room, Sizes};
@@ -77,10 +77,10 @@ impl Shared<'_> {
     pub(super) fn facts(&self, room: &Room, reads: &[f64], pieces: &Pieces) -> Facts {
         let batches = self.of.batches();
         let (vertices, own) = (batches.vertices(), self.of.own_vertices());
+        let share = |part: f64, of: u64| part / (of as f64).max(1.0);
         let sizes = self.of.sizes;
         Facts {
-            own,
-            others: vertices - own,
+            active: [own, vertices - own],
             width: sizes.message,
             vertices,
             batches: batches.len(),
@@ -92,11 +92,34 @@ impl Shared<'_> {
                 .map(|column| column.data_bytes)
                 .sum(),
             reads: mean(batches, reads),
-            spread: pieces.messages / (vertices as f64).max(1.0),
+            sample: Sample {
+                spread: share(pieces.messages, vertices),
+                messages: [true, false].map(|is_own| {
+                    let [messages, vertices] = self.sent_by(is_own);
+                    share(messages as f64, vertices)
+                }),
+            },
             lists: 0,
             is_alone: self.of.ranks() == 1,
             waits: waits(sizes.exact, &self.of.own, room.held),
         }
+    }
+
+    /// Vertices of a rank whose messages get to this one, when all are active.
+    fn senders(&self, rank: usize) -> u64 {
+        let senders = self.of.question.senders;
+        match self.filters && rank != self.of.rank {
+            true => senders.to[rank][self.of.rank],
+            false => senders.all[rank],
+        }
+    }
+
+    /// Messages of this rank that are there when all vertices are active, or of the others; and their vertices.
+    fn sent_by(&self, is_own: bool) -> [u64; 2] {
+        let (own, all) = (self.of.own_vertices(), self.of.batches().vertices());
+        let ranks = (0..self.of.ranks()).filter(|rank| (*rank == self.of.rank) == is_own);
+        let messages = ranks.map(|rank| self.senders(rank)).sum();
+        [messages, if is_own { own } else { all - own }]
     }
 
     /// How messages are dispatched, once it is worth while; `None`: not in any pass.
@@ -119,10 +142,12 @@ impl Shared<'_> {
             return None;
         }
         let fanout = outline.files.fanout;
-        let making = making_bytes(to.runs, facts.vertices, facts.spread, fanout);
+        let making = making_bytes(to.runs, facts.vertices, facts.sample.spread, fanout);
         let early_passes = match choice.asked() {
             Some(_) => 0,
-            None => making.div_ceil(gained.max(1)).saturating_sub(1),
+            None => worth_making(making, !to.beside.is_free)
+                .div_ceil(gained.max(1))
+                .saturating_sub(1),
         };
         if early_passes >= passes {
             return None;
@@ -178,15 +203,12 @@ impl Shared<'_> {
         if room.held.is_none() {
             return moved;
         }
-        let RunQuestion { senders, cuts, .. } = *self.of.question;
+        let cuts = self.of.question.cuts;
         let dispatch = dispatching.dispatch;
         let others = self.of.ranks() as u64 - 1;
         for rank in 0..self.of.ranks() {
             let is_own = rank == self.of.rank;
-            let needed = match self.filters && !is_own {
-                true => senders.to[rank][self.of.rank],
-                false => senders.all[rank],
-            };
+            let needed = self.senders(rank);
             let batches = cuts[rank]..cuts[rank + 1];
             let all = self.of.pieces(batches.len(), needed);
             let way = if is_own {

@@ -39,13 +39,15 @@ pub(crate) struct SeekRoom<P: EdgeProgram> {
     /// `IDENTITY` everywhere between columns.
     accumulators: Option<Accumulators<P::Accumulator>>,
     reached: BatchSet,
-    /// Messages by column, sources ascending; empty between passes.
+    /// Messages by column, sources ascending once all are there; empty between passes.
     queues: Vec<Vec<(u64, P::Message)>>,
     /// The columns with messages; empty between passes.
     columns: BatchSet,
     /// Where blocks are read from; made with the first pass that reads any.
     disk: Option<Box<dyn Queue>>,
     _lease: Option<Lease>,
+    /// Whether messages go to other ranks with their columns, as some rank would have to read fan-out lists to find these.
+    pub(crate) placed: bool,
     /// For the queues, and the indices on the way, of the pass to come.
     reserved: Option<Lease>,
 }
@@ -59,6 +61,7 @@ impl<P: EdgeProgram> Default for SeekRoom<P> {
             columns: BatchSet::default(),
             disk: None,
             _lease: None,
+            placed: false,
             reserved: None,
         }
     }
@@ -116,14 +119,17 @@ impl<P: EdgeProgram> SeekRoom<P> {
         } else {
             machine.longest_indices() * columns.min(streams as u64)
         };
-        // Growing a queue copies it, so twice its entries can be held for a moment.
-        // Other ranks' messages, and what goes to them.
+        // What goes to other ranks, and comes to be looked up.
         let passed = match machine.ranks.alone() {
             true => 0,
-            false => 2 * pass.active.len() + entries,
+            false => {
+                let goes = entries.saturating_mul(size_of::<Sent<P::Message>>() as u64);
+                goes.saturating_add(pass.active.len().saturating_mul(entry))
+            }
         };
-        let entries = entries.saturating_add(passed);
-        let bytes = entries.saturating_mul(2 * entry).saturating_add(indices);
+        // Growing a queue copies it, so twice its entries can be held for a moment.
+        let queues = entries.saturating_mul(entry).saturating_add(passed);
+        let bytes = queues.saturating_mul(2).saturating_add(indices);
         let lease = machine.budget.lease("queued messages", bytes).ok();
         self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
         self.reserved.is_some()
@@ -167,7 +173,18 @@ pub(crate) fn edges<P: EdgeProgram>(
         None => disk.insert(machine.graph.disk().queue(READS)?),
     };
     let mut todo = VecDeque::new();
-    columns.drain(|column| todo.push_back(column));
+    let mut is_sound = true;
+    columns.drain(|column| {
+        if !machine.ranks.alone() {
+            let queue = &mut queues[column];
+            queue.sort_unstable_by_key(|(v, _)| *v);
+            is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
+        }
+        todo.push_back(column);
+    });
+    if !is_sound {
+        return Err(mismatch());
+    }
     let mut ahead: VecDeque<Plan> = VecDeque::new();
     loop {
         machine.check_stop()?;
@@ -246,8 +263,8 @@ fn queue<M>(
     }
 }
 
-/// Passes the message of each active vertex to the ranks that hold its edges, and queues those that come, in order of their sources,
-/// at the columns of this rank.
+/// Passes the message of each active vertex to the ranks that hold its edges, and queues those that come, from ranks in any order,
+/// at the columns of this rank. Who has read a fan-out list to know the ranks says the columns too, so that nobody reads it again.
 fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SeekRoom<P>,
@@ -256,22 +273,27 @@ fn signal_to_all<P: EdgeProgram>(
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
     let ranks = &machine.ranks;
-    // By rank: what goes there, of this one what stays; and what has come from there.
-    let mut goes: Vec<Vec<(u64, P::Message)>> = vec![Vec::new(); ranks.count()];
+    let own = ranks.own();
+    let is_placed = room.placed;
+    let mut goes: Vec<Vec<Sent<P::Message>>> = vec![Vec::new(); ranks.count()];
+    let (queues, columns) = (&mut room.queues, &mut room.columns);
     signal(pass, pins, report, |v, message, column| {
+        if own.contains(&column) {
+            return queue(queues, columns, column, (v, message));
+        }
         let to = &mut goes[ranks.owner(column)];
         // Columns of one rank follow each other.
-        if to.last().is_none_or(|(last, _)| *last != v) {
-            to.push((v, message));
+        if is_placed || to.last().is_none_or(|(last, ..)| *last != v) {
+            to.push((v, column as u32, message));
         }
     })?;
-    let mut come: Vec<Vec<(u64, P::Message)>> = vec![Vec::new(); ranks.count()];
-    come[ranks.rank()] = std::mem::take(&mut goes[ranks.rank()]);
+    let mut to_look_up = Vec::new();
     Exchange::run(
         machine,
         size_of::<P::Message>(),
         |to, _| Listed {
             machine,
+            is_placed,
             left: &goes[to],
         },
         |from, came| {
@@ -283,9 +305,17 @@ fn signal_to_all<P: EdgeProgram>(
             }
             let range = machine.batches.range(section.batch);
             let mut outside = false;
-            section.each(|source, message| match range.start + source as u64 {
-                v if range.contains(&v) => come[from].push((v, message)),
-                _ => outside = true,
+            let mut placed = section.columns();
+            section.each(|source, message| {
+                let v = range.start + source as u64;
+                match placed.as_mut().map(Iterator::next) {
+                    _ if !range.contains(&v) => outside = true,
+                    None => to_look_up.push((v, message)),
+                    Some(Some(column)) if own.contains(&column) => {
+                        queue(queues, columns, column, (v, message));
+                    }
+                    Some(_) => outside = true,
+                }
             });
             match outside {
                 true => Err(mismatch()),
@@ -297,11 +327,10 @@ fn signal_to_all<P: EdgeProgram>(
     report.messages_sent += sent;
     report.bytes_sent += bytes;
     let mut frames = lock(&machine.frames);
-    let own = ranks.own();
-    for (v, message) in come.into_iter().flatten() {
+    to_look_up.sort_unstable_by_key(|(v, _)| *v);
+    for (v, message) in to_look_up {
         let of_vertex = |column: usize| {
             if own.contains(&column) {
-                let (queues, columns) = (&mut room.queues, &mut room.columns);
                 queue(queues, columns, column, (v, message));
             }
         };
@@ -311,22 +340,28 @@ fn signal_to_all<P: EdgeProgram>(
     Ok(())
 }
 
+/// A message on its way to another rank: its source, and a column that it is for.
+type Sent<M> = (u64, u32, M);
+
 /// A list of messages on its way.
 struct Listed<'l, M> {
     machine: &'l Machine<'l>,
-    left: &'l [(u64, M)],
+    /// Whether messages go with their columns, or once each.
+    is_placed: bool,
+    left: &'l [Sent<M>],
 }
 
 impl<M: Element> Outgoing for Listed<'_, M> {
     fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
-        while let Some((first, _)) = self.left.first() {
+        while let Some((first, ..)) = self.left.first() {
             let batches = &self.machine.batches;
             let batch = batches.batch_of(*first);
             let end = batches.cut(batch + 1);
-            let of_batch = self.left.partition_point(|(source, _)| *source < end);
-            let taken = frame.list(batch, batches.start(batch), &self.left[..of_batch]);
+            let of_batch = self.left.partition_point(|(source, ..)| *source < end);
+            let of_batch = &self.left[..of_batch];
+            let taken = frame.list((batch, batches.start(batch)), self.is_placed, of_batch);
             self.left = &self.left[taken..];
-            if taken < of_batch {
+            if taken < of_batch.len() {
                 return Ok(Filled::Full);
             }
         }

@@ -1,6 +1,6 @@
-//! The blocks that a sparse pass reads: found by the indices of a column's cells, read as one stream.
+//! The blocks that a sparse pass reads: found by the indices of a column's cells, each read as one stream.
 //!
-//! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Blocks
+//! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Indices, and blocks,
 //! that lie in the same frames or in frames that follow each other are one extent, so no frame is read that holds
 //! nothing sought, and none twice.
 
@@ -22,7 +22,7 @@ pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 16;
 pub(crate) struct Plan {
     pub(crate) column: usize,
     pub(crate) cells: Vec<PlannedCell>,
-    /// The indices of those cells whose index is not pinned, one after the other.
+    /// The indices of those cells whose index is not pinned, and what lies between them in the frames that are read.
     indices: Vec<u8>,
     /// The streams of the column's cells and weights, when some are not pinned.
     pub(crate) streams: Option<Streams>,
@@ -72,8 +72,7 @@ pub(crate) fn plan<P: EdgeProgram>(
         streams: None,
     };
     let mut at = 0;
-    let mut unread = Vec::new();
-    let mut index_bytes = 0;
+    let mut unread = Joined::default();
     while let Some((first, _)) = queue.get(at) {
         let batch = machine.batches.batch_of(*first);
         let end = machine.batches.cut(batch + 1);
@@ -85,10 +84,7 @@ pub(crate) fn plan<P: EdgeProgram>(
         let index = if pins.index(machine, column, position).is_some() {
             None
         } else {
-            let bytes = cells[position].index_bytes() as usize;
-            unread.push(graph.index_extent(column, &cells[position]));
-            index_bytes += bytes;
-            Some(index_bytes - bytes..index_bytes)
+            Some(unread.add(graph.index_extent(column, &cells[position])))
         };
         plan.cells.push(PlannedCell {
             position,
@@ -105,7 +101,7 @@ pub(crate) fn plan<P: EdgeProgram>(
     }
     let readers = idle.pop().ok_or(EngineError::NoReaders)?;
     let mut streams = Streams::new(readers);
-    streams.read_all(unread, &mut plan.indices, disk, others)?;
+    streams.read_all(unread.extents, &mut plan.indices, disk, others)?;
     let mut sought = Sought::default();
     for planned in &plan.cells {
         if pins.cell(machine, column, planned.position).is_some() {
@@ -206,6 +202,34 @@ fn cover(extents: &mut Vec<Extent>, next: Extent) {
             last.bytes.end = last.bytes.end.max(next.bytes.end);
         }
         _ => extents.push(next),
+    }
+}
+
+/// Extents that are read as one, growing.
+#[derive(Default)]
+struct Joined {
+    extents: Vec<Extent>,
+    /// Bytes of all but the last.
+    before: u64,
+}
+
+impl Joined {
+    /// Adds an extent behind the others; where its bytes are among those of all.
+    fn add(&mut self, next: Extent) -> Range<usize> {
+        let bytes = next.bytes.clone();
+        if bytes.is_empty() {
+            return 0..0;
+        }
+        let count = self.extents.len();
+        let last = self.extents.last();
+        let last = last.map_or(0, |last| last.bytes.end - last.bytes.start);
+        cover(&mut self.extents, next);
+        if self.extents.len() > count {
+            self.before += last;
+        }
+        let start = self.extents.last().map_or(0, |last| last.bytes.start);
+        let at = self.before + bytes.start - start;
+        at as usize..(at + bytes.end - bytes.start) as usize
     }
 }
 
@@ -398,4 +422,49 @@ fn wait(disk: &mut dyn Queue, mine: &mut Readers, others: &mut [Plan]) -> Result
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use graphmill_graph::{FileKind, Side};
+
+    #[test]
+    fn extents_that_are_read_as_one_hold_each_where_it_was_said() {
+        const F: u64 = FRAME_BYTES;
+        let file = FileId {
+            side: Side::Forward,
+            kind: FileKind::Index,
+            number: 0,
+        };
+        // In one frame, in the next one, empty, far away, and next to that.
+        let parts = [
+            10..30,
+            50..90,
+            F - 5..F + 7,
+            F + 8..F + 8,
+            5 * F + 3..6 * F,
+            6 * F..6 * F + 1,
+            9 * F..9 * F + 2,
+        ];
+        let mut joined = Joined::default();
+        let found: Vec<_> = (parts.iter())
+            .map(|bytes| {
+                joined.add(Extent {
+                    file,
+                    bytes: bytes.clone(),
+                })
+            })
+            .collect();
+        let read: Vec<u64> = joined
+            .extents
+            .iter()
+            .flat_map(|of| of.bytes.clone())
+            .collect();
+        assert_eq!(joined.extents.len(), 3);
+        for (bytes, found) in parts.iter().zip(found) {
+            assert!(read[found].iter().copied().eq(bytes.clone()), "{bytes:?}");
+        }
+    }
 }

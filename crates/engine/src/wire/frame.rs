@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! frame     is it the last one to this rank: u32 | 0: u32 | sections
-//! section   batch: u32 | kind: u32 | first: u32 | words: u32 | count: u32 | 0: u32 | sources | messages, `count` of each
+//! section   batch: u32 | kind: u32 | first: u32 | words: u32 | count: u32 | 0: u32 | sources | columns | messages, `count` of each
 //! sources   bits: `words` words of 64 bits, of sources from 64 `first` on | list: a u32 each, batch-local, ascending, and 0 or 4 bytes of 0
+//! columns   of messages that are placed: which column each is for, a u32, and 0 or 4 bytes of 0; else nothing
 //! ```
 
 use std::ops::Range;
@@ -16,7 +17,6 @@ use crate::message::piece::is_listed;
 pub(super) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
 const WORD: usize = 64;
-
 /// A frame while it is filled.
 pub(crate) struct Frame<'f> {
     pub(super) bytes: &'f mut [u8],
@@ -105,24 +105,34 @@ impl Frame<'_> {
         end
     }
 
-    /// Appends messages of a batch with their sources, ascending; how many there was room for.
+    /// Appends messages of a batch, which begins with a vertex, with their sources, ascending; where they are placed, a source has a message for
+    /// each of its columns. How many there was room for.
     pub(crate) fn list<M: Element>(
         &mut self,
-        batch: usize,
-        start: u64,
-        messages: &[(u64, M)],
+        (batch, start): (usize, u64),
+        placed: bool,
+        messages: &[(u64, u32, M)],
     ) -> usize {
-        let room = self.room().saturating_sub(SECTION_HEADER + 16);
-        let count = (room / (size_of::<u32>() + size_of::<M>())).min(messages.len());
+        let number = size_of::<u32>() * if placed { 2 } else { 1 };
+        let room = self.room().saturating_sub(SECTION_HEADER + 24);
+        let count = (room / (number + size_of::<M>())).min(messages.len());
         if count == 0 {
             return 0;
         }
-        self.head(batch, Kind::List, 0..0, count);
-        for (source, _) in &messages[..count] {
+        let kind = if placed { Kind::Placed } else { Kind::List };
+        self.head(batch, kind, 0..0, count);
+        let messages = &messages[..count];
+        for (source, ..) in messages {
             self.put(&((source - start) as u32).to_le_bytes());
         }
         self.align();
-        for (_, message) in &messages[..count] {
+        if placed {
+            for (_, column, _) in messages {
+                self.put(&column.to_le_bytes());
+            }
+            self.align();
+        }
+        for (.., message) in messages {
             self.put(message.as_bytes());
         }
         self.align();
@@ -175,6 +185,7 @@ enum Kind {
     Bits = 1,
     List = 2,
     Bytes = 3,
+    Placed = 4,
 }
 
 /// One section of a frame that came.
@@ -184,6 +195,7 @@ pub(crate) struct Section<'f> {
     first: usize,
     count: usize,
     sources: &'f [u8],
+    columns: &'f [u8],
     messages: &'f [u8],
 }
 
@@ -207,12 +219,18 @@ impl<'f> Section<'f> {
                 let word = |at: usize| u64::from_le_bytes(words[at - self.first]);
                 each(self.first..self.first + words.len(), word, next);
             }
-            Kind::List => {
+            Kind::List | Kind::Placed => {
                 let sources = self.sources.as_chunks().0;
                 (sources.iter()).for_each(|source| next(u32::from_le_bytes(*source) as usize));
             }
             Kind::Bytes => (),
         }
+    }
+
+    /// The column that each message is for, where messages are placed.
+    pub(crate) fn columns(&self) -> Option<impl Iterator<Item = usize>> {
+        let columns = self.columns.as_chunks().0.iter();
+        (self.kind == Kind::Placed).then(|| columns.map(|of| u32::from_le_bytes(*of) as usize))
     }
 
     /// The bytes of [`Frame::bytes`].
@@ -234,12 +252,17 @@ pub(super) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Secti
         };
         let fields = [field()?, field()?, field()?, field()?, field()?, field()?];
         let [batch, kind, first, words, count, _] = fields;
-        let (kind, sources, messages) = match kind {
-            1 => (Kind::Bits, words * 8, count.checked_mul(message)?),
-            2 => (Kind::List, count * 4, count.checked_mul(message)?),
-            3 => (Kind::Bytes, 0, count),
+        let (kind, parts) = match kind {
+            1 => (Kind::Bits, [words * 8, 0, count.checked_mul(message)?]),
+            2 => (Kind::List, [count * 4, 0, count.checked_mul(message)?]),
+            3 => (Kind::Bytes, [0, 0, count]),
+            4 => (
+                Kind::Placed,
+                [count * 4, count * 4, count.checked_mul(message)?],
+            ),
             _ => return None,
         };
+        let [sources, columns, messages] = parts;
         let mut part = |bytes: usize| {
             let (part, more) = rest.split_at_checked(bytes)?;
             rest = more.get(bytes.next_multiple_of(8) - bytes..)?;
@@ -251,6 +274,7 @@ pub(super) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Secti
             first,
             count,
             sources: part(sources)?,
+            columns: part(columns)?,
             messages: part(messages)?,
         });
     }
@@ -317,13 +341,22 @@ mod tests {
             used: FRAME_HEADER,
             count: 0,
         };
-        assert_eq!(frame.list(3, 10, &[(11, 5u64), (15, 6)]), 2);
+        let messages = [(11, 7, 5u64), (15, 8, 6)];
+        assert_eq!(frame.list((3, 10), false, &messages), 2);
+        assert_eq!(frame.list((3, 10), true, &messages), 2);
         assert!(frame.bytes(1, b"some"));
         let used = frame.used;
-        assert!(sections(&bytes[..used], 8).is_some());
+        let (found, _) = sections(&bytes[..used], 8).unwrap();
+        assert!(found[0].columns().is_none());
+        assert!(found[1].columns().unwrap().eq([7, 8]));
+        for listed in &found[..2] {
+            let mut messages = Vec::new();
+            listed.each(|source, message: u64| messages.push((source, message)));
+            assert_eq!(messages, [(1, 5), (5, 6)]);
+        }
         for cut in (0..used).filter(|cut| *cut != FRAME_HEADER) {
             let of = sections(&bytes[..cut], 8);
-            assert!(of.is_none_or(|(of, _)| of.len() < 2), "{cut}");
+            assert!(of.is_none_or(|(of, _)| of.len() < 3), "{cut}");
         }
     }
 }
