@@ -87,6 +87,9 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
         let ranks = job.ranks;
         return Err(graphmill::Error::OneProcess { ranks }.into());
     }
+    if let Some(tasks) = MpiJob::strangers().filter(|_| of_ranks) {
+        return Err(graphmill::Error::Strangers { tasks }.into());
+    }
     match command {
         Command::Import(args) => command::import::run(args, stop),
         Command::Run(args) => command::run::run(args, stop),

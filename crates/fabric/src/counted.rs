@@ -2,7 +2,8 @@
 
 use std::fmt::Debug;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use crate::error::FabricError;
@@ -77,6 +78,9 @@ impl<T: Fabric + ?Sized, F: Deref<Target = T> + Send + Sync + Debug> Fabric for 
     }
     fn lost(&self) -> Option<FabricError> {
         self.fabric.lost()
+    }
+    fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
+        self.fabric.lost_flag()
     }
     fn fail(&self, cause: &str) {
         self.fabric.fail(cause);

@@ -69,6 +69,8 @@ struct State {
     in_flight: usize,
     peers: Vec<Peer>,
     lost: Option<FabricError>,
+    /// Whether a rank is, for those who do not ask.
+    has_lost: Arc<AtomicBool>,
     /// Another rank said that it fails, and says so to all.
     was_told: bool,
     /// It said its last word: nobody listens any more.
@@ -244,6 +246,7 @@ impl State {
             in_flight: 0,
             peers: vec![Peer::default(); ranks],
             lost: None,
+            has_lost: Arc::default(),
             was_told: false,
             leaving: false,
             ended: false,
@@ -436,6 +439,7 @@ impl State {
             cause: cause.to_string(),
         };
         self.lost = Some(error.clone());
+        self.has_lost.store(true, Ordering::Relaxed);
         let given_up = std::mem::take(&mut self.flying);
         for (slot, flying) in given_up {
             match flying {
@@ -562,6 +566,10 @@ impl Fabric for MpiFabric {
         // The word of another may be there, and not be taken yet.
         state.go_on();
         state.lost.clone()
+    }
+
+    fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
+        Some(Arc::clone(&self.shared.state().has_lost))
     }
 
     fn fail(&self, cause: &str) {

@@ -5,6 +5,8 @@
 
 use std::fmt::Debug;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use graphmill_raw::AlignedBuffer;
@@ -109,6 +111,12 @@ pub trait Fabric: Send + Sync + Debug {
 
     /// The rank that is lost, if one is: why everything ends.
     fn lost(&self) -> Option<FabricError>;
+
+    /// A flag that is set once a rank is lost, for work that goes on for long without the others; `None` where it hears of it in time when it turns
+    /// to them.
+    fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
+        None
+    }
 
     /// Says that this rank cannot go on, and why; where another rank is lost already, that it is because of that one. Returns when the
     /// others are at their end too, as far as can be waited for.

@@ -41,6 +41,15 @@ pub enum Error {
         /// Ranks of the job.
         ranks: usize,
     },
+    /// Slurm started several processes that do not know of each other, and would each do all of the work.
+    #[error(
+        "srun started {tasks} tasks without MPI, of which each would do all of this by itself: start them with --mpi=pmix or --mpi=pmi2; \
+         for {tasks} works of their own, unset SLURM_STEP_NUM_TASKS"
+    )]
+    Strangers {
+        /// Tasks of the step.
+        tasks: usize,
+    },
     /// The plugin for MPI could not be compiled.
     #[error("the plugin for MPI cannot be compiled by {compiler}: {what}")]
     PluginBuild {
@@ -284,6 +293,7 @@ impl Error {
                 | Error::NoRate { .. }
                 | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }
+                | Error::Strangers { .. }
                 | Error::Streamed { .. }
                 | Error::NoHighest { .. }
                 | Error::AlreadyStored { .. }

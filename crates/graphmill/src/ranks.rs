@@ -89,7 +89,12 @@ pub fn as_rank<T>(
     stop: &Stop,
     work: impl FnOnce(&Machine) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let done = Machine::open(config, stop.clone())
+    // Work of this rank alone ends too when another is lost.
+    let stop = match fabric.lost_flag() {
+        Some(lost) => stop.or(lost),
+        None => stop.clone(),
+    };
+    let done = Machine::open(config, stop)
         .map(|machine| machine.with_fabric(Arc::clone(&fabric)))
         .map_err(Error::from)
         .and_then(|machine| work(&machine));

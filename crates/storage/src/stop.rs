@@ -7,12 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     requested: Arc<AtomicBool>,
+    /// Somebody else's flag that asks for the same.
+    other: Option<Arc<AtomicBool>>,
 }
 
 impl Stop {
     /// A flag that is not set.
     pub fn new() -> Self {
         Stop::default()
+    }
+
+    /// The same wish, which another flag stands for too: whoever has it stops once that is set, others do not.
+    #[must_use]
+    pub fn or(&self, other: Arc<AtomicBool>) -> Self {
+        Stop {
+            requested: Arc::clone(&self.requested),
+            other: Some(other),
+        }
     }
 
     /// Asks everybody to stop. Safe to call from a signal handler.
@@ -22,7 +33,8 @@ impl Stop {
 
     /// Whether somebody asked to stop.
     pub fn requested(&self) -> bool {
-        self.requested.load(Ordering::Relaxed)
+        let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        is_set(&self.requested) || self.other.as_deref().is_some_and(is_set)
     }
 }
 
@@ -37,5 +49,16 @@ mod tests {
         assert!(!clone.requested());
         stop.request();
         assert!(clone.requested());
+    }
+
+    #[test]
+    fn another_flag_stops_those_who_know_of_it() {
+        let (stop, other) = (Stop::new(), Arc::new(AtomicBool::new(false)));
+        let both = stop.or(Arc::clone(&other));
+        assert!(!both.requested());
+        other.store(true, Ordering::Relaxed);
+        assert!(both.requested() && !stop.requested());
+        stop.request();
+        assert!(stop.or(Arc::default()).requested());
     }
 }

@@ -27,6 +27,7 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
         })?,
         Some(job) => {
             let fabric = options::start(&job, ranks)?;
+            options::advise(&job, fabric.as_ref(), &args.machine);
             let is_first = fabric.rank() == 0;
             let report =
                 graphmill::as_rank(

@@ -1,5 +1,6 @@
 //! From what was asked on the command line to the configuration of the facade.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use graphmill::{DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob};
@@ -29,6 +30,15 @@ pub(super) fn start(job: &MpiJob, ranks: usize) -> Result<Arc<dyn Fabric>, graph
             option: "--ranks",
             needs: "a process that is no rank of an MPI job",
         }),
+    }
+}
+
+/// Has the first rank say how ranks get all processors that there are for them, where nobody said how many they are to take.
+pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
+    let is_wanted = fabric.rank() == 0 && asked.threads.is_none() && !asked.quiet;
+    if let Some(advice) = job.advice().filter(|_| is_wanted) {
+        // Nobody may be listening.
+        let _ = writeln!(std::io::stderr(), "graphmill: {advice}");
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let run = match MpiJob::of_environment() {
         None => Plan::new(config)?.run(stop, &watcher)?,
         Some(job) => {
-            let Some(run) = as_rank(&job, config, stop, &watcher)? else {
+            let Some(run) = as_rank(&job, config, &common.machine, stop, &watcher)? else {
                 return Ok(ExitCode::SUCCESS);
             };
             run
@@ -85,12 +85,14 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
 fn as_rank(
     job: &MpiJob,
     config: Config,
+    args: &args::Machine,
     stop: &Stop,
     watcher: &Watcher,
 ) -> anyhow::Result<Option<graphmill::Run>> {
     let (machine, asked) = (job.share(config.machine.clone()), config.ranks);
     let plan = Plan::new(Config { machine, ..config })?;
     let fabric = options::start(job, asked)?;
+    options::advise(job, fabric.as_ref(), args);
     let is_first = fabric.rank() == 0;
     let quiet = graphmill::unwatched();
     let watcher = if is_first { watcher } else { &quiet };

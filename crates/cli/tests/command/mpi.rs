@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::ranks::{each_does_its_share, metrics};
 use crate::{call, names, succeed};
 
 /// The plugin, compiled here; nothing where there is no MPI.
@@ -107,14 +108,77 @@ fn a_job_makes_the_graph_and_the_results_of_one_process() {
                 |graph| [&["run", asked[0], graph, "-q", "-o", "r.csv"], &asked[1..]].concat();
             succeed(at, &run("one"));
             let wanted = std::fs::read(at.join("r.csv")).expect("a result");
-            ran(at, 4, &run("all"));
-            let found = std::fs::read(at.join("r.csv")).expect("a result");
-            assert!(wanted == found, "{asked:?}");
+            for ranks in [1, 2, 4, 8] {
+                let measured = ["--metrics", "run.json"];
+                ran(at, ranks, &[&run("all")[..], &measured].concat());
+                let found = std::fs::read(at.join("r.csv")).expect("a result");
+                let what = format!("{asked:?} by {ranks} ranks");
+                assert!(wanted == found, "{what}");
+                if ranks > 1 {
+                    each_does_its_share(&metrics(at), ranks, asked != ["wcc"], &what);
+                }
+            }
         }
         std::fs::remove_dir_all(at.join("one")).expect("it goes");
         std::fs::remove_dir_all(at.join("all")).expect("it goes");
     }
     assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
+}
+
+#[test]
+fn a_job_with_all_on_disk_gives_the_bytes_of_one_process() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let generate = ["generate", "kronecker", "20", "8", "--batch-size", "32768"];
+    succeed(at, &[&generate[..], &["-o", "graph"]].concat());
+    for asked in [
+        &["pagerank", "--iterations", "3"][..],
+        &["wcc", "--method", "labels"],
+    ] {
+        let (algorithm, options) = asked.split_first().expect("an algorithm");
+        let run = ["run", algorithm, "graph", "-q", "-o", "r.csv"];
+        let run = [&run[..], options].concat();
+        succeed(at, &run);
+        let wanted = std::fs::read(at.join("r.csv")).expect("a result");
+        for dispatch in ["push", "pull", "none"] {
+            let small = [
+                "--memory",
+                "24M",
+                "--threads",
+                "1",
+                "--place",
+                "edges=stream",
+            ];
+            let how = ["--dispatch", dispatch, "--metrics", "run.json"];
+            ran(at, 3, &[&run[..], &small, &how].concat());
+            let found = std::fs::read(at.join("r.csv")).expect("a result");
+            assert!(wanted == found, "{asked:?}, {dispatch}");
+            let told = metrics(at);
+            for what in ["rows_resident", "messages_resident"] {
+                assert_eq!(told[what], false, "{asked:?}: {what}");
+            }
+            let steps = told["supersteps"].as_array().expect("passes");
+            let count = |what: &str| {
+                steps
+                    .iter()
+                    .map(|step| step[what].as_u64().unwrap_or(0))
+                    .sum::<u64>()
+            };
+            assert_eq!(
+                count("messages_pushed") > 0,
+                dispatch == "push",
+                "{asked:?}"
+            );
+            assert_eq!(
+                count("messages_pulled") > 0,
+                dispatch == "pull",
+                "{asked:?}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -214,6 +278,33 @@ fn another_mpi_makes_the_same_graph_and_results() {
     assert!(!output.status.success());
     assert!(errors.contains("edges.txt, line 3"), "{errors}");
     assert!(!names(at).contains(&"graph".to_string()));
+}
+
+#[test]
+fn tasks_of_slurm_that_do_not_know_of_each_other_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    succeed(
+        folder.path(),
+        &["generate", "kronecker", "6", "4", "-o", "graph"],
+    );
+    let task = |command: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_graphmill"))
+            .args(command)
+            .current_dir(folder.path())
+            .envs([("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")])
+            .output()
+            .unwrap()
+    };
+    let output = task(&["run", "wcc", "graph", "-o", "result.csv"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("8 tasks without MPI") && said.contains("--mpi=pmix"),
+        "{said}"
+    );
+    assert!(!folder.path().join("result.csv").exists());
+    // What each may do by itself.
+    assert!(task(&["info", "graph"]).status.success());
 }
 
 #[test]
