@@ -61,6 +61,11 @@ class Bench:
         """A graph whose messages weigh as much as its edges."""
         return self.generated("u", "uniform", 1 << self.asked.scale, 2 << self.asked.scale)
 
+    def many_edges(self):
+        """A graph whose vertices all ranks need."""
+        vertices = (1 << self.asked.scale) // 16
+        return self.generated("m", "uniform", vertices, 32 * vertices, vertices // 32)
+
     def generated(self, letter, kind, size, degree, batch=None):
         batch = batch or (1 << self.asked.scale) // 32
         name = f"{letter}-{self.asked.scale}-{degree}-{batch}"
@@ -108,8 +113,8 @@ def table(head, rows):
 
 
 def searched(name, algorithms):
-    """Of these, what ends: a search takes a pass for every few of the neighbours that stand in a row."""
-    return ["pagerank"] if name == "consecutive" else algorithms
+    """Of these, what ends: a search takes a pass for every few of the neighbours that stand in a row. Or what tells something."""
+    return ["pagerank"] if name in ("consecutive", "many edges") else algorithms
 
 
 def asked_for(option, way):
@@ -169,7 +174,8 @@ def choices(bench):
     fields = {"disk": ("bytes_read", "bytes_written"), "elements": ("scanned", "edges"), "sent": ("bytes_sent",)}
     for option, ways in options.items():
         rows = []
-        for name, graph in (("Kronecker", bench.kronecker()), ("consecutive", bench.consecutive()), ("few edges", bench.few_edges())):
+        graphs = {"Kronecker": bench.kronecker(), "consecutive": bench.consecutive(), "few edges": bench.few_edges(), "many edges": bench.many_edges()}
+        for name, graph in graphs.items():
             for algorithm in searched(name, ALGORITHMS):
                 found, chosen = {}, {}
                 for way in ways:
@@ -219,7 +225,7 @@ def control(bench):
         edges.unlink()
     out, own, metrics = (bench.folder / name for name in ("control.csv", "result.csv", "metrics.json"))
     rows = []
-    for name, limit in (("half of what rows take", data // 2), ("3/4 of that", data * 3 // 4), ("enough", data * 4)):
+    for name, limit in (("half of what rows take", data // 2), ("3/4 of what rows take", data * 3 // 4), ("enough", data * 4)):
         theirs, ours, bytes_of = [], [], {}
         for _ in range(asked.rounds):
             os.sync()
