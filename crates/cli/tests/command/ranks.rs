@@ -87,6 +87,52 @@ fn the_bytes_are_those_of_one_and_every_rank_does_its_share() {
 }
 
 #[test]
+fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "14", "8", "--batch-size", "512"];
+    succeed(at, &[&generate[..], &["-o", "graph"]].concat());
+    let run = [
+        "run", "pagerank", "graph", "-q", "-o", "r.csv", "--ranks", "3",
+    ];
+    let sum = |numbers: &Value| -> u64 {
+        let numbers = numbers.as_array().expect("numbers").iter();
+        numbers.map(|of| of.as_u64().expect("a number")).sum()
+    };
+    let messages = |more: &[&str]| {
+        succeed(at, &[&run[..], &["--metrics", "run.json"], more].concat());
+        let told = metrics(at);
+        let of_passes = |field: &str| -> u64 {
+            let passes = told["supersteps"].as_array().expect("passes").iter();
+            passes.map(|pass| pass[field].as_u64().unwrap_or(0)).sum()
+        };
+        let [ranks, lines] =
+            ["each_rank", "timelines"].map(|of| told[of].as_array().expect("ranks"));
+        assert_eq!([ranks.len(), lines.len()], [3, 3]);
+        let (mut sent, mut received) = (0, 0);
+        for (rank, line) in ranks.iter().zip(lines) {
+            let to_others = sum(&rank["bytes_to"]);
+            // What is agreed on is sent, too.
+            assert!(sum(&line["sent"]) >= to_others, "{rank}: {line}");
+            assert!(sum(&line["read"]) > 0, "{line}");
+            sent += to_others;
+            received += sum(&line["received"]);
+        }
+        assert_eq!(of_passes("bytes_sent"), sent);
+        assert!(received >= sent, "{received} of {sent}");
+        of_passes("messages_sent")
+    };
+    let [chosen, all, needed] = [
+        &[][..],
+        &["--filter-ratio", "0"],
+        &["--filter-ratio", "inf"],
+    ]
+    .map(messages);
+    assert_eq!(chosen, needed);
+    assert!(all * 3 > needed * 4, "{needed} of {all}");
+}
+
+#[test]
 fn what_one_rank_lacks_ends_all_with_a_word_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
