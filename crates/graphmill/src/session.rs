@@ -40,7 +40,7 @@ pub struct Tuning {
 }
 
 impl Default for Tuning {
-    /// By cost, with the gamma and the ratio of the paper.
+    /// By cost, with the gamma of the paper.
     fn default() -> Tuning {
         Tuning {
             kernel: KernelChoice::default(),
