@@ -70,7 +70,7 @@ impl OnDisk {
 }
 
 /// Frames of so many cells that so many looks into all of them read.
-fn read(looks: f64, cells: u64, all: u64) -> f64 {
+fn frames_of_cells(looks: f64, cells: u64, all: u64) -> f64 {
     let share = cells as f64 / (all as f64).max(1.0);
     met(looks * share, frames(cells))
 }
@@ -105,10 +105,10 @@ impl Facts {
             [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
         let sought = met(active, frames(fanout))
             + met(looks, frames(indices))
-            + read(looks * files, cells, all_cells);
+            + frames_of_cells(looks * files, cells, all_cells);
         let rows = met(active, columns);
         // Cells are parts of frames, or many frames.
-        let scanned = read(rows * columns * files, self.scanned, all_cells);
+        let scanned = frames_of_cells(rows * columns * files, self.scanned, all_cells);
         let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
         let sought = if self.decoded { 0.0 } else { sought };
         // The disk is not shared by the workers.

@@ -306,11 +306,16 @@ fn compile(compiler: &str, to: &Path) -> std::io::Result<std::process::Output> {
 mod tests {
     use super::*;
 
-    fn job(environment: &[(&str, &str)]) -> Option<MpiJob> {
-        MpiJob::of(|name| {
+    /// What an environment of so few variables says.
+    fn says(environment: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        |name| {
             let found = environment.iter().find(|variable| variable.0 == name);
             found.map(|variable| variable.1.to_string())
-        })
+        }
+    }
+
+    fn job(environment: &[(&str, &str)]) -> Option<MpiJob> {
+        MpiJob::of(says(environment))
     }
 
     #[test]
@@ -368,12 +373,7 @@ mod tests {
 
     #[test]
     fn tasks_of_slurm_that_do_not_know_of_each_other_are_found() {
-        let strangers = |environment: &[(&str, &str)]| {
-            MpiJob::strangers_of(|name| {
-                let found = environment.iter().find(|variable| variable.0 == name);
-                found.map(|variable| variable.1.to_string())
-            })
-        };
+        let strangers = |environment: &[(&str, &str)]| MpiJob::strangers_of(says(environment));
         let step = [("SLURM_STEP_NUM_TASKS", "8"), ("SLURM_PROCID", "3")];
         assert_eq!(strangers(&step), Some(8));
         assert_eq!(strangers(&step[..1]), None);

@@ -17,6 +17,7 @@ use crate::message::piece::is_listed;
 pub(super) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
 const WORD: usize = 64;
+
 /// A frame while it is filled.
 pub(crate) struct Frame<'f> {
     pub(super) bytes: &'f mut [u8],
