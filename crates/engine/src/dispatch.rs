@@ -24,8 +24,9 @@ use crate::columns::{Target, mean, reads, runs};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::room::HELD_MIN;
+use crate::source_lists::SourceLists;
 pub(crate) use cost::Facts;
-pub(crate) use graph::{DispatchGraph, GraphBytes, RunOf, Sample, list_bytes, sample_bytes};
+pub(crate) use graph::{RunOf, Sample, graph_bytes, sample_bytes};
 pub(crate) use room::{Beside, beside};
 
 /// How messages on disk get to where they are needed.
@@ -103,7 +104,7 @@ pub(crate) struct Dispatcher {
     /// The graph is made before it is sure to be worth it.
     is_early: bool,
     known: Known,
-    graph: Option<Arc<DispatchGraph>>,
+    graph: Option<Arc<SourceLists>>,
     /// There is no room to make a graph.
     refused: bool,
     /// Bytes that a graph would have saved so far.
@@ -211,7 +212,7 @@ impl Dispatcher {
                 return Ok(none);
             }
             let path = machine.arrays.pages().path().with_file_name(self.file);
-            match DispatchGraph::build(machine, &self.run_of, &path, room)? {
+            match SourceLists::build(machine, &self.run_of.groups(machine), &path, room)? {
                 Some((graph, made)) => {
                     self.known.sample.spread = graph.spread();
                     self.graph = Some(Arc::new(graph));
@@ -259,4 +260,4 @@ pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> boo
 }
 
 /// How the messages of a pass are dispatched, by what graph, and the bytes read and written to make it.
-pub(crate) type Dispatched = (Dispatch, Option<Arc<DispatchGraph>>, [u64; 2]);
+pub(crate) type Dispatched = (Dispatch, Option<Arc<SourceLists>>, [u64; 2]);

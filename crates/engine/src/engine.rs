@@ -631,6 +631,7 @@ pub(crate) fn superstep(mode: Mode) -> Superstep {
         bytes_read: 0,
         bytes_written: 0,
         bytes_sent: 0,
+        filtered: 0,
         cells: 0,
         cells_sought: 0,
         scanned: 0,

@@ -25,8 +25,9 @@ const SEEK_COST: u64 = 8;
 #[derive(Default)]
 pub(crate) struct Held {
     ways: [OfWay; 2],
-    /// Bytes read to fill it that no pass has accounted for.
+    /// Bytes read, and written, to fill it that no pass has accounted for.
     read: u64,
+    written: u64,
     /// Time that filling it took of which no pass knows.
     loading: Duration,
     /// Passes that would have been pulls over the turned graph.
@@ -110,9 +111,9 @@ impl Held {
             .map(Lists::bytes)
             .sum()
     }
-    /// Bytes read to fill it since the last call.
-    pub(crate) fn take_bytes_read(&mut self) -> u64 {
-        std::mem::take(&mut self.read)
+    /// Bytes read, and written, to fill it since the last call.
+    pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
+        [&mut self.read, &mut self.written].map(std::mem::take)
     }
     /// Whether lists are in memory for a program that asks for weights, or does not.
     pub(crate) fn has_lists(&self, machine: &Machine, turned: bool, weighted: bool) -> bool {
@@ -201,24 +202,34 @@ impl Held {
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
-        let (read, loading) = (self.read, self.loading);
+        let (read, written, loading) = (self.read, self.written, self.loading);
         *self = Held {
             read,
+            written,
             loading,
             ..Held::default()
         };
     }
 
-    /// Loads the filtering lists of each way round.
-    pub(crate) fn load_needs(&mut self, ways: Ways<'_>) -> Result<(), EngineError> {
-        for (machine, way) in ways.each().zip(&mut self.ways) {
-            if way.needs.is_none() {
-                let (needs, read) = Needs::load(&machine)?;
+    /// Makes the filtering lists of each way round, in so much memory each.
+    pub(crate) fn load_needs(&mut self, ways: Ways<'_>, room: u64) -> Result<(), EngineError> {
+        let files = ["needs", "needs-turned"];
+        for ((machine, way), file) in ways.each().zip(&mut self.ways).zip(files) {
+            if way.needs.is_none()
+                && let Some((needs, [read, written])) = Needs::load(&machine, file, room)?
+            {
                 way.needs = Some(needs);
                 self.read += read;
+                self.written += written;
             }
         }
         Ok(())
+    }
+
+    /// Gives the graph as it is stored such filtering lists.
+    #[cfg(test)]
+    pub(crate) fn needs_at_hand(&mut self, needs: Needs) {
+        self.ways[0].needs = Some(needs);
     }
 
     /// Loads the classes of degrees of each way round.

@@ -13,7 +13,8 @@
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
 //! | `ranks.rs` | whose each batch is, and what all ranks agree on |
 //! | `reading.rs` | rows on their way out |
-//! | `needs.rs` | which messages other ranks need |
+//! | `source_lists.rs` | who needs which messages |
+//! | `needs.rs` | filtering lists: which messages other ranks need |
 //! | `wire.rs`, `wire/` | bytes from rank to rank: frames of messages, exchanges, rows |
 //! | `columns.rs` | the columns of a rank, and the runs that they are folded in |
 //! | `deal.rs` | batches dealt out to the nodes of the machine |
@@ -68,6 +69,7 @@ mod rows;
 mod sample;
 mod settings;
 mod settle;
+mod source_lists;
 mod superstep;
 mod traffic;
 mod unite;

@@ -19,9 +19,10 @@ use graphmill_raw::{Element, SegmentRef, Segments};
 use graphmill_storage::{Buffer, Disk, Kind, Lease};
 
 use crate::active::lock;
-use crate::dispatch::{Dispatch, DispatchGraph, Way};
+use crate::dispatch::{Dispatch, Way};
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::source_lists::SourceLists;
 use crate::wire::exchange::PEERS;
 pub(crate) use batch::{BatchMessages, BatchWriter, Slots};
 use batch::{ValuesMut, ValuesRef};
@@ -59,7 +60,7 @@ struct Filed {
     held: usize,
     workers: usize,
     dispatch: Dispatch,
-    graph: Option<Arc<DispatchGraph>>,
+    graph: Option<Arc<SourceLists>>,
     /// All of each batch.
     whole: Vec<Mutex<Option<Piece>>>,
     /// The pieces of each batch for runs, in order of these.
@@ -220,7 +221,7 @@ impl<M: Element> Messages<M> {
     pub(crate) fn clear(
         &mut self,
         dispatch: Dispatch,
-        graph: Option<Arc<DispatchGraph>>,
+        graph: Option<Arc<SourceLists>>,
     ) -> Result<(), EngineError> {
         for count in &mut self.counts {
             *count.get_mut() = 0;

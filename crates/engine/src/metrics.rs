@@ -46,6 +46,8 @@ pub struct Superstep {
     pub bytes_written: u64,
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
+    /// Pairs of ranks of which one sent the other only messages that it needs.
+    pub filtered: u64,
     /// Cells that edges were read of.
     pub cells: u64,
     /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
@@ -81,12 +83,18 @@ pub struct Unlisted {
     pub seconds_over_edges: f64,
     /// Messages emitted.
     pub messages: u64,
+    /// Messages sent to other ranks.
+    pub messages_sent: u64,
     /// Edges that carried a message.
     pub edges: u64,
     /// Bytes read from disk.
     pub bytes_read: u64,
     /// Bytes written to disk.
     pub bytes_written: u64,
+    /// Bytes sent to other ranks.
+    pub bytes_sent: u64,
+    /// Elements that were looked at.
+    pub scanned: u64,
     /// Cells that edges were read of.
     pub cells: u64,
     /// Of these, cells in which edges were sought.
@@ -180,6 +188,7 @@ impl Metrics {
                 &mut pass.bytes_read,
                 &mut pass.bytes_written,
                 &mut pass.bytes_sent,
+                &mut pass.filtered,
                 &mut pass.cells,
                 &mut pass.cells_sought,
                 &mut pass.scanned,
@@ -190,9 +199,12 @@ impl Metrics {
         let unlisted = self.unlisted.iter_mut().flat_map(|all| {
             [
                 &mut all.messages,
+                &mut all.messages_sent,
                 &mut all.edges,
                 &mut all.bytes_read,
                 &mut all.bytes_written,
+                &mut all.bytes_sent,
+                &mut all.scanned,
                 &mut all.cells,
                 &mut all.cells_sought,
             ]
@@ -265,9 +277,12 @@ impl Metrics {
             all.seconds_over_edges += pass.seconds;
         }
         all.messages += pass.messages;
+        all.messages_sent += pass.messages_sent;
         all.edges += pass.edges;
         all.bytes_read += pass.bytes_read;
         all.bytes_written += pass.bytes_written;
+        all.bytes_sent += pass.bytes_sent;
+        all.scanned += pass.scanned;
         all.cells += pass.cells;
         all.cells_sought += pass.cells_sought;
         all.tiers.add(&pass.tiers);

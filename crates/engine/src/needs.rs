@@ -1,115 +1,160 @@
 //! Filtering lists: which messages of this rank each other rank needs (DFOGraph, section 4.3).
 //!
-//! A rank needs a message if its source has edges to a batch that the rank owns, which fan-out lists say. Here it is a bit a vertex for each
-//! other rank, so that 64 messages are filtered at once.
+//! A rank needs a message if its source has edges to a batch that the rank owns.
 
-use graphmill_graph::FanoutChunk;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use graphmill_graph::Batches;
 use graphmill_storage::Lease;
 
 use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::Machine;
+use crate::message::piece::WORD;
+use crate::source_lists::{Groups, ListBytes, SourceLists};
+use crate::wire::exchange::PEERS;
 
-const WORD: usize = 64;
+/// So many ones of the free budget the lists may take.
+const SHARE: u64 = 8;
+
+/// What of so much free memory the lists of the batches that one of so many ranks owns may take, of each of so many ways round of the
+/// graph: enough to have them in memory, or, where that is too much, on disk; `None`: not even that.
+pub(crate) fn room_for_needs(
+    batches: &Batches,
+    own: Range<usize>,
+    ranks: usize,
+    (ways, free): (u64, u64),
+) -> Option<u64> {
+    let (bytes, selected) = (lists_memory(batches, own, ranks), selected_bytes(batches));
+    let share = free / SHARE / ways;
+    (bytes.least + selected <= share).then_some((bytes.most + selected).min(share))
+}
+
+/// What the lists take of the budget.
+pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> ListBytes {
+    let lists = (own.len() * (ranks - 1)) as u64;
+    ListBytes::new(batches, own, ranks, lists, PEERS)
+}
+
+/// Bytes of the sources of a batch that are selected, for each of those whom messages are sent to at the same time.
+pub(crate) fn selected_bytes(batches: &Batches) -> u64 {
+    batches.widest().div_ceil(WORD as u64) * 8 * PEERS as u64
+}
 
 /// The filtering lists of one rank's vertices.
 pub(crate) struct Needs {
-    /// By rank: the bits of all vertices of this rank, each batch in words of its own; none for this rank.
-    bits: Vec<Vec<u64>>,
-    /// How many are set.
-    counts: Vec<u64>,
-    /// The first word of each own batch, and where the last ends.
-    begins: Vec<usize>,
-    /// The first batch.
-    first: usize,
+    /// One a batch and other rank.
+    lists: SourceLists,
+    /// The sources of a batch that sent a message which a rank needs, by whoever sends them.
+    selected: Vec<Mutex<Vec<u64>>>,
     _lease: Lease,
 }
 
 impl Needs {
-    fn begins(machine: &Machine) -> Vec<usize> {
-        let mut begins = vec![0];
-        for batch in machine.ranks.own() {
-            let words = (machine.batches.span(batch) as usize).div_ceil(WORD);
-            begins.push(begins[begins.len() - 1] + words);
-        }
-        begins
-    }
-
-    /// Bytes of the budget that they take.
-    pub(crate) fn memory(machine: &Machine) -> u64 {
-        let begins = Self::begins(machine);
-        let words = begins.last().copied().unwrap_or(0);
-        Self::bytes(words, begins.len(), machine.ranks.count())
-    }
-
-    /// The same for so many words of bits of a rank's vertices, which begin at so many places.
-    pub(crate) fn bytes(words: usize, begins: usize, ranks: usize) -> u64 {
-        ((words * (ranks - 1) + begins) * size_of::<u64>()) as u64
-    }
-
-    /// The lists, and the bytes read for them.
-    pub(crate) fn load(machine: &Machine) -> Result<(Self, u64), EngineError> {
-        let _lease = (machine.budget).lease("filtering lists", Self::memory(machine))?;
-        let ranks = &machine.ranks;
-        let begins = Self::begins(machine);
-        let words = begins.last().copied().unwrap_or(0);
-        let of_rank = |rank| if rank == ranks.rank() { 0 } else { words };
-        let mut bits: Vec<Vec<u64>> = (0..ranks.count())
-            .map(|rank| vec![0; of_rank(rank)])
-            .collect();
-        let mut frames = lock(&machine.frames);
-        let (graph, own) = (&machine.graph, ranks.own());
-        let of_rank = machine.batches.cut(own.start)..machine.batches.cut(own.end);
-        let mut owners = Vec::new();
-        graph.fanouts_in(
-            graph.forward(),
-            &mut frames,
-            of_rank.clone(),
-            |first, chunk| {
-                owners.clear();
-                for position in 0..chunk.union() {
-                    owners.push(ranks.owner(chunk.batch(position)?));
-                }
-                let from = first.max(of_rank.start);
-                let to = of_rank.end.min(first + FanoutChunk::VERTICES as u64);
-                let mut batch = machine.batches.batch_of(from);
-                for v in from..to {
-                    while v >= machine.batches.cut(batch + 1) {
-                        batch += 1;
-                    }
-                    let local = (v - machine.batches.start(batch)) as usize;
-                    let (word, bit) = (
-                        begins[batch - own.start] + local / WORD,
-                        1 << (local % WORD),
-                    );
-                    chunk.each((v - first) as usize, |position| {
-                        if let Some(of_rank) = bits[owners[position]].get_mut(word) {
-                            *of_rank |= bit;
-                        }
-                    })?;
-                }
-                Some(())
-            },
-        )?;
-        let ones = |words: &Vec<u64>| words.iter().map(|word| u64::from(word.count_ones())).sum();
-        let needs = Needs {
-            counts: bits.iter().map(ones).collect(),
-            bits,
-            begins,
-            first: ranks.own().start,
-            _lease,
+    /// The lists in at most so much memory, or in a file of that name, and the bytes read and written to make them; `None` where that is not
+    /// enough to make them.
+    pub(crate) fn load(
+        machine: &Machine,
+        file: &str,
+        room: u64,
+    ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
+        let (ranks, batches) = (&machine.ranks, &machine.batches);
+        let owner = |batch| Some(ranks.owner(batch)).filter(|rank| *rank != ranks.rank());
+        let owners: Vec<_> = (0..batches.len()).map(owner).collect();
+        let groups = Groups {
+            of: ranks.own(),
+            count: ranks.count(),
+            bytes: lists_memory(batches, ranks.own(), ranks.count()),
+            readers: PEERS,
+            group_of: Box::new(move |_| owners.clone()),
         };
-        Ok((needs, frames.take_bytes_read()))
+        let selected = selected_bytes(batches);
+        let _lease = (machine.budget).lease("messages that ranks need", selected)?;
+        let words = (batches.widest() as usize).div_ceil(WORD);
+        let path = machine.arrays.pages().path().with_file_name(file);
+        let built = SourceLists::build(machine, &groups, &path, room.saturating_sub(selected))?;
+        Ok(built.map(|(lists, traffic)| {
+            let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();
+            let needs = Needs {
+                lists,
+                selected,
+                _lease,
+            };
+            (needs, traffic)
+        }))
     }
 
-    /// How many vertices of this rank have edges to a rank.
-    pub(crate) fn listed(&self, rank: usize) -> u64 {
-        self.counts[rank]
+    /// Bytes read from disk since the last call.
+    pub(crate) fn take_bytes_read(&self) -> u64 {
+        self.lists.take_bytes_read()
     }
 
-    /// Which vertices of a batch have edges to a rank.
-    pub(crate) fn of(&self, rank: usize, batch: usize) -> &[u64] {
-        let number = batch - self.first;
-        &self.bits[rank][self.begins[number]..self.begins[number + 1]]
+    /// Whether messages are filtered on their way to a rank, of which so many were emitted, of so many bytes each.
+    ///
+    /// They are not where that keeps back next to none: of all vertices less than one in each word of bits that is looked at; or, where the
+    /// lists are on disk, less than what is read of them. DFOGraph goes by whether the list of sources is `filter_ratio` times as long as
+    /// the messages.
+    pub(crate) fn keeps_back(
+        &self,
+        machine: &Machine,
+        to: usize,
+        emitted: u64,
+        width: usize,
+    ) -> bool {
+        let (listed, vertices) = (self.lists.listed(to), machine.arrays.vertices());
+        if let Some(ratio) = machine.filter_ratio {
+            return (listed as f64) < ratio * emitted as f64;
+        }
+        let others = (machine.ranks.count() as u64 - 1).max(1);
+        keeps_back(
+            [listed, vertices, emitted],
+            width,
+            self.lists.on_disk() / others,
+        )
+    }
+
+    /// Whether a rank needs any message of a batch.
+    pub(crate) fn has(&self, batch: usize, to: usize) -> bool {
+        self.lists.has(batch, to)
+    }
+
+    /// Says that whoever sends to a rank, in a slot of his own, will select what it needs of a batch.
+    pub(crate) fn want(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
+        self.lists.want(batch, std::iter::once(to), slot)
+    }
+
+    /// Selects the sources of a batch that sent a message which a rank needs, as was said.
+    pub(crate) fn select(
+        &self,
+        batch: usize,
+        to: usize,
+        present: &[u64],
+        slot: usize,
+    ) -> Result<(), EngineError> {
+        let selected = &mut lock(&self.selected[slot])[..present.len()];
+        self.lists.select((batch, to), present, slot, selected)?;
+        Ok(())
+    }
+
+    /// The bits of those that were selected last.
+    pub(crate) fn selected(&self, slot: usize) -> MutexGuard<'_, Vec<u64>> {
+        lock(&self.selected[slot])
     }
 }
+
+/// Whether lists keep enough messages back: so many are listed of so many vertices, so many messages are emitted, of so many bytes each, and so many
+/// bytes of lists are read from disk for it.
+pub(crate) fn keeps_back(
+    [listed, vertices, emitted]: [u64; 3],
+    width: usize,
+    on_disk: u64,
+) -> bool {
+    let rest = vertices - listed;
+    let share = rest as f64 / (vertices as f64).max(1.0);
+    let kept_back = emitted as f64 * share * width as f64;
+    rest * WORD as u64 >= vertices && kept_back >= on_disk as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -25,15 +25,15 @@ use crate::columns::{Columns, mean};
 use crate::dispatch::{Dispatch, DispatchChoice};
 use crate::engine::{Engine, page_bytes};
 use crate::error::EngineError;
-use crate::needs::Needs;
+use crate::needs::{keeps_back, lists_memory, room_for_needs, selected_bytes};
 use crate::page_file::RowIo;
 use crate::pins::{Pins, STRETCHES};
 use crate::room::{Room, Shape, Sizes};
 use crate::rows::Touched;
+use crate::source_lists::list_bytes;
 use crate::wire::frame::messages_bytes;
 use crate::wire::frames_bytes;
-use crate::workspace::NEEDS_SHARE;
-use dispatching::{Dispatching, ToDispatch};
+use dispatching::{Dispatching, ToDispatch, made};
 use pieces::{Pieces, count_pieces};
 
 /// A run that nobody has begun.
@@ -141,8 +141,9 @@ struct Shared<'q> {
     room: Room,
     to_dispatch: Option<ToDispatch>,
     rows_resident: bool,
-    /// Whether it is known who needs which messages.
+    /// Whether it is known who needs which messages, and bytes of files that say so.
     filters: bool,
+    needs_files: u64,
     start: Traffic,
     /// But for messages and cells.
     pass: Traffic,
@@ -266,7 +267,9 @@ impl<'q> Looking<'q> {
             true => more,
             false => own,
         };
-        let filters = self.filters(sizes, &mut start);
+        let written = start.written;
+        let needs = self.needs(sizes, &mut start);
+        let needs_files = start.written - written;
         let room = self
             .shape
             .share(sizes, self.free)
@@ -275,13 +278,14 @@ impl<'q> Looking<'q> {
                 least: self.least,
                 budget: self.question.memory,
             })?;
-        pass.sent += self.sent(filters);
+        pass = pass.and(self.sent(needs.as_deref()));
         Ok(Shared {
             to_dispatch: self.to_dispatch(sizes, &room),
             of: self,
             room,
             rows_resident,
-            filters,
+            filters: needs.is_some(),
+            needs_files,
             start,
             pass,
         })
@@ -317,25 +321,45 @@ impl<'q> Looking<'q> {
         }
     }
 
-    /// Whether the lists of who needs what fit; they are read from the fan-out then.
-    fn filters(&mut self, sizes: Sizes, start: &mut Traffic) -> bool {
-        if self.ranks() == 1 {
-            return false;
+    /// Bytes of the lists of who needs what that a pass reads from disk for each rank, where there is room for lists at all: they are made from
+    /// the fan-out then.
+    fn needs(&mut self, sizes: Sizes, start: &mut Traffic) -> Option<Vec<u64>> {
+        let (ranks, own) = (self.ranks(), self.own.clone());
+        if ranks == 1 {
+            return None;
         }
-        let words = self
-            .own
-            .clone()
-            .map(|batch| self.batches().span(batch).div_ceil(64))
-            .sum::<u64>();
-        let needs = Needs::bytes(words as usize, self.own.len() + 1, self.ranks());
-        let enough = self.free.checked_sub(needs);
-        let fits = needs <= self.free / NEEDS_SHARE
-            && enough.is_some_and(|free| self.shape.share(sizes, free).is_some());
-        if fits {
-            self.free -= needs;
-            start.read += self.own_share(self.question.outline.files.fanout) + FRAME_BYTES / 2;
-        }
-        fits
+        let ways = self.question.outline.measure.ways as u64;
+        let room = room_for_needs(self.batches(), own.clone(), ranks, (ways, self.free))?;
+        let enough = self.free.checked_sub(room * ways)?;
+        self.shape.share(sizes, enough)?;
+        let listed = &self.question.senders.to[self.rank];
+        let of_rank = |to: usize, whole: fn(usize) -> u64| {
+            let of_batch = |batch| {
+                let span = self.batches().span(batch);
+                let bytes = list_bytes(self.part(listed[to], span), span as usize);
+                whole(bytes)
+            };
+            match to == self.rank {
+                true => 0,
+                false => own.clone().map(of_batch).sum(),
+            }
+        };
+        let on_disk: Vec<u64> = (0..ranks)
+            .map(|to| of_rank(to, AlignedBuffer::footprint))
+            .collect();
+        let in_memory = (0..ranks).map(|to| of_rank(to, |bytes| bytes as u64)).sum();
+        let selected = selected_bytes(self.batches());
+        let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
+        let fanout = self.own_share(self.question.outline.files.fanout) + FRAME_BYTES / 2;
+        let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
+        start.read += ways * (fanout + lists.read);
+        start.written += ways * lists.written;
+        let (stay_on_disk, kept) = bytes.kept(in_memory, room);
+        self.free -= ways * (kept + selected);
+        Some(match stay_on_disk {
+            true => on_disk,
+            false => vec![0; ranks],
+        })
     }
 
     /// Bytes on disk of the places of messages of some batches.
@@ -354,31 +378,35 @@ impl<'q> Looking<'q> {
         piece.saturating_mul(batches as u64)
     }
 
-    /// Bytes of the messages that other ranks need, or of all where nobody knows who needs them.
-    fn sent(&self, filters: bool) -> u64 {
+    /// Of something that is spread over the vertices of this rank, what so many of them have.
+    fn part(&self, of: u64, span: u64) -> u64 {
+        let vertices = self.own_vertices().max(1);
+        (u128::from(of) * u128::from(span) / u128::from(vertices)) as u64
+    }
+
+    /// What a pass sends, and reads of the lists of who needs what: the messages that each rank needs, or all where nobody knows who needs
+    /// them or next to all are.
+    fn sent(&self, needs: Option<&[u64]>) -> Traffic {
         let Senders { all, to } = self.question.senders;
         let emitted = all[self.rank];
-        let vertices = self.own_vertices().max(1);
-        let part =
-            |of: u64, span: u64| (u128::from(of) * u128::from(span) / u128::from(vertices)) as u64;
-        let of_rank = |to_rank: usize| {
-            let needed = if filters {
-                to[self.rank][to_rank]
-            } else {
-                emitted
-            };
+        let width = self.sizes.message;
+        let mut moved = Traffic::default();
+        for to_rank in (0..self.ranks()).filter(|to| *to != self.rank) {
+            let listed = to[self.rank][to_rank];
+            let facts = [listed, self.own_vertices(), emitted];
+            let lists = needs.map(|needs| needs[to_rank]);
+            let lists = lists.filter(|lists| keeps_back(facts, width, *lists));
+            let needed = if lists.is_some() { listed } else { emitted };
             let of_batch = |batch: usize| {
                 let span = self.batches().span(batch);
-                let (needed, emitted) = (part(needed, span), part(emitted, span));
-                messages_bytes(needed, emitted, span as usize, self.sizes.message)
+                let (needed, emitted) = (self.part(needed, span), self.part(emitted, span));
+                messages_bytes(needed, emitted, span as usize, width)
             };
             let bytes = self.own.clone().map(of_batch).sum::<u64>();
-            bytes.saturating_add(frames_bytes(bytes))
-        };
-        (0..self.ranks())
-            .filter(|to| *to != self.rank)
-            .map(of_rank)
-            .sum()
+            moved.sent += bytes.saturating_add(frames_bytes(bytes));
+            moved.read += lists.unwrap_or(0);
+        }
+        moved
     }
 
     /// Bytes of a cell's edges with their weights.
@@ -523,10 +551,11 @@ impl Shared<'_> {
         };
         let (early, pass) = (with(&Dispatching::default()), with(&dispatching));
         let touched = looking.sizes.signal.or(looking.sizes.apply);
-        let mut files = match self.rows_resident {
+        let rows = match self.rows_resident {
             true => 0,
             false => 2 * looking.rows_bytes(touched.written),
         };
+        let mut files = rows + self.needs_files;
         if room.held.is_some() {
             // Lists are written before it is known whether memory holds them.
             let lists = dispatching.made.written;

@@ -19,6 +19,7 @@ use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Ways, run};
 use crate::metrics::Mode;
+use crate::needs::Needs;
 use crate::phase::pass::Passing;
 use crate::phase::signal::Signal;
 use crate::phase::slot::{Kernel, Slot};
@@ -62,7 +63,9 @@ pub(crate) fn edges<P: EdgeProgram>(
             held.sought(turned, done.report.bytes_read);
         }
     }
-    done.report.bytes_read += held.take_bytes_read();
+    let [read, written] = held.take_traffic();
+    done.report.bytes_read += read;
+    done.report.bytes_written += written;
     Ok(())
 }
 
@@ -115,6 +118,8 @@ fn dense<P: EdgeProgram>(
     let [sent, bytes] = machine.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
+    done.report.filtered = passing.filtered();
+    done.report.bytes_read += needs.map_or(0, Needs::take_bytes_read);
     done.activated.recount_all();
     let (read, written) = messages.take_traffic();
     done.report.bytes_read += read;

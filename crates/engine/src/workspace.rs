@@ -8,13 +8,13 @@ use graphmill_storage::Kind;
 use crate::choice::{Choice, Facts, choose};
 use crate::columns::runs;
 use crate::degree_classes::DegreeClasses;
-use crate::dispatch::{self, Beside, DispatchChoice, Dispatched, Dispatcher, GraphBytes};
+use crate::dispatch::{self, Beside, DispatchChoice, Dispatched, Dispatcher, graph_bytes};
 use crate::error::EngineError;
 use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
 use crate::message::{Messages, OnDisk};
 use crate::metrics::Mode;
-use crate::needs::Needs;
+use crate::needs::room_for_needs;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
@@ -28,9 +28,6 @@ use crate::superstep::is_dense;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
-
-/// So many ones of the free budget the lists of who needs which messages may take.
-pub(crate) const NEEDS_SHARE: u64 = 8;
 
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
@@ -392,16 +389,20 @@ impl<P: EdgeProgram> Workspace<P> {
         }
         // So are the lists of who needs what.
         if !machine.ranks.alone() {
-            let needs = Needs::memory(machine) * ways.each().count() as u64;
+            let ranks = &machine.ranks;
+            let count = ways.each().count() as u64;
             let free = budget.available() + held.leased_bytes();
-            let without = free.checked_sub(needs);
-            if needs <= free / NEEDS_SHARE
-                && without.is_some_and(|free| shape.share(sizes, free).is_some())
-            {
-                if needs > budget.available() {
+            let (own, of_ways) = (ranks.own(), (count, free));
+            let room = room_for_needs(&machine.batches, own, ranks.count(), of_ways);
+            let room = room.filter(|room| {
+                let without = free.checked_sub(room * count);
+                without.is_some_and(|free| shape.share(sizes, free).is_some())
+            });
+            if let Some(room) = room {
+                if room * count > budget.available() {
                     held.release_pins();
                 }
-                held.load_needs(ways)?;
+                held.load_needs(ways, room)?;
             }
         }
         let in_memory = |free: u64| shape.share(sizes, free).filter(|room| room.held.is_none());
@@ -491,7 +492,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let graph = |group| {
             let runs = runs(machine, group).len();
             let cells = machine.all_own_cells().count() as u64;
-            GraphBytes::new(&machine.batches, machine.workers.count(), cells, runs)
+            graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
         };
         let free = machine.budget.available();
         let beside = dispatch::beside(machine.dispatch, &machine.shape, sizes, room, free, graph);

@@ -120,7 +120,7 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
         }
         assert_eq!(of_passes("bytes_sent"), sent);
         assert!(received >= sent, "{received} of {sent}");
-        of_passes("messages_sent")
+        ["messages_sent", "filtered"].map(of_passes)
     };
     let [chosen, all, needed] = [
         &[][..],
@@ -129,7 +129,8 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
     ]
     .map(messages);
     assert_eq!(chosen, needed);
-    assert!(all * 3 > needed * 4, "{needed} of {all}");
+    assert!(needed[1] > 0 && all[1] == 0, "{needed:?}, {all:?}");
+    assert!(all[0] * 3 > needed[0] * 4, "{needed:?} of {all:?}");
 }
 
 #[test]

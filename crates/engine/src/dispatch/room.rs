@@ -1,8 +1,8 @@
 //! Memory for a dispatch graph, which comes off that of accumulators and messages.
 
 use super::DispatchChoice;
-use super::graph::GraphBytes;
 use crate::room::{Room, Shape, Sizes};
+use crate::source_lists::ListBytes;
 
 /// So many ones of the free budget a dispatch graph may take, and where dispatch was asked for, which makes it worth more.
 const SHARE: u64 = 8;
@@ -25,7 +25,7 @@ pub(crate) fn beside(
     sizes: Sizes,
     room: &Room,
     free: u64,
-    graph: impl Fn(usize) -> GraphBytes,
+    graph: impl Fn(usize) -> ListBytes,
 ) -> Option<Beside> {
     if room.held.is_none() || choice == DispatchChoice::None {
         return None;
@@ -60,6 +60,8 @@ mod tests {
 
     use graphmill_graph::{Batches, Measure};
 
+    use crate::dispatch::graph_bytes;
+
     const BATCHES: u64 = 64;
     const SIZES: Sizes = Sizes::USUAL;
 
@@ -77,9 +79,9 @@ mod tests {
         Shape::of(&measure, 2)
     }
 
-    fn graph(group: usize) -> GraphBytes {
+    fn graph(group: usize) -> ListBytes {
         let runs = (BATCHES as usize).div_ceil(group);
-        GraphBytes::new(&batches(), 2, BATCHES * BATCHES, runs)
+        graph_bytes(&batches(), 2, BATCHES * BATCHES, runs)
     }
 
     #[test]

@@ -34,11 +34,11 @@ impl<M: Element> Messages<M> {
             buffer: None,
             used: 0,
             begun: Vec::new(),
-            pieces: Vec::with_capacity(graph.runs_of(batch).count()),
+            pieces: Vec::with_capacity(graph.groups_of(batch).count()),
         };
         let (mut pushed, mut scanned) = (0, 0);
-        graph.want(batch, graph.runs_of(batch), worker)?;
-        for run in graph.runs_of(batch) {
+        graph.want(batch, graph.groups_of(batch), worker)?;
+        for run in graph.groups_of(batch) {
             let [count, looked_at] = graph.select((batch, run), present, worker, selected)?;
             scanned += looked_at + count;
             if count > 0 {

@@ -6,16 +6,17 @@ use super::pieces::Pieces;
 use super::{Looking, RunQuestion, Shared, Traffic};
 use crate::columns::{Columns, mean, reads, runs};
 use crate::dispatch::{
-    Beside, Dispatch, DispatchChoice, Facts, GraphBytes, RunOf, Sample, Way, beside, making_bytes,
+    Beside, Dispatch, DispatchChoice, Facts, RunOf, Sample, Way, beside, graph_bytes, making_bytes,
     sample_bytes, waits, worth_making,
 };
 use crate::message::piece;
 use crate::room::{Room, Sizes};
+use crate::source_lists::ListBytes;
 
 /// What messages can be dispatched with.
 pub(super) struct ToDispatch {
     pub(super) beside: Beside,
-    graph: GraphBytes,
+    graph: ListBytes,
     runs: usize,
     run_of: RunOf,
 }
@@ -31,13 +32,25 @@ pub(super) struct Dispatching {
     pub(super) made: Traffic,
 }
 
+/// Bytes that are written to make lists, of so many bytes in memory and on disk, in so much memory, and read where that holds them in the
+/// end.
+pub(super) fn made(bytes: &ListBytes, [lists, on_disk]: [u64; 2], room: u64) -> Traffic {
+    let written = if bytes.fit(room) { 0 } else { on_disk };
+    let (stays, _) = bytes.kept(lists, room);
+    Traffic {
+        read: if stays { 0 } else { written },
+        written,
+        sent: 0,
+    }
+}
+
 impl Looking<'_> {
     /// What messages can be dispatched with, out of the room that there is.
     pub(super) fn to_dispatch(&self, sizes: Sizes, room: &Room) -> Option<ToDispatch> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let graph = |group| {
             let runs = runs(self, group).len();
-            GraphBytes::new(self.batches(), self.question.threads, cells, runs)
+            graph_bytes(self.batches(), self.question.threads, cells, runs)
         };
         let choice = self.question.dispatch;
         let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
@@ -153,15 +166,13 @@ impl Shared<'_> {
             return None;
         }
         let lists: f64 = pieces.lists_on_disk.iter().sum();
-        let lists_on_disk = !to.graph.loads(pieces.lists as u64, to.beside.bytes);
-        let mut made = Traffic {
+        let bytes = [pieces.lists, lists].map(|bytes| bytes as u64);
+        let room = to.beside.bytes;
+        let (lists_on_disk, _) = to.graph.kept(bytes[0], room);
+        let made = made(&to.graph, bytes, room).and(Traffic {
             read: fanout,
-            written: lists as u64,
-            sent: 0,
-        };
-        if !lists_on_disk {
-            made.read = made.read.saturating_add(made.written);
-        }
+            ..Traffic::default()
+        });
         // The pass that makes the graph does not know yet what its lists take.
         let is_known = lists_on_disk && passes - early_passes > 1;
         let facts = Facts {

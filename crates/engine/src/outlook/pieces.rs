@@ -3,9 +3,9 @@
 use graphmill_raw::AlignedBuffer;
 
 use super::{RunQuestion, Shared};
-use crate::dispatch::list_bytes;
 use crate::error::EngineError;
 use crate::message::piece;
+use crate::source_lists::list_bytes;
 
 /// The pieces of all batches for the runs of one rank, where every vertex with edges sends a message.
 #[derive(Clone, Debug, Default)]

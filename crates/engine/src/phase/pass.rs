@@ -3,7 +3,7 @@
 //! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where that keeps back next to
 //! none, or, as in the paper, where the list of sources that have is as long as so many times the messages: but there a source on the list
 //! is an element that is looked at, and here 64 of them are. Nor are they where nobody knows who needs them, against the arcs of a
-//! directed graph.
+//! directed graph. A batch of which a rank needs nothing is not read for it.
 //!
 //! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
 //! and folded as soon as it is there.
@@ -43,12 +43,19 @@ pub(crate) trait PassOn: Sync {
 }
 
 /// A pass phase on its way, which workers of other phases have go on.
-pub(crate) struct Passing<'p>(Option<Mutex<Box<dyn Ongoing + 'p>>>);
+pub(crate) struct Passing<'p> {
+    ongoing: Option<Mutex<Box<dyn Ongoing + 'p>>>,
+    /// See [`Passing::filtered`].
+    filtered: u64,
+}
 
 impl<'p> Passing<'p> {
     /// Where nobody has to be told anything.
     pub(crate) fn of_one() -> Self {
-        Passing(None)
+        Passing {
+            ongoing: None,
+            filtered: 0,
+        }
     }
 
     /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
@@ -67,29 +74,25 @@ impl<'p> Passing<'p> {
         messages.expect_from(batches.iter().copied());
         messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
         let (emitted, peers) = (active.own_len(), messages.peers());
-        let vertices = machine.arrays.vertices();
-        let outgoing = move |to, slot| {
-            let keeps_back = |needs: &&Needs| {
-                let listed = needs.listed(to);
-                match machine.filter_ratio {
-                    Some(ratio) => (listed as f64) < ratio * emitted as f64,
-                    // One a word that is looked at, if all send.
-                    None => (vertices - listed) * 64 >= vertices,
-                }
-            };
-            Sending {
-                machine,
-                messages,
-                needs: needs.filter(keeps_back),
-                to,
-                reader: reader(machine, peers, slot),
-                batches: batches.clone(),
-                at: 0,
-                asked: 0,
-                open: None,
-                word: 0,
-                has_begun: false,
-            }
+        let needs_to = move |to: usize| {
+            needs.filter(|needs| needs.keeps_back(machine, to, emitted, size_of::<M>()))
+        };
+        let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
+        let filtered = others.filter(|to| needs_to(*to).is_some()).count() as u64;
+        let outgoing = move |to, slot| Sending {
+            machine,
+            messages,
+            needs: needs_to(to),
+            to,
+            slot,
+            reader: reader(machine, peers, slot),
+            batches: batches.clone(),
+            at: 0,
+            asked: 0,
+            open: None,
+            is_selected: false,
+            word: 0,
+            has_begun: false,
         };
         let mut of_ranks: BTreeMap<usize, Receiving<'p, M>> = BTreeMap::new();
         let incoming = move |from: usize, came: Came<'_>| {
@@ -111,7 +114,15 @@ impl<'p> Passing<'p> {
             Ok(())
         };
         let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
-        Passing(exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)))
+        Passing {
+            ongoing: exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)),
+            filtered,
+        }
+    }
+
+    /// To how many other ranks only messages go that they need.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.filtered
     }
 
     /// Has it come to its end.
@@ -123,7 +134,7 @@ impl<'p> Passing<'p> {
 
 impl PassOn for Passing<'_> {
     fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError> {
-        let Some(ongoing) = &self.0 else {
+        let Some(ongoing) = &self.ongoing else {
             return Ok(Progress::Complete);
         };
         match ongoing.try_lock() {
@@ -218,6 +229,7 @@ struct Sending<'p, M: Element> {
     messages: &'p Messages<M>,
     needs: Option<&'p Needs>,
     to: usize,
+    slot: usize,
     /// See [`reader`].
     reader: usize,
     batches: Vec<usize>,
@@ -227,6 +239,8 @@ struct Sending<'p, M: Element> {
     /// How many of the batches it has said that it will read.
     asked: usize,
     open: Option<BatchMessages<'p, M>>,
+    /// The sources that the rank needs of the batch at hand are selected.
+    is_selected: bool,
     has_begun: bool,
 }
 
@@ -240,10 +254,20 @@ impl<M: Element> Sending<'_, M> {
         while let Some(&batch) = self.batches.get(self.asked)
             && self.messages.is_there(batch)
         {
-            self.messages.want(batch, self.reader)?;
+            if self.sends(batch) {
+                self.messages.want(batch, self.reader)?;
+                if let Some(needs) = self.needs {
+                    needs.want(batch, self.to, self.slot)?;
+                }
+            }
             self.asked += 1;
         }
         Ok(())
+    }
+
+    /// Whether there are any messages of a batch for that rank.
+    fn sends(&self, batch: usize) -> bool {
+        self.messages.count(batch) > 0 && self.needs.is_none_or(|needs| needs.has(batch, self.to))
     }
 }
 
@@ -254,21 +278,29 @@ impl<M: Element> Outgoing for Sending<'_, M> {
             if self.at >= self.asked {
                 return Ok(Filled::Later);
             }
-            let count = self.messages.count(batch);
-            if count > 0 {
+            if self.sends(batch) {
+                let count = self.messages.count(batch);
                 let open = match &self.open {
                     Some(open) => open,
                     None => self.open.insert(self.messages.read(batch, self.reader)?),
                 };
                 let slots = open.slots();
                 let span = self.machine.batches.span(batch) as usize;
-                let needed = self.needs.map(|needs| needs.of(self.to, batch));
-                let needed = |word: usize| needed.map_or(!0, |needed| needed[word]);
                 let listed = piece::is_listed(count, span);
-                self.word = frame.messages(batch, slots, needed, listed, self.word);
+                self.word = match self.needs {
+                    None => frame.messages(batch, slots, |_| !0, listed, self.word),
+                    Some(needs) => {
+                        if !std::mem::replace(&mut self.is_selected, true) {
+                            needs.select(batch, self.to, slots.present, self.slot)?;
+                        }
+                        let selected = needs.selected(self.slot);
+                        frame.messages(batch, slots, |word| selected[word], listed, self.word)
+                    }
+                };
                 if self.word < slots.present.len() {
                     return Ok(Filled::Full);
                 }
+                self.is_selected = false;
                 if let Some(open) = self.open.take() {
                     self.messages.give_back(batch, open, false, self.reader)?;
                 }
