@@ -283,6 +283,62 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
     }
 }
 
+/// Each algorithm, how it is run, and whether every vertex sends a message in its first pass.
+const OTHERS: [(&str, &[&str], bool); 3] = [
+    ("wcc", &["--method", "labels"], true),
+    ("bfs", &["--source", "1", "--seek", "never"], false),
+    ("sssp", &["--source", "1", "--seek", "never"], false),
+];
+
+#[test]
+fn the_fullest_pass_of_other_algorithms_is_what_was_planned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "18", "16", "--weights", "f32"];
+    let stored = ["--batch-size", "4096", "-q", "-o", "g"];
+    succeed(at, &[&generate[..], &stored].concat());
+    let expected =
+        "--vertices=262144 --edges=4194304 --batch-size=4096 --input=drawn --weights=f32";
+    for (ranks, mib) in [(1, 12), (4, 18)] {
+        for (algorithm, how, all_send) in OTHERS {
+            let memory = format!("--memory={}M", mib * ranks);
+            let [count, threads] = [("ranks", ranks), ("threads", 2 * ranks)]
+                .map(|(option, count)| format!("--{option}={count}"));
+            let run = ["run", algorithm, "g", "-q", "--metrics=run.json"];
+            let machine = [&count[..], &threads, &memory];
+            succeed(at, &[&run[..], how, &machine].concat());
+            let run = file(at, "run.json");
+            let passes = run["supersteps"].as_array().expect("passes");
+            let along = (0..passes.len()).filter(|pass| passes[*pass]["mode"] == "scatter");
+            let fullest = along
+                .rev()
+                .max_by_key(|pass| passes[*pass]["messages"].as_u64());
+            let fullest = fullest.expect("a pass");
+            // In the first pass there is what it takes to begin, too.
+            let (part, first) = match all_send {
+                true => ("all", 0),
+                false => ("pass", fullest),
+            };
+            for graph in [expected, "g"] {
+                let machine = format!("{count} --memory={mib}M --threads=2 --disks=shared");
+                let plan = format!("plan {graph} --algorithm={algorithm} {machine} --json");
+                let words: Vec<&str> = plan.split(' ').collect();
+                let planned = &json(succeed(at, &words).as_bytes())["run"];
+                for moved in MOVED {
+                    let what = format!("{plan}: {moved}");
+                    let measured = passes[first..=fullest].iter();
+                    let measured: f64 = measured.map(|pass| number(&pass[moved])).sum();
+                    let planned = number(&planned[part][moved]);
+                    match moved == "bytes_sent" && !all_send {
+                        false => assert_near(&what, planned, measured),
+                        true => assert!(measured <= planned, "{what}: {measured} of {planned}"),
+                    }
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn ids_that_are_sorted_on_disk_take_what_was_planned() {
     let folder = tempfile::tempdir().expect("a folder");
