@@ -13,6 +13,7 @@ mod help;
 mod interrupt;
 mod judged;
 mod limits;
+mod lost_ranks;
 mod memory;
 mod mpi;
 mod order;

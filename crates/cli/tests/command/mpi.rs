@@ -1,17 +1,13 @@
-//! Ranks that `mpirun` starts: the graph and the bytes of one process; a rank that is killed, that hangs, or whose disk is full ends the
-//! job, and nothing looks whole that is not. Skipped without Open MPI.
+//! Ranks that `mpirun` starts: the graph and the bytes of one process. Skipped without Open MPI.
 
-use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 use crate::ranks::{each_does_its_share, metrics};
-use crate::{call, names, succeed};
+use crate::{names, succeed};
 
 /// The plugin, compiled here; nothing where there is no MPI.
-fn plugin(folder: &Path) -> bool {
+pub(crate) fn plugin(folder: &Path) -> bool {
     let has = |program: &str| {
         let started = Command::new(program).arg("--version").output();
         started.is_ok_and(|output| output.status.success())
@@ -25,7 +21,7 @@ fn plugin(folder: &Path) -> bool {
 }
 
 /// `mpirun` as all tests need it.
-fn mpirun(folder: &Path) -> Command {
+pub(crate) fn mpirun(folder: &Path) -> Command {
     let mut mpirun = Command::new("mpirun");
     mpirun
         .args(["--oversubscribe", "--bind-to", "none"])
@@ -38,7 +34,7 @@ fn mpirun(folder: &Path) -> Command {
 }
 
 /// A job of so many ranks, ready to start.
-fn job(folder: &Path, ranks: usize, arguments: &[&str]) -> Command {
+pub(crate) fn job(folder: &Path, ranks: usize, arguments: &[&str]) -> Command {
     let mut mpirun = mpirun(folder);
     mpirun
         .args(["-n", &ranks.to_string()])
@@ -47,7 +43,7 @@ fn job(folder: &Path, ranks: usize, arguments: &[&str]) -> Command {
     mpirun
 }
 
-fn run(folder: &Path, ranks: usize, arguments: &[&str]) -> Output {
+pub(crate) fn run(folder: &Path, ranks: usize, arguments: &[&str]) -> Output {
     job(folder, ranks, arguments)
         .output()
         .expect("mpirun starts")
@@ -108,7 +104,7 @@ fn a_job_makes_the_graph_and_the_results_of_one_process() {
                 |graph| [&["run", asked[0], graph, "-q", "-o", "r.csv"], &asked[1..]].concat();
             succeed(at, &run("one"));
             let wanted = std::fs::read(at.join("r.csv")).expect("a result");
-            for ranks in [1, 2, 4, 8] {
+            for ranks in [1, 2, 3, 4, 8] {
                 let measured = ["--metrics", "run.json"];
                 ran(at, ranks, &[&run("all")[..], &measured].concat());
                 let found = std::fs::read(at.join("r.csv")).expect("a result");
@@ -327,343 +323,4 @@ fn what_one_rank_meets_all_tell() {
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(errors.contains("without mpirun"), "{errors}");
     assert_eq!(names(at), ["edges.txt", "plugin.so"]);
-}
-
-/// The ranks of a job on this machine.
-fn ranks_of(mpirun: u32) -> Vec<u32> {
-    let children = Command::new("pgrep")
-        .args(["-P", &mpirun.to_string()])
-        .output();
-    let said = children.map(|output| output.stdout).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    said.lines().filter_map(|line| line.parse().ok()).collect()
-}
-
-/// The process of a rank, once a file whose name begins so is there.
-fn rank_once(mpirun: u32, rank: usize, folder: &Path, begins: &str) -> u32 {
-    let started = Instant::now();
-    let variable = format!("OMPI_COMM_WORLD_RANK={rank}");
-    let is_rank = |process: &u32| {
-        let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
-        let mut environment = environment.split(|byte| *byte == 0);
-        environment.any(|found| found == variable.as_bytes())
-    };
-    loop {
-        assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
-        if names(folder).iter().any(|name| name.starts_with(begins))
-            && let Some(found) = ranks_of(mpirun).into_iter().find(is_rank)
-        {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// How a job ended.
-struct Ended {
-    /// None where `mpirun` did not end after its ranks had: that of Open MPI 4.1 with PMIx 4.2 waits for a lock of its own now and
-    /// then, where a rank was killed while others finished (`pmix_rte_finalize`).
-    status: Option<ExitStatus>,
-    said: String,
-    /// From the call to the end of the last rank.
-    took: Duration,
-}
-
-/// Waits for the end of a job that was started with stderr in a pipe.
-fn end_of(mut mpirun: Child) -> Ended {
-    let mut errors = mpirun.stderr.take().expect("a pipe");
-    let said = std::thread::spawn(move || {
-        let mut said = String::new();
-        errors.read_to_string(&mut said).map(|_| said)
-    });
-    let lives = |process: &u32| {
-        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let state = state.rsplit_once(") ").map(|after| after.1.to_string());
-        state.is_some_and(|state| !state.starts_with('Z'))
-    };
-    let (began, mut gone) = (Instant::now(), None);
-    let mut ranks = Vec::new();
-    let status = loop {
-        ranks.extend(ranks_of(mpirun.id()));
-        ranks.sort_unstable();
-        ranks.dedup();
-        let status = mpirun.try_wait().expect("it is a child");
-        if status.is_some() {
-            break status;
-        }
-        match gone {
-            _ if ranks.iter().any(lives) => gone = None,
-            None => gone = Some(Instant::now()),
-            Some(gone) if gone.elapsed() > Duration::from_secs(10) => {
-                println!("all ranks had ended, and mpirun did not: it was killed");
-                mpirun.kill().and_then(|()| mpirun.wait()).expect("it ends");
-                break None;
-            }
-            Some(_) => {}
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    // Some outlive `mpirun` by a little.
-    while ranks.iter().any(lives) {
-        gone = None;
-        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ended {
-        status,
-        said: said.join().expect("a text").expect("text"),
-        took: gone.unwrap_or_else(Instant::now) - began,
-    }
-}
-
-/// Stops a rank as if it hung, and gives back what the job said when it ended.
-fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> String {
-    let mut mpirun = job(at, 4, arguments);
-    let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mpirun = mpirun.spawn().expect("mpirun starts");
-    let hung = rank_once(mpirun.id(), silent, at, begins).to_string();
-    let stopped = Command::new("kill").args(["-STOP", &hung]).status();
-    assert!(stopped.expect("kill starts").success());
-    let Ended { status, said, took } = end_of(mpirun);
-    assert!(!status.is_some_and(|status| status.success()), "{said}");
-    assert!(took < Duration::from_secs(30), "{took:?}: {said}");
-    println!(
-        "{arguments:?} ended {:.1} s after rank {silent} was stopped",
-        took.as_secs_f64()
-    );
-    said
-}
-
-#[test]
-fn a_rank_that_hangs_is_named_by_the_others_and_ends_the_job() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    if !plugin(at) {
-        return;
-    }
-    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
-    succeed(
-        at,
-        &["generate", "kronecker", "18", "16", "-o", "k.el", "-q"],
-    );
-    let run = ["run", "pagerank", "graph", "--iterations", "1000000", "-q"];
-    let import = ["import", "k.el", "-q", "--undirected", "-o"];
-    for (silent, begins, arguments) in [
-        (1, ".graphmill-run", [&run[..], &["-o", "r.csv"]].concat()),
-        (0, ".graphmill-run", [&run[..], &["-o", "r.csv/"]].concat()),
-        (2, ".graphmill-import", [&import[..], &["new"]].concat()),
-        (0, ".graphmill-import", [&import[..], &["new"]].concat()),
-    ] {
-        let said = said_without(at, silent, begins, &arguments);
-        for rank in (0..4).filter(|rank| *rank != silent) {
-            let told =
-                format!("rank {rank}: error: rank {silent} is lost: nothing was heard of it");
-            assert!(said.contains(&told), "{arguments:?}: {said}");
-        }
-        // All but the one that hung has cleaned up; what that one left goes with the next job.
-        let mut left = names(at);
-        left.retain(|name| {
-            let is_left = name.starts_with(".graphmill");
-            if is_left {
-                // Or the next rank would be stopped by the sight of it, before MPI has started.
-                std::fs::remove_dir_all(at.join(name)).expect("it goes");
-            }
-            !is_left
-        });
-        assert_eq!(left, ["graph", "k.el", "plugin.so"]);
-    }
-}
-
-/// A job of four, of which one is started by other means.
-fn with_one_by(at: &Path, one: usize, by: &[&str], arguments: &[&str], of_one: &[&str]) -> Command {
-    let mut mpirun = mpirun(at);
-    for rank in 0..4 {
-        if rank > 0 {
-            mpirun.arg(":");
-        }
-        mpirun.args(["-n", "1"]);
-        if rank == one {
-            mpirun.args(by);
-        }
-        mpirun.arg(env!("CARGO_BIN_EXE_graphmill")).args(arguments);
-        if rank == one {
-            mpirun.args(of_one);
-        }
-    }
-    mpirun
-}
-
-/// A job that has to fail, since a rank could not write: all ranks have to say which, and where.
-fn fails_since(mut job: Command, full: usize, what: &str) {
-    let output = job.output().expect("mpirun starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "rank {full}: {said}");
-    assert!(output.status.signal().is_none(), "{said}");
-    for rank in 0..4 {
-        let told = match rank == full {
-            true => format!("rank {rank}: error: cannot "),
-            false => format!("rank {rank}: error: rank {full} is lost: cannot "),
-        };
-        let line = said.lines().find(|line| line.contains(&told));
-        assert!(
-            line.is_some_and(|line| line.contains(what)),
-            "{told}: {said}"
-        );
-    }
-}
-
-/// A file system that goes with the test.
-struct Mounted(std::path::PathBuf);
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(&self.0).status();
-        assert!(unmounted.is_ok_and(|status| status.success()));
-    }
-}
-
-#[test]
-fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    if !plugin(at) {
-        return;
-    }
-    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
-    succeed(
-        at,
-        &["generate", "kronecker", "15", "16", "-o", "k.el", "-q"],
-    );
-    let known = names(at);
-    let import = ["import", "k.el", "-o", "new", "-q", "--batch-size", "1000"];
-    let run = ["run", "bfs", "graph", "--source", "0", "-q", "-o"];
-    let too_large = "File too large";
-    for (full, bytes) in [(0, "4096"), (1, "131072"), (3, "65536")] {
-        let limited = ["prlimit", &format!("--fsize={bytes}")];
-        fails_since(
-            with_one_by(at, full, &limited, &import, &[]),
-            full,
-            too_large,
-        );
-        assert_eq!(names(at), known, "rank {full}, {bytes} bytes");
-    }
-    for full in [0, 3] {
-        let limited = ["prlimit", "--fsize=0"];
-        let run = [&run[..], &["r.csv/"]].concat();
-        fails_since(with_one_by(at, full, &limited, &run, &[]), full, too_large);
-        assert_eq!(names(at), known, "rank {full}");
-    }
-    // The first rank writes the one file.
-    let run = [&run[..], &["r.csv"]].concat();
-    fails_since(
-        with_one_by(at, 0, &["prlimit", "--fsize=0"], &run, &[]),
-        0,
-        too_large,
-    );
-    assert_eq!(names(at), known);
-
-    // A disk of its own that is full.
-    std::fs::create_dir(at.join("small")).expect("a folder");
-    let mount = ["-t", "tmpfs", "-o", "size=64k", "none", "small"];
-    let mounted = Command::new("mount").args(mount).current_dir(at).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a small disk, which only root may mount");
-        return;
-    }
-    let job = with_one_by(at, 1, &[], &import, &["--tmp", "small"]);
-    let mounted = Mounted(at.join("small"));
-    fails_since(job, 1, "No space left on device");
-    let left = names(&mounted.0);
-    drop(mounted);
-    assert!(left.is_empty(), "{left:?}");
-    std::fs::remove_dir(at.join("small")).expect("it goes");
-    assert_eq!(names(at), known);
-}
-
-#[test]
-fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    if !plugin(at) {
-        return;
-    }
-    succeed(
-        at,
-        &["generate", "kronecker", "16", "8", "-o", "graph", "-q"],
-    );
-    let run = ["run", "wcc", "graph", "-q", "-o"];
-    succeed(at, &[&run[..], &["one.csv"]].concat());
-    let (mut whole, mut none) = (0, 0);
-    for kill in 0..12 {
-        let mut mpirun = job(at, 3, &[&run[..], &["r.csv/"]].concat());
-        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mpirun = mpirun.spawn().expect("mpirun starts");
-        let victim = rank_once(mpirun.id(), kill % 3, at, ".graphmill-result").to_string();
-        std::thread::sleep(Duration::from_millis(kill as u64 * 3));
-        // It may be gone by now.
-        let killed = Command::new("kill").args(["-9", &victim]).output();
-        assert!(killed.is_ok());
-        end_of(mpirun);
-        if names(at).contains(&"r.csv".to_string()) {
-            whole += 1;
-            succeed(at, &["validate", "r.csv", "one.csv", "--rule", "exact"]);
-            std::fs::remove_dir_all(at.join("r.csv")).expect("it goes");
-        } else {
-            none += 1;
-        }
-    }
-    println!("{whole} whole, {none} not there");
-    succeed(at, &[&run[..], &["r.csv/"]].concat());
-    assert_eq!(names(at), ["graph", "one.csv", "plugin.so", "r.csv"]);
-}
-
-#[test]
-fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let at = folder.path();
-    if !plugin(at) {
-        return;
-    }
-    let kills = std::env::var("GRAPHMILL_KILLS").ok();
-    let kills = kills.and_then(|kills| kills.parse().ok()).unwrap_or(4);
-    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
-    let mut longest = Duration::ZERO;
-    for kill in 0..kills {
-        // Long enough to be killed at any point of it.
-        let asked = ["run", "pagerank", "graph", "--iterations", "100000", "-q"];
-        let output = ["r.csv", "r.csv/"][kill as usize % 2];
-        let asked = [&asked[..], &["--place", "edges=stream", "-o", output]].concat();
-        let mut mpirun = job(at, 3, &asked);
-        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mpirun = mpirun.spawn().expect("mpirun starts");
-        let started = Instant::now();
-        let ranks = loop {
-            let ranks = ranks_of(mpirun.id());
-            if ranks.len() == 3 {
-                break ranks;
-            }
-            assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        // Earlier or later, by a rule that has no regard to what goes on.
-        std::thread::sleep(Duration::from_millis(37 * (kill * 7 % 41)));
-        let victim = ranks[kill as usize % 3].to_string();
-        let killed = Command::new("kill").args(["-9", &victim]).status();
-        assert!(killed.expect("kill starts").success());
-        let Ended { status, said, took } = end_of(mpirun);
-        assert!(took < Duration::from_secs(30), "kill {kill}: {took:?}");
-        if let Some(status) = status {
-            assert!(!status.success() && status.signal().is_none(), "{status}");
-            assert!(said.contains("rank") && said.contains("signal 9"), "{said}");
-        }
-        longest = longest.max(took);
-        assert!(!names(at).iter().any(|name| name.starts_with("r.csv")));
-    }
-    let seconds = longest.as_secs_f64();
-    println!("{kills} kills, at most {seconds:.1} s from a kill to the end of the last rank");
-    // What the killed left goes with the next run.
-    let output = call(at, &["run", "pagerank", "graph", "-q", "-o", "r.csv"]);
-    assert!(output.status.success());
-    assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
 }

@@ -1,0 +1,407 @@
+//! Ranks that `mpirun` started and that are lost: one that is killed, that hangs, or whose disk is full ends the job, and nothing looks whole
+//! that is not. Skipped without Open MPI.
+
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::mpi::{job, mpirun, plugin};
+use crate::{call, names, succeed};
+
+/// The ranks of a job on this machine.
+fn ranks_of(mpirun: u32) -> Vec<u32> {
+    let children = Command::new("pgrep")
+        .args(["-P", &mpirun.to_string()])
+        .output();
+    let said = children.map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    said.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// The process of a rank, once a file whose name begins so is there.
+fn rank_once(mpirun: u32, rank: usize, folder: &Path, begins: &str) -> u32 {
+    let started = Instant::now();
+    let is_rank = |process: &u32| rank_of(*process) == Some(rank);
+    loop {
+        assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
+        if names(folder).iter().any(|name| name.starts_with(begins))
+            && let Some(found) = ranks_of(mpirun).into_iter().find(is_rank)
+        {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// How a job ended.
+struct Ended {
+    /// None where `mpirun` did not end after its ranks had: that of Open MPI 4.1 with PMIx 4.2 waits for a lock of its own now and
+    /// then, where a rank was killed while others finished (`pmix_rte_finalize`).
+    status: Option<ExitStatus>,
+    said: String,
+    /// From the call to the end of the last rank.
+    took: Duration,
+}
+
+/// Waits for the end of a job that was started with stderr in a pipe.
+fn end_of(mut mpirun: Child) -> Ended {
+    let mut errors = mpirun.stderr.take().expect("a pipe");
+    let said = std::thread::spawn(move || {
+        let mut said = String::new();
+        errors.read_to_string(&mut said).map(|_| said)
+    });
+    let lives = |process: &u32| {
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = state.rsplit_once(") ").map(|after| after.1.to_string());
+        state.is_some_and(|state| !state.starts_with('Z'))
+    };
+    let (began, mut gone) = (Instant::now(), None);
+    let mut ranks = Vec::new();
+    let status = loop {
+        ranks.extend(ranks_of(mpirun.id()));
+        ranks.sort_unstable();
+        ranks.dedup();
+        let status = mpirun.try_wait().expect("it is a child");
+        if status.is_some() {
+            break status;
+        }
+        match gone {
+            _ if ranks.iter().any(lives) => gone = None,
+            None => gone = Some(Instant::now()),
+            Some(gone) if gone.elapsed() > Duration::from_secs(10) => {
+                println!("all ranks had ended, and mpirun did not: it was killed");
+                mpirun.kill().and_then(|()| mpirun.wait()).expect("it ends");
+                break None;
+            }
+            Some(_) => {}
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // Some outlive `mpirun` by a little.
+    while ranks.iter().any(lives) {
+        gone = None;
+        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ended {
+        status,
+        said: said.join().expect("a text").expect("text"),
+        took: gone.unwrap_or_else(Instant::now) - began,
+    }
+}
+
+/// Stops a rank as if it hung, and gives back what the job said when it ended.
+fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> String {
+    let mut mpirun = job(at, 4, arguments);
+    let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mpirun = mpirun.spawn().expect("mpirun starts");
+    let hung = rank_once(mpirun.id(), silent, at, begins).to_string();
+    let stopped = Command::new("kill").args(["-STOP", &hung]).status();
+    assert!(stopped.expect("kill starts").success());
+    let Ended { status, said, took } = end_of(mpirun);
+    assert!(!status.is_some_and(|status| status.success()), "{said}");
+    assert!(took < Duration::from_secs(30), "{took:?}: {said}");
+    println!(
+        "{arguments:?} ended {:.1} s after rank {silent} was stopped",
+        took.as_secs_f64()
+    );
+    said
+}
+
+#[test]
+fn a_rank_that_hangs_is_named_by_the_others_and_ends_the_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
+    succeed(
+        at,
+        &["generate", "kronecker", "18", "16", "-o", "k.el", "-q"],
+    );
+    let run = ["run", "pagerank", "graph", "--iterations", "1000000", "-q"];
+    let import = ["import", "k.el", "-q", "--undirected", "-o"];
+    for (silent, begins, arguments) in [
+        (1, ".graphmill-run", [&run[..], &["-o", "r.csv"]].concat()),
+        (0, ".graphmill-run", [&run[..], &["-o", "r.csv/"]].concat()),
+        (2, ".graphmill-import", [&import[..], &["new"]].concat()),
+        (0, ".graphmill-import", [&import[..], &["new"]].concat()),
+    ] {
+        let said = said_without(at, silent, begins, &arguments);
+        for rank in (0..4).filter(|rank| *rank != silent) {
+            let told =
+                format!("rank {rank}: error: rank {silent} is lost: nothing was heard of it");
+            assert!(said.contains(&told), "{arguments:?}: {said}");
+        }
+        // All but the one that hung has cleaned up; what that one left goes with the next job.
+        let mut left = names(at);
+        left.retain(|name| {
+            let is_left = name.starts_with(".graphmill");
+            if is_left {
+                // Or the next rank would be stopped by the sight of it, before MPI has started.
+                std::fs::remove_dir_all(at.join(name)).expect("it goes");
+            }
+            !is_left
+        });
+        assert_eq!(left, ["graph", "k.el", "plugin.so"]);
+    }
+}
+
+/// A job of four, of which one is started by other means.
+fn with_one_by(at: &Path, one: usize, by: &[&str], arguments: &[&str], of_one: &[&str]) -> Command {
+    let mut mpirun = mpirun(at);
+    for rank in 0..4 {
+        if rank > 0 {
+            mpirun.arg(":");
+        }
+        mpirun.args(["-n", "1"]);
+        if rank == one {
+            mpirun.args(by);
+        }
+        mpirun.arg(env!("CARGO_BIN_EXE_graphmill")).args(arguments);
+        if rank == one {
+            mpirun.args(of_one);
+        }
+    }
+    mpirun
+}
+
+/// A job that has to fail, since a rank could not write: all ranks have to say which, and where.
+fn fails_since(mut job: Command, full: usize, what: &str) {
+    let output = job.output().expect("mpirun starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success(), "rank {full}: {said}");
+    assert!(output.status.signal().is_none(), "{said}");
+    for rank in 0..4 {
+        let told = match rank == full {
+            true => format!("rank {rank}: error: cannot "),
+            false => format!("rank {rank}: error: rank {full} is lost: cannot "),
+        };
+        let line = said.lines().find(|line| line.contains(&told));
+        assert!(
+            line.is_some_and(|line| line.contains(what)),
+            "{told}: {said}"
+        );
+    }
+}
+
+/// A file system that goes with the test.
+struct Mounted(std::path::PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
+    succeed(
+        at,
+        &["generate", "kronecker", "15", "16", "-o", "k.el", "-q"],
+    );
+    let known = names(at);
+    let import = ["import", "k.el", "-o", "new", "-q", "--batch-size", "1000"];
+    let run = ["run", "bfs", "graph", "--source", "0", "-q", "-o"];
+    let too_large = "File too large";
+    for (full, bytes) in [(0, "4096"), (1, "131072"), (3, "65536")] {
+        let limited = ["prlimit", &format!("--fsize={bytes}")];
+        fails_since(
+            with_one_by(at, full, &limited, &import, &[]),
+            full,
+            too_large,
+        );
+        assert_eq!(names(at), known, "rank {full}, {bytes} bytes");
+    }
+    for full in [0, 3] {
+        let limited = ["prlimit", "--fsize=0"];
+        let run = [&run[..], &["r.csv/"]].concat();
+        fails_since(with_one_by(at, full, &limited, &run, &[]), full, too_large);
+        assert_eq!(names(at), known, "rank {full}");
+    }
+    // The first rank writes the one file.
+    let run = [&run[..], &["r.csv"]].concat();
+    fails_since(
+        with_one_by(at, 0, &["prlimit", "--fsize=0"], &run, &[]),
+        0,
+        too_large,
+    );
+    assert_eq!(names(at), known);
+
+    // A disk of its own that is full.
+    std::fs::create_dir(at.join("small")).expect("a folder");
+    let mount = ["-t", "tmpfs", "-o", "size=64k", "none", "small"];
+    let mounted = Command::new("mount").args(mount).current_dir(at).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        println!("skipped: a small disk, which only root may mount");
+        return;
+    }
+    let job = with_one_by(at, 1, &[], &import, &["--tmp", "small"]);
+    let mounted = Mounted(at.join("small"));
+    fails_since(job, 1, "No space left on device");
+    let left = names(&mounted.0);
+    drop(mounted);
+    assert!(left.is_empty(), "{left:?}");
+    std::fs::remove_dir(at.join("small")).expect("it goes");
+    assert_eq!(names(at), known);
+}
+
+#[test]
+fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    succeed(
+        at,
+        &["generate", "kronecker", "16", "8", "-o", "graph", "-q"],
+    );
+    let run = ["run", "wcc", "graph", "-q", "-o"];
+    succeed(at, &[&run[..], &["one.csv"]].concat());
+    let (mut whole, mut none) = (0, 0);
+    for kill in 0..12 {
+        let mut mpirun = job(at, 3, &[&run[..], &["r.csv/"]].concat());
+        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let victim = rank_once(mpirun.id(), kill % 3, at, ".graphmill-result").to_string();
+        std::thread::sleep(Duration::from_millis(kill as u64 * 3));
+        // It may be gone by now.
+        let killed = Command::new("kill").args(["-9", &victim]).output();
+        assert!(killed.is_ok());
+        end_of(mpirun);
+        if names(at).contains(&"r.csv".to_string()) {
+            whole += 1;
+            succeed(at, &["validate", "r.csv", "one.csv", "--rule", "exact"]);
+            std::fs::remove_dir_all(at.join("r.csv")).expect("it goes");
+        } else {
+            none += 1;
+        }
+    }
+    println!("{whole} whole, {none} not there");
+    succeed(at, &[&run[..], &["r.csv/"]].concat());
+    assert_eq!(names(at), ["graph", "one.csv", "plugin.so", "r.csv"]);
+}
+
+/// How often ranks are killed in a test: more where it is asked for.
+fn kills(usual: u64) -> u64 {
+    let asked = std::env::var("GRAPHMILL_KILLS").ok();
+    asked.and_then(|kills| kills.parse().ok()).unwrap_or(usual)
+}
+
+/// Which rank a process is, as Open MPI has it know.
+fn rank_of(process: u32) -> Option<usize> {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let mut variables = environment.split('\0');
+    let rank = variables.find_map(|set| set.strip_prefix("OMPI_COMM_WORLD_RANK="));
+    rank.and_then(|rank| rank.parse().ok())
+}
+
+/// Kills one of three ranks some time after all have started, earlier or later, by a rule that has no regard to what goes on; how long it took
+/// from then to the end of the last rank, and whether the job was done before.
+fn end_of_killed(at: &Path, kill: u64, arguments: &[&str]) -> (Duration, bool) {
+    let mut mpirun = job(at, 3, arguments);
+    let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mpirun = mpirun.spawn().expect("mpirun starts");
+    let started = Instant::now();
+    let ranks = loop {
+        let ranks = ranks_of(mpirun.id()).into_iter();
+        let ranks: Vec<_> = ranks
+            .filter_map(|process| Some((rank_of(process)?, process)))
+            .collect();
+        if ranks.len() == 3 {
+            break ranks;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    std::thread::sleep(Duration::from_millis(37 * (kill * 7 % 41)));
+    let (rank, victim) = ranks[kill as usize % 3];
+    let killed = Command::new("kill")
+        .args(["-9", &victim.to_string()])
+        .output();
+    assert!(killed.is_ok());
+    let Ended { status, said, took } = end_of(mpirun);
+    assert!(took < Duration::from_secs(30), "kill {kill}: {took:?}");
+    let is_done = status.is_some_and(|status| status.success());
+    if let Some(status) = status.filter(|_| !is_done) {
+        assert!(status.signal().is_none(), "{status}: {said}");
+        let named = format!("process rank {rank} with PID");
+        assert!(said.contains(&named), "{named}: {said}");
+        assert!(said.contains("signal 9"), "{said}");
+    }
+    (took, is_done)
+}
+
+#[test]
+fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let kills = kills(4);
+    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
+    let mut longest = Duration::ZERO;
+    for kill in 0..kills {
+        // Long enough to be killed at any point of it.
+        let asked = ["run", "pagerank", "graph", "--iterations", "100000", "-q"];
+        let output = ["r.csv", "r.csv/"][kill as usize % 2];
+        let asked = [&asked[..], &["--place", "edges=stream", "-o", output]].concat();
+        let (took, is_done) = end_of_killed(at, kill, &asked);
+        assert!(!is_done);
+        longest = longest.max(took);
+        assert!(!names(at).iter().any(|name| name.starts_with("r.csv")));
+    }
+    let seconds = longest.as_secs_f64();
+    println!("{kills} kills, at most {seconds:.1} s from a kill to the end of the last rank");
+    // What the killed left goes with the next run.
+    let output = call(at, &["run", "pagerank", "graph", "-q", "-o", "r.csv"]);
+    assert!(output.status.success());
+    assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
+}
+
+#[test]
+fn a_rank_that_is_killed_in_an_import_leaves_no_graph_or_a_whole_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let kills = kills(4);
+    succeed(
+        at,
+        &["generate", "kronecker", "18", "16", "-o", "k.el", "-q"],
+    );
+    let import = ["import", "k.el", "--ids", "string", "-q", "-o", "graph"];
+    let (mut longest, mut whole) = (Duration::ZERO, 0);
+    for kill in 0..kills {
+        let (took, _) = end_of_killed(at, kill, &import);
+        longest = longest.max(took);
+        if at.join("graph").exists() {
+            whole += 1;
+            succeed(at, &["verify", "graph"]);
+            std::fs::remove_dir_all(at.join("graph")).expect("it goes");
+        }
+    }
+    let seconds = longest.as_secs_f64();
+    println!(
+        "{kills} kills, at most {seconds:.1} s from a kill to the end of the last rank; {whole} graphs were whole"
+    );
+    assert!(whole < kills / 2 + 1, "{whole} of {kills} came too late");
+    // What the killed left goes with the next import.
+    succeed(at, &import);
+    assert_eq!(names(at), ["graph", "k.el", "plugin.so"]);
+}
