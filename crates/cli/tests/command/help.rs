@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::succeed;
 
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "import",
     "run",
     "generate",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 8] = [
     "validate",
     "plan",
     "algorithms",
+    "mpi",
 ];
 const ALGORITHMS: [&str; 4] = ["bfs", "pagerank", "sssp", "wcc"];
 

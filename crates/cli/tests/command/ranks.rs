@@ -134,6 +134,31 @@ fn what_ranks_send_is_told_by_pass_by_rank_and_over_time_and_is_what_others_need
 }
 
 #[test]
+fn what_a_vertex_weighs_says_who_owns_it_and_changes_no_result() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // Half of the work is in the first of 80 batches.
+    let edges = (0..20_480).map(|v| format!("{v} {}\n", v % 100));
+    std::fs::write(at.join("edges.txt"), edges.collect::<String>()).expect("a file");
+    let import = ["import", "edges.txt", "-o", "graph", "-q"];
+    succeed(at, &[&import[..], &["--batch-size", "256"]].concat());
+    let run = |alpha: &str| {
+        let run = ["run", "pagerank", "graph", "-q", "--metrics", "run.json"];
+        let ranks = ["--ranks", "4", "--alpha", alpha, "-o", "r.csv"];
+        succeed(at, &[&run[..], &ranks].concat());
+        let told = metrics(at);
+        let ranks = told["each_rank"].as_array().expect("ranks").iter();
+        let vertices = ranks.map(|rank| rank["vertices"].as_u64().expect("a number"));
+        let result = std::fs::read(at.join("r.csv")).expect("a result");
+        (vertices.collect::<Vec<_>>(), result)
+    };
+    let [(by_edges, one), (by_vertices, other)] = ["0", "1000000"].map(run);
+    assert!(one == other);
+    assert_eq!(by_vertices, [5120; 4]);
+    assert!(by_edges[0] == 256 && by_edges[3] > 6000, "{by_edges:?}");
+}
+
+#[test]
 fn what_one_rank_lacks_ends_all_with_a_word_of_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
