@@ -309,40 +309,74 @@ fn rank_of(process: u32) -> Option<usize> {
     rank.and_then(|rank| rank.parse().ok())
 }
 
-/// Kills one of three ranks some time after all have started, earlier or later, by a rule that has no regard to what goes on; how long it took
-/// from then to the end of the last rank, and whether the job was done before.
-fn end_of_killed(at: &Path, kill: u64, arguments: &[&str]) -> (Duration, bool) {
-    let mut mpirun = job(at, 3, arguments);
-    let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mpirun = mpirun.spawn().expect("mpirun starts");
-    let started = Instant::now();
-    let ranks = loop {
-        let ranks = ranks_of(mpirun.id()).into_iter();
-        let ranks: Vec<_> = ranks
-            .filter_map(|process| Some((rank_of(process)?, process)))
-            .collect();
-        if ranks.len() == 3 {
-            break ranks;
+/// Kills.
+#[derive(Default)]
+struct Kills {
+    count: u64,
+    /// From a kill to the end of the last rank, at most.
+    longest: Duration,
+    /// Jobs that were done before.
+    late: u64,
+    /// Jobs of which `mpirun` ended without a word of who was killed, as that of Open MPI 4.1 does now and then.
+    unsaid: u64,
+}
+
+impl Kills {
+    /// Kills one of three ranks some time after all have started, earlier or later, by a rule that has no regard to what goes on.
+    fn kill(&mut self, at: &Path, arguments: &[&str]) {
+        let kill = self.count;
+        self.count += 1;
+        let mut mpirun = job(at, 3, arguments);
+        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let started = Instant::now();
+        let ranks = loop {
+            let ranks = ranks_of(mpirun.id()).into_iter();
+            let ranks: Vec<_> = ranks
+                .filter_map(|process| Some((rank_of(process)?, process)))
+                .collect();
+            if ranks.len() == 3 {
+                break ranks;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        std::thread::sleep(Duration::from_millis(37 * (kill * 7 % 41)));
+        let (rank, victim) = ranks[kill as usize % 3];
+        let killed = Command::new("kill")
+            .args(["-9", &victim.to_string()])
+            .output();
+        assert!(killed.is_ok());
+        let Ended { status, said, took } = end_of(mpirun);
+        assert!(took < Duration::from_secs(30), "kill {kill}: {took:?}");
+        self.longest = self.longest.max(took);
+        match status {
+            Some(status) if status.success() => self.late += 1,
+            Some(status) => {
+                assert!(status.signal().is_none(), "{status}: {said}");
+                let named = format!("process rank {rank} with PID");
+                let is_said = said.contains("mpirun noticed");
+                assert!(!is_said || said.contains(&named), "{named}: {said}");
+                assert!(!is_said || said.contains("signal 9"), "{said}");
+                self.unsaid += u64::from(!is_said);
+            }
+            None => {}
         }
-        assert!(started.elapsed() < Duration::from_secs(60), "ranks start");
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    std::thread::sleep(Duration::from_millis(37 * (kill * 7 % 41)));
-    let (rank, victim) = ranks[kill as usize % 3];
-    let killed = Command::new("kill")
-        .args(["-9", &victim.to_string()])
-        .output();
-    assert!(killed.is_ok());
-    let Ended { status, said, took } = end_of(mpirun);
-    assert!(took < Duration::from_secs(30), "kill {kill}: {took:?}");
-    let is_done = status.is_some_and(|status| status.success());
-    if let Some(status) = status.filter(|_| !is_done) {
-        assert!(status.signal().is_none(), "{status}: {said}");
-        let named = format!("process rank {rank} with PID");
-        assert!(said.contains(&named), "{named}: {said}");
-        assert!(said.contains("signal 9"), "{said}");
     }
-    (took, is_done)
+
+    fn tell(&self) {
+        let Kills {
+            count,
+            longest,
+            late,
+            unsaid,
+        } = self;
+        let seconds = longest.as_secs_f64();
+        println!(
+            "{count} kills, at most {seconds:.1} s from a kill to the end of the last rank; {late} came too late; of {unsaid} mpirun said nothing"
+        );
+        assert!(late * 2 <= *count && unsaid * 4 <= *count);
+    }
 }
 
 #[test]
@@ -354,19 +388,17 @@ fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
     }
     let kills = kills(4);
     succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
-    let mut longest = Duration::ZERO;
+    let mut killed = Kills::default();
     for kill in 0..kills {
         // Long enough to be killed at any point of it.
         let asked = ["run", "pagerank", "graph", "--iterations", "100000", "-q"];
         let output = ["r.csv", "r.csv/"][kill as usize % 2];
         let asked = [&asked[..], &["--place", "edges=stream", "-o", output]].concat();
-        let (took, is_done) = end_of_killed(at, kill, &asked);
-        assert!(!is_done);
-        longest = longest.max(took);
+        killed.kill(at, &asked);
         assert!(!names(at).iter().any(|name| name.starts_with("r.csv")));
     }
-    let seconds = longest.as_secs_f64();
-    println!("{kills} kills, at most {seconds:.1} s from a kill to the end of the last rank");
+    killed.tell();
+    assert_eq!(killed.late, 0);
     // What the killed left goes with the next run.
     let output = call(at, &["run", "pagerank", "graph", "-q", "-o", "r.csv"]);
     assert!(output.status.success());
@@ -386,21 +418,18 @@ fn a_rank_that_is_killed_in_an_import_leaves_no_graph_or_a_whole_one() {
         &["generate", "kronecker", "18", "16", "-o", "k.el", "-q"],
     );
     let import = ["import", "k.el", "--ids", "string", "-q", "-o", "graph"];
-    let (mut longest, mut whole) = (Duration::ZERO, 0);
-    for kill in 0..kills {
-        let (took, _) = end_of_killed(at, kill, &import);
-        longest = longest.max(took);
-        if at.join("graph").exists() {
-            whole += 1;
+    let mut killed = Kills::default();
+    for _ in 0..kills {
+        let late = killed.late;
+        killed.kill(at, &import);
+        let is_there = at.join("graph").exists();
+        assert!(is_there || late == killed.late);
+        if is_there {
             succeed(at, &["verify", "graph"]);
             std::fs::remove_dir_all(at.join("graph")).expect("it goes");
         }
     }
-    let seconds = longest.as_secs_f64();
-    println!(
-        "{kills} kills, at most {seconds:.1} s from a kill to the end of the last rank; {whole} graphs were whole"
-    );
-    assert!(whole < kills / 2 + 1, "{whole} of {kills} came too late");
+    killed.tell();
     // What the killed left goes with the next import.
     succeed(at, &import);
     assert_eq!(names(at), ["graph", "k.el", "plugin.so"]);
