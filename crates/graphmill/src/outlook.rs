@@ -14,6 +14,7 @@ use graphmill_ingest::{
 use graphmill_storage::{Budget, Stop};
 use serde::Serialize;
 
+use crate::opening::rows;
 use crate::{Error, Machine, MachineConfig, algorithm};
 
 /// What is asked.
@@ -275,6 +276,8 @@ pub struct RunFacts {
     pub cell_bytes: u64,
     /// The least memory that every rank can do with.
     pub least_memory: u64,
+    /// The same where somebody wants the rows of the result.
+    pub least_memory_with_rows: u64,
     /// Bytes of temporary files of all ranks.
     pub temporary_bytes: u64,
 }
@@ -336,7 +339,13 @@ impl Question {
             graph: facts(&outline),
             cluster,
             import: imported.map(|imported| import_facts(&imported, &cluster)),
-            run: run_facts(entry.name, iterations, &run, &cluster),
+            run: run_facts(
+                entry.name,
+                iterations,
+                &run,
+                rows(&outline.measure, true),
+                &cluster,
+            ),
         })
     }
 }
@@ -478,6 +487,7 @@ fn run_facts(
     algorithm: &'static str,
     iterations: u64,
     run: &[RunOutlook],
+    rows: u64,
     cluster: &Cluster,
 ) -> RunFacts {
     let rate = cluster.pass_rate;
@@ -504,6 +514,7 @@ fn run_facts(
     }
     let parts = passes.iter().map(|(part, times)| (part, *times));
     let all = in_all([(&start, 1)].into_iter().chain(parts), cluster.ranks);
+    let least_memory = run.iter().map(|rank| rank.least_memory).max().unwrap_or(0);
     let sum = |of: fn(&RunOutlook) -> u64| run.iter().map(of).fold(0, u64::saturating_add);
     RunFacts {
         algorithm,
@@ -515,7 +526,8 @@ fn run_facts(
         messages_resident: run.iter().all(|rank| rank.messages_resident),
         pinned_bytes: sum(|rank| rank.pinned_bytes),
         cell_bytes: sum(|rank| rank.cell_bytes),
-        least_memory: run.iter().map(|rank| rank.least_memory).max().unwrap_or(0),
+        least_memory,
+        least_memory_with_rows: least_memory.saturating_add(rows),
         temporary_bytes: sum(|rank| rank.temporary_bytes),
     }
 }

@@ -172,13 +172,14 @@ fn print_run(run: &RunFacts, out: &mut impl Write) -> std::io::Result<()> {
     let place = |resident: bool| if resident { "in memory" } else { "on disk" };
     writeln!(
         out,
-        "  rows {}, messages {}, {} of {} of cells in memory; temporary files: {}; the least memory that does: {} a rank",
+        "  rows {}, messages {}, {} of {} of cells in memory; temporary files: {}; the least memory that does: {} a rank, {} with a result",
         place(run.rows_resident),
         place(run.messages_resident),
         size::text(run.pinned_bytes),
         size::text(run.cell_bytes),
         size::text(run.temporary_bytes),
-        size::text(run.least_memory)
+        size::text(run.least_memory),
+        size::text(run.least_memory_with_rows)
     )
 }
 
