@@ -4,11 +4,13 @@
 //! on their way out. A run that the budget has no room for is refused when the graph is opened, before any work; a graph whose
 //! directories do not fit is refused by what its description says.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_engine::{Engine, EngineError, Sizes};
-use graphmill_graph::{FormatError, Measure, StoredGraph};
+use graphmill_fabric::Fabric;
+use graphmill_graph::{FormatError, Measure, StoredGraph, partition};
 use graphmill_storage::StorageError;
 
 use crate::result;
@@ -86,15 +88,26 @@ impl Machine {
                 let Ok(forecast) = StoredGraph::forecast(&**self.disk(), path) else {
                     return Err(error.into());
                 };
-                let more = purpose.bytes(&forecast.measure, self);
+                let share = |ranks| 0..forecast.measure.batches.len().div_ceil(ranks);
+                let measure = Measure {
+                    own: self.ranks().map(share),
+                    ..forecast.measure.clone()
+                };
+                let more = purpose.bytes(&measure, self);
                 self.check_total(purpose, used + forecast.opening_bytes + more)?;
                 return Err(error.into());
             }
             graph => graph?,
         };
-        let more = purpose.bytes(&graph.measure(), self);
+        let own = self.ranks().and_then(|ranks| largest_share(&graph, ranks));
+        let more = purpose.bytes(&graph.measure_of(own), self);
         self.check_total(purpose, self.used() + more)?;
         Ok(Arc::new(graph))
+    }
+
+    /// How many ranks there are, where there are several.
+    fn ranks(&self) -> Option<usize> {
+        self.fabric().map(|fabric| fabric.ranks())
     }
 
     /// Refuses a budget that is too small for any graph, before edges are imported.
@@ -118,6 +131,18 @@ impl Machine {
             budget,
         }))
     }
+}
+
+/// The batches of the rank that owns most vertices, where all ranks have all columns: all of them refuse the same memory.
+fn largest_share(graph: &StoredGraph, ranks: usize) -> Option<Range<usize>> {
+    let everywhere = vec![vec![true; graph.batches().len()]; ranks];
+    let cuts = partition(graph, &everywhere, None)?;
+    let vertices = |own: &Range<usize>| {
+        let batches = graph.batches();
+        batches.cut(own.end) - batches.cut(own.start)
+    };
+    let shares = cuts.windows(2).map(|cut| cut[0]..cut[1]);
+    shares.max_by_key(vertices)
 }
 
 /// Whether the budget refused a lease.

@@ -283,6 +283,34 @@ fn bytes_are_within_a_fifth_of_those_of_imports_and_runs() {
     }
 }
 
+#[test]
+fn the_least_memory_that_is_planned_is_enough_and_less_is_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let generate = ["generate", "kronecker", "16", "8", "--batch-size", "4096"];
+    succeed(at, &[&generate[..], &["-q", "-o", "g"]].concat());
+    for ranks in [1, 4] {
+        let plan = format!("plan g --ranks={ranks} --threads=1 --memory=1G --json");
+        let plan = succeed(at, &plan.split(' ').collect::<Vec<_>>());
+        let run = &json(plan.as_bytes())["run"];
+        for (least, more) in [
+            (&run["least_memory"], &[][..]),
+            (&run["least_memory_with_rows"], &["-o", "r.csv"]),
+        ] {
+            let least = least.as_u64().expect("a number");
+            let run = |memory: u64| {
+                let words = format!(
+                    "run pagerank g -q --ranks={ranks} --threads={ranks} --memory={memory}"
+                );
+                let words: Vec<&str> = words.split(' ').chain(more.iter().copied()).collect();
+                crate::call(at, &words).status.success()
+            };
+            assert!(run(least * ranks), "{ranks} ranks, {more:?}: {least}");
+            assert!(!run((least - 8192) * ranks), "{ranks} ranks, {more:?}");
+        }
+    }
+}
+
 /// Each algorithm, how it is run, and whether every vertex sends a message in its first pass.
 const OTHERS: [(&str, &[&str], bool); 3] = [
     ("wcc", &["--method", "labels"], true),
