@@ -12,8 +12,8 @@
 //! meanwhile.
 
 mod cost;
-mod graph;
 mod room;
+mod runs;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ use crate::machine::Machine;
 use crate::room::HELD_MIN;
 use crate::source_lists::SourceLists;
 pub(crate) use cost::Facts;
-pub(crate) use graph::{RunOf, Sample, graph_bytes, sample_bytes};
 pub(crate) use room::{Beside, beside};
+pub(crate) use runs::{RunOf, Sample, graph_bytes, sample_bytes};
 
 /// How messages on disk get to where they are needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Dispatcher {
             cells: self.known.cells,
             reads: self.known.reads,
             sample: self.known.sample,
-            lists: self.graph.as_ref().map_or(0, |graph| graph.on_disk()),
+            lists: self.graph.as_ref().map_or(0, |graph| graph.all_on_disk()),
             is_alone: machine.ranks.alone(),
             waits,
         };

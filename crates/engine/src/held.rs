@@ -1,4 +1,4 @@
-//! What an engine holds of its graph from one pass to the next, whatever the program: pinned cells, classes of degrees.
+//! What an engine holds of its graph from one pass to the next, whatever the program: pinned cells, classes of degrees, filtering lists.
 //!
 //! Cells are pinned when a dense pass comes, which reads them all anyway, or when sparse passes have read so much that
 //! it is worth it: a search that meets ten vertices reads the frames of these, however large memory is.

@@ -93,6 +93,8 @@ pub struct Unlisted {
     pub bytes_written: u64,
     /// Bytes sent to other ranks.
     pub bytes_sent: u64,
+    /// Pairs of ranks between which messages were filtered.
+    pub filtered: u64,
     /// Elements that were looked at.
     pub scanned: u64,
     /// Cells that edges were read of.
@@ -204,6 +206,7 @@ impl Metrics {
                 &mut all.bytes_read,
                 &mut all.bytes_written,
                 &mut all.bytes_sent,
+                &mut all.filtered,
                 &mut all.scanned,
                 &mut all.cells,
                 &mut all.cells_sought,
@@ -282,6 +285,7 @@ impl Metrics {
         all.bytes_read += pass.bytes_read;
         all.bytes_written += pass.bytes_written;
         all.bytes_sent += pass.bytes_sent;
+        all.filtered += pass.filtered;
         all.scanned += pass.scanned;
         all.cells += pass.cells;
         all.cells_sought += pass.cells_sought;

@@ -19,22 +19,29 @@ use crate::wire::exchange::PEERS;
 const SHARE: u64 = 8;
 
 /// What of so much free memory the lists of the batches that one of so many ranks owns may take, of each of so many ways round of the
-/// graph: enough to have them in memory, or, where that is too much, on disk; `None`: not even that.
-pub(crate) fn room_for_needs(
+/// graph: as much as they are worth, and the least, with which they are on disk; nothing where even that is too much.
+pub(crate) fn rooms_for_needs(
     batches: &Batches,
     own: Range<usize>,
     ranks: usize,
     (ways, free): (u64, u64),
-) -> Option<u64> {
+) -> impl Iterator<Item = u64> + use<> {
     let (bytes, selected) = (lists_memory(batches, own, ranks), selected_bytes(batches));
     let share = free / SHARE / ways;
-    (bytes.least + selected <= share).then_some((bytes.most + selected).min(share))
+    let [least, most] = [bytes.least, bytes.most].map(|bytes| bytes + selected);
+    let rooms = [most.min(share), least].into_iter();
+    rooms.filter(move |_| least <= share)
 }
 
 /// What the lists take of the budget.
 pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> ListBytes {
-    let lists = (own.len() * (ranks - 1)) as u64;
-    ListBytes::new(batches, own, ranks, lists, PEERS)
+    let lists = own.len() * (ranks - 1);
+    ListBytes::new(batches, own, ranks - 1, lists, PEERS)
+}
+
+/// Which of the other ranks one is.
+fn others(rank: usize, other: usize) -> usize {
+    other - usize::from(other > rank)
 }
 
 /// Bytes of the sources of a batch that are selected, for each of those whom messages are sent to at the same time.
@@ -44,6 +51,7 @@ pub(crate) fn selected_bytes(batches: &Batches) -> u64 {
 
 /// The filtering lists of one rank's vertices.
 pub(crate) struct Needs {
+    rank: usize,
     /// One a batch and other rank.
     lists: SourceLists,
     /// The sources of a batch that sent a message which a rank needs, by whoever sends them.
@@ -60,11 +68,14 @@ impl Needs {
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
         let (ranks, batches) = (&machine.ranks, &machine.batches);
-        let owner = |batch| Some(ranks.owner(batch)).filter(|rank| *rank != ranks.rank());
-        let owners: Vec<_> = (0..batches.len()).map(owner).collect();
+        let other = |batch| match ranks.owner(batch) {
+            rank if rank == ranks.rank() => None,
+            rank => Some(others(ranks.rank(), rank)),
+        };
+        let owners: Vec<_> = (0..batches.len()).map(other).collect();
         let groups = Groups {
             of: ranks.own(),
-            count: ranks.count(),
+            count: ranks.count() - 1,
             bytes: lists_memory(batches, ranks.own(), ranks.count()),
             readers: PEERS,
             group_of: Box::new(move |_| owners.clone()),
@@ -77,6 +88,7 @@ impl Needs {
         Ok(built.map(|(lists, traffic)| {
             let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();
             let needs = Needs {
+                rank: ranks.rank(),
                 lists,
                 selected,
                 _lease,
@@ -102,26 +114,23 @@ impl Needs {
         emitted: u64,
         width: usize,
     ) -> bool {
+        let to = others(self.rank, to);
         let (listed, vertices) = (self.lists.listed(to), machine.arrays.vertices());
         if let Some(ratio) = machine.filter_ratio {
             return (listed as f64) < ratio * emitted as f64;
         }
-        let others = (machine.ranks.count() as u64 - 1).max(1);
-        keeps_back(
-            [listed, vertices, emitted],
-            width,
-            self.lists.on_disk() / others,
-        )
+        keeps_back([listed, vertices, emitted], width, self.lists.on_disk(to))
     }
 
     /// Whether a rank needs any message of a batch.
     pub(crate) fn has(&self, batch: usize, to: usize) -> bool {
-        self.lists.has(batch, to)
+        self.lists.has(batch, others(self.rank, to))
     }
 
     /// Says that whoever sends to a rank, in a slot of his own, will select what it needs of a batch.
     pub(crate) fn want(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
-        self.lists.want(batch, std::iter::once(to), slot)
+        let to = std::iter::once(others(self.rank, to));
+        self.lists.want(batch, to, slot)
     }
 
     /// Selects the sources of a batch that sent a message which a rank needs, as was said.
@@ -133,7 +142,8 @@ impl Needs {
         slot: usize,
     ) -> Result<(), EngineError> {
         let selected = &mut lock(&self.selected[slot])[..present.len()];
-        self.lists.select((batch, to), present, slot, selected)?;
+        let of = (batch, others(self.rank, to));
+        self.lists.select(of, present, slot, selected)?;
         Ok(())
     }
 
@@ -150,7 +160,7 @@ pub(crate) fn keeps_back(
     width: usize,
     on_disk: u64,
 ) -> bool {
-    let rest = vertices - listed;
+    let rest = vertices.saturating_sub(listed);
     let share = rest as f64 / (vertices as f64).max(1.0);
     let kept_back = emitted as f64 * share * width as f64;
     rest * WORD as u64 >= vertices && kept_back >= on_disk as f64

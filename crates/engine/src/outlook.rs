@@ -8,6 +8,7 @@
 //! | rows on disk | read; written where it changes them | | read and written |
 //! | messages on disk, not dispatched | own ones written | own ones read for each other rank, theirs written | read by each run with cells of them |
 //! | messages on disk, pushed | own pieces written, and whole for other ranks | own ones read for each other rank, their pieces written | pieces read once |
+//! | filtering lists on disk | | read for each other rank | |
 //! | cells | | | those that are not pinned, frame by frame |
 
 mod dispatching;
@@ -25,7 +26,7 @@ use crate::columns::{Columns, mean};
 use crate::dispatch::{Dispatch, DispatchChoice};
 use crate::engine::{Engine, page_bytes};
 use crate::error::EngineError;
-use crate::needs::{keeps_back, lists_memory, room_for_needs, selected_bytes};
+use crate::needs::{keeps_back, lists_memory, rooms_for_needs, selected_bytes};
 use crate::page_file::RowIo;
 use crate::pins::{Pins, STRETCHES};
 use crate::room::{Room, Shape, Sizes};
@@ -329,9 +330,11 @@ impl<'q> Looking<'q> {
             return None;
         }
         let ways = self.question.outline.measure.ways as u64;
-        let room = room_for_needs(self.batches(), own.clone(), ranks, (ways, self.free))?;
-        let enough = self.free.checked_sub(room * ways)?;
-        self.shape.share(sizes, enough)?;
+        let mut rooms = rooms_for_needs(self.batches(), own.clone(), ranks, (ways, self.free));
+        let room = rooms.find(|room| {
+            let enough = self.free.checked_sub(room * ways);
+            enough.is_some_and(|free| self.shape.share(sizes, free).is_some())
+        })?;
         let listed = &self.question.senders.to[self.rank];
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
             let of_batch = |batch| {
@@ -350,9 +353,10 @@ impl<'q> Looking<'q> {
         let in_memory = (0..ranks).map(|to| of_rank(to, |bytes| bytes as u64)).sum();
         let selected = selected_bytes(self.batches());
         let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
-        let fanout = self.own_share(self.question.outline.files.fanout) + FRAME_BYTES / 2;
+        // Of all ways round.
+        let fanout = self.own_share(self.question.outline.files.fanout) + ways * FRAME_BYTES / 2;
         let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
-        start.read += ways * (fanout + lists.read);
+        start.read += fanout + ways * lists.read;
         start.written += ways * lists.written;
         let (stay_on_disk, kept) = bytes.kept(in_memory, room);
         self.free -= ways * (kept + selected);
@@ -393,7 +397,7 @@ impl<'q> Looking<'q> {
         let mut moved = Traffic::default();
         for to_rank in (0..self.ranks()).filter(|to| *to != self.rank) {
             let listed = to[self.rank][to_rank];
-            let facts = [listed, self.own_vertices(), emitted];
+            let facts = [listed, self.own_vertices(), self.own_vertices()];
             let lists = needs.map(|needs| needs[to_rank]);
             let lists = lists.filter(|lists| keeps_back(facts, width, *lists));
             let needed = if lists.is_some() { listed } else { emitted };

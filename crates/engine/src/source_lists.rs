@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, FanoutChunk, FrameReader};
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Buffer, Kind, Lease};
+use graphmill_storage::{Buffer, Lease};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::active::lock;
@@ -23,7 +23,7 @@ use crate::message::piece::{Form, Sources, WORD, each_bit, is_listed};
 /// Buffers of those who read or write lists.
 const WINDOW: usize = 2;
 /// A list, and a piece of messages for its group.
-pub(crate) const ENTRY_BYTES: u64 = 128;
+const ENTRY_BYTES: u64 = 128;
 
 /// The sources and the groups of columns that lists are made of.
 pub(crate) struct Groups<'g> {
@@ -42,7 +42,8 @@ pub(crate) struct Groups<'g> {
 pub(crate) struct ListBytes {
     /// What is known of one batch while they are made.
     rows: u64,
-    /// Of each list, what is known of it.
+    /// How many lists there are, at most, and bytes of what is known of them.
+    count: usize,
     entries: u64,
     /// Those of the lists alone, at most.
     lists: u64,
@@ -58,19 +59,20 @@ impl ListBytes {
         batches: &Batches,
         of: Range<usize>,
         groups: usize,
-        lists: u64,
+        count: usize,
         readers: usize,
     ) -> Self {
         let words = batches.widest().div_ceil(WORD as u64);
         let rows = words.saturating_mul(8 * groups as u64);
         let window = WINDOW as u64 * AlignedBuffer::footprint(words as usize * 8);
-        let entries = lists * ENTRY_BYTES;
+        let entries = count as u64 * ENTRY_BYTES;
         let least = rows + entries + readers as u64 * window;
         let span = |batch| batches.span(batch).div_ceil(WORD as u64) * 8;
         let bits = of.map(span).sum::<u64>().saturating_mul(groups as u64);
         let lists = bits.div_ceil(4096).saturating_mul(4096);
         ListBytes {
             rows,
+            count,
             entries,
             lists,
             least,
@@ -89,10 +91,16 @@ impl ListBytes {
         (self.least - self.rows).saturating_add(lists) <= room
     }
 
+    /// Whether lists of so many bytes that were made in memory are moved to a place of their size, to leave what they do not take.
+    fn moves(&self, lists: u64) -> bool {
+        AlignedBuffer::footprint(lists as usize) <= self.lists / 2
+    }
+
     /// Whether lists of so many bytes are on disk in the end, where there is so much memory; and how much of it they take.
     pub(crate) fn kept(&self, lists: u64, room: u64) -> (bool, u64) {
         match () {
-            () if self.fit(room) => (false, self.entries + self.lists),
+            () if self.fit(room) && !self.moves(lists) => (false, self.entries + self.lists),
+            () if self.fit(room) => (false, self.entries + lists),
             () if self.loads(lists, room) => (false, self.entries + lists),
             () => (true, self.least - self.rows),
         }
@@ -127,8 +135,9 @@ pub(crate) struct SourceLists {
     begins: Vec<usize>,
     lists: Vec<List>,
     spans: Vec<usize>,
-    /// Sources on the lists of each group.
+    /// Sources on the lists of each group, and bytes of these on disk.
     listed: Vec<u64>,
+    on_disk: Vec<u64>,
     data: Data,
     _lease: Lease,
 }
@@ -200,10 +209,7 @@ impl SourceLists {
             Window::new(disk.as_ref(), &machine.budget, WINDOW, words * 8)
         };
         let _lease = (machine.budget).lease("lists of sources", bytes.entries)?;
-        let in_memory = |bytes: u64| {
-            let (tiers, budget) = (&machine.tiers, &machine.budget);
-            tiers.buffer(Kind::Messages, budget, "lists of sources", bytes as usize)
-        };
+        let in_memory = |bytes: u64| (machine.budget).buffer("lists of sources", bytes as usize);
         let mut making = match bytes.fit(room) {
             true => Making::Memory(in_memory(bytes.lists)?),
             false => {
@@ -214,7 +220,7 @@ impl SourceLists {
         };
         let mut matrix = vec![0u64; groups.count * words];
         let mut listed = vec![0; groups.count];
-        let (mut begins, mut lists, mut end) = (vec![0], Vec::new(), 0);
+        let (mut begins, mut lists, mut end) = (vec![0], Vec::with_capacity(bytes.count), 0);
         let span = |batch| batches.span(batch) as usize;
         let spans: Vec<usize> = groups.of.clone().map(span).collect();
         let mut frames = lock(&machine.frames);
@@ -246,6 +252,17 @@ impl SourceLists {
         let mut traffic = [frames.take_bytes_read(), 0];
         drop((frames, matrix, of_rows));
         let data = match making {
+            Making::Memory(all) if bytes.moves(end as u64) => {
+                let own = in_memory(end as u64).ok();
+                Data::Memory(match own {
+                    Some(mut own) => {
+                        own[..end].copy_from_slice(&all[..end]);
+                        own
+                    }
+                    // There is no room for both.
+                    None => all,
+                })
+            }
             Making::Memory(all) => Data::Memory(all),
             Making::Disk(file, mut window) => {
                 window.flush(&file)?;
@@ -269,12 +286,18 @@ impl SourceLists {
                 }
             }
         };
+        let mut on_disk = vec![0; groups.count];
+        for list in &lists {
+            let bytes = |piece: Piece| AlignedBuffer::footprint(piece.form.bytes);
+            on_disk[list.group as usize] += list.piece.map_or(0, bytes);
+        }
         let lists = SourceLists {
             first: groups.of.start,
             begins,
             lists,
             spans,
             listed,
+            on_disk,
             data,
             _lease,
         };
@@ -292,13 +315,14 @@ impl SourceLists {
         needed as f64 / (self.spans.iter().sum::<usize>() as f64).max(1.0)
     }
 
+    /// Bytes of the lists of a group that are read from disk.
+    pub(crate) fn on_disk(&self, group: usize) -> u64 {
+        self.on_disk[group]
+    }
+
     /// Bytes of lists that a pass reads from disk, if it goes through all.
-    pub(crate) fn on_disk(&self) -> u64 {
-        let bytes = |list: &List| {
-            list.piece
-                .map_or(0, |piece| AlignedBuffer::footprint(piece.form.bytes))
-        };
-        self.lists.iter().map(bytes).sum()
+    pub(crate) fn all_on_disk(&self) -> u64 {
+        self.on_disk.iter().sum()
     }
 
     /// Bytes read from disk since the last call.
@@ -482,4 +506,43 @@ fn both(list: &[u8], count: u64, span: usize, present: &[u64], selected: &mut [u
         found += u64::from(to.count_ones());
     }
     [found, list.len() as u64]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_selects_those_that_are_on_it_and_present() {
+        for span in [1usize, 63, 64, 1000, 4096] {
+            let words = span.div_ceil(WORD);
+            let every = |step: usize, from: usize| {
+                let mut bits = vec![0u64; words];
+                (from..span)
+                    .step_by(step)
+                    .for_each(|source| bits[source / WORD] |= 1 << (source % WORD));
+                bits
+            };
+            let count = |bits: &[u64]| bits.iter().map(|word| u64::from(word.count_ones())).sum();
+            // Bits, numbers, and nothing; the last of fewer than one in 32 among them.
+            for step in [1, 2, 31, 32, 33, 40, 999, span] {
+                let row = every(step, step / 2);
+                let listed = count(&row);
+                if listed == 0 {
+                    continue;
+                }
+                let mut list = AlignedBuffer::zeroed(list_bytes(listed, span)).expect("memory");
+                if !list.is_empty() {
+                    put_list(&mut list, &row, listed, span);
+                }
+                for present in [every(1, 0), every(3, 1), vec![0; words]] {
+                    let wanted: Vec<u64> = row.iter().zip(&present).map(|(a, b)| a & b).collect();
+                    let mut selected = vec![!0; words];
+                    let [found, _] = both(&list, listed, span, &present, &mut selected);
+                    assert_eq!(selected, wanted, "{span}, {step}");
+                    assert_eq!(found, count(&wanted));
+                }
+            }
+        }
+    }
 }

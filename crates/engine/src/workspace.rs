@@ -14,7 +14,7 @@ use crate::held::{Held, OfWay};
 use crate::machine::{Machine, Ways};
 use crate::message::{Messages, OnDisk};
 use crate::metrics::Mode;
-use crate::needs::room_for_needs;
+use crate::needs::rooms_for_needs;
 use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
@@ -388,13 +388,13 @@ impl<P: EdgeProgram> Workspace<P> {
             held.load_degrees(ways)?;
         }
         // So are the lists of who needs what.
-        if !machine.ranks.alone() {
+        if !machine.ranks.alone() && held.way(false).needs.is_none() {
             let ranks = &machine.ranks;
             let count = ways.each().count() as u64;
             let free = budget.available() + held.leased_bytes();
             let (own, of_ways) = (ranks.own(), (count, free));
-            let room = room_for_needs(&machine.batches, own, ranks.count(), of_ways);
-            let room = room.filter(|room| {
+            let mut rooms = rooms_for_needs(&machine.batches, own, ranks.count(), of_ways);
+            let room = rooms.find(|room| {
                 let without = free.checked_sub(room * count);
                 without.is_some_and(|free| shape.share(sizes, free).is_some())
             });

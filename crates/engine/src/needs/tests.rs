@@ -147,7 +147,7 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     let (needs, _) = Needs::load(&engine.machine(false), "needs", room)
         .expect("lists")
         .expect("room for them");
-    let on_disk = needs.lists.on_disk();
+    let on_disk = needs.lists.all_on_disk();
     engine.held.needs_at_hand(needs);
     let sum = engine.vertex_array::<u64>("sum").expect("an array");
     let all = engine.all_vertices().expect("a set");
@@ -157,6 +157,49 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
     assert_eq!(last.filtered, RANKS as u64 - 1);
     assert!(last.bytes_read >= on_disk);
     (sum, last.messages_sent, on_disk)
+}
+
+#[test]
+fn lists_are_on_disk_where_memory_has_room_for_that_alone() {
+    let batches = Batches::new((0..=64).map(|batch| batch << 20).collect()).expect("batches");
+    let own = 0..16;
+    let [least, most] = {
+        let bytes = lists_memory(&batches, own.clone(), RANKS);
+        [bytes.least, bytes.most].map(|bytes| bytes + selected_bytes(&batches))
+    };
+    assert!(least * 4 < most, "{least}, {most}");
+    let rooms = |ways, free| {
+        let rooms = rooms_for_needs(&batches, own.clone(), RANKS, (ways, free));
+        rooms.collect::<Vec<_>>()
+    };
+    for ways in [1, 2] {
+        let free = |room| room * SHARE * ways;
+        assert_eq!(rooms(ways, free(most) + free(1)), [most, least]);
+        assert_eq!(rooms(ways, free(most - 1)), [most - 1, least]);
+        assert_eq!(rooms(ways, free(least)), [least, least]);
+        assert!(rooms(ways, free(least - 1)).is_empty());
+    }
+}
+
+#[test]
+fn what_is_kept_back_is_worth_looking_for_it() {
+    let vertices = 1 << 20;
+    for (listed, emitted, on_disk, wanted) in [
+        (vertices, vertices, 0, false),
+        (vertices - vertices / 64, vertices, 0, true),
+        (vertices - vertices / 64 + 1, vertices, 0, false),
+        // Half of the messages are eight bytes each, and a list has a bit for each vertex.
+        (vertices / 2, vertices, vertices / 8, true),
+        (vertices / 2, vertices / 32, vertices / 8, true),
+        (vertices / 2, vertices / 33, vertices / 8, false),
+        (0, 0, 0, true),
+    ] {
+        let found = keeps_back([listed, vertices, emitted], 8, on_disk);
+        assert_eq!(
+            found, wanted,
+            "{listed} listed, {emitted} emitted, {on_disk}"
+        );
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The pass phase: messages to the ranks that need them, and those of other ranks into the same places as one's own.
 //!
 //! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where that keeps back next to
-//! none, or, as in the paper, where the list of sources that have is as long as so many times the messages: but there a source on the list
-//! is an element that is looked at, and here 64 of them are. Nor are they where nobody knows who needs them, against the arcs of a
-//! directed graph. A batch of which a rank needs nothing is not read for it.
+//! none, or less than is read of lists on disk; or, where that is asked for, by the rule of the paper: where the list of sources that have is so many
+//! times as long as the messages. Nor are they where nobody knows who needs them, against the arcs of a directed graph. A batch of which a rank
+//! needs nothing is not read for it.
 //!
 //! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
 //! and folded as soon as it is there.

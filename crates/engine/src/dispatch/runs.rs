@@ -1,4 +1,5 @@
-//! The dispatch graph: which runs of a rank's columns need the messages of which sources, as [`SourceLists`].
+//! The runs of a rank's columns as what messages go to: the groups of its dispatch graph
+//! ([`SourceLists`](crate::source_lists::SourceLists)), and a guess at it.
 //!
 //! Which strips make a run depends on memory, so it is made anew for each, in about the time of reading the fan-out lists.
 
@@ -173,5 +174,11 @@ fn readers(workers: usize) -> usize {
 
 /// What a dispatch graph takes of the budget, of so many runs and so many cells in their columns.
 pub(crate) fn graph_bytes(batches: &Batches, workers: usize, cells: u64, runs: usize) -> ListBytes {
-    ListBytes::new(batches, 0..batches.len(), runs, cells, readers(workers))
+    ListBytes::new(
+        batches,
+        0..batches.len(),
+        runs,
+        cells as usize,
+        readers(workers),
+    )
 }
