@@ -59,17 +59,20 @@ impl Lines {
         line.pair()
     }
 
-    /// Takes out all that waits on lines whose sender is chosen: senders with what they sent, and memory.
-    pub(crate) fn drain(
-        &mut self,
-        choose: impl Fn(usize) -> bool,
-    ) -> (Vec<(usize, Sent)>, Vec<Awaited>) {
-        let (mut sent, mut awaited) = (Vec::new(), Vec::new());
-        for ((from, _), line) in self.0.iter_mut().filter(|((from, _), _)| choose(*from)) {
-            sent.extend(line.sent.drain(..).map(|frame| (*from, frame)));
-            awaited.extend(line.awaited.drain(..));
-        }
-        (sent, awaited)
+    /// Takes out the frames that wait on lines of chosen senders, with who sent them.
+    pub(crate) fn drain_sent(&mut self, choose: impl Fn(usize) -> bool) -> Vec<(usize, Sent)> {
+        let chosen = self.0.iter_mut().filter(|((from, _), _)| choose(*from));
+        chosen
+            .flat_map(|((from, _), line)| line.sent.drain(..).map(|frame| (*from, frame)))
+            .collect()
+    }
+
+    /// Takes out the memory that waits for frames of chosen senders.
+    pub(crate) fn drain_awaited(&mut self, choose: impl Fn(usize) -> bool) -> Vec<Awaited> {
+        let chosen = self.0.iter_mut().filter(|((from, _), _)| choose(*from));
+        chosen
+            .flat_map(|(_, line)| line.awaited.drain(..))
+            .collect()
     }
 }
 

@@ -91,7 +91,8 @@ impl LocalFabric {
     /// Ends the operations that wait on lines of chosen senders in one rank's inbox.
     fn end_lines(&self, of: usize, choose: impl Fn(usize) -> bool, error: &FabricError) {
         let places = &self.world.places;
-        let (sent, awaited) = places[of].inbox().lines.drain(choose);
+        let sent = places[of].inbox().lines.drain_sent(&choose);
+        let awaited = places[of].inbox().lines.drain_awaited(&choose);
         for (from, frame) in sent {
             places[from].refuse(frame.token, frame.buffer, error.clone());
         }

@@ -4,10 +4,15 @@
 //! completions; the seed says who is next. While all wait, time goes on to the next thing that happens: a frame that arrives, a
 //! limit that is reached, a rank that crashes. So the same seed, the same faults and the same program give the same run, frame by frame.
 //!
-//! A frame takes a time drawn from the seed, but on each line it stays behind those before it. A rank that crashes finds all its
-//! operations fail, and so do the others, some time later.
+//! A frame takes a time drawn from the seed, but on each line it stays behind those before it. The word that a rank is lost takes such a
+//! time too, to each of the others another one; until it is there they go on.
+//!
+//! A rank that fails says so, with the cause; one that fails because another is lost names that one, as over MPI. One that crashes finds
+//! its own operations fail at once, and the others are told. Where the connection of two breaks, each of them finds the other lost, and
+//! everybody else hears it of these two only. One that is silent is lost to each by itself, once nothing was heard of it for `SILENCE`.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,12 +28,12 @@ const STUCK_LIMITS: u64 = 10_000;
 /// What a simulated network is like.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
-    /// The longest time that a frame takes.
+    /// The longest time that a frame takes, and the word that a rank is lost.
     pub delay_max: Duration,
     /// A rank that crashes, and when.
     pub crash: Option<(usize, Duration)>,
-    /// A rank whose connections break, and when.
-    pub broken: Option<(usize, Duration)>,
+    /// Two ranks whose connection breaks, and when.
+    pub broken: Option<([usize; 2], Duration)>,
     /// A rank that nothing is heard of any more, and that hears nothing, and from when on.
     pub silent: Option<(usize, Duration)>,
 }
@@ -82,9 +87,15 @@ enum Event {
         channel: Channel,
         sent: Sent,
     },
-    Lose {
+    /// A rank hears that one is lost: of another, or `from` is itself where it finds that out.
+    Hear {
+        from: usize,
+        to: usize,
         rank: usize,
-        cause: &'static str,
+        cause: String,
+    },
+    Crash {
+        rank: usize,
     },
 }
 
@@ -95,6 +106,7 @@ struct Place {
     in_flight: usize,
     is: Doing,
     lost: Option<FabricError>,
+    has_lost: Arc<AtomicBool>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,7 +118,7 @@ enum Doing {
     Ready,
     /// It waits for a completion, until then at most.
     Waiting(Duration),
-    /// It is done with the others.
+    /// It takes no turn any more: it is done with the others, or failed.
     Left,
 }
 
@@ -125,16 +137,17 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
         limits_in_a_row: 0,
     };
     if let Some((rank, at)) = network.crash {
-        let cause = "it crashed";
-        state.happen(at, Event::Lose { rank, cause });
+        state.happen(at, Event::Crash { rank });
     }
-    if let Some((rank, at)) = network.broken {
-        let cause = "its connections broke";
-        state.happen(at, Event::Lose { rank, cause });
+    if let Some(([one, other], at)) = network.broken {
+        for [of, lost] in [[one, other], [other, one]] {
+            state.tell(at, [of, of], lost, "the connection to it broke");
+        }
     }
-    if let Some((rank, from)) = network.silent {
-        let cause = SILENT;
-        state.happen(from + SILENCE, Event::Lose { rank, cause });
+    if let Some((rank, since)) = network.silent {
+        for of in 0..ranks {
+            state.tell(since + SILENCE, [of, of], rank, SILENT);
+        }
     }
     let world = Arc::new(World {
         state: Mutex::new(state),
@@ -153,12 +166,29 @@ impl State {
         self.events_made += 1;
     }
 
-    /// A frame is under way for a time that the seed says.
-    fn depart(&mut self, from: usize, to: usize, channel: Channel, sent: Sent) {
+    /// At some time a rank hears that one is lost.
+    fn tell(&mut self, at: Duration, [from, to]: [usize; 2], rank: usize, cause: &str) {
+        let cause = cause.to_string();
+        let event = Event::Hear {
+            from,
+            to,
+            rank,
+            cause,
+        };
+        self.happen(at, event);
+    }
+
+    /// When what goes now is there, as the seed says.
+    fn arrival(&mut self) -> Duration {
         let nanos = self.network.delay_max.as_nanos() as u64;
-        let delay = Duration::from_nanos(self.random.below(nanos + 1));
+        self.now + Duration::from_nanos(self.random.below(nanos + 1))
+    }
+
+    /// A frame is under way.
+    fn depart(&mut self, from: usize, to: usize, channel: Channel, sent: Sent) {
+        let arrival = self.arrival();
         let last = self.arrivals.entry((from, to, channel)).or_default();
-        *last = (*last).max(self.now + delay);
+        *last = (*last).max(arrival);
         let at = *last;
         let event = Event::Arrive {
             from,
@@ -193,7 +223,7 @@ impl State {
                 };
                 self.depart(own, to, channel, sent);
             }
-            Operation::Receive { from, buffer, .. } if self.ranks[from].is == Doing::Left => {
+            Operation::Receive { from, buffer, .. } if self.has_left(from) => {
                 self.refuse(own, token, buffer, FabricError::Left { rank: from });
             }
             Operation::Receive {
@@ -239,54 +269,103 @@ impl State {
             Event::Arrive { from, to, .. } if let Some(until) = self.is_silent(from, to) => {
                 self.happen(until, event);
             }
+            Event::Arrive { from, to, sent, .. } if self.has_left(to) => {
+                let error = FabricError::Left { rank: to };
+                self.refuse(from, sent.token, sent.buffer, error);
+            }
             Event::Arrive {
                 from,
                 to,
                 channel,
                 sent,
-            } => match self.ranks[to].lost.clone() {
-                Some(error) => self.refuse(from, sent.token, sent.buffer, error),
-                None if self.ranks[to].is == Doing::Left => {
-                    let error = FabricError::Left { rank: to };
-                    self.refuse(from, sent.token, sent.buffer, error);
-                }
-                None => {
-                    let pair = self.ranks[to].lines.send(from, channel, sent);
-                    self.met(from, to, pair);
-                }
-            },
-            Event::Lose { rank, cause } => {
-                if self.ranks[rank].is != Doing::Left {
-                    self.lose(rank, cause);
-                }
+            } => {
+                let pair = self.ranks[to].lines.send(from, channel, sent);
+                self.met(from, to, pair);
+            }
+            Event::Hear { from, to, .. } if self.is_silent(from, to).is_some() => {}
+            // It needs nobody any more, and nobody needs it.
+            Event::Hear { rank, .. } | Event::Crash { rank } if self.has_left(rank) => {}
+            Event::Hear {
+                to, rank, cause, ..
+            } => self.lose(to, rank, &cause),
+            Event::Crash { rank } => self.fail(rank, "it crashed"),
+        }
+    }
+
+    /// Whether a rank is done with the others, and did not fail.
+    fn has_left(&self, rank: usize) -> bool {
+        let place = &self.ranks[rank];
+        place.is == Doing::Left && place.lost.is_none()
+    }
+
+    /// Whether one of two ranks is silent to the other now, and until when.
+    fn is_silent(&self, from: usize, to: usize) -> Option<Duration> {
+        let (rank, since) = self.network.silent?;
+        let is_now = (since..since + SILENCE).contains(&self.now);
+        (is_now && from != to && [from, to].contains(&rank)).then_some(since + SILENCE)
+    }
+
+    /// A rank is lost to another, or to itself, whose operations all end; unless one was lost to that before, or it is done.
+    fn lose(&mut self, own: usize, rank: usize, cause: &str) {
+        let place = &mut self.ranks[own];
+        if place.lost.is_some() || place.is == Doing::Left {
+            return;
+        }
+        let cause = cause.to_string();
+        let error = FabricError::Lost { rank, cause };
+        place.lost = Some(error.clone());
+        place.has_lost.store(true, Ordering::Relaxed);
+        for memory in self.ranks[own].lines.drain_awaited(|_| true) {
+            self.refuse(own, memory.token, memory.buffer, error.clone());
+        }
+        // What others sent it waits until they hear of it themselves.
+        let is_own = |event: &Event| matches!(event, Event::Arrive { from, .. } if *from == own);
+        let under_way: Vec<_> = self
+            .events
+            .extract_if(.., |_, event| is_own(event))
+            .collect();
+        for (_, event) in under_way {
+            if let Event::Arrive { sent, .. } = event {
+                self.refuse(own, sent.token, sent.buffer, error.clone());
+            }
+        }
+        for to in 0..self.ranks.len() {
+            for (_, frame) in self.ranks[to].lines.drain_sent(|from| from == own) {
+                self.refuse(own, frame.token, frame.buffer, error.clone());
             }
         }
     }
 
-    /// Whether a rank of two is silent now, and until when.
-    fn is_silent(&self, from: usize, to: usize) -> Option<Duration> {
-        let (rank, since) = self.network.silent?;
-        let is_now = (since..since + SILENCE).contains(&self.now);
-        (is_now && [from, to].contains(&rank)).then_some(since + SILENCE)
+    /// A rank cannot go on, and tells all others so, or which one is lost to it. One that is lost to itself has said so, or cannot.
+    fn fail(&mut self, own: usize, cause: &str) {
+        let (rank, cause) = match &self.ranks[own].lost {
+            Some(FabricError::Lost { rank, .. }) if *rank == own => return,
+            Some(FabricError::Lost { rank, cause }) => (*rank, cause.clone()),
+            _ => (own, cause.to_string()),
+        };
+        self.lose(own, rank, &cause);
+        for to in (0..self.ranks.len()).filter(|to| *to != own) {
+            let at = self.arrival();
+            self.tell(at, [own, to], rank, &cause);
+        }
     }
 
-    /// All ranks hear that one is lost, unless they heard of another before.
-    fn lose(&mut self, rank: usize, cause: &str) {
+    /// A rank is done with the others. Where one is lost to it, the others hear that instead.
+    fn leave(&mut self, own: usize) {
+        if self.ranks[own].lost.is_some() {
+            return;
+        }
+        let error = FabricError::Left { rank: own };
         for of in 0..self.ranks.len() {
-            let cause = cause.to_string();
-            let place = &mut self.ranks[of];
-            let lost = place.lost.get_or_insert(FabricError::Lost { rank, cause });
-            let lost = lost.clone();
-            self.end_lines(of, |_| true, &lost);
+            self.end_lines(of, |from| from == own || of == own, &error);
         }
     }
 
     fn end_lines(&mut self, of: usize, choose: impl Fn(usize) -> bool, error: &FabricError) {
-        let (sent, awaited) = self.ranks[of].lines.drain(choose);
-        for (from, frame) in sent {
+        for (from, frame) in self.ranks[of].lines.drain_sent(&choose) {
             self.refuse(from, frame.token, frame.buffer, error.clone());
         }
-        for memory in awaited {
+        for memory in self.ranks[of].lines.drain_awaited(&choose) {
             self.refuse(of, memory.token, memory.buffer, error.clone());
         }
     }
@@ -431,17 +510,17 @@ impl Fabric for SimFabric {
         self.in_turn(|state| state.ranks[self.rank].lost.clone())
     }
 
+    fn lost_flag(&self) -> Option<Arc<AtomicBool>> {
+        let flag = self.in_turn(|state| Arc::clone(&state.ranks[self.rank].has_lost));
+        Some(flag)
+    }
+
     fn fail(&self, cause: &str) {
-        self.in_turn(|state| state.lose(self.rank, cause));
+        self.in_turn(|state| state.fail(self.rank, cause));
     }
 
     fn leave(&self) {
-        let error = FabricError::Left { rank: self.rank };
-        self.in_turn(|state| {
-            for of in 0..state.ranks.len() {
-                state.end_lines(of, |from| from == self.rank || of == self.rank, &error);
-            }
-        });
+        self.in_turn(|state| state.leave(self.rank));
         self.yield_as(Doing::Left);
     }
 }
@@ -459,7 +538,7 @@ impl Drop for SimFabric {
                 state = self.turn();
             }
         }
-        state.lose(self.rank, "it ended without a word");
+        state.fail(self.rank, "it ended without a word");
         state.ranks[self.rank].is = Doing::Left;
         state.pass_on();
         drop(state);

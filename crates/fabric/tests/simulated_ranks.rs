@@ -1,28 +1,37 @@
-//! What the simulation says of itself: one seed, one run; what breaks is told to all.
+//! What the simulation says of itself: one seed, one run; what breaks is told to all, to each in its time.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Mutex;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use graphmill_fabric::{Fabric, FabricError, Network, SimFabric, all_gather, barrier, simulated};
+use graphmill_raw::Random;
 
-/// What happens when ranks say their number to all, again and again: who heard it when.
-fn run(seed: u64, ranks: usize, network: Network) -> (Vec<(usize, Duration)>, Vec<FabricError>) {
-    let (heard, ends) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+/// What became of ranks that say their number to all, again and again.
+#[derive(Debug, Default, PartialEq)]
+struct Outcome {
+    /// Who heard all, and when.
+    heard: Vec<(usize, Duration)>,
+    /// Who ended by an error, and when.
+    ends: Vec<(usize, Duration, FabricError)>,
+}
+
+fn run(seed: u64, ranks: usize, network: Network) -> Outcome {
+    let outcome = Mutex::new(Outcome::default());
     let rank = |fabric: SimFabric| {
-        let said = [fabric.rank() as u8; 100];
+        let (rank, said) = (fabric.rank(), [fabric.rank() as u8; 100]);
         for _ in 0..20 {
-            match all_gather(&fabric, &said, &|| Ok(())) {
-                Ok(_) => {
-                    let now = fabric.now();
-                    heard.lock().unwrap().push((fabric.rank(), now));
-                }
-                Err(error) => {
-                    ends.lock().unwrap().push(error);
-                    return;
-                }
+            let gathered = all_gather(&fabric, &said, &|| Ok(()));
+            let now = fabric.now();
+            if let Err(error) = gathered {
+                assert!(fabric.lost_flag().unwrap().load(Ordering::Relaxed));
+                fabric.fail(&format!("rank {rank} got no further"));
+                outcome.lock().unwrap().ends.push((rank, now, error));
+                return;
             }
+            outcome.lock().unwrap().heard.push((rank, now));
         }
         fabric.leave();
     };
@@ -31,7 +40,37 @@ fn run(seed: u64, ranks: usize, network: Network) -> (Vec<(usize, Duration)>, Ve
             scope.spawn(|| rank(fabric));
         }
     });
-    (heard.into_inner().unwrap(), ends.into_inner().unwrap())
+    outcome.into_inner().unwrap()
+}
+
+const RANKS: usize = 4;
+
+/// A rank, another one, and a time before ranks have said all, by a seed.
+fn drawn(seed: u64) -> ([usize; 2], Duration) {
+    let mut random = Random::new(seed);
+    let rank = random.below(RANKS as u64) as usize;
+    let other = (rank + 1 + random.below(RANKS as u64 - 1) as usize) % RANKS;
+    let at = Duration::from_nanos(random.below(10_000_000));
+    ([rank, other], at)
+}
+
+/// The same network with a rank that crashes, a connection that breaks, or a rank that goes silent.
+fn faulty([rank, other]: [usize; 2], at: Duration) -> [Network; 3] {
+    let sound = Network::default();
+    [
+        Network {
+            crash: Some((rank, at)),
+            ..sound
+        },
+        Network {
+            broken: Some(([rank, other], at)),
+            ..sound
+        },
+        Network {
+            silent: Some((rank, at)),
+            ..sound
+        },
+    ]
 }
 
 #[test]
@@ -40,7 +79,7 @@ fn a_seed_is_a_run() {
         .map(|seed| {
             let first = run(seed, 5, Network::default());
             assert_eq!(first, run(seed, 5, Network::default()));
-            assert_eq!((first.0.len(), first.1.len()), (100, 0));
+            assert_eq!((first.heard.len(), first.ends.len()), (100, 0));
             first
         })
         .collect();
@@ -48,43 +87,115 @@ fn a_seed_is_a_run() {
 }
 
 #[test]
-fn a_rank_that_crashes_ends_all() {
-    for seed in 0..20 {
-        let network = Network {
-            crash: Some((1, Duration::from_millis(seed))),
-            ..Network::default()
-        };
-        let (_, ends) = run(seed, 4, network);
-        assert_eq!(ends.len(), 4, "seed {seed}");
-        let lost = |end: &FabricError| matches!(end, FabricError::Lost { rank: 1, cause } if cause == "it crashed");
-        assert!(ends.iter().all(lost), "{ends:?}");
+fn a_seed_is_a_run_up_to_what_breaks_and_after_it() {
+    for seed in 0..10 {
+        let (pair, at) = drawn(seed);
+        let sound = run(seed, RANKS, Network::default());
+        for network in faulty(pair, at) {
+            let first = run(seed, RANKS, network);
+            assert_eq!(first, run(seed, RANKS, network), "seed {seed}");
+            let before = |outcome: &Outcome| {
+                let heard = outcome.heard.iter().filter(|(_, when)| *when < at);
+                heard.copied().collect::<Vec<_>>()
+            };
+            assert_eq!(before(&first), before(&sound), "seed {seed}, {network:?}");
+        }
     }
 }
 
 #[test]
+fn a_rank_that_crashes_is_named_by_all_once_they_are_told() {
+    let mut apart = 0;
+    for seed in 0..60 {
+        let (pair, at) = drawn(seed);
+        let [network, ..] = faulty(pair, at);
+        let Outcome { ends, .. } = run(seed, RANKS, network);
+        assert_eq!(ends.len(), RANKS, "seed {seed}: {ends:?}");
+        let mut told = Vec::new();
+        for (rank, when, error) in &ends {
+            let (rank_lost, cause) = (pair[0], "it crashed".to_string());
+            let lost = FabricError::Lost {
+                rank: rank_lost,
+                cause,
+            };
+            assert_eq!(*error, lost, "seed {seed}, rank {rank}");
+            if *rank == rank_lost {
+                assert_eq!(*when, at, "seed {seed}");
+            } else {
+                told.push(*when);
+            }
+        }
+        let soon = at..=at + network.delay_max;
+        assert!(
+            told.iter().all(|when| soon.contains(when)),
+            "seed {seed}: {at:?}, {ends:?}"
+        );
+        apart += usize::from(told[0] != told[1] && told[1] != told[2]);
+    }
+    assert!(apart > 30, "{apart} times all were told at other times");
+}
+
+#[test]
+fn a_connection_that_breaks_ends_all_who_hear_of_it_by_its_ends() {
+    let mut named = [0; 2];
+    let mut apart = 0;
+    for seed in 0..60 {
+        let (pair, at) = drawn(seed);
+        let [_, network, _] = faulty(pair, at);
+        let Outcome { ends, .. } = run(seed, RANKS, network);
+        assert_eq!(ends.len(), RANKS, "seed {seed}: {ends:?}");
+        let mut told = Vec::new();
+        for (rank, when, error) in &ends {
+            let FabricError::Lost { rank: lost, cause } = error else {
+                panic!("seed {seed}, rank {rank}: {error}");
+            };
+            assert_eq!(cause, "the connection to it broke", "seed {seed}");
+            match pair.iter().position(|end| end == rank) {
+                Some(end) => assert_eq!((*when, *lost), (at, pair[1 - end]), "seed {seed}"),
+                None => {
+                    let end = pair.iter().position(|end| end == lost);
+                    named[end.unwrap()] += 1;
+                    told.push(*when);
+                }
+            }
+        }
+        let soon = at..=at + network.delay_max;
+        assert!(
+            told.iter().all(|when| soon.contains(when)),
+            "seed {seed}: {at:?}, {ends:?}"
+        );
+        apart += usize::from(told[0] != told[1]);
+    }
+    assert!(named.iter().all(|times| *times > 20), "{named:?}");
+    assert!(apart > 30, "{apart} times the others heard at other times");
+}
+
+#[test]
 fn a_rank_that_goes_silent_ends_all_a_while_later() {
-    for millis in 0..20 {
-        let since = Duration::from_millis(millis);
-        let network = Network {
-            silent: Some((1, since)),
-            ..Network::default()
-        };
-        let (heard, ends) = run(millis, 4, network);
-        assert_eq!(ends.len(), 4, "from {since:?} on");
-        for end in ends {
-            let said = end.to_string();
-            assert!(
-                said.contains("rank 1 is lost: nothing was heard of it for 15 s"),
-                "{said}"
-            );
+    for seed in 0..60 {
+        let (pair, since) = drawn(seed);
+        let [.., network] = faulty(pair, since);
+        let Outcome { heard, ends } = run(seed, RANKS, network);
+        assert_eq!(ends.len(), RANKS, "seed {seed}: {ends:?}");
+        for (_, when, end) in ends {
+            let cause = "nothing was heard of it for 15 s".to_string();
+            let lost = FabricError::Lost {
+                rank: pair[0],
+                cause,
+            };
+            assert_eq!((when - since, end), (Duration::from_secs(15), lost));
         }
         // What was under way before may still be heard of those that could do without the silent one.
-        assert!(
-            heard
-                .iter()
-                .all(|heard| heard.1 <= since + Duration::from_millis(10)),
-            "{heard:?}"
-        );
+        let soon = since + Duration::from_millis(10);
+        assert!(heard.iter().all(|(_, when)| *when <= soon), "{heard:?}");
+    }
+}
+
+#[test]
+fn what_breaks_after_the_end_is_not_heard_of() {
+    for network in faulty([1, 2], Duration::from_secs(3600)) {
+        let Outcome { heard, ends } = run(3, RANKS, network);
+        assert_eq!((heard.len(), ends.len()), (20 * RANKS, 0), "{ends:?}");
     }
 }
 
