@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod labels_in_memory;
+mod ranks_that_are_lost;
 mod same_answer_in_every_mode;
 mod vertex_programs;
 mod what_is_charged_is_spent;
@@ -11,7 +12,7 @@ mod what_is_kept;
 use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_algorithms::AlgorithmError;
+use graphmill_algorithms::{AlgorithmError, pagerank};
 use graphmill_engine::{
     Combiner, DispatchChoice, EdgesAt, Element, Engine, EngineError, KernelChoice, SeekChoice,
     Settings, Sizes, VertexArray,
@@ -206,52 +207,68 @@ fn engine_of(
     fabric: Option<Arc<dyn Fabric>>,
 ) -> Result<Engine, EngineError> {
     let disk = open_disk(mode.io).unwrap();
-    let budget = Budget::new(memory);
     let graph = Arc::new(StoredGraph::open(&disk, &Budget::new(1 << 30), graph).unwrap());
-    let workers = Arc::new(Workers::threads(mode.threads, disk.clone()).unwrap());
+    let workers = Workers::threads(mode.threads, disk.clone()).unwrap();
     Engine::new(
         graph,
-        Settings {
-            budget,
-            tiers: Tiers::default(),
-            disk,
-            workers,
-            clock: Arc::new(SystemClock::new()),
-            stop: Stop::new(),
-            scratch: scratch.to_path_buf(),
-            kernel: mode.kernel,
-            seek: mode.seek,
-            gamma: 1024,
-            fabric,
-            alpha: None,
-            dispatch: mode.dispatch,
-            filter_ratio: None,
-            edges: mode.edges,
-            combiner: match mode.threads {
-                _ if mode.ranks != Ranks::One => Combiner::Auto,
-                3 => Combiner::Hybrid,
-                4 => Combiner::Own,
-                _ => Combiner::Auto,
-            },
-            sizes: Sizes::USUAL,
-            charge: None,
-            on_pass: None,
-        },
+        settings(disk, workers, scratch, mode, memory, fabric),
     )
 }
 
+fn settings(
+    disk: Arc<dyn Disk>,
+    workers: Workers,
+    scratch: &Path,
+    mode: Mode,
+    memory: u64,
+    fabric: Option<Arc<dyn Fabric>>,
+) -> Settings {
+    Settings {
+        budget: Budget::new(memory),
+        tiers: Tiers::default(),
+        disk,
+        workers: Arc::new(workers),
+        clock: Arc::new(SystemClock::new()),
+        stop: Stop::new(),
+        scratch: scratch.to_path_buf(),
+        kernel: mode.kernel,
+        seek: mode.seek,
+        gamma: 1024,
+        fabric,
+        alpha: None,
+        dispatch: mode.dispatch,
+        filter_ratio: None,
+        edges: mode.edges,
+        combiner: match mode.threads {
+            _ if mode.ranks != Ranks::One => Combiner::Auto,
+            3 => Combiner::Hybrid,
+            4 => Combiner::Own,
+            _ => Combiner::Auto,
+        },
+        sizes: Sizes::USUAL,
+        charge: None,
+        on_pass: None,
+    }
+}
+
+/// The values of all vertices at rank 0, none at the others.
 fn all<T: Element>(engine: &Engine, array: VertexArray<T>) -> Vec<T> {
+    gathered(engine, array).unwrap()
+}
+
+/// The same where ranks may be lost.
+fn gathered<T: Element>(engine: &Engine, array: VertexArray<T>) -> Result<Vec<T>, EngineError> {
     let (mut values, mut part) = (Vec::new(), Vec::new());
     if engine.rank().0 > 0 {
-        engine.serve().unwrap();
-        return values;
+        engine.serve()?;
+        return Ok(values);
     }
     for batch in 0..engine.graph().batches().len() {
-        engine.read_batch(&array, batch, &mut part).unwrap();
+        engine.read_batch(&array, batch, &mut part)?;
         values.extend_from_slice(&part);
     }
-    engine.dismiss().unwrap();
-    values
+    engine.dismiss()?;
+    Ok(values)
 }
 
 /// Runs with the memory that the mode gives.
@@ -329,4 +346,16 @@ fn random(seed: u64, vertices: u64, edges: usize) -> Vec<Edge> {
             )
         })
         .collect()
+}
+
+/// So many iterations from all vertices.
+fn ranking(iterations: u32) -> pagerank::Options {
+    pagerank::Options {
+        method: pagerank::Method::Passes,
+        damping: 0.85,
+        iterations,
+        tolerance: None,
+        dangling: pagerank::Dangling::Redistribute,
+        sources: Vec::new(),
+    }
 }

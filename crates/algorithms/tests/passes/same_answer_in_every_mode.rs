@@ -11,7 +11,7 @@ use graphmill_engine::{
 use graphmill_storage::{IoChoice, open_disk};
 
 use crate::Memory::{Bytes, LeastAnd};
-use crate::{Edge, Mode, Plain, Ranks, all, engines, random, run};
+use crate::{Edge, Mode, Plain, Ranks, all, engines, random, ranking, run};
 
 const MODES: &[Mode] = {
     use IoChoice::Threads;
@@ -128,17 +128,6 @@ const PATHS: [sssp::Method; 3] = [
     sssp::Method::Delta(Some(0.7)),
     sssp::Method::BellmanFord,
 ];
-
-fn ranking(iterations: u32) -> pagerank::Options {
-    pagerank::Options {
-        method: pagerank::Method::Passes,
-        damping: 0.85,
-        iterations,
-        tolerance: None,
-        dangling: pagerank::Dangling::Redistribute,
-        sources: Vec::new(),
-    }
-}
 
 /// Batches, strips and a reverse side, or not, that this graph can be stored with: each way that differs from the others once.
 fn layouts(graph: &Plain) -> BTreeSet<(u64, u64, bool)> {
