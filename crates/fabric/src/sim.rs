@@ -336,10 +336,9 @@ impl State {
         }
     }
 
-    /// A rank cannot go on, and tells all others so, or which one is lost to it. One that is lost to itself has said so, or cannot.
+    /// A rank cannot go on, and all others are told so, or which one is lost to it.
     fn fail(&mut self, own: usize, cause: &str) {
         let (rank, cause) = match &self.ranks[own].lost {
-            Some(FabricError::Lost { rank, .. }) if *rank == own => return,
             Some(FabricError::Lost { rank, cause }) => (*rank, cause.clone()),
             _ => (own, cause.to_string()),
         };

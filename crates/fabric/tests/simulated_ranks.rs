@@ -6,8 +6,10 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use graphmill_fabric::{Fabric, FabricError, Network, SimFabric, all_gather, barrier, simulated};
-use graphmill_raw::Random;
+use graphmill_fabric::{
+    Fabric, FabricError, Network, Operation, SimFabric, all_gather, barrier, simulated,
+};
+use graphmill_raw::{AlignedBuffer, Random};
 
 /// What became of ranks that say their number to all, again and again.
 #[derive(Debug, Default, PartialEq)]
@@ -29,10 +31,11 @@ fn run(seed: u64, ranks: usize, network: Network) -> Outcome {
                 assert!(fabric.lost_flag().unwrap().load(Ordering::Relaxed));
                 fabric.fail(&format!("rank {rank} got no further"));
                 outcome.lock().unwrap().ends.push((rank, now, error));
-                return;
+                break;
             }
             outcome.lock().unwrap().heard.push((rank, now));
         }
+        // Whoever failed is lost all the same.
         fabric.leave();
     };
     std::thread::scope(|scope| {
@@ -192,10 +195,100 @@ fn a_rank_that_goes_silent_ends_all_a_while_later() {
 }
 
 #[test]
+fn a_silent_rank_neither_hears_nor_is_heard_when_one_fails() {
+    let (silent, full) = (1, "its disk is full");
+    for failing in [silent, 2] {
+        let network = Network {
+            silent: Some((silent, Duration::ZERO)),
+            ..Network::default()
+        };
+        let end = |fabric: SimFabric| {
+            if fabric.rank() == failing {
+                fabric.fail(full);
+            }
+            barrier::<FabricError>(&fabric, &|| Ok(())).unwrap_err()
+        };
+        let ends = std::thread::scope(|scope| {
+            let fabrics = simulated(failing as u64, RANKS, network).into_iter();
+            let ranks: Vec<_> = fabrics.map(|of| scope.spawn(|| end(of))).collect();
+            let ends = ranks.into_iter().map(|rank| rank.join().unwrap());
+            ends.collect::<Vec<_>>()
+        });
+        for (rank, end) in ends.into_iter().enumerate() {
+            let hears = rank == failing || ![rank, failing].contains(&silent);
+            let (rank, cause) = match hears {
+                true => (failing, full),
+                false => (silent, "nothing was heard of it for 15 s"),
+            };
+            let cause = cause.to_string();
+            assert_eq!(end, FabricError::Lost { rank, cause });
+        }
+    }
+}
+
+#[test]
+fn frames_under_way_do_not_arrive_once_the_connection_is_broken() {
+    let network = Network {
+        delay_max: Duration::from_secs(1),
+        broken: Some(([0, 1], Duration::from_nanos(1))),
+        ..Network::default()
+    };
+    let work = |fabric: SimFabric| {
+        let (other, channel) = (1 - fabric.rank(), 0);
+        for token in 0..10 {
+            let buffer = AlignedBuffer::zeroed(8).unwrap();
+            let operation = match fabric.rank() {
+                0 => Operation::Send {
+                    to: other,
+                    channel,
+                    buffer,
+                    range: 0..8,
+                },
+                _ => Operation::Receive {
+                    from: other,
+                    channel,
+                    buffer,
+                },
+            };
+            fabric.submit(operation, token);
+        }
+        while fabric.in_flight() > 0 {
+            let end = fabric.wait(Duration::from_secs(1)).unwrap();
+            let lost = end.result.unwrap_err();
+            assert!(matches!(lost, FabricError::Lost { rank, .. } if rank == other));
+        }
+        assert_eq!(fabric.now(), Duration::from_nanos(1));
+    };
+    std::thread::scope(|scope| {
+        for fabric in simulated(5, 2, network) {
+            scope.spawn(move || work(fabric));
+        }
+    });
+}
+
+#[test]
 fn what_breaks_after_the_end_is_not_heard_of() {
     for network in faulty([1, 2], Duration::from_secs(3600)) {
         let Outcome { heard, ends } = run(3, RANKS, network);
         assert_eq!((heard.len(), ends.len()), (20 * RANKS, 0), "{ends:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_done_with_the_others_is_not_lost() {
+    for network in faulty([2, 0], Duration::from_millis(1)) {
+        let work = |fabric: SimFabric| {
+            if fabric.rank() != 2 {
+                assert!(fabric.wait(Duration::from_secs(20)).is_none());
+                assert_eq!(fabric.lost(), None, "{network:?}");
+            }
+            fabric.leave();
+        };
+        std::thread::scope(|scope| {
+            for fabric in simulated(4, RANKS, network) {
+                scope.spawn(move || work(fabric));
+            }
+        });
     }
 }
 
@@ -210,9 +303,9 @@ fn ranks_that_wait_for_each_other_are_told() {
                 let end = match fabric.rank() {
                     0 => loop {
                         if fabric.in_flight() == 0 {
-                            let room = graphmill_raw::AlignedBuffer::zeroed(8).unwrap();
+                            let room = AlignedBuffer::zeroed(8).unwrap();
                             fabric.submit(
-                                graphmill_fabric::Operation::Receive {
+                                Operation::Receive {
                                     from: 1,
                                     channel: 0,
                                     buffer: room,
