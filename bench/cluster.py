@@ -3,6 +3,7 @@
 
   bench/cluster.py bounds FOLDER     bytes on disk and network of a pass against Table 2
   bench/cluster.py filter FOLDER     what ranks send with filtering and without
+  bench/cluster.py indices FOLDER    indices of cells with bitmaps of sources or without, as it is chosen for each cell, against either alone
   bench/cluster.py choices FOLDER    what the engine chooses against each fixed choice: dispatch, seeks in cells, filtering
   bench/cluster.py control FOLDER    against a program without batches and dispatch, with enough memory and too little (Table 6)
   bench/cluster.py batches FOLDER    batch sizes (Fig. 6)
@@ -66,10 +67,10 @@ class Bench:
         vertices = (1 << self.asked.scale) // 16
         return self.generated("m", "uniform", vertices, 32 * vertices, vertices // 32)
 
-    def generated(self, letter, kind, size, degree, batch=None):
+    def generated(self, letter, kind, size, degree, batch=None, *options):
         batch = batch or (1 << self.asked.scale) // 32
-        name = f"{letter}-{self.asked.scale}-{degree}-{batch}"
-        return self.graph(name, "generate", kind, size, degree, "--batch-size", batch)
+        name = "-".join(map(str, [letter, self.asked.scale, degree, batch, *options]))
+        return self.graph(name, "generate", kind, size, degree, "--batch-size", batch, *options)
 
     def source(self, graph):
         """The vertex of the highest rank, from which searches begin."""
@@ -206,6 +207,31 @@ def choices(bench):
         table(["graph", "algorithm", "frontier", "bytes of disk", "elements", "bytes sent", last], rows)
 
 
+def indices(bench):
+    """Bytes and elements of searches that go to the places of their vertices, by density of the frontier."""
+    asked = bench.asked
+    # Vertices of span for each edge up to which a cell has a bitmap: none has one, as it is chosen, all have.
+    ratios = {"none": 0, "chosen": 32, "all": (1 << 32) - 1}
+    rows = []
+    for name, size, degree, kind in (("Kronecker", asked.scale, asked.degree, "kronecker"), ("few edges", 1 << asked.scale, 2 << asked.scale, "uniform")):
+        graphs = {way: bench.generated(name[0], kind, size, degree, None, "--csr-ratio", ratio) for way, ratio in ratios.items()}
+        info = lambda graph: json.loads(subprocess.run([asked.graphmill, "info", graph, "--json"], capture_output=True, check=True).stdout)
+        rows.append([name, "", "on disk", *(mib(info(graph)["index_bytes"]) for graph in graphs.values()), "", "", ""])
+        found = {}
+        for way, graph in graphs.items():
+            bench.sources[graph] = bench.source(graphs["chosen"])
+            metrics = bench.run("bfs", graph, asked.ranks, asked.memory, "--seek", "always", "--place", "edges=stream")
+            for step in over_edges(metrics):
+                for like in (density(step, metrics["graph"]["vertices"]), "all"):
+                    for at, fields in (("disk", ("bytes_read", "bytes_written")), ("elements", ("scanned", "edges"))):
+                        found[like, at, way] = found.get((like, at, way), 0) + sum(step[field] for field in fields)
+        for like in ("dense", "middle", "sparse", "all"):
+            if (like, "disk", "all") in found:
+                rows.append([name, "bfs", like, *(mib(found[like, "disk", way]) for way in ratios), *(f"{found[like, 'elements', way]:,}" for way in ratios)])
+    print(f"{asked.ranks} ranks, {asked.memory} MiB each; MiB, then elements, where cells with bitmaps are\n")
+    table(["graph", "algorithm", "frontier", *(f"{way}, MiB" for way in ratios), *(f"{way}, elements" for way in ratios)], rows)
+
+
 def control(bench):
     """One iteration of PageRank by one rank, and by bench/control.c: its rows, mapped, fit, or are a third more than what they may take, or twice as much."""
     asked, here = bench.asked, pathlib.Path(__file__).parent
@@ -338,7 +364,7 @@ def timeline(bench):
 
 
 def main():
-    tables = {"bounds": bounds, "filter": filtering, "choices": choices, "control": control, "batches": batches, "ranks": scaling, "timeline": timeline}
+    tables = {"bounds": bounds, "filter": filtering, "indices": indices, "choices": choices, "control": control, "batches": batches, "ranks": scaling, "timeline": timeline}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=tables)
     parser.add_argument("folder")
