@@ -10,6 +10,13 @@ use std::time::{Duration, Instant};
 use crate::mpi::{job, mpirun, plugin};
 use crate::{call, names, succeed};
 
+/// A job of so many ranks that has begun, with stderr in a pipe.
+fn started(at: &Path, ranks: usize, arguments: &[&str]) -> Child {
+    let mut mpirun = job(at, ranks, arguments);
+    mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
+    mpirun.spawn().expect("mpirun starts")
+}
+
 /// The ranks of a job on this machine.
 fn ranks_of(mpirun: u32) -> Vec<u32> {
     let children = Command::new("pgrep")
@@ -95,9 +102,7 @@ fn end_of(mut mpirun: Child) -> Ended {
 
 /// Stops a rank as if it hung, and gives back what the job said when it ended.
 fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> String {
-    let mut mpirun = job(at, 4, arguments);
-    let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mpirun = mpirun.spawn().expect("mpirun starts");
+    let mpirun = started(at, 4, arguments);
     let hung = rank_once(mpirun.id(), silent, at, begins).to_string();
     let stopped = Command::new("kill").args(["-STOP", &hung]).status();
     assert!(stopped.expect("kill starts").success());
@@ -272,9 +277,7 @@ fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
     succeed(at, &[&run[..], &["one.csv"]].concat());
     let (mut whole, mut none) = (0, 0);
     for kill in 0..12 {
-        let mut mpirun = job(at, 3, &[&run[..], &["r.csv/"]].concat());
-        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let mpirun = started(at, 3, &[&run[..], &["r.csv/"]].concat());
         let victim = rank_once(mpirun.id(), kill % 3, at, ".graphmill-result").to_string();
         std::thread::sleep(Duration::from_millis(kill as u64 * 3));
         // It may be gone by now.
@@ -326,9 +329,7 @@ impl Kills {
     fn kill(&mut self, at: &Path, arguments: &[&str]) {
         let kill = self.count;
         self.count += 1;
-        let mut mpirun = job(at, 3, arguments);
-        let mpirun = mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
-        let mpirun = mpirun.spawn().expect("mpirun starts");
+        let mpirun = started(at, 3, arguments);
         let started = Instant::now();
         let ranks = loop {
             let ranks = ranks_of(mpirun.id()).into_iter();
