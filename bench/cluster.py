@@ -208,15 +208,16 @@ def choices(bench):
 
 
 def indices(bench):
-    """Bytes and elements of searches that go to the places of their vertices, by density of the frontier."""
+    """What searches cost that go to the places of their vertices, by where cells have bitmaps: bytes of disk where memory is small, seconds
+    where all is in it, elements of both."""
     asked = bench.asked
     # Vertices of span for each edge up to which a cell has a bitmap: none has one, as it is chosen, all have.
     ratios = {"none": 0, "chosen": 32, "all": (1 << 32) - 1}
     rows = []
-    for name, size, degree, kind in (("Kronecker", asked.scale, asked.degree, "kronecker"), ("few edges", 1 << asked.scale, 2 << asked.scale, "uniform")):
+    for name, kind, size, degree in (("Kronecker", "kronecker", asked.scale, asked.degree), ("few edges", "uniform", 1 << asked.scale, 2 << asked.scale)):
         graphs = {way: bench.generated(name[0], kind, size, degree, None, "--csr-ratio", ratio) for way, ratio in ratios.items()}
         info = lambda graph: json.loads(subprocess.run([asked.graphmill, "info", graph, "--json"], capture_output=True, check=True).stdout)
-        rows.append([name, "", "on disk", *(mib(info(graph)["index_bytes"]) for graph in graphs.values()), "", "", ""])
+        rows.append([name, "indices", *(f"{mib(info(graph)['index_bytes'])} MiB" for graph in graphs.values()), "", "", ""])
         found = {}
         for way, graph in graphs.items():
             bench.sources[graph] = bench.source(graphs["chosen"])
@@ -227,9 +228,17 @@ def indices(bench):
                         found[like, at, way] = found.get((like, at, way), 0) + sum(step[field] for field in fields)
         for like in ("dense", "middle", "sparse", "all"):
             if (like, "disk", "all") in found:
-                rows.append([name, "bfs", like, *(mib(found[like, "disk", way]) for way in ratios), *(f"{found[like, 'elements', way]:,}" for way in ratios)])
-    print(f"{asked.ranks} ranks, {asked.memory} MiB each; MiB, then elements, where cells with bitmaps are\n")
-    table(["graph", "algorithm", "frontier", *(f"{way}, MiB" for way in ratios), *(f"{way}, elements" for way in ratios)], rows)
+                rows.append([name, f"on disk, {like}", *(f"{mib(found[like, 'disk', way])} MiB" for way in ratios),
+                             *(f"{found[like, 'elements', way]:,}" for way in ratios)])
+        seconds, elements = {way: [] for way in ratios}, {}
+        for _ in range(asked.rounds):
+            for way, graph in graphs.items():
+                metrics = bench.run("bfs", graph, asked.ranks, 1024, "--seek", "always")
+                seconds[way].append(sum(step["seconds"] for step in over_edges(metrics)))
+                elements[way] = total(metrics, "scanned", "edges")
+        rows.append([name, "in memory", *(f"{statistics.median(seconds[way]):.2f} s" for way in ratios), *(f"{elements[way]:,}" for way in ratios)])
+    print(f"{asked.ranks} ranks, {asked.memory} MiB each, or enough; elements in the last columns\n")
+    table(["graph", "searches", *ratios, *ratios], rows)
 
 
 def control(bench):

@@ -5,7 +5,8 @@
 #![no_main]
 
 use graphmill_graph::{
-    BLOCK_EDGES_MAX, BlockEncoder, BlockView, Place, SourceIndex, SourceIndexBuilder,
+    BLOCK_EDGES_MAX, BlockEncoder, BlockView, Group, GroupWalk, Place, SourceIndex,
+    SourceIndexBuilder,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -95,7 +96,12 @@ fn block(bytes: &[u8], global_offset: i64) {
 
 /// Whatever an index is made of, seeks end.
 fn index(bytes: &[u8]) {
-    let Ok(index) = SourceIndex::parse(bytes) else {
+    // So many blocks, then the bitmap.
+    let Some((blocks, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (blocks, bitmap) = bytes.split_at((usize::from(*blocks) * 64).min(bytes.len()));
+    let Ok(index) = SourceIndex::parse(blocks, bitmap) else {
         return;
     };
     let sources = (0..500).chain(
@@ -132,15 +138,17 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
     keys.sort_unstable();
     let span = source + 1;
     let (mut data, mut encoder) = (Vec::new(), BlockEncoder::default());
-    let (mut index_bytes, mut builder) = (Vec::new(), SourceIndexBuilder::default());
+    let (mut blocks, mut bitmap) = (Vec::new(), Vec::new());
+    let mut builder = SourceIndexBuilder::default();
     for chunk in keys.chunks(BLOCK_EDGES_MAX) {
-        builder.block(chunk, data.len() as u64);
+        builder.block(chunk, data.len() as u64, &mut blocks);
         encoder.encode(chunk, bits, 5, &mut data);
     }
     if keys.is_empty() {
         return;
     }
-    builder.finish(span, ratio, &mut index_bytes);
+    let of_cell = (span, ratio, data.len() as u64);
+    builder.finish(of_cell, &mut bitmap);
 
     let (mut at, mut back) = (0, Vec::new());
     let (mut scratch, mut sources) = ([0; BLOCK_EDGES_MAX], [0; BLOCK_EDGES_MAX]);
@@ -156,7 +164,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
     }
     assert!(back == keys);
 
-    let index = SourceIndex::parse(&index_bytes).expect("an index makes sense");
+    let index = SourceIndex::parse(&blocks, &bitmap).expect("an index makes sense");
     let mut expected = keys.chunk_by(|a, b| a >> 32 == b >> 32).peekable();
     let asked = keys
         .chunk_by(|a, b| a >> 32 == b >> 32)
@@ -173,6 +181,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
             .unwrap_or(&[]);
         let mut found = Vec::new();
         let mut place = index.seek(source);
+        let mut walk = GroupWalk::default();
         while let Some(Place {
             block,
             offset,
@@ -182,7 +191,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
             let (view, _) = BlockView::parse(&data[offset as usize..], 5)
                 .expect("a block makes sense")
                 .expect("a block is whole");
-            let Some(group) = group.or_else(|| view.group_of(source)) else {
+            let Some(group) = view.group_by(&mut walk, group, source) else {
                 break;
             };
             view.edges_of(group, source, |destination, _| {
@@ -192,7 +201,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
                 place = index.offset(block + 1).map(|offset| Place {
                     block: block + 1,
                     offset,
-                    group: Some(0),
+                    group: Group::Number(0),
                 });
             }
         }

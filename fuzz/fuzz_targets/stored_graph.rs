@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock};
 
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
-    FormatError, FrameReader, IdCursor, IdKind, Order, SourceIndex, StoredGraph, VertexId, verify,
+    FormatError, FrameReader, GroupWalk, IdCursor, IdKind, Order, SourceIndex, StoredGraph,
+    VertexId, verify,
 };
 use graphmill_ingest::{FileSource, ImportOptions, Machine, ReadOptions, Silent, import};
 use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Tiers, Workers};
@@ -240,11 +241,12 @@ impl Example {
             if is_directory(path) {
                 let (mut numbers, places) = numbers(&bytes[..self.payload(path)]);
                 for (file, place) in places.iter().enumerate() {
-                    for (kind, ending) in ["data", "index", "weights"].iter().enumerate() {
+                    for (kind, ending) in ["data", "index", "bitmaps", "weights"].iter().enumerate()
+                    {
                         let of_file = path.with_file_name(format!("{file:05}.{ending}"));
                         if let Some((_, root)) = roots.iter().find(|(path, _)| **path == of_file) {
                             numbers[place + kind] = root.0;
-                            numbers[place + 3 + kind] = u64::from(root.1);
+                            numbers[place + 4 + kind] = u64::from(root.1);
                         }
                     }
                 }
@@ -390,6 +392,7 @@ impl Example {
             "ids",
             "ids.index",
             "order",
+            "bitmaps",
         ];
         let ending = if of_all {
             name
@@ -406,7 +409,11 @@ impl Example {
             .unwrap_or(0);
         let checksum = |frame: u64, bytes: &[u8]| {
             let mut prefix = [0; 24];
-            let graph_id = if name.starts_with("ids") { 0 } else { self.graph_id };
+            let graph_id = if name.starts_with("ids") {
+                0
+            } else {
+                self.graph_id
+            };
             prefix[..8].copy_from_slice(&graph_id.to_le_bytes());
             prefix[8] = u8::from(path.starts_with("graph/reverse"));
             prefix[9] = kind as u8;
@@ -465,7 +472,7 @@ fn numbers(bytes: &[u8]) -> (Vec<u64>, Vec<usize>) {
     while at < numbers.len() {
         places.push(at + 1);
         let batches = numbers[at];
-        at += 7;
+        at += 9;
         for _ in 0..batches {
             at += 1 + 4 * numbers[at] as usize;
         }
@@ -521,9 +528,10 @@ fn read_edges(
                     stream.consume(used);
                 }
             }
-            let index = whole(&mut frames, set.index_extent(d, cell))?;
+            let blocks = whole(&mut frames, set.block_list_extent(d, cell))?;
+            let bitmap = whole(&mut frames, set.bitmap_extent(d, cell))?;
             let data = whole(&mut frames, set.data_extent(d, cell))?;
-            let Ok(index) = SourceIndex::parse(&index) else {
+            let Ok(index) = SourceIndex::parse(&blocks, &bitmap) else {
                 continue;
             };
             for source in 0..batches.span(from).min(300) as u32 {
@@ -536,7 +544,8 @@ fn read_edges(
                 let Some(Ok(Some((block, _)))) = bytes.map(|b| BlockView::parse(b, offset)) else {
                     continue;
                 };
-                if let Some(group) = place.group.or_else(|| block.group_of(source)) {
+                if let Some(group) = block.group_by(&mut GroupWalk::default(), place.group, source)
+                {
                     block.edges_of(group, source, |_, edge| assert!(edge < block.edges()));
                 }
             }
@@ -564,7 +573,13 @@ fn read_vertices(
         let _ = graph.fanout_of(set, &mut frames, v, |batch| assert!(batch < batches.len()));
     }
     let all = 0..graph.vertices();
-    let table = FanoutTable::load(graph, set.side(), &mut frames, (&Tiers::default(), budget), all)?;
+    let table = FanoutTable::load(
+        graph,
+        set.side(),
+        &mut frames,
+        (&Tiers::default(), budget),
+        all,
+    )?;
     for v in asked {
         let _ = table.each(v, |batch| assert!(batch < batches.len()));
     }

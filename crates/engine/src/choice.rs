@@ -51,8 +51,8 @@ pub(crate) struct Facts {
 /// What a sparse pass may have to read: bytes that are not in memory, of all ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OnDisk {
-    /// Of indices of cells.
-    pub(crate) indices: u64,
+    /// Of the lists of the blocks of cells.
+    pub(crate) block_lists: u64,
     /// Of cells, and of the weights that are asked for.
     pub(crate) cells: u64,
     /// Of these, in memory and not.
@@ -65,7 +65,7 @@ pub(crate) struct OnDisk {
 
 impl OnDisk {
     fn is_none(&self) -> bool {
-        self.indices + self.cells == 0
+        self.block_lists + self.cells == 0
     }
 }
 
@@ -95,7 +95,7 @@ impl Facts {
     /// they cost.
     fn read(&self) -> [u64; 2] {
         let OnDisk {
-            indices,
+            block_lists,
             cells,
             all_cells,
             fanout,
@@ -104,7 +104,7 @@ impl Facts {
         let [active, looks, columns, files] =
             [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
         let sought = met(active, frames(fanout))
-            + met(looks, frames(indices))
+            + met(looks, frames(block_lists))
             + frames_of_cells(looks * files, cells, all_cells);
         let rows = met(active, columns);
         // Cells are parts of frames, or many frames.
@@ -226,7 +226,7 @@ mod tests {
         workers: 2,
         seekable: true,
         on_disk: OnDisk {
-            indices: 0,
+            block_lists: 0,
             cells: 0,
             all_cells: 3 << 24,
             fanout: 0,
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn seeks_that_read_many_frames_for_few_edges_are_no_seeks() {
         let disk = OnDisk {
-            indices: 1 << 24,
+            block_lists: 1 << 24,
             cells: 3 << 24,
             ..FEW.on_disk
         };
@@ -293,7 +293,7 @@ mod tests {
         // Half of the cells in memory: half of the looks.
         let half = Facts {
             on_disk: OnDisk {
-                indices: 0,
+                block_lists: 0,
                 cells: disk.cells / 2,
                 ..disk
             },
@@ -312,7 +312,7 @@ mod tests {
             active: 1,
             edges: 16,
             on_disk: OnDisk {
-                indices: 1 << 20,
+                block_lists: 1 << 20,
                 fanout: 1 << 20,
                 ..disk
             },

@@ -11,7 +11,7 @@ use crate::degree_classes::DegreeClasses;
 use crate::error::EngineError;
 use crate::machine::{Machine, Ways};
 use crate::needs::Needs;
-use crate::pins::Pins;
+use crate::pins::{CellBytes, Pins};
 use crate::resident::lists::Lists;
 
 /// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
@@ -47,7 +47,7 @@ pub(crate) struct OfWay {
     pub(crate) needs: Option<Needs>,
     /// Bytes that sparse passes have read.
     sought: u64,
-    /// Bytes of all cells and indices, once they were asked for.
+    /// Bytes of all cells and lists of blocks, once they were asked for.
     whole: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ impl OfWay {
     fn has_all(&self, weighted: bool) -> bool {
         self.pins.all() && self.pins.suit(weighted)
     }
-    /// Bytes of indices, and of cells with the weights that are asked for, in memory; and whether all fan-out lists are.
-    pub(crate) fn in_memory(&self, weighted: bool) -> ([u64; 2], bool) {
+    /// Bytes of cells with the weights that are asked for, and of their indices, in memory; and whether all fan-out lists are.
+    pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
         (self.pins.held(weighted), self.pins.fanout().is_some())
     }
     /// Gives the memory of pinned cells back.
@@ -262,7 +262,8 @@ impl Held {
             true => machine.graph.edge_kind().bytes() as u64,
             false => 0,
         };
-        let bytes = |cell: &Cell| cell.data_bytes() + cell.index_bytes() + cell.edges() * width;
+        let bytes =
+            |cell: &Cell| cell.data_bytes() + cell.block_list_bytes() + cell.edges() * width;
         let whole = *way
             .whole
             .get_or_insert_with(|| machine.all_own_cells().map(bytes).sum());

@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{
-    Batches, Cell, Column, FanoutTable, FileKind, FormatError, FrameReader, Measure, StoredGraph,
+    Batches, Cell, FanoutTable, FileKind, FormatError, FrameReader, Measure, StoredGraph,
 };
 use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
@@ -15,6 +15,7 @@ use crate::choice::OnDisk;
 use crate::dispatch::DispatchChoice;
 use crate::error::EngineError;
 use crate::page_file::RowIo;
+use crate::pins::CellBytes;
 use crate::pregel::Combiner;
 use crate::ranks::Ranks;
 use crate::room::Shape;
@@ -58,10 +59,10 @@ pub(crate) struct Way {
     pub(crate) graph: Arc<StoredGraph>,
     /// The cells of each source batch, one row after the other, and where each row begins.
     rows: (Vec<Place>, Vec<usize>),
-    /// Bytes of the indices of the column that has most of them.
-    longest_indices: u64,
-    /// Bytes of all indices, and of all cells without weights.
-    bytes: [u64; 2],
+    /// Bytes of the lists of blocks of the column that has most of them.
+    longest_block_lists: u64,
+    /// Bytes of all lists of blocks, and cells without weights.
+    bytes: CellBytes,
     _lease: Lease,
 }
 
@@ -71,15 +72,17 @@ impl Way {
         let cells = columns.map(|column| column.cells().len() as u64).sum();
         let bytes = rows_bytes(cells, graph.batches().len() + 1);
         let _lease = budget.lease("the rows of cells", bytes)?;
-        let indices = |column: &Column| column.cells().iter().map(Cell::index_bytes).sum();
-        let columns = graph.forward().columns().iter();
-        let all = (columns.clone().flat_map(Column::cells))
-            .fold([0; 2], |[indices, data], cell| {
-                [indices + cell.index_bytes(), data + cell.data_bytes()]
-            });
+        let (mut bytes, mut longest_block_lists) = (CellBytes::default(), 0);
+        for column in graph.forward().columns() {
+            let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum::<u64>();
+            let block_lists = sum(Cell::block_list_bytes);
+            longest_block_lists = block_lists.max(longest_block_lists);
+            bytes.block_lists += block_lists;
+            bytes.cells += sum(Cell::data_bytes);
+        }
         Ok(Way {
-            bytes: all,
-            longest_indices: columns.map(indices).max().unwrap_or(0),
+            bytes,
+            longest_block_lists,
             rows: rows_of(&graph),
             graph,
             _lease,
@@ -200,11 +203,11 @@ impl<'e> Machine<'e> {
         }
     }
     /// What a sparse pass may have to read, where so many bytes of indices and cells are in memory.
-    pub(crate) fn on_disk(&self, weighted: bool, held: [u64; 2], has_fanout: bool) -> OnDisk {
-        let [indices, _] = self.way.bytes;
+    pub(crate) fn on_disk(&self, weighted: bool, held: CellBytes, has_fanout: bool) -> OnDisk {
+        let all = &self.way.bytes;
         OnDisk {
-            indices: indices.saturating_sub(held[0]),
-            cells: self.cells_on_disk(weighted, held[1]),
+            block_lists: all.block_lists.saturating_sub(held.block_lists),
+            cells: self.cells_on_disk(weighted, held.cells),
             all_cells: self.cells_on_disk(weighted, 0),
             fanout: match has_fanout {
                 true => 0,
@@ -215,17 +218,16 @@ impl<'e> Machine<'e> {
     }
     /// Bytes of all cells, with the weights that are asked for, where so many are in memory.
     pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
-        let [_, data] = self.way.bytes;
         let weight = if weighted {
             self.graph.edge_kind().bytes()
         } else {
             0
         };
-        (data + self.graph.arcs() * weight as u64).saturating_sub(held)
+        (self.way.bytes.cells + self.graph.arcs() * weight as u64).saturating_sub(held)
     }
-    /// Bytes of the indices of the column that has most of them.
-    pub(crate) fn longest_indices(&self) -> u64 {
-        self.way.longest_indices
+    /// Bytes of the lists of blocks of the column that has most of them.
+    pub(crate) fn longest_block_lists(&self) -> u64 {
+        self.way.longest_block_lists
     }
     /// First vertex of the destination batch minus that of the source batch.
     pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {

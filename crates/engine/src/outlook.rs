@@ -28,7 +28,7 @@ use crate::engine::{Engine, page_bytes};
 use crate::error::EngineError;
 use crate::needs::{keeps_back, lists_memory, rooms_for_needs, selected_bytes};
 use crate::page_file::RowIo;
-use crate::pins::{Pins, STRETCHES};
+use crate::pins::{Pins, STRETCHES, are_bitmaps_pinned};
 use crate::room::{Room, Shape, Sizes};
 use crate::rows::Touched;
 use crate::source_lists::list_bytes;
@@ -430,11 +430,13 @@ impl<'q> Looking<'q> {
     /// What of the cells is held, in what passes leave, and a dispatch graph of so many bytes.
     fn pins(&self, room: &Room, graph: u64) -> Pinned {
         let all = self.cell_bytes();
-        let indices: u64 = self.columns().iter().map(|column| column.index_bytes).sum();
+        let sum = |of: fn(&ColumnOutline) -> u64| self.columns().iter().map(of).sum::<u64>();
+        let block_lists = sum(|column| column.block_list_bytes);
+        let bitmaps = sum(|column| column.bitmap_bytes);
         let fanout = self.question.outline.files.fanout;
         let besides = Pins::loading_by(self.question.threads)
             + (self.own.len() * STRETCHES * 32) as u64
-            + 4 * 4096;
+            + 5 * 4096;
         let mut left = self
             .free
             .saturating_sub(room.messages + room.besides + graph + besides);
@@ -449,9 +451,13 @@ impl<'q> Looking<'q> {
         if fanout <= left / 4 {
             (left, pinned.read) = (left - fanout, fanout);
         }
-        if indices <= left / 2 {
-            left -= indices;
-            pinned.read += indices;
+        if block_lists <= left / 2 {
+            left -= block_lists;
+            pinned.read += block_lists;
+        }
+        if are_bitmaps_pinned(bitmaps, all, left) {
+            left -= bitmaps;
+            pinned.read += bitmaps;
         }
         pinned.pinned = all.min(left);
         pinned.read += pinned.pinned;

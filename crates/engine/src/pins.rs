@@ -1,7 +1,7 @@
 //! Cells held in memory from pass to pass.
 //!
 //! Passes go round the cells in a cycle, which defeats a least-recently-used cache; so what the budget leaves is
-//! filled once with a fixed set: the indices of all cells when they fit, then the same share of each column. That share
+//! filled once with a fixed set: lists of blocks, fan-out lists and bitmaps, when all of a kind fit, then the same share of each column. That share
 //! is spread over the column: each of its stretches, a few cells one after the other, is pinned from its first cell on.
 //! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
 
@@ -22,21 +22,24 @@ use crate::phase::readers::join;
 const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
 
+/// Bitmaps are pinned where they take at most one part in so many.
+const BITMAPS_SHARE: u64 = 8;
+
 /// Stretches of a column at most.
 pub(crate) const STRETCHES: usize = 16;
 
 /// The pinned cells of a graph.
 #[derive(Default)]
 pub(crate) struct Pins {
-    /// Cells, their weights, indices.
-    bytes: Option<[(AlignedBuffer, Lease); 3]>,
+    /// Cells, their weights, lists of blocks, bitmaps.
+    bytes: Option<[(AlignedBuffer, Lease); 4]>,
     stretches: Stretches,
-    /// Where the indices of each column begin.
-    index_starts: Vec<usize>,
+    /// Where the lists of blocks, and the bitmaps, of each column begin.
+    index_starts: [Vec<usize>; 2],
     /// The fan-out lists of all vertices, when they fit.
     fanout: Option<FanoutTable>,
     all: bool,
-    all_indices: bool,
+    all_block_lists: bool,
     /// With their weights.
     weighted: bool,
     /// Bytes that filling read.
@@ -136,28 +139,36 @@ fn cell_bytes(machine: &Machine, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy
     move |cell| cell.data_bytes() + cell.edges() * edge_bytes
 }
 
-/// Bytes of all cells with their weights, and of all indices.
-fn sums(machine: &Machine, weighted: bool) -> (u64, u64) {
+/// Bytes of all cells with their weights, of all lists of blocks, and of all bitmaps.
+fn sums(machine: &Machine, weighted: bool) -> [u64; 3] {
     let cell_bytes = cell_bytes(machine, weighted);
-    (
+    [
         machine.all_own_cells().map(cell_bytes).sum(),
-        machine.all_own_cells().map(Cell::index_bytes).sum(),
-    )
+        machine.all_own_cells().map(Cell::block_list_bytes).sum(),
+        machine.all_own_cells().map(Cell::bitmap_bytes).sum(),
+    ]
+}
+
+/// Whether bitmaps are worth so many bytes of a room in which cells of so many are pinned too: where all is there, or they take
+/// little of it. Else the room is better spent on cells, which every pass reads.
+pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
+    bitmaps <= room / BITMAPS_SHARE || bitmaps.saturating_add(cells) <= room
 }
 
 /// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages.
 fn besides(machine: &Machine) -> u64 {
-    3 * 4096 + Pins::loading(machine) + Stretches::memory(machine)
+    4 * 4096 + Pins::loading(machine) + Stretches::memory(machine)
 }
 
 impl Pins {
     /// Bytes of the budget in which everything is pinned.
     pub(crate) fn memory(machine: &Machine, weighted: bool) -> u64 {
-        let (data, indices) = sums(machine, weighted);
+        let [data, lists, bitmaps] = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
         let data = machine.tiers.leased(Kind::Edges, data);
-        let [fanout, indices] = [fanout, indices].map(|of| machine.tiers.leased(Kind::Index, of));
-        besides(machine) + fanout + (data + indices).max(2 * indices)
+        let [fanout, lists, bitmaps] =
+            [fanout, lists, bitmaps].map(|of| machine.tiers.leased(Kind::Index, of));
+        besides(machine) + fanout + (data + bitmaps + lists).max(2 * lists)
     }
 
     /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
@@ -176,13 +187,15 @@ impl Pins {
         let count = machine.batches.len();
         let cell_bytes = cell_bytes(machine, weighted);
         let edge_bytes = edge_bytes(machine, weighted);
-        let (data_bytes, index_bytes) = sums(machine, weighted);
-        let index_leased = machine.tiers.leased(Kind::Index, index_bytes);
+        let [data_bytes, lists_bytes, bitmaps_bytes] = sums(machine, weighted);
+        let [lists_leased, bitmaps_leased] =
+            [lists_bytes, bitmaps_bytes].map(|of| machine.tiers.leased(Kind::Index, of));
+        let data_leased = machine.tiers.leased(Kind::Edges, data_bytes);
         let room = bytes.saturating_sub(besides(machine));
         if room == 0 {
             return Ok(Pins {
                 all: data_bytes == 0,
-                all_indices: index_bytes == 0,
+                all_block_lists: lists_bytes == 0,
                 weighted,
                 ..Pins::default()
             });
@@ -206,13 +219,18 @@ impl Pins {
         } else {
             (None, room)
         };
-        let all_indices = index_leased <= room / 2;
-        let room = match all_indices {
-            true => room - index_leased,
+        let all_block_lists = lists_leased <= room / 2;
+        let room = match all_block_lists {
+            true => room - lists_leased,
+            false => room,
+        };
+        let all_bitmaps = are_bitmaps_pinned(bitmaps_leased, data_leased, room);
+        let room = match all_bitmaps {
+            true => room - bitmaps_leased,
             false => room,
         };
         // What the budget does not pay for has room.
-        let room = match machine.tiers.leased(Kind::Edges, data_bytes) {
+        let room = match data_leased {
             0 => data_bytes,
             _ => room,
         };
@@ -244,7 +262,7 @@ impl Pins {
             }
         }
         // What columns leave goes to the first cells that it fits.
-        let mut all = all_indices;
+        let mut all = all_block_lists;
         for d in 0..count {
             let cells = machine.own_cells(d);
             for (i, stretch) in stretches.of(d, cells.len()) {
@@ -259,13 +277,14 @@ impl Pins {
                 all &= *pinned == stretch.len();
             }
         }
-        // Where the bytes of each stretch, and of the indices of each column, will lie.
-        let (mut data, mut weights, mut indices) = (0, 0, 0);
-        let mut index_starts = Vec::with_capacity(count);
+        // Where the bytes of each stretch, and of the lists and bitmaps of each column, will lie.
+        let (mut data, mut weights, mut indices) = (0, 0, [0; 2]);
+        let mut index_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
         let mut column_starts = [Vec::with_capacity(count), Vec::with_capacity(count)];
         for d in 0..count {
             let cells = machine.own_cells(d);
-            index_starts.push(indices);
+            index_starts[0].push(indices[0]);
+            index_starts[1].push(indices[1]);
             column_starts[0].push(data);
             column_starts[1].push(weights);
             for (i, stretch) in stretches.of(d, cells.len()) {
@@ -276,8 +295,11 @@ impl Pins {
                     weights += (cell.edges() * edge_bytes) as usize;
                 }
             }
-            if all_indices {
-                indices += cells.iter().map(Cell::index_bytes).sum::<u64>() as usize;
+            if all_block_lists {
+                indices[0] += cells.iter().map(Cell::block_list_bytes).sum::<u64>() as usize;
+            }
+            if all_bitmaps {
+                indices[1] += cells.iter().map(Cell::bitmap_bytes).sum::<u64>() as usize;
             }
         }
         let groups = groups(machine, &stretches);
@@ -290,7 +312,8 @@ impl Pins {
             groups: &groups,
             data: filling(Kind::Edges, &column_starts[0], data)?,
             weights: filling(Kind::Edges, &column_starts[1], weights)?,
-            indices: filling(Kind::Index, &index_starts, indices)?,
+            block_lists: filling(Kind::Index, &index_starts[0], indices[0])?,
+            bitmaps: filling(Kind::Index, &index_starts[1], indices[1])?,
             deal: Deal::new(&firsts, count),
             read: AtomicU64::new(0),
         };
@@ -298,17 +321,18 @@ impl Pins {
         let Fill {
             data,
             weights,
-            indices,
+            block_lists,
+            bitmaps,
             read,
             ..
         } = job;
         let held = |filling: Filling| (filling.bytes.into_buffer(), filling.lease);
         Ok(Pins {
-            bytes: Some([data, weights, indices].map(held)),
+            bytes: Some([data, weights, block_lists, bitmaps].map(held)),
             index_starts,
             stretches,
             all,
-            all_indices,
+            all_block_lists,
             weighted,
             fanout,
             read: read.into_inner() + lists_read,
@@ -319,25 +343,28 @@ impl Pins {
     pub(crate) fn fanout(&self) -> Option<&FanoutTable> {
         self.fanout.as_ref()
     }
-    /// Whether every cell and its index is in memory.
+    /// Whether every cell and its list of blocks is in memory.
     pub(crate) fn all(&self) -> bool {
         self.all
     }
-    /// Whether the indices of all cells are in memory.
-    pub(crate) fn indices(&self) -> bool {
-        self.all_indices
+    /// Whether the lists of blocks of all cells are in memory.
+    pub(crate) fn block_lists(&self) -> bool {
+        self.all_block_lists
     }
     /// Whether a program that asks for weights, or does not, can work with them.
     pub(crate) fn suit(&self, weighted: bool) -> bool {
         self.weighted || !weighted
     }
-    /// Bytes of indices, and of cells with the weights that are asked for.
-    pub(crate) fn held(&self, weighted: bool) -> [u64; 2] {
+    /// Bytes of lists of blocks, and of cells with the weights that are asked for.
+    pub(crate) fn held(&self, weighted: bool) -> CellBytes {
         let Some(held) = &self.bytes else {
-            return [0; 2];
+            return CellBytes::default();
         };
-        let [data, weights, indices] = held.each_ref().map(|(bytes, _)| bytes.len() as u64);
-        [indices, data + if weighted { weights } else { 0 }]
+        let [data, weights, block_lists, _] = held.each_ref().map(|(bytes, _)| bytes.len() as u64);
+        CellBytes {
+            block_lists,
+            cells: data + if weighted { weights } else { 0 },
+        }
     }
     /// Bytes of cells, weights and indices.
     pub(crate) fn bytes(&self) -> u64 {
@@ -362,7 +389,7 @@ impl Pins {
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
-        let [(data, _), (weights, _), _] = self.bytes.as_ref()?;
+        let [(data, _), (weights, _), ..] = self.bytes.as_ref()?;
         let cells = machine.own_cells(column);
         let cell = cells.get(position)?;
         let (stretch, first) = self.stretches.at(column, cells.len(), position)?;
@@ -379,16 +406,52 @@ impl Pins {
         Some((data, weights.unwrap_or(&[])))
     }
 
-    /// The index of a cell, if indices are pinned.
+    /// The list of blocks of a cell, if lists are pinned.
     #[inline]
-    pub(crate) fn index(&self, machine: &Machine, column: usize, position: usize) -> Option<&[u8]> {
-        let [.., (indices, _)] = self.bytes.as_ref()?;
-        let cells = machine.own_cells(column);
-        let (first, cell) = (cells.first()?, cells.get(position)?);
-        let from =
-            self.index_starts.get(column)? + (cell.index().start - first.index().start) as usize;
-        indices.get(from..from + cell.index_bytes() as usize)
+    pub(crate) fn block_list(
+        &self,
+        machine: &Machine,
+        column: usize,
+        position: usize,
+    ) -> Option<&[u8]> {
+        self.of_index(machine, 0, column, position, Cell::block_list)
     }
+
+    /// The bitmap of a cell, if bitmaps are pinned; empty if it has none.
+    #[inline]
+    pub(crate) fn bitmap(
+        &self,
+        machine: &Machine,
+        column: usize,
+        position: usize,
+    ) -> Option<&[u8]> {
+        self.of_index(machine, 1, column, position, Cell::bitmap)
+    }
+
+    #[inline]
+    fn of_index(
+        &self,
+        machine: &Machine,
+        part: usize,
+        column: usize,
+        position: usize,
+        range: impl Fn(&Cell) -> Range<u64>,
+    ) -> Option<&[u8]> {
+        let [_, _, parts @ ..] = self.bytes.as_ref()?;
+        let cells = machine.own_cells(column);
+        let (first, of_cell) = (range(cells.first()?), range(cells.get(position)?));
+        let from = self.index_starts[part].get(column)? + (of_cell.start - first.start) as usize;
+        let bytes = (of_cell.end - of_cell.start) as usize;
+        parts[part].0.get(from..from + bytes)
+    }
+}
+
+/// Bytes of cells, and of what a search on disk needs to find blocks in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CellBytes {
+    pub(crate) block_lists: u64,
+    /// With their weights.
+    pub(crate) cells: u64,
 }
 
 /// Bytes of one kind while they are filled in.
@@ -457,7 +520,8 @@ struct Fill<'p> {
     groups: &'p [Range<usize>],
     data: Filling,
     weights: Filling,
-    indices: Filling,
+    block_lists: Filling,
+    bitmaps: Filling,
     deal: Deal<'p>,
     read: AtomicU64,
 }
@@ -465,11 +529,13 @@ struct Fill<'p> {
 impl Fill<'_> {
     fn group(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let graph = &self.machine.graph;
-        let (mut indices, mut data, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut block_lists, mut bitmaps) = (Vec::new(), Vec::new());
+        let (mut data, mut weights) = (Vec::new(), Vec::new());
         for d in self.groups[number].clone() {
             let cells = self.machine.own_cells(d);
             for cell in cells {
-                join(&mut indices, graph.index_extent(d, cell));
+                join(&mut block_lists, graph.block_list_extent(d, cell));
+                join(&mut bitmaps, graph.bitmap_extent(d, cell));
             }
             for (i, stretch) in self.stretches.of(d, cells.len()) {
                 for cell in &cells[stretch][..self.stretches.all[i].cells] {
@@ -480,7 +546,8 @@ impl Fill<'_> {
         }
         let mut reader = ExtentReader::new(graph, &self.machine.budget, CHUNK_BYTES, DEPTH)?;
         for (into, extents) in [
-            (&self.indices, indices),
+            (&self.block_lists, block_lists),
+            (&self.bitmaps, bitmaps),
             (&self.data, data),
             (&self.weights, weights),
         ] {

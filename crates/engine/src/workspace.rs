@@ -19,7 +19,7 @@ use crate::phase::Pass;
 use crate::phase::follow::FollowRoom;
 use crate::phase::seek::SeekRoom;
 use crate::phase::slot::SlotRoom;
-use crate::pins::Pins;
+use crate::pins::{CellBytes, Pins};
 use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
 use crate::room::{HELD_MIN, Room, Sizes};
@@ -132,14 +132,14 @@ impl<P: EdgeProgram> Workspace<P> {
         let turned = Self::goes_turned(ways, direction);
         let (machine, of_way) = (ways.way(turned), held.way(turned));
         let has_degrees = of_way.degrees.is_some();
-        let ([indices, cells], has_fanout) = of_way.in_memory(self.weighted);
-        let ([_, scanned], _) = held.way(false).in_memory(self.weighted);
+        let (own, has_fanout) = of_way.in_memory(self.weighted);
+        let scanned = held.way(false).in_memory(self.weighted).0.cells;
         let lacks = [!has_degrees, !has_fanout].map(u64::from);
         let mine = [
             facts.edges,
             facts.workers,
-            indices,
-            cells,
+            own.block_lists,
+            own.cells,
             scanned,
             lacks[0],
             lacks[1],
@@ -148,17 +148,18 @@ impl<P: EdgeProgram> Workspace<P> {
         let [
             edges,
             workers,
-            indices,
+            block_lists,
             cells,
             scanned,
             guesses,
             lack_fanout,
         ] = all;
         self.seek.placed = lack_fanout > 0;
+        let in_memory = CellBytes { block_lists, cells };
         let Choice { mode, turned } = choose(&Facts {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
-            on_disk: machine.on_disk(self.weighted, [indices, cells], lack_fanout == 0),
+            on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             // A gather goes along cells in the columns of others, which nobody holds.
             pulls: false,
@@ -211,7 +212,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let both_resident = held.both();
         let machine = &ways.way(seeks_turned);
         let (in_memory, has_fanout) = held.way(seeks_turned).in_memory(self.weighted);
-        let ([_, scanned], _) = held.way(false).in_memory(self.weighted);
+        let scanned = held.way(false).in_memory(self.weighted).0.cells;
         let mut facts = Facts {
             direction,
             symmetric,

@@ -101,6 +101,7 @@ fn main() {
     let kinds = [
         FileKind::Data,
         FileKind::Index,
+        FileKind::Bitmaps,
         FileKind::Directory,
         FileKind::Degrees,
         FileKind::Fanout,

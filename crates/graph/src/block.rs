@@ -10,7 +10,8 @@ mod gap;
 mod view;
 
 pub use encode::BlockEncoder;
-pub use view::BlockView;
+pub use view::{BlockView, GroupWalk};
+pub(crate) use view::{GROUP_SAMPLES, group_of_sample};
 
 /// Edges of a block at most.
 pub const BLOCK_EDGES_MAX: usize = 4096;
@@ -35,6 +36,7 @@ pub enum Codec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source_index::Group;
     use graphmill_storage::Random;
 
     /// Sorted keys of one block: `sources` source groups of about `edges / sources` edges.
@@ -84,8 +86,13 @@ mod tests {
         );
         assert_eq!(found, by_group);
         let mut sought = Vec::new();
+        let mut walk = GroupWalk::default();
         for (group, &source) in sources[..groups].iter().enumerate() {
             assert_eq!(view.group_of(source), Some(group));
+            for _ in 0..2 {
+                let found = view.group_by(&mut walk, Group::Unknown, source);
+                assert_eq!((found, walk.looked()), (Some(group), group as u64 + 1));
+            }
             assert_eq!(view.group_range(group).start, sought.len());
             view.edges_of(group, source, |destination, edge| {
                 assert_eq!(edge, sought.len());

@@ -8,8 +8,9 @@ use std::ops::Range;
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::FormatError;
-use crate::frames::Root;
+use crate::frames::{FileKind, Root};
 use crate::shape::EdgeKind;
+use crate::source_index::{BITMAP_LINES_MAX, bitmap_bytes, block_list_bytes};
 use crate::varint;
 
 /// The edges from one source batch into one destination batch.
@@ -17,11 +18,12 @@ use crate::varint;
 pub struct Cell {
     data_start: u64,
     data_bytes: u64,
-    index_start: u64,
-    index_bytes: u64,
+    block_list_start: u64,
+    bitmap_start: u64,
+    bitmap_lines: u32,
+    source_batch: u32,
     edges: u64,
     first_edge: u64,
-    source_batch: u32,
 }
 
 impl Cell {
@@ -50,15 +52,25 @@ impl Cell {
     pub fn data(&self) -> Range<u64> {
         self.data_start..self.data_start + self.data_bytes
     }
-    /// Bytes of the index.
+    /// Bytes of the list of blocks; 0 of a cell of few edges.
     #[inline]
-    pub fn index_bytes(&self) -> u64 {
-        self.index_bytes
+    pub fn block_list_bytes(&self) -> u64 {
+        block_list_bytes(self.edges)
     }
-    /// Where in the index file the index is.
+    /// Where in the index file the list of blocks is.
     #[inline]
-    pub fn index(&self) -> Range<u64> {
-        self.index_start..self.index_start + self.index_bytes
+    pub fn block_list(&self) -> Range<u64> {
+        self.block_list_start..self.block_list_start + self.block_list_bytes()
+    }
+    /// Bytes of the bitmap of sources; 0 where there is none.
+    #[inline]
+    pub fn bitmap_bytes(&self) -> u64 {
+        bitmap_bytes(self.bitmap_lines.into())
+    }
+    /// Where in the file of bitmaps the bitmap is.
+    #[inline]
+    pub fn bitmap(&self) -> Range<u64> {
+        self.bitmap_start..self.bitmap_start + self.bitmap_bytes()
     }
     /// Where in the weights file the weights are, for weights of `width` bytes.
     #[inline]
@@ -110,7 +122,7 @@ impl Column {
     pub fn edges(&self) -> u64 {
         self.edges
     }
-    /// Number of the column's data, index and weights files.
+    /// Number of the column's files.
     #[inline]
     pub fn file(&self) -> u32 {
         self.file
@@ -124,11 +136,11 @@ pub(crate) struct CellSizes {
     pub(crate) source_batch: u32,
     pub(crate) edges: u64,
     pub(crate) data_bytes: u64,
-    pub(crate) index_bytes: u64,
+    pub(crate) bitmap_lines: u32,
 }
 
-/// The roots of a column file's data, index and weights.
-pub(crate) type FileRoots = [Root; 3];
+/// The roots of the files of a column file, as [`FileKind::OF_COLUMNS`] has them.
+pub(crate) type FileRoots = [Root; FileKind::OF_COLUMNS.len()];
 
 /// Appends one column file: its batches, its roots and its cells, which are in order.
 pub(crate) fn put_file(
@@ -154,7 +166,7 @@ pub(crate) fn put_file(
             next = u64::from(cell.source_batch) + 1;
             varint::put(out, cell.edges - 1);
             varint::put(out, cell.data_bytes);
-            varint::put(out, cell.index_bytes);
+            varint::put(out, cell.bitmap_lines.into());
         }
     }
 }
@@ -279,7 +291,8 @@ pub(crate) fn parse(
             root.checksum =
                 reader.number_to("a checksum of more than 32 bits", u64::from(u32::MAX))? as u32;
         }
-        let (mut data_start, mut index_start, mut first_edge) = (0u64, 0u64, 0u64);
+        let (mut data_start, mut block_list_start, mut bitmap_start) = (0u64, 0u64, 0u64);
+        let mut first_edge = 0u64;
         for _ in 0..of_file {
             let cells_max = (bytes.len() - reader.at) as u64 / CELL_BYTES_MIN;
             let of_column =
@@ -302,21 +315,24 @@ pub(crate) fn parse(
                 if edges > data_bytes * EDGES_OF_BYTE_MAX {
                     return Err(reader.fault("more edges than a cell's blocks hold"));
                 }
-                let index_bytes = reader.number_to(
-                    "an index larger than its file",
-                    roots[1].payload - index_start,
-                )?;
-                cells.push(Cell {
+                let lines = reader.number_to("a bitmap larger than a batch", BITMAP_LINES_MAX)?;
+                let cell = Cell {
                     data_start,
                     data_bytes,
-                    index_start,
-                    index_bytes,
+                    block_list_start,
+                    bitmap_start,
+                    bitmap_lines: lines as u32,
                     edges,
                     first_edge,
                     source_batch: source_batch as u32,
-                });
+                };
                 data_start += data_bytes;
-                index_start += index_bytes;
+                block_list_start += cell.block_list_bytes();
+                bitmap_start += cell.bitmap_bytes();
+                if block_list_start > roots[1].payload || bitmap_start > roots[2].payload {
+                    return Err(reader.fault("an index larger than its file"));
+                }
+                cells.push(cell);
                 first_edge += edges;
                 edges_of_column += edges;
             }
@@ -329,7 +345,13 @@ pub(crate) fn parse(
                 file: file as u32,
             });
         }
-        if roots.map(|root| root.payload) != [data_start, index_start, first_edge * width] {
+        let payloads = [
+            data_start,
+            block_list_start,
+            bitmap_start,
+            first_edge * width,
+        ];
+        if roots.map(|root| root.payload) != payloads {
             return Err(reader.fault("cells do not add up to their file"));
         }
         files.push(roots);
@@ -402,7 +424,7 @@ mod tests {
             source_batch,
             edges,
             data_bytes: 20 * edges,
-            index_bytes: 3,
+            bitmap_lines: 3,
         }
     }
 
@@ -410,7 +432,7 @@ mod tests {
         let mut bytes = Vec::new();
         varint::put(&mut bytes, 2);
         let roots = |edges: u64, cells: u64| {
-            [20 * edges, 3 * cells, 4 * edges].map(|payload| Root {
+            [20 * edges, 0, 3 * 64 * cells, 4 * edges].map(|payload| Root {
                 payload,
                 checksum: 0xdead_beef,
             })
@@ -433,7 +455,8 @@ mod tests {
         let column = &directory.columns[0];
         assert_eq!((column.edges(), column.strips()), (45, &[0..2, 2..3][..]));
         assert_eq!(column.cells()[2].data(), 300..900);
-        assert_eq!(column.cells()[2].index(), 6..9);
+        assert_eq!(column.cells()[2].block_list(), 0..0);
+        assert_eq!(column.cells()[2].bitmap(), 6 * 64..9 * 64);
         assert_eq!(column.cells()[2].weights(4), 60..180);
         assert!(
             directory.columns[1].cells().is_empty() && directory.columns[1].strips().is_empty()
@@ -477,7 +500,7 @@ mod tests {
                 data_bytes: 31,
                 ..sizes(0, 0, 1)
             };
-            let roots = [31, 3, 0].map(|payload| Root {
+            let roots = [31, 0, 3 * 64, 0].map(|payload| Root {
                 payload,
                 checksum: 0,
             });

@@ -13,15 +13,14 @@ use graphmill_storage::Random;
 
 use crate::batches::Batches;
 use crate::block::{BLOCK_EDGES_MAX, BlockEncoder};
-use crate::directory::{self, CellSizes};
-use crate::frames::Root;
+use crate::directory::{self, CellSizes, FileRoots};
 use crate::ids;
 use crate::meta::IdKind;
 use crate::order::Order;
 use crate::outline::{ColumnOutline, FileBytes, Outline, Senders, Source, file_bytes};
 use crate::pages::{FanoutPage, PAGE_VERTICES, put_degrees};
 use crate::shape::Shape;
-use crate::source_index::SourceIndexBuilder;
+use crate::source_index::{SourceIndexBuilder, lines_of};
 use crate::stored::Measure;
 use crate::varint;
 
@@ -59,7 +58,8 @@ struct CellOutline {
     present: f64,
     edges: f64,
     data_bytes: f64,
-    index_bytes: f64,
+    block_list_bytes: f64,
+    bitmap_bytes: f64,
     sources_bytes: f64,
 }
 
@@ -214,7 +214,8 @@ impl Expected {
                     sum.present += count * cell.present;
                     sum.edges += count * cell.edges;
                     sum.data_bytes += count * cell.data_bytes;
-                    sum.index_bytes += count * cell.index_bytes;
+                    sum.block_list_bytes += count * cell.block_list_bytes;
+                    sum.bitmap_bytes += count * cell.bitmap_bytes;
                     sum.sources_bytes += count * cell.sources_bytes;
                 }
                 let (cells, edges) = (sum.present.round() as u64, sum.edges.round() as u64);
@@ -223,7 +224,8 @@ impl Expected {
                     strips: strips_of(cells, edges, shape.strip_edges_max),
                     edges,
                     data_bytes: sum.data_bytes.round() as u64,
-                    index_bytes: sum.index_bytes.round() as u64,
+                    block_list_bytes: sum.block_list_bytes.round() as u64,
+                    bitmap_bytes: sum.bitmap_bytes.round() as u64,
                     sources_bytes: sum.sources_bytes.round() as u64,
                     file: 0,
                 }
@@ -239,7 +241,8 @@ impl Expected {
             };
             let add = |to: &mut u64, payload| *to = to.saturating_add(file_bytes(payload));
             add(&mut files.data, sum(|column| column.data_bytes));
-            add(&mut files.index, sum(|column| column.index_bytes));
+            add(&mut files.index, sum(|column| column.block_list_bytes));
+            add(&mut files.bitmaps, sum(|column| column.bitmap_bytes));
             let edges = sum(|column| column.edges);
             add(&mut files.weights, edges.saturating_mul(weight_bytes));
         }
@@ -442,9 +445,9 @@ fn directory_bytes(columns: &[ColumnOutline], shape: &Shape) -> u64 {
     let (mut bytes, mut all) = (Vec::new(), 0u64);
     for run in &shape.files {
         bytes.clear();
-        directory::put_file(&mut bytes, run, &[Root::default(); 3], &[]);
-        // Lengths and checksums of three files take a few bytes each.
-        all += bytes.len() as u64 + 3 * 8;
+        directory::put_file(&mut bytes, run, &FileRoots::default(), &[]);
+        // Lengths and checksums of files take a few bytes each.
+        all += bytes.len() as u64 + 8 * FileRoots::default().len() as u64;
         for column in columns[run.clone()]
             .iter()
             .filter(|column| column.cells > 0)
@@ -455,12 +458,12 @@ fn directory_bytes(columns: &[ColumnOutline], shape: &Shape) -> u64 {
                 source_batch: 0,
                 edges: each(column.edges).max(1),
                 data_bytes: each(column.data_bytes),
-                index_bytes: each(column.index_bytes),
+                bitmap_lines: lines_of(each(column.bitmap_bytes)),
             };
             bytes.clear();
             let head = |bytes: &mut Vec<u8>, cells: &[CellSizes]| {
                 bytes.clear();
-                directory::put_file(bytes, &(0..1), &[Root::default(); 3], cells);
+                directory::put_file(bytes, &(0..1), &FileRoots::default(), cells);
                 bytes.len() as u64
             };
             let of_cell = head(&mut bytes, &[cell]) - head(&mut bytes, &[]);
@@ -477,7 +480,8 @@ struct CellWriter {
     index: SourceIndexBuilder,
     edges: u64,
     data_bytes: u64,
-    index_bytes: u64,
+    block_list_bytes: u64,
+    bitmap_bytes: u64,
     sources_bytes: u64,
 }
 
@@ -487,16 +491,13 @@ impl CellWriter {
         if keys.is_empty() {
             return;
         }
-        let (mut data, mut index) = (Vec::new(), Vec::new());
+        let (mut data, mut block_list, mut bitmap) = (Vec::new(), Vec::new(), Vec::new());
         for block in keys.chunks(BLOCK_EDGES_MAX) {
-            self.index.block(block, data.len() as u64);
+            self.index.block(block, data.len() as u64, &mut block_list);
             self.encoder.encode(block, bits, offset, &mut data);
         }
-        self.index.finish(span, csr_ratio, &mut index);
-        let is_block = keys.len() <= BLOCK_EDGES_MAX;
-        if is_block && index.len() > data.len() {
-            index.clear();
-        }
+        let of_cell = (span, csr_ratio, data.len() as u64);
+        self.index.finish(of_cell, &mut bitmap);
         let (mut sources, mut next) = (Vec::new(), 0);
         for of_source in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
             varint::put(&mut sources, (of_source[0] >> 32) - next);
@@ -505,7 +506,8 @@ impl CellWriter {
         }
         self.edges += keys.len() as u64;
         self.data_bytes += data.len() as u64;
-        self.index_bytes += index.len() as u64;
+        self.block_list_bytes += block_list.len() as u64;
+        self.bitmap_bytes += bitmap.len() as u64;
         self.sources_bytes += sources.len() as u64;
     }
 
@@ -514,7 +516,8 @@ impl CellWriter {
             present,
             edges,
             data_bytes: self.data_bytes as f64 * by,
-            index_bytes: self.index_bytes as f64 * by,
+            block_list_bytes: self.block_list_bytes as f64 * by,
+            bitmap_bytes: self.bitmap_bytes as f64 * by,
             sources_bytes: self.sources_bytes as f64 * by,
         }
     }

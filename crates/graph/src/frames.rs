@@ -29,7 +29,7 @@ pub enum Side {
 pub enum FileKind {
     /// Blocks of cells.
     Data,
-    /// Where a source's edges are, for each cell.
+    /// The list of the blocks of each cell.
     Index,
     /// Weights, in the order of the edges.
     Weights,
@@ -45,6 +45,18 @@ pub enum FileKind {
     IdsIndex,
     /// Ranks by index and indices by rank.
     Order,
+    /// Which sources have edges in a cell, for each that has such a bitmap.
+    Bitmaps,
+}
+
+impl FileKind {
+    /// What the files of a column file are.
+    pub(crate) const OF_COLUMNS: [FileKind; 4] = [
+        FileKind::Data,
+        FileKind::Index,
+        FileKind::Bitmaps,
+        FileKind::Weights,
+    ];
 }
 
 /// The name of one file of a graph.
@@ -106,6 +118,7 @@ impl fmt::Display for FileId {
             FileKind::Ids => write!(f, "ids"),
             FileKind::IdsIndex => write!(f, "ids.index"),
             FileKind::Order => write!(f, "order"),
+            FileKind::Bitmaps => write!(f, "{folder}/{:05}.bitmaps", self.number),
         }
     }
 }

@@ -53,7 +53,7 @@ mod weights;
 mod write;
 
 pub use batches::Batches;
-pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec};
+pub use block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, Codec, GroupWalk};
 pub use copies::{CopiedFiles, common_files, send_files};
 pub use directory::{Cell, Column};
 pub use error::FormatError;
@@ -69,7 +69,7 @@ pub use outline::{ColumnOutline, FileBytes, Outline, Senders, file_bytes};
 pub use pages::{FanoutChunk, PAGE_VERTICES};
 pub use partition::partition;
 pub use shape::{EdgeKind, Shape};
-pub use source_index::{Place, SourceIndex, SourceIndexBuilder};
+pub use source_index::{Group, Place, SourceIndex, SourceIndexBuilder};
 pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
 pub use verify::{Verified, verify};
 pub use weights::WeightRange;

@@ -11,10 +11,8 @@ use crate::frames::Root;
 use crate::shape::EdgeKind;
 use crate::weights::WeightRange;
 
-/// The newest format that this program reads: that of graphs whose vertices are not in order of ids.
-pub const FORMAT: u64 = 3;
-/// The format of graphs in order of ids, the oldest that it reads.
-pub(crate) const FORMAT_BY_ID: u64 = 2;
+/// The format of graphs that this program writes and reads.
+pub const FORMAT: u64 = 4;
 /// Bytes of a `graph.json` at most.
 const BYTES_MAX: u64 = 256 << 20;
 pub(crate) const NAME: &str = "graph.json";
@@ -190,7 +188,7 @@ impl Meta {
         }
         let json = |e: serde_json::Error| broken(e.to_string());
         let Head { format } = serde_json::from_slice(text).map_err(json)?;
-        if !(FORMAT_BY_ID..=FORMAT).contains(&format) {
+        if format != FORMAT {
             return Err(FormatError::Version {
                 path: path.into(),
                 expected: FORMAT,
@@ -276,15 +274,15 @@ mod tests {
 
     #[test]
     fn another_format_is_told_from_a_broken_one() {
-        let text = Meta {
-            format: FORMAT + 1,
-            ..example()
+        for format in [FORMAT - 1, FORMAT + 1] {
+            let meta = Meta {
+                format,
+                ..example()
+            };
+            assert!(matches!(
+                Meta::parse(&meta.text().unwrap(), Path::new("g")),
+                Err(FormatError::Version { found, .. }) if found == format
+            ));
         }
-        .text()
-        .unwrap();
-        assert!(matches!(
-            Meta::parse(&text, Path::new("g")),
-            Err(FormatError::Version { found, .. }) if found == FORMAT + 1
-        ));
     }
 }

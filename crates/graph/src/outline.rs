@@ -43,10 +43,12 @@ pub struct ColumnOutline {
     pub strips: usize,
     /// Edges into the batch.
     pub edges: u64,
-    /// Bytes of blocks, of indices, and of temporary lists of sources while the graph is written.
+    /// Bytes of blocks, of lists of them, of bitmaps, and of temporary lists of sources while the graph is written.
     pub data_bytes: u64,
     /// See there.
-    pub index_bytes: u64,
+    pub block_list_bytes: u64,
+    /// See there.
+    pub bitmap_bytes: u64,
     /// See there; 0 of a stored graph.
     pub sources_bytes: u64,
     /// Number of its column file.
@@ -58,8 +60,10 @@ pub struct ColumnOutline {
 pub struct FileBytes {
     /// Blocks of all column files.
     pub data: u64,
-    /// Their indices.
+    /// Their indices: lists of blocks.
     pub index: u64,
+    /// Their bitmaps of sources.
+    pub bitmaps: u64,
     /// Their weights.
     pub weights: u64,
     /// Where the cells are.
@@ -85,6 +89,7 @@ impl FileBytes {
     pub fn columns(&self) -> u64 {
         self.data
             .saturating_add(self.index)
+            .saturating_add(self.bitmaps)
             .saturating_add(self.weights)
     }
     /// Those that are written once for all ranks.
@@ -139,7 +144,8 @@ impl Outline {
                 strips: column.strips().len().max(1),
                 edges: column.edges(),
                 data_bytes: sum(Cell::data_bytes),
-                index_bytes: sum(Cell::index_bytes),
+                block_list_bytes: sum(Cell::block_list_bytes),
+                bitmap_bytes: sum(Cell::bitmap_bytes),
                 sources_bytes: 0,
                 file: column.file(),
             }
@@ -154,6 +160,7 @@ impl Outline {
             files: FileBytes {
                 data: bytes(FileKind::Data),
                 index: bytes(FileKind::Index),
+                bitmaps: bytes(FileKind::Bitmaps),
                 weights: bytes(FileKind::Weights),
                 directory: bytes(FileKind::Directory),
                 degrees: file_bytes(bytes(FileKind::Degrees)),

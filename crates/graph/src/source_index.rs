@@ -1,20 +1,23 @@
 //! The index of a cell: in which block, and where in it, a source's edges are.
 //!
-//! Always a directory of the cell's blocks (DCSR: found by bisection, then by the block's own list of sources).
-//! Where the cell is dense enough (CSR, by the inflate ratio of DFOGraph section 4.1), also a bitmap of the sources
-//! with the number of sources before each line of it, so that one cache line answers where a source is.
+//! Of a cell with more than a few edges always a list of its blocks (DCSR: found by bisection), each with some of its sources, so that
+//! only a few of the block's own list of sources are walked over. Where the cell is dense enough (CSR, by the inflate ratio of DFOGraph
+//! section 4.1), also a bitmap of the sources with the number of sources before each line of it, so that one cache line answers where
+//! a source is. Each can be read without the other: lists of blocks are 64 bytes for thousands of edges, and are read from disk where
+//! they are not in memory; bitmaps may take more than the blocks, and are for memory only.
 
+use crate::block::{BLOCK_EDGES_MAX, GROUP_SAMPLES, group_of_sample};
 use crate::error::FormatError;
 
-/// Bytes before the directory.
-const HEADER: usize = 16;
-/// Bytes of one block's entry: first source, sources before (the high bit: continues the source before), offset.
-const ENTRY: usize = 16;
+/// Bytes of one block's entry: first source, sources before (the high bit: continues the source before), offset, samples.
+const ENTRY: usize = 16 + 4 * GROUP_SAMPLES;
 /// Bytes of a line of the bitmap: sources before it (u32), the block they end in (u32), then the bits.
 const LINE: usize = 64;
 /// Sources of a line.
 const LINE_SOURCES: u32 = 448;
 const CONTINUES: u32 = 1 << 31;
+/// Lines of a bitmap at most: a batch has no more than 2^31 vertices.
+pub(crate) const BITMAP_LINES_MAX: u64 = (1u64 << 31).div_ceil(LINE_SOURCES as u64);
 
 /// Where the edges of a source begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +26,40 @@ pub struct Place {
     pub block: usize,
     /// Where the block begins, in bytes from the cell's first.
     pub offset: u64,
-    /// Number of the group in the block; `None` when only the block's own list can tell.
-    pub group: Option<usize>,
+    /// What is known of where it is in the block.
+    pub group: Group,
+}
+
+/// What an index knows of the group of a source in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Its number.
+    Number(usize),
+    /// It is none before that of the how manieth sample, whose source this is.
+    From(usize, u32),
+    /// Only the block's own list can tell.
+    Unknown,
+}
+
+/// Cells with fewer edges are one block, whose own list of sources says it all.
+const LISTED_EDGES_MIN: u64 = 512;
+
+/// Bytes of the list of the blocks of a cell with so many edges.
+pub(crate) fn block_list_bytes(edges: u64) -> u64 {
+    match edges {
+        ..LISTED_EDGES_MIN => 0,
+        _ => edges.div_ceil(BLOCK_EDGES_MAX as u64) * ENTRY as u64,
+    }
+}
+
+/// Bytes of a bitmap of so many lines.
+pub(crate) fn bitmap_bytes(lines: u64) -> u64 {
+    lines * LINE as u64
+}
+
+/// Lines of a bitmap of so many bytes.
+pub(crate) fn lines_of(bitmap_bytes: u64) -> u32 {
+    (bitmap_bytes / LINE as u64).min(BITMAP_LINES_MAX) as u32
 }
 
 /// The index of one cell, its lengths checked.
@@ -35,41 +70,22 @@ pub struct SourceIndex<'a> {
 }
 
 impl<'a> SourceIndex<'a> {
-    /// The index that `bytes` holds.
+    /// The index that a list of blocks and a bitmap are, which may be empty when the cell has none or it was not read.
     ///
     /// # Errors
-    /// Its length and its counts differ.
+    /// One of them ends amid an entry or a line.
     #[inline]
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, FormatError> {
-        if bytes.is_empty() {
-            // One block, whose own list of sources says it all.
-            return Ok(SourceIndex {
-                entries: &[],
-                lines: &[],
-            });
+    pub fn parse(blocks: &'a [u8], bitmap: &'a [u8]) -> Result<Self, FormatError> {
+        let ((entries, over), (lines, beyond)) = (blocks.as_chunks(), bitmap.as_chunks());
+        if over.is_empty() && beyond.is_empty() {
+            return Ok(SourceIndex { entries, lines });
         }
-        let short = || {
-            FormatError::cell(
-                "an index whose length its counts contradict",
-                0,
-                HEADER as u64,
-                bytes.len() as u64,
-            )
-        };
-        let (header, rest) = bytes.split_first_chunk::<HEADER>().ok_or_else(short)?;
-        let number = |i: usize| u64::from_le_bytes(header.as_chunks::<8>().0[i]);
-        let blocks = usize::try_from(number(0)).map_err(|_| short())?;
-        let (entries, lines) = rest
-            .split_at_checked(blocks.checked_mul(ENTRY).ok_or_else(short)?)
-            .ok_or_else(short)?;
-        let (lines, over) = lines.as_chunks();
-        if blocks == 0 || !over.is_empty() || lines.len() as u64 != number(1) {
-            return Err(short());
-        }
-        Ok(SourceIndex {
-            entries: entries.as_chunks().0,
-            lines,
-        })
+        Err(FormatError::cell(
+            "an index that ends amid an entry",
+            0,
+            (ENTRY * entries.len() + LINE * lines.len()) as u64,
+            (blocks.len() + bitmap.len()) as u64,
+        ))
     }
 
     /// Number of blocks of the cell.
@@ -83,13 +99,28 @@ impl<'a> SourceIndex<'a> {
 
     #[inline(always)]
     fn entry(&self, block: usize) -> Option<(u32, u32, u64)> {
-        let entry = self.entries.get(block)?;
-        let [a0, a1, a2, a3, b0, b1, b2, b3, offset @ ..] = *entry;
-        Some((
-            u32::from_le_bytes([a0, a1, a2, a3]),
-            u32::from_le_bytes([b0, b1, b2, b3]),
-            u64::from_le_bytes(offset),
-        ))
+        if self.entries.is_empty() && block == 0 {
+            return Some((0, 0, 0));
+        }
+        let words = self.entries.get(block)?.as_chunks::<4>().0;
+        let word = |i: usize| u32::from_le_bytes(words[i]);
+        let offset = u64::from(word(2)) | u64::from(word(3)) << 32;
+        Some((word(0), word(1), offset))
+    }
+
+    /// The last sample of a block that is no later than a source.
+    #[inline]
+    fn sample(&self, block: usize, source: u32) -> Group {
+        let Some(entry) = self.entries.get(block) else {
+            return Group::Unknown;
+        };
+        let samples = &entry.as_chunks::<4>().0[4..];
+        let sample = |i: usize| u32::from_le_bytes(samples[i]);
+        let passed = (0..GROUP_SAMPLES).take_while(|i| sample(*i) <= source);
+        match passed.last() {
+            Some(last) => Group::From(last, sample(last)),
+            None => Group::Unknown,
+        }
     }
 
     /// Where block `block` begins, in bytes from the cell's first.
@@ -110,15 +141,16 @@ impl<'a> SourceIndex<'a> {
     }
 
     /// Where a source's edges begin; `None` when it has none in this cell. Without a bitmap the block may turn out
-    /// to hold none.
+    /// to hold none of it.
     #[inline]
     pub fn seek(&self, source: u32) -> Option<Place> {
         if !self.has_bitmap() {
             return match self.entries.is_empty() {
+                // One block of few edges.
                 true => Some(Place {
                     block: 0,
                     offset: 0,
-                    group: None,
+                    group: Group::Unknown,
                 }),
                 false => self.bisect(source),
             };
@@ -138,7 +170,7 @@ impl<'a> SourceIndex<'a> {
         Some(Place {
             block,
             offset,
-            group: Some(rank.wrapping_sub(before) as usize),
+            group: Group::Number(rank.wrapping_sub(before) as usize),
         })
     }
 
@@ -175,7 +207,7 @@ impl<'a> SourceIndex<'a> {
         Some(Place {
             block,
             offset: self.offset(block)?,
-            group: None,
+            group: self.sample(block, source),
         })
     }
 }
@@ -183,7 +215,9 @@ impl<'a> SourceIndex<'a> {
 /// Builds the index of a cell as its blocks are written.
 #[derive(Debug, Default)]
 pub struct SourceIndexBuilder {
-    entries: Vec<(u32, u32, u64)>,
+    blocks: u64,
+    /// The sources of a block.
+    of_block: Vec<u32>,
     /// The lines with sources in them, and their numbers: a cell of few sources in a large batch takes little room.
     lines: Vec<[u64; LINE / 8]>,
     numbers: Vec<u32>,
@@ -193,19 +227,17 @@ pub struct SourceIndexBuilder {
 }
 
 impl SourceIndexBuilder {
-    /// Notes a block that begins at byte `offset` of the cell.
-    pub fn block(&mut self, keys: &[u64], offset: u64) {
+    /// Notes a block that begins at byte `offset` of the cell, and appends its entry in the list of blocks.
+    pub fn block(&mut self, keys: &[u64], offset: u64, list: &mut Vec<u8>) {
         let Some(first) = keys.first().map(|key| (key >> 32) as u32) else {
             return;
         };
         let continues = self.last == Some(first);
         let before = self.sources - u32::from(continues);
-        let block = self.entries.len() as u64;
-        self.entries.push((
-            first,
-            before | if continues { CONTINUES } else { 0 },
-            offset,
-        ));
+        self.of_block.clear();
+        if continues {
+            self.of_block.push(first);
+        }
         for key in keys {
             let source = (key >> 32) as u32;
             if self.last == Some(source) {
@@ -214,60 +246,73 @@ impl SourceIndexBuilder {
             let number = source / LINE_SOURCES;
             if self.numbers.last() != Some(&number) {
                 self.numbers.push(number);
-                self.lines
-                    .push([u64::from(self.sources) | block << 32, 0, 0, 0, 0, 0, 0, 0]);
+                let head = u64::from(self.sources) | self.blocks << 32;
+                self.lines.push([head, 0, 0, 0, 0, 0, 0, 0]);
             }
             let within = (source % LINE_SOURCES) as usize;
             if let Some(line) = self.lines.last_mut() {
                 line[1 + within / 64] |= 1 << (within % 64);
             }
+            self.of_block.push(source);
             self.sources += 1;
             self.last = Some(source);
         }
+        let mut entry = [0; ENTRY];
+        let (words, _) = entry.as_chunks_mut::<4>();
+        let head = [
+            first,
+            before | if continues { CONTINUES } else { 0 },
+            offset as u32,
+            (offset >> 32) as u32,
+        ];
+        let groups = self.of_block.len();
+        let samples = (0..GROUP_SAMPLES).map(|i| self.of_block[group_of_sample(i, groups)]);
+        for (word, number) in words.iter_mut().zip(head.into_iter().chain(samples)) {
+            *word = number.to_le_bytes();
+        }
+        if self.blocks > 0 || keys.len() as u64 >= LISTED_EDGES_MIN {
+            list.extend_from_slice(&entry);
+        }
+        self.blocks += 1;
         self.edges += keys.len() as u64;
     }
 
-    /// Appends the index of a cell whose source batch spans `span` vertices, with a bitmap if span over edges is at
-    /// most `csr_ratio`, and starts anew.
-    pub fn finish(&mut self, span: u64, csr_ratio: u32, out: &mut Vec<u8>) {
-        let bitmap = span <= self.edges.saturating_mul(u64::from(csr_ratio));
-        let lines = self
-            .numbers
-            .last()
-            .filter(|_| bitmap)
-            .map_or(0, |number| u64::from(*number) + 1);
-        out.extend_from_slice(&(self.entries.len() as u64).to_le_bytes());
-        out.extend_from_slice(&lines.to_le_bytes());
-        for (first, before, offset) in &self.entries {
-            out.extend_from_slice(&first.to_le_bytes());
-            out.extend_from_slice(&before.to_le_bytes());
-            out.extend_from_slice(&offset.to_le_bytes());
-        }
+    /// Appends the bitmap of a cell of `data_bytes` whose source batch spans `span` vertices, and starts anew; returns its lines.
+    /// There is one if span over edges is at most `csr_ratio`, unless the cell is one block that takes fewer bytes.
+    pub fn finish(
+        &mut self,
+        (span, csr_ratio, data_bytes): (u64, u32, u64),
+        bitmap: &mut Vec<u8>,
+    ) -> u32 {
+        let lines = self.numbers.last().map_or(0, |last| u64::from(*last) + 1);
+        let is_worth_it = self.blocks > 1 || bitmap_bytes(lines) <= data_bytes;
+        let has_bitmap = is_worth_it && span <= self.edges.saturating_mul(u64::from(csr_ratio));
         let mut next = 0;
-        for (line, number) in self.lines.iter().zip(&self.numbers).filter(|_| bitmap) {
+        for (line, number) in (self.lines.iter().zip(&self.numbers)).filter(|_| has_bitmap) {
             // The lines passed over are empty, and begin where this one does.
             for _ in next..*number {
-                out.extend_from_slice(&line[0].to_le_bytes());
-                out.resize(out.len() + LINE - 8, 0);
+                bitmap.extend_from_slice(&line[0].to_le_bytes());
+                bitmap.resize(bitmap.len() + LINE - 8, 0);
             }
             for word in line {
-                out.extend_from_slice(&word.to_le_bytes());
+                bitmap.extend_from_slice(&word.to_le_bytes());
             }
             next = number + 1;
         }
-        self.entries.clear();
+        self.blocks = 0;
         self.lines.clear();
         self.numbers.clear();
         self.sources = 0;
         self.last = None;
         self.edges = 0;
+        next
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView};
+    use crate::block::{BLOCK_EDGES_MAX, BlockEncoder, BlockView, GroupWalk};
     use graphmill_storage::Random;
 
     #[test]
@@ -294,22 +339,38 @@ mod tests {
             }
             let blocks = keys.len().div_ceil(BLOCK_EDGES_MAX);
             for ratio in [32, 0] {
-                let mut bytes = Vec::new();
+                let (mut list, mut bitmap) = (Vec::new(), Vec::new());
                 let mut builder = SourceIndexBuilder::default();
-                let mut at = 0;
+                let (mut at, mut looked) = (0, 0);
                 for block in keys.chunks(BLOCK_EDGES_MAX) {
-                    builder.block(block, at);
+                    builder.block(block, at, &mut list);
                     let (_, used) = BlockView::parse(&data[at as usize..], 0).unwrap().unwrap();
                     at += used as u64;
                 }
-                builder.finish(span, ratio, &mut bytes);
-                let index = SourceIndex::parse(&bytes).unwrap();
+                let lines = builder.finish((span, ratio, at), &mut bitmap);
+                assert_eq!(list.len() as u64, block_list_bytes(edges as u64));
+                assert_eq!(bitmap.len() as u64, bitmap_bytes(lines.into()));
+                let index = SourceIndex::parse(&list, &bitmap).unwrap();
                 assert_eq!(index.blocks(), blocks);
-                assert_eq!(index.has_bitmap(), span <= edges as u64 * u64::from(ratio));
+                let is_dense = span <= edges as u64 * u64::from(ratio);
+                let is_small = span.div_ceil(448) * 64 <= at;
+                assert!(index.has_bitmap() || !is_dense || blocks == 1 && !is_small);
+                assert!(!index.has_bitmap() || is_dense);
+                for bytes in [&list, &bitmap].map(|bytes| bytes.len().saturating_sub(1)) {
+                    let cut = |of: &Vec<u8>| of.len().min(bytes);
+                    let (list, bitmap) = (&list[..cut(&list)], &bitmap[..cut(&bitmap)]);
+                    let is_cut = list.len() % ENTRY + bitmap.len() % LINE > 0;
+                    assert_eq!(SourceIndex::parse(list, bitmap).is_err(), is_cut);
+                }
+                let (mut walk, mut last) = (GroupWalk::default(), 0);
                 for source in (0..span as u32 + 500)
                     .step_by(1 + span as usize / 300)
                     .chain([span as u32 / 2])
                 {
+                    // What was walked over for the sources before is not walked over again, but for the last one.
+                    if source == span as u32 / 2 {
+                        (walk, looked) = (GroupWalk::default(), 0);
+                    }
                     let expected: Vec<u64> = keys
                         .iter()
                         .copied()
@@ -324,20 +385,31 @@ mod tests {
                     }) = place
                     {
                         place = None;
+                        if block != last {
+                            (last, looked) = (block, walk.looked());
+                            walk.restart();
+                        }
                         let (view, _) = BlockView::parse(&data[offset as usize..], 0)
                             .unwrap()
                             .unwrap();
-                        let Some(group) = group.or_else(|| view.group_of(source)) else {
+                        let before = walk.looked();
+                        let Some(number) = view.group_by(&mut walk, group, source) else {
                             break;
                         };
-                        view.edges_of(group, source, |d, _| {
+                        assert!(walk.looked() - looked <= 2 * view.groups() as u64);
+                        let most = match group {
+                            Group::Unknown if list.is_empty() => view.groups(),
+                            _ => view.groups() / GROUP_SAMPLES + 2,
+                        };
+                        assert!(walk.looked() - before <= most as u64);
+                        view.edges_of(number, source, |d, _| {
                             found.push(u64::from(source) << 32 | u64::from(d))
                         });
-                        if group + 1 == view.groups() && index.continues(block + 1) {
+                        if number + 1 == view.groups() && index.continues(block + 1) {
                             place = index.offset(block + 1).map(|offset| Place {
                                 block: block + 1,
                                 offset,
-                                group: Some(0),
+                                group: Group::Number(0),
                             });
                         }
                     }

@@ -214,9 +214,13 @@ impl StoredGraph {
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
         self.forward.data_extent(column, cell)
     }
-    /// Where the index of a cell of the graph is.
-    pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
-        self.forward.index_extent(column, cell)
+    /// Where the list of blocks of a cell of the graph is.
+    pub fn block_list_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.block_list_extent(column, cell)
+    }
+    /// Where the bitmap of a cell of the graph is.
+    pub fn bitmap_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        self.forward.bitmap_extent(column, cell)
     }
     /// Where the weights of a cell of the graph are.
     pub fn weights_extent(&self, column: usize, cell: &directory::Cell) -> Extent {

@@ -23,7 +23,7 @@ use crate::extent_reader::CHUNK_BYTES;
 use crate::frame_writer::{FrameWriter, Temporary};
 use crate::frames::{FRAME_BYTES, FileId, FileKind, Root, Side};
 use crate::ids::IdsSummary;
-use crate::meta::{ColumnsMeta, FORMAT, FORMAT_BY_ID, Meta};
+use crate::meta::{ColumnsMeta, FORMAT, Meta};
 use crate::shape::{EdgeKind, Shape};
 use crate::sources;
 use crate::varint;
@@ -218,10 +218,7 @@ impl GraphWriter {
         disk.sync_dir(&shared.staging)?;
         let order = *shared.order.lock().unwrap_or_else(PoisonError::into_inner);
         let meta = Meta {
-            format: match order {
-                Some(_) => FORMAT,
-                None => FORMAT_BY_ID,
-            },
+            format: FORMAT,
             program: facts.program,
             graph_id: format!("{:016x}", shared.graph_id),
             vertices: shape.vertices(),

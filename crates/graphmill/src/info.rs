@@ -42,7 +42,7 @@ pub struct GraphInfo {
     pub reverse: bool,
     /// Bytes of blocks of edges.
     pub block_bytes: u64,
-    /// Bytes of the indices of cells.
+    /// Bytes of the indices of cells, with their bitmaps.
     pub index_bytes: u64,
     /// Bytes of the weights.
     pub weight_bytes: u64,
@@ -83,7 +83,7 @@ impl Machine {
             batches: graph.batches().len() as u64,
             reverse: graph.reverse().is_some(),
             block_bytes: bytes(FileKind::Data),
-            index_bytes: bytes(FileKind::Index),
+            index_bytes: bytes(FileKind::Index) + bytes(FileKind::Bitmaps),
             weight_bytes: bytes(FileKind::Weights),
             disk_bytes,
             bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,

@@ -150,7 +150,7 @@ pub struct GraphFacts {
     pub cells: u64,
     /// Bytes of blocks of edges.
     pub block_bytes: u64,
-    /// Bytes of the indices of cells.
+    /// Bytes of the indices of cells, with their bitmaps.
     pub index_bytes: u64,
     /// Bytes of weights.
     pub weight_bytes: u64,
@@ -388,7 +388,7 @@ fn facts(outline: &Outline) -> GraphFacts {
         batches: outline.columns.len() as u64,
         cells: outline.measure.cells,
         block_bytes: files.data,
-        index_bytes: files.index,
+        index_bytes: files.index.saturating_add(files.bitmaps),
         weight_bytes: files.weights,
         other_bytes: files.of_all(),
         disk_bytes: files.all(),

@@ -33,7 +33,7 @@ fn source(first: u64) -> Memory {
 }
 
 /// A cell: bytes of its blocks, bytes of its index.
-type Cell = (Vec<u8>, Vec<u8>);
+type Cell = (Vec<u8>, Vec<u8>, Vec<u8>);
 
 /// What is stored of such a graph, its batches and vertices counted from `first` on.
 struct Stored {
@@ -69,7 +69,8 @@ fn store(first: u64) -> Stored {
         for cell in column.cells() {
             let bytes = (
                 read(set.data_extent(destination, cell)),
-                read(set.index_extent(destination, cell)),
+                read(set.block_list_extent(destination, cell)),
+                read(set.bitmap_extent(destination, cell)),
             );
             cells.insert((cell.source_batch() - before, destination - before), bytes);
         }

@@ -144,7 +144,7 @@ fn hosts_with_disks_of_their_own_have_their_columns_and_all_else() {
         for host in &hosts {
             let of_host = host.files(Path::new(GRAPH));
             let is_column = |name: &str| {
-                [".data", ".index", ".weights"]
+                [".data", ".index", ".bitmaps", ".weights"]
                     .iter()
                     .any(|ending| name.ends_with(ending) && name.contains("columns"))
             };

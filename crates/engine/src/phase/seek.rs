@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Place, SourceIndex};
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Group, GroupWalk, Place};
 use graphmill_raw::Element;
 use graphmill_storage::{Kind, Lease, Queue};
 
@@ -114,10 +114,9 @@ impl<P: EdgeProgram> SeekRoom<P> {
         let columns = machine.batches.len() as u64;
         let entries = pass.active.len().saturating_mul(columns).min(edges);
         let entry = size_of::<(u64, P::Message)>() as u64;
-        let indices = if pins.indices() {
-            0
-        } else {
-            machine.longest_indices() * columns.min(streams as u64)
+        let block_lists = match pins.block_lists() {
+            true => 0,
+            false => machine.longest_block_lists() * columns.min(streams as u64),
         };
         // What goes to other ranks, and comes to be looked up.
         let passed = match machine.ranks.alone() {
@@ -129,7 +128,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
         let queues = entries.saturating_mul(entry).saturating_add(passed);
-        let bytes = queues.saturating_mul(2).saturating_add(indices);
+        let bytes = queues.saturating_mul(2).saturating_add(block_lists);
         let lease = machine.budget.lease("queued messages", bytes).ok();
         self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
         self.reserved.is_some()
@@ -221,12 +220,14 @@ pub(crate) fn edges<P: EdgeProgram>(
             accumulators,
             reached,
             edges: 0,
+            looked: 0,
         };
         for cell in &plan.cells {
             fold.cell(cell, &queues[column][cell.queue.clone()])?;
         }
         let edges = fold.edges;
         done.report.edges += edges;
+        done.report.scanned += fold.looked;
         let bytes = edges * size_of::<P::Accumulator>() as u64;
         machine
             .traffic
@@ -429,6 +430,8 @@ struct Fold<'f, P: EdgeProgram> {
     accumulators: &'f mut [P::Accumulator],
     reached: &'f mut BatchSet,
     edges: u64,
+    /// Sources that were looked at to find these: one that a bitmap finds, or all that a block has before it.
+    looked: u64,
 }
 
 impl<P: EdgeProgram> Fold<'_, P> {
@@ -441,8 +444,7 @@ impl<P: EdgeProgram> Fold<'_, P> {
         let (machine, program, column) = (self.machine, self.program, self.plan.column);
         let cell = &machine.graph.column(column).cells()[planned.position];
         let broken = |error| machine.broken(column, cell, &error);
-        let index = self.plan.index(machine, self.pins, planned);
-        let index = SourceIndex::parse(index).map_err(broken)?;
+        let index = self.plan.index(machine, self.pins, planned)?;
         let pinned = self.pins.cell(machine, column, planned.position);
         let offset = machine.global_offset(cell.source_batch(), column);
         let start = machine.batches.start(cell.source_batch());
@@ -456,6 +458,7 @@ impl<P: EdgeProgram> Fold<'_, P> {
         let mut held = Vec::new();
         // The last block and where it began: only an index that is not what was written leads back.
         let mut last = (0, 0);
+        let mut walk = GroupWalk::default();
         for (source, message) in queue {
             let source = (source - start) as u32;
             let mut place = index.seek(source);
@@ -467,6 +470,9 @@ impl<P: EdgeProgram> Fold<'_, P> {
             {
                 if number < last.0 || at < last.1 {
                     return Err(machine.graph.broken_cell(column, cell).into());
+                }
+                if number > last.0 {
+                    walk.restart();
                 }
                 last = (number, at);
                 let (bytes, weights) = match (pinned, self.streams.as_mut()) {
@@ -498,7 +504,7 @@ impl<P: EdgeProgram> Fold<'_, P> {
                 let (block, _) = BlockView::parse(bytes, offset)
                     .map_err(broken)?
                     .ok_or_else(|| machine.graph.broken_cell(column, cell))?;
-                let Some(group) = group.or_else(|| block.group_of(source)) else {
+                let Some(group) = block.group_by(&mut walk, group, source) else {
                     break;
                 };
                 block.edges_of(group, source, |destination, edge| {
@@ -513,11 +519,12 @@ impl<P: EdgeProgram> Fold<'_, P> {
                     place = index.offset(number + 1).map(|offset| Place {
                         block: number + 1,
                         offset,
-                        group: Some(0),
+                        group: Group::Number(0),
                     });
                 }
             }
         }
+        self.looked += walk.looked();
         let edges = self.edges - edges_before;
         let traffic = machine.traffic.of(0);
         if pinned.is_some() {
@@ -525,7 +532,7 @@ impl<P: EdgeProgram> Fold<'_, P> {
             let bytes = of_edges as u64 + edges * width as u64;
             traffic.read(Kind::Edges, Access::Random, bytes);
         }
-        if self.pins.indices() {
+        if self.pins.block_lists() {
             let words = (queue.len() * size_of::<u64>()) as u64;
             traffic.read(Kind::Index, Access::Random, words);
         }

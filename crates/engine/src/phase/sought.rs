@@ -2,7 +2,7 @@
 //!
 //! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Indices, and blocks,
 //! that lie in the same frames or in frames that follow each other are one extent, so no frame is read that holds
-//! nothing sought, and none twice.
+//! nothing sought, and none twice. Bitmaps are not read: they would say where in a block a source is, but not which blocks to read.
 
 use std::ops::Range;
 
@@ -22,8 +22,8 @@ pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 16;
 pub(crate) struct Plan {
     pub(crate) column: usize,
     pub(crate) cells: Vec<PlannedCell>,
-    /// The indices of those cells whose index is not pinned, and what lies between them in the frames that are read.
-    indices: Vec<u8>,
+    /// The lists of blocks of those cells whose are not pinned, and what lies between them in the frames that are read.
+    block_lists: Vec<u8>,
     /// The streams of the column's cells and weights, when some are not pinned.
     pub(crate) streams: Option<Streams>,
 }
@@ -32,28 +32,33 @@ pub(crate) struct Plan {
 pub(crate) struct PlannedCell {
     pub(crate) position: usize,
     pub(crate) queue: Range<usize>,
-    /// Where its index is, if it is not pinned.
-    index: Option<Range<usize>>,
+    /// Where its list of blocks is, if it is not pinned.
+    block_list: Option<Range<usize>>,
 }
 
 impl Plan {
     /// The index of a cell.
+    #[inline]
     pub(crate) fn index<'p>(
         &'p self,
         machine: &Machine,
         pins: &'p Pins,
-        cell: &PlannedCell,
-    ) -> &'p [u8] {
-        match &cell.index {
-            Some(range) => self.indices.get(range.clone()).unwrap_or(&[]),
-            None => pins
-                .index(machine, self.column, cell.position)
-                .unwrap_or(&[]),
-        }
+        planned: &PlannedCell,
+    ) -> Result<SourceIndex<'p>, EngineError> {
+        let bitmap = pins.bitmap(machine, self.column, planned.position);
+        let blocks = match &planned.block_list {
+            Some(range) => self.block_lists.get(range.clone()),
+            None => pins.block_list(machine, self.column, planned.position),
+        };
+        let (blocks, bitmap) = (blocks.unwrap_or(&[]), bitmap.unwrap_or(&[]));
+        SourceIndex::parse(blocks, bitmap).map_err(|error| {
+            let cell = &machine.graph.column(self.column).cells()[planned.position];
+            machine.broken(self.column, cell, &error)
+        })
     }
 }
 
-/// Finds the cells that hold edges of the queued sources, reads their indices, and starts reading their blocks.
+/// Finds the cells that hold edges of the queued sources, reads their lists of blocks, and starts reading the blocks.
 pub(crate) fn plan<P: EdgeProgram>(
     machine: &Machine,
     pins: &Pins,
@@ -68,7 +73,7 @@ pub(crate) fn plan<P: EdgeProgram>(
     let mut plan = Plan {
         column,
         cells: Vec::new(),
-        indices: Vec::new(),
+        block_lists: Vec::new(),
         streams: None,
     };
     let mut at = 0;
@@ -81,35 +86,30 @@ pub(crate) fn plan<P: EdgeProgram>(
         let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
             continue;
         };
-        let index = if pins.index(machine, column, position).is_some() {
-            None
-        } else {
-            Some(unread.add(graph.index_extent(column, &cells[position])))
-        };
+        let is_pinned = pins.block_list(machine, column, position).is_some();
+        let list = graph.block_list_extent(column, &cells[position]);
         plan.cells.push(PlannedCell {
             position,
             queue: from..at,
-            index,
+            block_list: (!is_pinned).then(|| unread.add(list)),
         });
     }
-    if plan
-        .cells
-        .iter()
-        .all(|cell| cell.index.is_none() && pins.cell(machine, column, cell.position).is_some())
-    {
+    let has_all = |planned: &PlannedCell| {
+        planned.block_list.is_none() && pins.cell(machine, column, planned.position).is_some()
+    };
+    if plan.cells.iter().all(has_all) {
         return Ok(plan);
     }
     let readers = idle.pop().ok_or(EngineError::NoReaders)?;
     let mut streams = Streams::new(readers);
-    streams.read_all(unread.extents, &mut plan.indices, disk, others)?;
+    streams.read_all(unread.extents, &mut plan.block_lists, disk, others)?;
     let mut sought = Sought::default();
     for planned in &plan.cells {
         if pins.cell(machine, column, planned.position).is_some() {
             continue;
         }
         let cell = &cells[planned.position];
-        let index = SourceIndex::parse(plan.index(machine, pins, planned))
-            .map_err(|error| machine.broken(column, cell, &error))?;
+        let index = plan.index(machine, pins, planned)?;
         let start = machine.batches.start(cell.source_batch());
         for (source, _) in &queue[planned.queue.clone()] {
             let source = (source - start) as u32;

@@ -4,6 +4,7 @@ use super::{BLOCK_EDGES_MAX, Codec, FIRSTS_BYTES, HEADER, PADDING};
 use crate::bits::{field, packed_bytes, unpack};
 use crate::error::FormatError;
 use crate::minis::MINI;
+use crate::source_index::Group;
 
 /// A block whose lengths have been checked.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,35 @@ pub struct BlockView<'a> {
     pub(super) destinations_at: usize,
     /// Destination minus source of the two batches' first vertices.
     pub(super) global_offset: i64,
+}
+
+/// How far the groups of a block were walked over.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GroupWalk {
+    passed: usize,
+    /// Of the last group passed.
+    source: u32,
+    looked: u64,
+}
+
+impl GroupWalk {
+    /// To be at the start of another block.
+    pub fn restart(&mut self) {
+        self.passed = 0;
+    }
+    /// Groups that were looked at in all blocks.
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+}
+
+/// Groups of a block that its index knows the sources of: as many as make its entry one cache line.
+pub(crate) const GROUP_SAMPLES: usize = 12;
+
+/// Which of so many groups of a block a sample is of: they lie evenly.
+#[inline]
+pub(crate) fn group_of_sample(sample: usize, groups: usize) -> usize {
+    (sample + 1) * groups / (GROUP_SAMPLES + 1)
 }
 
 impl<'a> BlockView<'a> {
@@ -250,18 +280,42 @@ impl<'a> BlockView<'a> {
 
     /// The group of a source, if it has edges in this block.
     pub fn group_of(&self, source: u32) -> Option<usize> {
-        let mut at = self.first_source;
-        for group in 0..self.groups {
-            if group > 0 {
-                at = at
-                    .saturating_add(field(self.body, group - 1, self.src_bits))
-                    .saturating_add(1);
+        self.walk_to(&mut GroupWalk::default(), source)
+    }
+
+    /// The group of a source, if it has edges in this block, by what an index knows of it. What `walk` has passed is not walked over
+    /// again, if sources are asked for in ascending order.
+    #[inline]
+    pub fn group_by(&self, walk: &mut GroupWalk, known: Group, source: u32) -> Option<usize> {
+        match known {
+            Group::Number(group) => {
+                walk.looked += 1;
+                return Some(group);
             }
-            if at >= source {
-                return (at == source).then_some(group);
+            Group::From(sample, at) => {
+                let group = group_of_sample(sample, self.groups);
+                if group >= walk.passed {
+                    walk.looked += 1;
+                    (walk.passed, walk.source) = (group + 1, at);
+                }
             }
+            Group::Unknown => {}
         }
-        None
+        self.walk_to(walk, source)
+    }
+
+    fn walk_to(&self, walk: &mut GroupWalk, source: u32) -> Option<usize> {
+        if walk.passed == 0 {
+            walk.looked += 1;
+            (walk.passed, walk.source) = (1, self.first_source);
+        }
+        while walk.source < source && walk.passed < self.groups {
+            let gap = field(self.body, walk.passed - 1, self.src_bits);
+            walk.source = walk.source.saturating_add(gap).saturating_add(1);
+            walk.passed += 1;
+            walk.looked += 1;
+        }
+        (walk.source == source).then_some(walk.passed - 1)
     }
 
     /// The edges of a group.

@@ -10,6 +10,10 @@ use crate::frames::{FileId, FileKind, Framed, Side};
 use crate::pages::PageIndex;
 use crate::shape::EdgeKind;
 
+/// The files of a column file, as [`FileKind::OF_COLUMNS`] has them: without weights there is no file of them, and none in a folder
+/// that has others.
+pub(super) type Files = [Option<Framed>; FileKind::OF_COLUMNS.len()];
+
 /// One set of columns: the graph, or the graph with every arc turned round.
 #[derive(Debug)]
 pub struct ColumnSet {
@@ -20,8 +24,8 @@ pub struct ColumnSet {
     pub(super) degree_pages: PageIndex,
     pub(super) fanout: Framed,
     pub(super) fanout_pages: PageIndex,
-    /// Data, index and weights of each column file.
-    pub(super) files: Vec<[Option<Framed>; 3]>,
+    /// Those of each column file.
+    pub(super) files: Vec<Files>,
     pub(super) _leases: Vec<Lease>,
 }
 
@@ -50,22 +54,10 @@ impl ColumnSet {
     }
     /// Bytes of all files of a kind, payload only.
     pub fn bytes(&self, kind: FileKind) -> u64 {
-        let of_files = |i: usize| {
-            self.files
-                .iter()
-                .filter_map(|f| f[i].as_ref())
-                .map(|f| f.root.payload)
-                .sum()
-        };
-        match kind {
-            FileKind::Data => of_files(0),
-            FileKind::Index => of_files(1),
-            FileKind::Weights => of_files(2),
-            FileKind::Directory => self.directory.root.payload,
-            FileKind::Degrees => self.degrees.root.payload,
-            FileKind::Fanout => self.fanout.root.payload,
-            FileKind::Ids | FileKind::IdsIndex | FileKind::Order => 0,
-        }
+        let of_kind = |file: &&Framed| file.id.kind == kind;
+        (self.all_files().filter(of_kind))
+            .map(|file| file.root.payload)
+            .sum()
     }
     /// Where the blocks of a cell are. `cell`: a position in the column's cells.
     pub fn data_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
@@ -74,11 +66,18 @@ impl ColumnSet {
             bytes: cell.data(),
         }
     }
-    /// Where the index of a cell is.
-    pub fn index_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+    /// Where the list of blocks of a cell is.
+    pub fn block_list_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
         Extent {
             file: FileId::new(self.side, FileKind::Index, self.columns[column].file()),
-            bytes: cell.index(),
+            bytes: cell.block_list(),
+        }
+    }
+    /// Where the bitmap of a cell is.
+    pub fn bitmap_extent(&self, column: usize, cell: &directory::Cell) -> Extent {
+        Extent {
+            file: FileId::new(self.side, FileKind::Bitmaps, self.columns[column].file()),
+            bytes: cell.bitmap(),
         }
     }
     /// Where the weights of a cell are, for weights of `edge`.
@@ -94,15 +93,14 @@ impl ColumnSet {
         (&self.fanout_pages, self.fanout.id)
     }
     pub(super) fn framed(&self, id: FileId) -> Option<&Framed> {
-        let of_file = |i: usize| self.files.get(id.number as usize)?[i].as_ref();
         match id.kind {
-            FileKind::Data => of_file(0),
-            FileKind::Index => of_file(1),
-            FileKind::Weights => of_file(2),
             FileKind::Directory => Some(&self.directory),
             FileKind::Degrees => Some(&self.degrees),
             FileKind::Fanout => Some(&self.fanout),
-            FileKind::Ids | FileKind::IdsIndex | FileKind::Order => None,
+            kind => {
+                let at = (FileKind::OF_COLUMNS.iter()).position(|of_column| *of_column == kind)?;
+                self.files.get(id.number as usize)?[at].as_ref()
+            }
         }
     }
     pub(super) fn all_files(&self) -> impl Iterator<Item = &Framed> {

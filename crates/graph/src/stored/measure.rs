@@ -9,7 +9,8 @@ use std::path::Path;
 
 use graphmill_storage::{Budget, Disk};
 
-use super::{ColumnSet, StoredGraph};
+use super::StoredGraph;
+use super::columns::{ColumnSet, Files};
 use crate::batches::Batches;
 use crate::directory::Most;
 use crate::error::FormatError;
@@ -184,9 +185,8 @@ impl OfColumns {
         let count = batches.len() as u64;
         let most = Most::of(directory_bytes, count, meta.arcs, meta.strip_edges_max);
         let pages = batches.vertices().div_ceil(PAGE_VERTICES);
-        let mut kept = most.bytes
-            + count * size_of::<[Option<Framed>; 3]>() as u64
-            + 2 * PageIndex::memory(pages);
+        let mut kept =
+            most.bytes + count * size_of::<Files>() as u64 + 2 * PageIndex::memory(pages);
         for file in disk.list(directory.parent().unwrap_or(path))? {
             kept += checksums(length(disk, &file)?);
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use graphmill_storage::{Budget, Disk, Lease, Open};
 
-use super::columns::ColumnSet;
+use super::columns::{ColumnSet, Files};
 use super::seed;
 use crate::batches::Batches;
 use crate::directory::{self, Column, Fault};
@@ -104,20 +104,19 @@ impl Opening<'_> {
             );
             return Err(directory.malformed(self.path, 0, what));
         }
-        leases.push(self.budget.lease(
-            "column files",
-            (roots.len() * size_of::<[Option<Framed>; 3]>()) as u64,
-        )?);
+        leases.push(
+            self.budget
+                .lease("column files", (roots.len() * size_of::<Files>()) as u64)?,
+        );
         let mut files = Vec::with_capacity(roots.len());
         for (number, roots) in roots.iter().enumerate() {
-            let mut file = [None, None, None];
+            let mut file = Files::default();
             let data = FileId::new(side, FileKind::Data, number as u32);
             if self.in_part && !self.disk.exists(&data.path(self.path))? {
                 files.push(file);
                 continue;
             }
-            let kinds = [FileKind::Data, FileKind::Index, FileKind::Weights];
-            for (at, kind) in kinds.into_iter().enumerate() {
+            for (at, kind) in FileKind::OF_COLUMNS.into_iter().enumerate() {
                 if kind != FileKind::Weights || edge != EdgeKind::None {
                     file[at] = Some(self.open(FileId::new(side, kind, number as u32), roots[at])?);
                 }

@@ -1,4 +1,4 @@
-//! Writes one column file: data, index, weights and the spool of its sources.
+//! Writes one column file: data, index, bitmaps, weights and the spool of its sources.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::weights::WeightRange;
 /// Bytes of spool that are gathered before they are handed on.
 const SPOOL_BYTES: usize = 32 << 10;
 
-/// Bytes of the chunks of index and spool.
+/// Bytes of the chunks of index, bitmaps and spool.
 fn small_chunk(chunk_bytes: usize) -> usize {
     (chunk_bytes / 4).max(FRAME_BYTES as usize)
 }
@@ -27,7 +27,7 @@ fn small_chunk(chunk_bytes: usize) -> usize {
 /// Bytes of the budget that one open column file takes whose chunks have `chunk_bytes`.
 pub(super) fn memory(edge: EdgeKind, chunk_bytes: usize) -> u64 {
     let large = if edge == EdgeKind::None { 2 } else { 4 };
-    (large * chunk_bytes + 4 * small_chunk(chunk_bytes)) as u64 + FIXED_BYTES
+    (large * chunk_bytes + 6 * small_chunk(chunk_bytes)) as u64 + FIXED_BYTES
 }
 
 /// Cells that there is room for from the first on, and more of a file that has more.
@@ -46,7 +46,7 @@ pub(super) fn memory_of_cells(files: u64, cells: u64) -> u64 {
 /// Pending keys, the encoder's scratch and one block, at most.
 const FIXED_BYTES: u64 = 512 << 10;
 
-/// Writes one column file: data, index, weights and the spool.
+/// Writes one column file: data, index, bitmaps, weights and the spool.
 pub struct ColumnFileWriter {
     shared: Arc<Shared>,
     side: Side,
@@ -55,6 +55,7 @@ pub struct ColumnFileWriter {
     writer: FrameWriter,
     data: usize,
     index: usize,
+    bitmaps: usize,
     weights: Option<usize>,
     spool: usize,
     spool_file: Temporary,
@@ -63,6 +64,7 @@ pub struct ColumnFileWriter {
     /// Edges of the cell that do not make a whole block yet.
     pending: Vec<u64>,
     block: Vec<u8>,
+    bitmap: Vec<u8>,
     cell: Option<OpenCell>,
     spooled: Spooled,
     cells: Vec<CellNote>,
@@ -84,7 +86,6 @@ struct OpenCell {
     global_offset: i64,
     last_key: u64,
     edges: u64,
-    blocks: u64,
     data_bytes: u64,
 }
 
@@ -141,12 +142,8 @@ impl ColumnFileWriter {
         let id = |kind| FileId::new(side, kind, number as u32);
         let large = shared.chunk_bytes();
         let data = writer.add(disk, &shared.staging, id(FileKind::Data), large)?;
-        let index = writer.add(
-            disk,
-            &shared.staging,
-            id(FileKind::Index),
-            small_chunk(large),
-        )?;
+        let mut small = |kind| writer.add(disk, &shared.staging, id(kind), small_chunk(large));
+        let (index, bitmaps) = (small(FileKind::Index)?, small(FileKind::Bitmaps)?);
         let weights = match shared.shape.edge {
             EdgeKind::None => None,
             _ => Some(writer.add(disk, &shared.staging, id(FileKind::Weights), large)?),
@@ -163,6 +160,7 @@ impl ColumnFileWriter {
             writer,
             data,
             index,
+            bitmaps,
             weights,
             spool,
             spool_file: Temporary {
@@ -173,6 +171,7 @@ impl ColumnFileWriter {
             source_index: SourceIndexBuilder::default(),
             pending: Vec::with_capacity(BLOCK_EDGES_MAX),
             block: Vec::new(),
+            bitmap: Vec::new(),
             cell: None,
             spooled: Spooled::default(),
             cells: Vec::new(),
@@ -285,12 +284,14 @@ impl ColumnFileWriter {
                 .wrapping_sub(batches.start(source_batch)) as i64,
             last_key: 0,
             edges: 0,
-            blocks: 0,
             data_bytes: 0,
         })
     }
     fn put_block(&mut self, cell: &mut OpenCell, keys: &[u64]) -> Result<(), FormatError> {
-        self.source_index.block(keys, cell.data_bytes);
+        self.block.clear();
+        self.source_index
+            .block(keys, cell.data_bytes, &mut self.block);
+        self.writer.append(self.index, &self.block)?;
         self.block.clear();
         self.encoder.encode(
             keys,
@@ -300,7 +301,6 @@ impl ColumnFileWriter {
         );
         self.writer.append(self.data, &self.block)?;
         cell.edges += keys.len() as u64;
-        cell.blocks += 1;
         cell.data_bytes += self.block.len() as u64;
         self.spooled.add(keys);
         if self.spooled.bytes.len() >= SPOOL_BYTES {
@@ -325,13 +325,10 @@ impl ColumnFileWriter {
             self.pending = pending;
             self.pending.clear();
         }
-        self.block.clear();
-        self.source_index
-            .finish(cell.sources, self.shared.shape.csr_ratio, &mut self.block);
-        if cell.blocks == 1 && self.block.len() as u64 > cell.data_bytes {
-            self.block.clear();
-        }
-        self.writer.append(self.index, &self.block)?;
+        self.bitmap.clear();
+        let of_cell = (cell.sources, self.shared.shape.csr_ratio, cell.data_bytes);
+        let bitmap_lines = self.source_index.finish(of_cell, &mut self.bitmap);
+        self.writer.append(self.bitmaps, &self.bitmap)?;
         self.spooled.end_source();
         self.hand_on()?;
         let Spooled {
@@ -356,7 +353,7 @@ impl ColumnFileWriter {
                 source_batch: cell.source_batch as u32,
                 edges: cell.edges,
                 data_bytes: cell.data_bytes,
-                index_bytes: self.block.len() as u64,
+                bitmap_lines,
             },
             spool_bytes: handed_on,
             spool_checksum: hasher.finalize(),
@@ -375,6 +372,7 @@ impl ColumnFileWriter {
             roots: [
                 root(self.data),
                 root(self.index),
+                root(self.bitmaps),
                 self.weights.map(root).unwrap_or_default(),
             ],
             cells: self.cells,

@@ -1,8 +1,8 @@
 //! What the writers of one graph on several ranks tell the one that finishes it: the column files that each has written.
 //!
 //! ```text
-//! file    side: u8 | number: u64 | roots: 3 of payload: u64, checksum: u64 | weights: least, greatest: f64, NaN without | cells: u64
-//! cell    destination batch, source batch, edges, bytes of data, of index, of the spool, checksum of the spool: u64 each
+//! file    side: u8 | number: u64 | roots: 4 of payload: u64, checksum: u64 | weights: least, greatest: f64, NaN without | cells: u64
+//! cell    destination batch, source batch, edges, bytes of data, lines of the bitmap, bytes of the spool, checksum of the spool: u64 each
 //! ```
 
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::frame_writer::Temporary;
 use crate::frames::{FileId, FileKind, Root, Side};
 use crate::weights::WeightRange;
 
-const FILE_BYTES: usize = 1 + 8 * 10;
+const FILE_BYTES: usize = 1 + 8 * 12;
 const CELL_BYTES: usize = 8 * 7;
 /// Cells that are told at once.
 const CELLS: usize = 1 << 10;
@@ -52,7 +52,7 @@ impl GraphWriter {
                         sizes.source_batch.into(),
                         sizes.edges,
                         sizes.data_bytes,
-                        sizes.index_bytes,
+                        sizes.bitmap_lines.into(),
                         cell.spool_bytes,
                         cell.spool_checksum.into(),
                     ];
@@ -141,7 +141,7 @@ impl Listener {
         let mut fields = numbers(fields);
         let mut next = || fields.next().unwrap_or(0);
         let number = next() as usize;
-        let roots = [(); 3].map(|()| Root {
+        let roots = [(); 4].map(|()| Root {
             payload: next(),
             checksum: next() as u32,
         });
@@ -194,7 +194,7 @@ fn cell(said: &[u8]) -> CellNote {
             source_batch: next() as u32,
             edges: next(),
             data_bytes: next(),
-            index_bytes: next(),
+            bitmap_lines: next() as u32,
         },
         spool_bytes: next(),
         spool_checksum: next() as u32,

@@ -434,7 +434,7 @@ fn read_side(
     })
 }
 
-/// Finds the edges of some sources of a cell by its index.
+/// Finds the edges of some sources of a cell by its index, with its bitmap and without.
 fn check_seeks(
     graph: &Arc<StoredGraph>,
     frames: &mut FrameReader,
@@ -448,52 +448,44 @@ fn check_seeks(
         graph.batches().start(cell.source_batch()),
         graph.batches().start(d),
     );
-    let Extent { file, bytes } = set.index_extent(d, cell);
-    let mut index_bytes = Vec::new();
-    frames.read(file, bytes, &mut index_bytes)?;
-    let index = match index_bytes.is_empty() {
-        true => None,
-        false => Some(SourceIndex::parse(&index_bytes)?),
+    let mut read = |Extent { file, bytes }| {
+        let mut found = Vec::new();
+        frames.read(file, bytes, &mut found).map(|()| found)
     };
-    let Extent { file, bytes } = set.data_extent(d, cell);
-    let mut data = Vec::new();
-    frames.read(file, bytes, &mut data)?;
-    for edge in edges.iter().step_by(edges.len() / 20 + 1) {
-        let source = (edge.0 - from) as u32;
-        let (mut block_number, mut offset) = match &index {
-            None => (0, 0),
-            Some(index) => {
-                let place = index
-                    .seek(source)
-                    .expect("a source of the cell is not in its index");
-                (place.block, place.offset as usize)
+    let blocks = read(set.block_list_extent(d, cell))?;
+    let bitmap = read(set.bitmap_extent(d, cell))?;
+    let data = read(set.data_extent(d, cell))?;
+    for bitmap in [&bitmap[..], &[]] {
+        let index = SourceIndex::parse(&blocks, bitmap)?;
+        for edge in edges.iter().step_by(edges.len() / 20 + 1) {
+            let source = (edge.0 - from) as u32;
+            let place = index.seek(source);
+            let place = place.expect("a source of the cell is in its index");
+            let (mut block_number, mut offset) = (place.block, place.offset as usize);
+            let mut found = 0;
+            while offset < data.len() {
+                let (block, used) =
+                    BlockView::parse(&data[offset..], to.wrapping_sub(from) as i64)?.unwrap();
+                let Some(group) = block.group_of(source) else {
+                    break;
+                };
+                block.edges_of(group, source, |destination, _| {
+                    let found = (edge.0, to + u64::from(destination));
+                    assert!(edges.binary_search_by(|e| (e.0, e.1).cmp(&found)).is_ok());
+                });
+                found += block.group_range(group).len();
+                block_number += 1;
+                offset += used;
+                if block_number == index.blocks() || !index.continues(block_number) {
+                    break;
+                }
             }
-        };
-        let mut found = 0;
-        while offset < data.len() {
-            let (block, used) =
-                BlockView::parse(&data[offset..], to.wrapping_sub(from) as i64)?.unwrap();
-            let Some(group) = block.group_of(source) else {
-                break;
-            };
-            block.edges_of(group, source, |destination, _| {
-                assert!(edges.binary_search_by(|e| (e.0, e.1).cmp(&(edge.0, to + u64::from(destination)))).is_ok());
-                found += 1;
-            });
-            block_number += 1;
-            offset += used;
-            let continues = index
-                .as_ref()
-                .is_some_and(|i| block_number < i.blocks() && i.continues(block_number));
-            if !continues {
-                break;
-            }
+            assert_eq!(
+                found,
+                edges.iter().filter(|e| e.0 == edge.0).count(),
+                "edges found by a seek"
+            );
         }
-        assert_eq!(
-            found,
-            edges.iter().filter(|e| e.0 == edge.0).count(),
-            "edges found by a seek"
-        );
     }
     Ok(())
 }

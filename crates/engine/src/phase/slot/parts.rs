@@ -2,6 +2,7 @@
 //! message (DFOGraph, section 4.1, chooses between CSR and DCSR for each chunk in the same way).
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
 
@@ -69,17 +70,20 @@ impl<P: EdgeProgram> Slot<'_, P> {
         ) {
             return whole();
         }
-        let Some(index) = self.pins.index(machine, column, position) else {
+        let Some(blocks) = self.pins.block_list(machine, column, position) else {
             return whole();
         };
-        let index =
-            SourceIndex::parse(index).map_err(|error| machine.broken(column, cell, &error))?;
+        let bitmap = self.pins.bitmap(machine, column, position);
+        let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
+            .map_err(|error| machine.broken(column, cell, &error))?;
         // What is read is read in whole frames.
         let gap = if is_pinned { 0 } else { FRAME_BYTES };
         let present = self.messages.present(from)?;
         let mut parts = Vec::new();
         let mut outcome = Ok(());
+        let mut looked = 0;
         let mut one = |source: usize| {
+            looked += 1;
             let Some(place) = index.seek(source as u32) else {
                 return;
             };
@@ -108,6 +112,7 @@ impl<P: EdgeProgram> Slot<'_, P> {
             // Who is active elsewhere is known by what he said.
             false => bits(&present, 0, one),
         }
+        self.scanned.fetch_add(looked, Ordering::Relaxed);
         outcome.map(|()| parts)
     }
 }
