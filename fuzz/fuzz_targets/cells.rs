@@ -64,10 +64,10 @@ fn block(bytes: &[u8], global_offset: i64) {
         },
     );
     let mut sought = vec![Vec::new(); groups];
+    let mut walk = GroupWalk::default();
     for (group, source) in sources.iter().enumerate() {
-        if distinct {
-            assert_eq!(block.group_of(*source), Some(group));
-        }
+        let found = block.group_by(&mut walk, Group::Unknown, *source);
+        assert!(!distinct || found == Some(group));
         block.edges_of(group, *source, |destination, edge| {
             assert!(edge < block.edges() && in_range(destination));
             sought[group].push(destination);
@@ -169,6 +169,7 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
     let asked = keys
         .chunk_by(|a, b| a >> 32 == b >> 32)
         .map(|run| (run[0] >> 32) as u32);
+    let (mut walk, mut last) = (GroupWalk::default(), 0);
     for source in asked.flat_map(|source| [source, source + 1]) {
         while expected
             .next_if(|run| run[0] >> 32 < u64::from(source))
@@ -181,7 +182,6 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
             .unwrap_or(&[]);
         let mut found = Vec::new();
         let mut place = index.seek(source);
-        let mut walk = GroupWalk::default();
         while let Some(Place {
             block,
             offset,
@@ -191,6 +191,10 @@ fn edges(bytes: &[u8], ratio: u32, bits: u32) {
             let (view, _) = BlockView::parse(&data[offset as usize..], 5)
                 .expect("a block makes sense")
                 .expect("a block is whole");
+            if block != last {
+                last = block;
+                walk.restart();
+            }
             let Some(group) = view.group_by(&mut walk, group, source) else {
                 break;
             };

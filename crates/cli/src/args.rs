@@ -206,7 +206,7 @@ pub(crate) struct Storing {
     /// rule]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) batch_size: Option<u64>,
-    /// Index a cell for seeks when it has at most N vertices of span for each edge, for experiments [default: 32]
+    /// Give a cell a bitmap of its sources when it has at most N vertices of span for each edge, for experiments [default: 32]
     #[arg(long, value_name = "N")]
     pub(crate) csr_ratio: Option<u32>,
 }

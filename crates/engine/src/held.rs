@@ -60,7 +60,7 @@ impl OfWay {
     fn has_all(&self, weighted: bool) -> bool {
         self.pins.all() && self.pins.suit(weighted)
     }
-    /// Bytes of cells with the weights that are asked for, and of their indices, in memory; and whether all fan-out lists are.
+    /// Bytes of cells with the weights that are asked for, and of their lists of blocks, in memory; and whether all fan-out lists are.
     pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
         (self.pins.held(weighted), self.pins.fanout().is_some())
     }

@@ -202,7 +202,7 @@ impl<'e> Machine<'e> {
             None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
         }
     }
-    /// What a sparse pass may have to read, where so many bytes of indices and cells are in memory.
+    /// What a sparse pass may have to read, where so many bytes of cells and their lists of blocks are in memory.
     pub(crate) fn on_disk(&self, weighted: bool, held: CellBytes, has_fanout: bool) -> OnDisk {
         let all = &self.way.bytes;
         OnDisk {

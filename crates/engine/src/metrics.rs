@@ -52,8 +52,8 @@ pub struct Superstep {
     pub cells: u64,
     /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
     pub cells_sought: u64,
-    /// Elements that were looked at: sources of the blocks that were read, and, of messages on disk, messages, and entries and words of
-    /// the lists by which they were dispatched.
+    /// Elements that were looked at: sources of the blocks that were read, or, where edges were sought, those that were walked over or
+    /// looked up to find them; and, of messages on disk, messages, and entries and words of the lists by which they were dispatched.
     pub scanned: u64,
     /// Messages that were pushed to the runs of columns that need them, once for each.
     pub messages_pushed: u64,

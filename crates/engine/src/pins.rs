@@ -1,7 +1,7 @@
 //! Cells held in memory from pass to pass.
 //!
 //! Passes go round the cells in a cycle, which defeats a least-recently-used cache; so what the budget leaves is
-//! filled once with a fixed set: lists of blocks, fan-out lists and bitmaps, when all of a kind fit, then the same share of each column. That share
+//! filled once with a fixed set: fan-out lists, lists of blocks, and bitmaps, all of a kind or none, then the same share of each column. That share
 //! is spread over the column: each of its stretches, a few cells one after the other, is pinned from its first cell on.
 //! So the disk is never idle for long while pinned cells are worked on, nor the workers while others are read.
 
@@ -22,7 +22,7 @@ use crate::phase::readers::join;
 const CHUNK_BYTES: usize = 1 << 20;
 const DEPTH: usize = 4;
 
-/// Bitmaps are pinned where they take at most one part in so many.
+/// Where not all cells are pinned, bitmaps are if they take at most one part in so many.
 const BITMAPS_SHARE: u64 = 8;
 
 /// Stretches of a column at most.
@@ -149,10 +149,10 @@ fn sums(machine: &Machine, weighted: bool) -> [u64; 3] {
     ]
 }
 
-/// Whether bitmaps are worth so many bytes of a room in which cells of so many are pinned too: where all is there, or they take
-/// little of it. Else the room is better spent on cells, which every pass reads.
+/// Whether bitmaps are worth so many bytes of a room in which cells of so many are pinned too: where all is there, or not even
+/// all cells are and bitmaps take little. Else the room is better spent on cells, which every pass reads.
 pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
-    bitmaps <= room / BITMAPS_SHARE || bitmaps.saturating_add(cells) <= room
+    bitmaps.saturating_add(cells) <= room || cells > room && bitmaps <= room / BITMAPS_SHARE
 }
 
 /// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages.
@@ -161,14 +161,13 @@ fn besides(machine: &Machine) -> u64 {
 }
 
 impl Pins {
-    /// Bytes of the budget in which everything is pinned.
+    /// Bytes of the budget in which all cells are pinned.
     pub(crate) fn memory(machine: &Machine, weighted: bool) -> u64 {
-        let [data, lists, bitmaps] = sums(machine, weighted);
+        let [data, lists, _] = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
         let data = machine.tiers.leased(Kind::Edges, data);
-        let [fanout, lists, bitmaps] =
-            [fanout, lists, bitmaps].map(|of| machine.tiers.leased(Kind::Index, of));
-        besides(machine) + fanout + (data + bitmaps + lists).max(2 * lists)
+        let [fanout, lists] = [fanout, lists].map(|of| machine.tiers.leased(Kind::Index, of));
+        besides(machine) + fanout + (data + lists).max(2 * lists)
     }
 
     /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
@@ -450,7 +449,6 @@ impl Pins {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CellBytes {
     pub(crate) block_lists: u64,
-    /// With their weights.
     pub(crate) cells: u64,
 }
 
@@ -590,5 +588,28 @@ impl Job for Fill<'_> {
         };
         self.group(number, worker)?;
         Ok(Step::Worked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bitmaps_take_no_room_that_cells_need_to_be_there_all() {
+        for (bitmaps, cells, room, pinned) in [
+            (0, 0, 0, true),
+            (10, 90, 100, true),
+            // All cells fit, but not beside them.
+            (11, 90, 100, false),
+            (1, 100, 100, false),
+            // Some cells are read anyway.
+            (12, 101, 100, true),
+            (13, 101, 100, false),
+            (12, u64::MAX, 100, true),
+        ] {
+            let found = are_bitmaps_pinned(bitmaps, cells, room);
+            assert_eq!(found, pinned, "{bitmaps} and {cells} in {room}");
+        }
     }
 }

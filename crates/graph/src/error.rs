@@ -31,11 +31,11 @@ pub enum FormatError {
         path: PathBuf,
     },
     /// A format of another time.
-    #[error("{} has format {found}, this program reads formats up to {expected}: import the graph again", path.display())]
+    #[error("{} has format {found}, this program reads format {expected}: import the graph again", path.display())]
     Version {
         /// The graph's `graph.json`.
         path: PathBuf,
-        /// The newest format this program reads.
+        /// The format that this program reads.
         expected: u64,
         /// The format of the file.
         found: u64,

@@ -75,7 +75,7 @@ pub struct Meta {
     pub directed: bool,
     /// Edges of a strip, at most, unless it is one cell.
     pub strip_edges_max: u64,
-    /// A cell whose source span over edges is at most this has a bitmap index.
+    /// A cell whose source span over edges is at most this has a bitmap of its sources.
     pub csr_ratio: u32,
     /// The cuts between batches.
     pub(crate) batches: Vec<u64>,

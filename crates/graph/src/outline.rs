@@ -16,7 +16,7 @@ use crate::meta::Meta;
 use crate::pages::{FanoutChunk, PAGE_VERTICES, PageIndex};
 use crate::partition::partition;
 use crate::shape::EdgeKind;
-use crate::stored::{Measure, StoredGraph};
+use crate::stored::{Files, Measure, StoredGraph};
 
 /// A graph in numbers.
 #[derive(Clone, Debug)]
@@ -181,7 +181,7 @@ impl Outline {
         let parts = [
             measure.cells.saturating_mul(size_of::<Cell>() as u64),
             batches * size_of::<crate::Column>() as u64 + strips,
-            column_files * size_of::<[Option<Framed>; 3]>() as u64,
+            column_files * size_of::<Files>() as u64,
             2 * PageIndex::memory(pages),
             Meta::cuts_bytes(batches + 1),
             files.all() / FRAME_BYTES * size_of::<u32>() as u64,

@@ -41,7 +41,7 @@ pub struct Shape {
     pub directed: bool,
     /// Edges of a strip, at most, unless it is one cell.
     pub strip_edges_max: u64,
-    /// A cell whose source span over edges is at most this gets a bitmap index.
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources.
     pub csr_ratio: u32,
     /// The destination batches of each column file: runs that together are all batches, in order.
     pub files: Vec<Range<usize>>,

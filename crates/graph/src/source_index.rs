@@ -11,7 +11,7 @@ use crate::error::FormatError;
 
 /// Bytes of one block's entry: first source, sources before (the high bit: continues the source before), offset, samples.
 const ENTRY: usize = 16 + 4 * GROUP_SAMPLES;
-/// Bytes of a line of the bitmap: sources before it (u32), the block they end in (u32), then the bits.
+/// Bytes of a line of the bitmap: sources before it (u32), the block in which its first source begins (u32), then the bits.
 const LINE: usize = 64;
 /// Sources of a line.
 const LINE_SOURCES: u32 = 448;
@@ -35,7 +35,7 @@ pub struct Place {
 pub enum Group {
     /// Its number.
     Number(usize),
-    /// It is none before that of the how manieth sample, whose source this is.
+    /// That of the sample with this number, whose source this is, or one behind it.
     From(usize, u32),
     /// Only the block's own list can tell.
     Unknown,

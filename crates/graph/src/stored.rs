@@ -24,6 +24,7 @@ use crate::shape::EdgeKind;
 use opening::Opening;
 
 pub use columns::ColumnSet;
+pub(crate) use columns::Files;
 pub use measure::{Forecast, Measure};
 
 /// Files that are kept open; more are opened again when they are needed.

@@ -82,7 +82,10 @@ impl Stored {
 
 #[test]
 fn a_flipped_bit_in_any_byte() {
-    let stored = store(&example(1, 300));
+    // One cell has a list of blocks.
+    let mut model = example(1, 1000);
+    (model.cuts, model.file_batches) = (vec![0, 700, 900], 1);
+    let stored = store(&model);
     let mut random = Random::new(2);
     for (at, (_, good)) in stored.files.iter().enumerate() {
         let mut bad = good.clone();

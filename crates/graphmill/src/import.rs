@@ -41,7 +41,7 @@ pub struct ImportConfig {
     pub order: Order,
     /// Vertices of a batch, exactly, 2^31 at most; in order of degree at most so many. For experiments.
     pub batch_size: Option<u64>,
-    /// A cell whose source span over edges is at most this gets an index for seeks (DFOGraph, section 4.1: inflate ratio).
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources (DFOGraph, section 4.1: inflate ratio).
     pub csr_ratio: u32,
 }
 

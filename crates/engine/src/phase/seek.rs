@@ -48,7 +48,7 @@ pub(crate) struct SeekRoom<P: EdgeProgram> {
     _lease: Option<Lease>,
     /// Whether messages go to other ranks with their columns, as some rank would have to read fan-out lists to find these.
     pub(crate) placed: bool,
-    /// For the queues, and the indices on the way, of the pass to come.
+    /// For the queues, and the lists of blocks on the way, of the pass to come.
     reserved: Option<Lease>,
 }
 
@@ -95,7 +95,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         Ok(())
     }
 
-    /// Leases the queues of a sparse pass over vertices of at most so many edges, and the indices that it reads by so many
+    /// Leases the queues of a sparse pass over vertices of at most so many edges, and the lists of blocks that it reads by so many
     /// streams on its way; `false` when the budget might not hold them and `leave` bytes for what the pass takes later.
     pub(crate) fn reserve(
         &mut self,
@@ -135,7 +135,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
     }
 }
 
-/// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or indices are not pinned.
+/// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or lists of blocks are not pinned.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
     room: &mut SeekRoom<P>,
@@ -430,7 +430,7 @@ struct Fold<'f, P: EdgeProgram> {
     accumulators: &'f mut [P::Accumulator],
     reached: &'f mut BatchSet,
     edges: u64,
-    /// Sources that were looked at to find these: one that a bitmap finds, or all that a block has before it.
+    /// Sources that were looked at to find these: one that a bitmap finds, or those of its block from the nearest sample on.
     looked: u64,
 }
 

@@ -1,8 +1,9 @@
-//! The blocks that a sparse pass reads: found by the indices of a column's cells, each read as one stream.
+//! The blocks that a sparse pass reads: found by the lists of blocks of a column's cells, each read as one stream.
 //!
-//! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Indices, and blocks,
+//! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Lists, and blocks,
 //! that lie in the same frames or in frames that follow each other are one extent, so no frame is read that holds
-//! nothing sought, and none twice. Bitmaps are not read: they would say where in a block a source is, but not which blocks to read.
+//! nothing sought, and none twice. Bitmaps are not read: every source has edges in the cells it is sought in, and what they spare of a walk over a block's sources is
+//! less than what reading them takes.
 
 use std::ops::Range;
 

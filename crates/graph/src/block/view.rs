@@ -278,11 +278,6 @@ impl<'a> BlockView<'a> {
         }
     }
 
-    /// The group of a source, if it has edges in this block.
-    pub fn group_of(&self, source: u32) -> Option<usize> {
-        self.walk_to(&mut GroupWalk::default(), source)
-    }
-
     /// The group of a source, if it has edges in this block, by what an index knows of it. What `walk` has passed is not walked over
     /// again, if sources are asked for in ascending order.
     #[inline]
@@ -301,10 +296,6 @@ impl<'a> BlockView<'a> {
             }
             Group::Unknown => {}
         }
-        self.walk_to(walk, source)
-    }
-
-    fn walk_to(&self, walk: &mut GroupWalk, source: u32) -> Option<usize> {
         if walk.passed == 0 {
             walk.looked += 1;
             (walk.passed, walk.source) = (1, self.first_source);

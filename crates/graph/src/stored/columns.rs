@@ -12,7 +12,7 @@ use crate::shape::EdgeKind;
 
 /// The files of a column file, as [`FileKind::OF_COLUMNS`] has them: without weights there is no file of them, and none in a folder
 /// that has others.
-pub(super) type Files = [Option<Framed>; FileKind::OF_COLUMNS.len()];
+pub(crate) type Files = [Option<Framed>; FileKind::OF_COLUMNS.len()];
 
 /// One set of columns: the graph, or the graph with every arc turned round.
 #[derive(Debug)]

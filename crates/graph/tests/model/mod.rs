@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use graphmill_graph::{
     BLOCK_EDGES_MAX, Batches, BlockView, EdgeKind, Extent, ExtentReader, Facts, FanoutTable,
-    FormatError, FrameReader, GraphWriter, IdCursor, IdKind, IdsSummary, IdsWriter, Shape, Side,
-    SourceIndex, StoredGraph, VertexId,
+    FormatError, FrameReader, GraphWriter, Group, GroupWalk, IdCursor, IdKind, IdsSummary,
+    IdsWriter, Shape, Side, SourceIndex, StoredGraph, VertexId,
 };
 use graphmill_storage::{Budget, Disk, Random, Tiers};
 
@@ -462,11 +462,13 @@ fn check_seeks(
             let place = index.seek(source);
             let place = place.expect("a source of the cell is in its index");
             let (mut block_number, mut offset) = (place.block, place.offset as usize);
+            let mut known = place.group;
             let mut found = 0;
             while offset < data.len() {
                 let (block, used) =
                     BlockView::parse(&data[offset..], to.wrapping_sub(from) as i64)?.unwrap();
-                let Some(group) = block.group_of(source) else {
+                let walk = &mut GroupWalk::default();
+                let Some(group) = block.group_by(walk, known, source) else {
                     break;
                 };
                 block.edges_of(group, source, |destination, _| {
@@ -474,9 +476,9 @@ fn check_seeks(
                     assert!(edges.binary_search_by(|e| (e.0, e.1).cmp(&found)).is_ok());
                 });
                 found += block.group_range(group).len();
-                block_number += 1;
+                (block_number, known) = (block_number + 1, Group::Number(0));
                 offset += used;
-                if block_number == index.blocks() || !index.continues(block_number) {
+                if !index.goes_on(block_number, source) {
                     break;
                 }
             }

@@ -51,7 +51,7 @@ pub struct ImportOptions {
     /// Vertices of a batch, exactly (dealt in order of degree: at most), at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
     /// vertices and edges.
     pub batch_size: Option<u64>,
-    /// A cell whose source span over edges is at most this gets a bitmap index.
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources.
     pub csr_ratio: u32,
     /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
     /// Does not change what is written.

@@ -1,0 +1,218 @@
+//! Edges in memory, and random ones.
+
+use std::sync::Arc;
+
+use graphmill_graph::{EdgeKind, VertexId};
+use graphmill_ingest::{
+    BATCH_EDGES_MAX, EdgeSink, EdgeSource, Ids, IngestError, PieceReader, PieceReport,
+};
+use graphmill_storage::{Budget, Disk, Random, Stop};
+
+/// One edge: two ids and a weight.
+pub(crate) type Edge = (VertexId, VertexId, f64);
+
+/// Edges in memory, in pieces.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    pub(crate) pieces: Vec<Vec<Edge>>,
+    pub(crate) ids: Ids,
+    pub(crate) weights: EdgeKind,
+    pub(crate) vertices: Option<u64>,
+    pub(crate) rereads_fast: bool,
+}
+
+impl EdgeSource for Memory {
+    fn pieces(&self) -> u64 {
+        self.pieces.len() as u64
+    }
+    fn ids(&self) -> Ids {
+        self.ids
+    }
+    fn weights(&self) -> EdgeKind {
+        self.weights
+    }
+    fn vertices(&self) -> Option<u64> {
+        self.vertices
+    }
+    fn edges(&self) -> Option<u64> {
+        Some(self.amount())
+    }
+    fn amount(&self) -> u64 {
+        self.pieces.iter().map(|piece| piece.len() as u64).sum()
+    }
+    fn rereads_fast(&self) -> bool {
+        self.rereads_fast
+    }
+    fn reader_bytes(&self) -> u64 {
+        0
+    }
+    fn reader(
+        &self,
+        _: &Arc<dyn Disk>,
+        _: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
+        Ok(Box::new(self))
+    }
+}
+
+impl PieceReader for &Memory {
+    fn read(
+        &mut self,
+        piece: u64,
+        _: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
+        let edges = &self.pieces[piece as usize];
+        // Uneven batches, so that nothing relies on their size.
+        let mut rest = &edges[..];
+        let mut random = Random::new(piece);
+        while !rest.is_empty() {
+            let (now, later) = rest
+                .split_at((1 + random.below(BATCH_EDGES_MAX as u64 / 8) as usize).min(rest.len()));
+            rest = later;
+            let weights: Vec<f64> = if self.weights == EdgeKind::None {
+                vec![]
+            } else {
+                now.iter().map(|edge| edge.2).collect()
+            };
+            match self.ids {
+                Ids::Integer => {
+                    let pairs: Vec<(u64, u64)> = now
+                        .iter()
+                        .map(|edge| (number(&edge.0), number(&edge.1)))
+                        .collect();
+                    sink.integers(&pairs, &weights)?;
+                }
+                Ids::Text => {
+                    let pairs: Vec<(&[u8], &[u8])> = now
+                        .iter()
+                        .map(|edge| (text(&edge.0), text(&edge.1)))
+                        .collect();
+                    sink.texts(&pairs, &weights)?;
+                }
+            }
+            sink.progress(now.len() as u64);
+        }
+        let count = edges.len() as u64;
+        Ok(PieceReport {
+            lines: count,
+            edges: count,
+            ..PieceReport::default()
+        })
+    }
+}
+
+fn number(id: &VertexId) -> u64 {
+    match id {
+        VertexId::Integer(id) => *id,
+        VertexId::Text(_) => panic!("a text where a number is expected"),
+    }
+}
+
+fn text(id: &VertexId) -> &[u8] {
+    match id {
+        VertexId::Text(id) => id,
+        VertexId::Integer(_) => panic!("a number where a text is expected"),
+    }
+}
+
+/// How ids of a random input look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// 0, 1, 2, ...
+    Dense,
+    /// Integers with gaps.
+    Gaps,
+    /// Integers far apart, below 2^24.
+    Sparse,
+    /// Integers of all 64 bits.
+    Huge,
+    /// Words, some with long common beginnings.
+    Words,
+}
+
+/// Random edges between `vertices` vertices, with self-loops and duplicates both ways.
+pub(crate) fn random_source(
+    seed: u64,
+    look: Look,
+    vertices: u64,
+    edges: usize,
+    weights: EdgeKind,
+    rereads_fast: bool,
+) -> Memory {
+    let mut random = Random::new(seed);
+    let mut used = Vec::new();
+    for vertex in 0..vertices {
+        used.push(match look {
+            Look::Dense => VertexId::Integer(vertex),
+            Look::Gaps => VertexId::Integer(vertex * 2 + random.below(2)),
+            Look::Sparse => VertexId::Integer(random.below(1 << 24)),
+            Look::Huge => VertexId::Integer(random.next_u64() >> (random.below(8) * 8)),
+            Look::Words => VertexId::Text(match random.below(4) {
+                0 => format!("{}", random.below(1000)).into_bytes(),
+                1 => format!(
+                    "http://example.org/a/rather/long/path/{}",
+                    random.below(100_000)
+                )
+                .into_bytes(),
+                2 => vec![b'x'; 1 + random.below(40) as usize],
+                _ => random.next_u64().to_le_bytes()[..1 + random.below(8) as usize].to_vec(),
+            }),
+        });
+    }
+    let mut pieces = vec![Vec::new(); 1 + random.below(5) as usize];
+    let count = pieces.len() as u64;
+    let hub = random.below(vertices.max(1));
+    let mut before: Vec<(u64, u64)> = Vec::new();
+    // A path names every vertex of a dense graph.
+    let path = if look == Look::Dense {
+        vertices as usize
+    } else {
+        0
+    };
+    for i in 0..edges.max(path) {
+        let mut pair = (random.below(vertices), random.below(vertices));
+        match random.below(8) {
+            0 if !before.is_empty() => pair = before[random.below(before.len() as u64) as usize],
+            1 if !before.is_empty() => {
+                let (a, b) = before[random.below(before.len() as u64) as usize];
+                pair = (b, a);
+            }
+            2 => pair.1 = pair.0,
+            3 => pair.1 = hub,
+            _ => {}
+        }
+        if i < path {
+            pair.0 = i as u64;
+        }
+        before.push(pair);
+        let weight = match random.below(3) {
+            0 => random.below(5) as f64,
+            1 => random.unit() * 1e6,
+            _ => -random.unit(),
+        };
+        let weight = if weights == EdgeKind::F32 {
+            f64::from(weight as f32)
+        } else {
+            weight
+        };
+        let edge = (
+            used[pair.0 as usize].clone(),
+            used[pair.1 as usize].clone(),
+            weight,
+        );
+        pieces[(i as u64 * count / edges.max(path) as u64) as usize].push(edge);
+    }
+    let ids = if look == Look::Words {
+        Ids::Text
+    } else {
+        Ids::Integer
+    };
+    Memory {
+        pieces,
+        ids,
+        weights,
+        vertices: None,
+        rereads_fast: rereads_fast && ids == Ids::Integer,
+    }
+}
