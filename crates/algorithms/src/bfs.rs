@@ -25,7 +25,7 @@ pub fn run(engine: &mut Engine, source: u64) -> Result<VertexArray<u32>, EngineE
     engine.process_vertices(depth.write(), None, |v, depth| {
         *depth = if v == source { 0 } else { UNREACHED }
     })?;
-    let mut active = engine.no_vertices();
+    let mut active = engine.no_vertices()?;
     active.insert(source)?;
     engine.settle(&Depths, depth, active, Direction::Forward)?;
     Ok(depth)

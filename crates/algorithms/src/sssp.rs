@@ -37,7 +37,7 @@ pub fn run<R: Length>(
     engine.process_vertices(distance.write(), None, |v, distance| {
         *distance = if v == source { R::NOWHERE } else { R::NONE };
     })?;
-    let mut active = engine.no_vertices();
+    let mut active = engine.no_vertices()?;
     active.insert(source)?;
     let width = match method {
         Method::Delta(Some(width)) => width,

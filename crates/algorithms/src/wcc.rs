@@ -103,7 +103,7 @@ fn flood<I: Index>(
     label: VertexArray<I>,
     hub: u64,
 ) -> Result<ActiveSet, EngineError> {
-    let mut active = engine.no_vertices();
+    let mut active = engine.no_vertices()?;
     active.insert(hub)?;
     engine.process_vertices(label.write(), None, |v, label| {
         *label = if v == hub { I::of(hub) } else { I::NONE }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
-use graphmill::{OptionKind, OptionSpec};
+use graphmill::{Every, OptionKind, OptionSpec};
 
 use crate::size;
 
@@ -393,7 +394,43 @@ pub(crate) struct RunCommon {
     #[command(flatten)]
     pub(crate) tiers: Tiers,
     #[command(flatten)]
+    pub(crate) recovery: Recovery,
+    #[command(flatten)]
     pub(crate) experiments: Experiments,
+}
+
+/// What a killed run goes on with.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Going on after a kill")]
+pub(crate) struct Recovery {
+    /// Publish versions of the run in this folder, which is made, and goes when the run has come to its end
+    #[arg(long, value_name = "DIR")]
+    pub(crate) checkpoint_dir: Option<PathBuf>,
+    /// Publish one after every N passes, or when a pass ends N seconds after the one before (30s) [default: 30s]
+    #[arg(long, value_name = "N|Ns", value_parser = every, requires = "checkpoint_dir")]
+    pub(crate) checkpoint_every: Option<Every>,
+    /// Keep the N newest [default: 1]
+    #[arg(long, value_name = "N", requires = "checkpoint_dir")]
+    pub(crate) checkpoints: Option<u16>,
+    /// Go on with the newest version there, if there is one
+    #[arg(long, requires = "checkpoint_dir")]
+    pub(crate) resume: bool,
+}
+
+/// So many passes, or seconds.
+fn every(text: &str) -> Result<Every, String> {
+    let mistake =
+        || format!("{text:?} is neither a number of passes, as 1, nor of seconds, as 30s");
+    let parsed = match text.strip_suffix('s') {
+        Some(seconds) => seconds
+            .parse()
+            .map(|seconds| Every::Time(Duration::from_secs(seconds))),
+        None => text.parse().map(Every::Calls),
+    };
+    match parsed {
+        Ok(Every::Calls(0)) | Err(_) => Err(mistake()),
+        Ok(every) => Ok(every),
+    }
 }
 
 /// Choices the engine otherwise makes by cost. The result does not depend on them; sums of a push vertex program are rounded in order

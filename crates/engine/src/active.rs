@@ -5,15 +5,19 @@
 //! batch exists once a vertex of the batch was inserted; sets that are dropped are cleared and kept for reuse, so
 //! that a graph of large diameter does not pay for a new bitmap each superstep.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use graphmill_graph::Batches;
 use graphmill_raw::prefetch;
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::EngineError;
-use crate::ranks::Ranks;
+use crate::program::Sum;
+use crate::ranks::{Ranks, mismatch};
+use crate::recovery::History;
+use crate::recovery::record::SavedSet;
 
 const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
@@ -90,7 +94,7 @@ impl BatchSet {
         }
     }
 
-    fn insert_all(&mut self) {
+    pub(crate) fn insert_all(&mut self) {
         fn fill(words: &mut [u64], bits: usize) {
             words.fill(!0);
             if let (Some(last), rest @ 1..) = (words.last_mut(), bits % WORD) {
@@ -105,6 +109,9 @@ impl BatchSet {
 
     pub(crate) fn is_full(&self) -> bool {
         self.count == self.span
+    }
+    pub(crate) fn count(&self) -> usize {
+        self.count
     }
     pub(crate) fn span(&self) -> usize {
         self.span
@@ -230,6 +237,10 @@ pub(crate) struct ActivePool {
     ranks: Arc<Ranks>,
     budget: Budget,
     free: Mutex<Vec<Sets>>,
+    /// What the driver was told.
+    history: Mutex<History>,
+    /// The sets that it has, by number, where versions are published.
+    held: Mutex<BTreeMap<u64, Weak<Sets>>>,
 }
 
 type Sets = Vec<Mutex<BatchSet>>;
@@ -241,7 +252,33 @@ impl ActivePool {
             ranks,
             budget,
             free: Mutex::new(Vec::new()),
+            history: Mutex::default(),
+            held: Mutex::default(),
         })
+    }
+
+    /// What the driver was told.
+    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+        lock(&self.history)
+    }
+
+    /// The sets that the driver has, by number.
+    pub(crate) fn saved(&self) -> Vec<(u64, SavedSet)> {
+        let held = lock(&self.held);
+        let there = held
+            .iter()
+            .filter_map(|(number, sets)| Some((*number, sets.upgrade()?)));
+        let save = |sets: Arc<Sets>| {
+            let mut saved = SavedSet::default();
+            for (batch, set) in sets.iter().enumerate() {
+                let set = lock(set);
+                if set.count() > 0 {
+                    saved.push(batch, &set);
+                }
+            }
+            saved
+        };
+        there.map(|(number, sets)| (number, save(sets))).collect()
     }
 
     /// Gives the memory of sets that nobody uses back to the budget.
@@ -260,7 +297,8 @@ impl ActivePool {
             counts: vec![0; self.batches.len()],
             own: 0,
             total: 0,
-            sets,
+            sets: Arc::new(sets),
+            number: None,
             pool: Arc::clone(self),
         }
     }
@@ -274,9 +312,11 @@ pub struct ActiveSet {
     counts: Vec<u64>,
     /// Their sum.
     own: u64,
-    /// The sum over all ranks, as of when they last agreed on it; of no use where there is one.
+    /// The sum over all ranks, as of when they last agreed on it, or as the driver was told.
     total: u64,
-    sets: Sets,
+    sets: Arc<Sets>,
+    /// By which versions know it, once the driver has it.
+    number: Option<u64>,
     pool: Arc<ActivePool>,
 }
 
@@ -288,10 +328,7 @@ impl ActiveSet {
     /// Number of vertices in the set.
     #[must_use]
     pub fn len(&self) -> u64 {
-        match self.pool.ranks.alone() {
-            true => self.own,
-            false => self.total,
-        }
+        self.total
     }
     /// Number of those that this rank holds.
     pub(crate) fn own_len(&self) -> u64 {
@@ -301,9 +338,43 @@ impl ActiveSet {
     pub(crate) fn take_total(&mut self, total: u64) {
         self.total = total;
     }
-    /// Ends a change that all ranks made.
-    fn agree(&mut self) -> Result<(), EngineError> {
-        [self.total] = self.pool.ranks.total([self.own])?;
+    /// Has the driver have it, with as many vertices as it is told: what is in it then comes from the version that is gone on with.
+    pub(crate) fn hand_out(&mut self, total: u64) -> Result<(), EngineError> {
+        let pool = Arc::clone(&self.pool);
+        let (number, saved) = pool.history().adopt();
+        if let Some(saved) = saved {
+            for batch in saved.batches() {
+                let of_batches = pool.ranks.own().contains(&batch);
+                if !of_batches || !saved.fill(batch, &mut *self.batch(batch)?) {
+                    return Err(EngineError::OtherRun {
+                        what: "its sets of vertices are of another graph",
+                    });
+                }
+                self.recount(batch);
+            }
+        }
+        self.total = total;
+        self.number = Some(number);
+        if pool.history().is_kept() {
+            lock(&pool.held).insert(number, Arc::downgrade(&self.sets));
+        }
+        Ok(())
+    }
+
+    /// A change that the driver makes, and all ranks with it.
+    fn change(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&mut Self) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let pool = Arc::clone(&self.pool);
+        if let Some(said) = pool.history().answer(what)? {
+            self.total = <u64 as Sum>::take(&mut &said[..]).ok_or_else(mismatch)?;
+            return Ok(());
+        }
+        work(self)?;
+        [self.total] = pool.ranks.total([self.own])?;
+        pool.history().note(what, &self.total.to_le_bytes());
         Ok(())
     }
     /// Whether no vertex is in the set.
@@ -324,39 +395,45 @@ impl ActiveSet {
             });
         }
         let batch = batches.batch_of(v);
-        if self.pool.ranks.own().contains(&batch) {
-            let start = batches.start(batch);
-            self.batch(batch)?.insert((v - start) as usize);
-            self.recount(batch);
-        }
-        self.agree()
+        self.change("insert", |set| {
+            if set.pool.ranks.own().contains(&batch) {
+                let start = batches.start(batch);
+                set.batch(batch)?.insert((v - start) as usize);
+                set.recount(batch);
+            }
+            Ok(())
+        })
     }
     /// Adds every vertex.
     ///
     /// # Errors
     /// The budget has no room for the bitmap, or a rank is lost.
     pub fn insert_all(&mut self) -> Result<(), EngineError> {
-        for batch in self.pool.ranks.own() {
-            self.batch(batch)?.insert_all();
-            self.recount(batch);
-        }
-        self.agree()
+        self.change("insert all", |set| {
+            for batch in set.pool.ranks.own() {
+                set.batch(batch)?.insert_all();
+                set.recount(batch);
+            }
+            Ok(())
+        })
     }
     /// Adds every vertex of which `f` says so.
     pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
-        for batch in self.pool.ranks.own() {
-            {
-                let mut set = self.batch(batch)?;
-                let range = self.pool.batches.range(batch);
-                for (i, v) in range.enumerate() {
-                    if f(v) {
-                        set.insert(i);
+        self.change("insert where", |all| {
+            for batch in all.pool.ranks.own() {
+                {
+                    let mut set = all.batch(batch)?;
+                    let range = all.pool.batches.range(batch);
+                    for (i, v) in range.enumerate() {
+                        if f(v) {
+                            set.insert(i);
+                        }
                     }
                 }
+                all.recount(batch);
             }
-            self.recount(batch);
-        }
-        self.agree()
+            Ok(())
+        })
     }
 
     /// Adds the vertices of another set of the same graph.
@@ -367,14 +444,16 @@ impl ActiveSet {
         if !other.is_of(&self.pool) {
             return Err(EngineError::ForeignSet);
         }
-        for batch in other.batches() {
-            {
-                let mut mine = self.batch(batch)?;
-                lock(&other.sets[batch]).for_each(|i| mine.insert(i));
+        self.change("union", |set| {
+            for batch in other.batches() {
+                {
+                    let mut mine = set.batch(batch)?;
+                    lock(&other.sets[batch]).for_each(|i| mine.insert(i));
+                }
+                set.recount(batch);
             }
-            self.recount(batch);
-        }
-        self.agree()
+            Ok(())
+        })
     }
 
     /// Takes the vertices of another set of the same graph out of this one.
@@ -385,14 +464,16 @@ impl ActiveSet {
         if !other.is_of(&self.pool) {
             return Err(EngineError::ForeignSet);
         }
-        for batch in other.batches() {
-            {
-                let mut mine = self.batch(batch)?;
-                lock(&other.sets[batch]).for_each(|i| mine.remove(i));
+        self.change("remove", |set| {
+            for batch in other.batches() {
+                {
+                    let mut mine = set.batch(batch)?;
+                    lock(&other.sets[batch]).for_each(|i| mine.remove(i));
+                }
+                set.recount(batch);
             }
-            self.recount(batch);
-        }
-        self.agree()
+            Ok(())
+        })
     }
 
     /// Calls `f` with each vertex of the set, in ascending order.
@@ -446,7 +527,13 @@ impl Drop for ActiveSet {
                 lock(&self.sets[batch]).clear();
             }
         }
-        lock(&self.pool.free).push(std::mem::take(&mut self.sets));
+        if let Some(number) = self.number {
+            lock(&self.pool.held).remove(&number);
+        }
+        // Nobody else has them between passes.
+        if let Some(sets) = Arc::into_inner(std::mem::take(&mut self.sets)) {
+            lock(&self.pool.free).push(sets);
+        }
     }
 }
 

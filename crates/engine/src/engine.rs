@@ -1,6 +1,6 @@
 //! The engine: a stored graph, its vertex arrays, and the passes over them.
 
-use std::any::{Any, TypeId};
+use std::any::{Any, TypeId, type_name};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass, sends};
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::ranks::{Ranks, mismatch};
+use crate::recovery::Recovery;
+use crate::recovery::record::Record;
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::settings::{OnPass, Settings};
@@ -57,6 +59,8 @@ pub struct Engine {
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
+    /// Versions, where they are published.
+    recovery: Option<Recovery>,
 }
 
 impl Engine {
@@ -146,8 +150,24 @@ impl Engine {
         let ranks = Arc::new(ranks);
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
-        let path = settings.scratch.join("rows");
-        let pages = PageFile::create(Arc::clone(&settings.disk), &path, page_bytes)?;
+        let now = settings.clock.now();
+        let recovery = (settings.checkpoints)
+            .map(|asked| {
+                let disk = Arc::clone(&settings.disk);
+                Recovery::new(disk, &settings.budget, &ranks, asked, now)
+            })
+            .transpose()?;
+        let (pages, kept) = match &recovery {
+            None => {
+                let path = settings.scratch.join("rows");
+                let disk = Arc::clone(&settings.disk);
+                (PageFile::create(disk, &path, page_bytes)?, None)
+            }
+            Some(recovery) => {
+                let (pages, kept) = recovery.pages(page_bytes)?;
+                (pages, Some(kept))
+            }
+        };
         let mut row_io = Vec::new();
         for _ in 0..settings.workers.count() {
             row_io.push(Mutex::new(RowIo::new(
@@ -159,7 +179,7 @@ impl Engine {
         let frames = Mutex::new(FrameReader::new(&graph, &settings.budget, FRAMES)?);
         let arrays = ArrayStore::new(
             (Arc::clone(&batches), ranks.own()),
-            pages,
+            (pages, kept),
             Arc::clone(&graph),
             settings.budget.clone(),
             settings.tiers.clone(),
@@ -202,11 +222,15 @@ impl Engine {
             combiner: settings.combiner,
             clock: settings.clock,
         };
+        let active = ActivePool::new(batches, ranks, settings.budget.clone());
+        if let Some(recovery) = &recovery {
+            *active.history() = recovery.history();
+        }
         Ok(Engine {
             common,
             stored: Way::new(graph, &settings.budget)?,
             turned,
-            active: ActivePool::new(batches, ranks, settings.budget),
+            active,
             on_pass: settings.on_pass,
             metrics: Metrics {
                 placement,
@@ -221,6 +245,7 @@ impl Engine {
             held: Held::default(),
             workspaces: None,
             borrowed: 0,
+            recovery,
         })
     }
 
@@ -305,16 +330,22 @@ impl Engine {
     }
 
     /// A set without vertices.
-    #[must_use]
-    pub fn no_vertices(&self) -> ActiveSet {
-        self.active.empty()
+    ///
+    /// # Errors
+    /// The run goes on with a version, and the budget has no room for what the set has there.
+    pub fn no_vertices(&self) -> Result<ActiveSet, EngineError> {
+        let mut set = self.active.empty();
+        if !self.active.history().is_within() {
+            set.hand_out(0)?;
+        }
+        Ok(set)
     }
     /// The set of all vertices.
     ///
     /// # Errors
     /// The budget has no room for its bitmap.
     pub fn all_vertices(&self) -> Result<ActiveSet, EngineError> {
-        let mut all = self.active.empty();
+        let mut all = self.no_vertices()?;
         all.insert_all().map_err(|error| self.too_small(error))?;
         Ok(all)
     }
@@ -329,7 +360,11 @@ impl Engine {
         active: Option<&ActiveSet>,
         work: impl Fn(u64, R::Row<'_>) -> A + Sync,
     ) -> Result<A, EngineError> {
-        self.vertices_pass(rows, active, None, |v, row| (work(v, row), Activate::No))
+        let work = |v, row: R::Row<'_>| (work(v, row), Activate::No);
+        let (sum, []) = self.call(type_name::<(R, A)>(), |engine| {
+            Ok((engine.vertices_pass(rows, active, None, work)?, []))
+        })?;
+        Ok(sum)
     }
 
     /// The vertices of whose rows `choose(v, row)` says so.
@@ -341,17 +376,20 @@ impl Engine {
         rows: R,
         choose: impl Fn(u64, R::Row<'_>) -> bool + Sync,
     ) -> Result<ActiveSet, EngineError> {
-        let mut chosen = self.active.empty();
-        self.vertices_pass(rows, None, Some(&chosen), |v, row| {
-            let activate = match choose(v, row) {
-                true => Activate::Yes,
-                false => Activate::No,
-            };
-            ((), activate)
+        let ((), [chosen]) = self.call(type_name::<R>(), |engine| {
+            let mut chosen = engine.active.empty();
+            engine.vertices_pass(rows, None, Some(&chosen), |v, row| {
+                let activate = match choose(v, row) {
+                    true => Activate::Yes,
+                    false => Activate::No,
+                };
+                ((), activate)
+            })?;
+            chosen.recount_all();
+            let [total] = engine.common.ranks.total([chosen.own_len()])?;
+            chosen.take_total(total);
+            Ok(((), [chosen]))
         })?;
-        chosen.recount_all();
-        let [total] = self.common.ranks.total([chosen.own_len()])?;
-        chosen.take_total(total);
         Ok(chosen)
     }
 
@@ -406,6 +444,20 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
+        let (sum, [activated]) = self.call(type_name::<P>(), |engine| {
+            engine.edges_pass(program, signal_rows, apply_rows, active, direction)
+        })?;
+        Ok((sum, activated))
+    }
+
+    fn edges_pass<P: EdgeProgram + 'static>(
+        &mut self,
+        program: &P,
+        signal_rows: P::SignalRows,
+        apply_rows: P::ApplyRows,
+        active: &ActiveSet,
+        direction: Direction,
+    ) -> Result<(P::Sum, [ActiveSet; 1]), EngineError> {
         let began = self.common.clock.now();
         if !active.is_of(&self.active) {
             return Err(EngineError::ForeignSet);
@@ -470,7 +522,7 @@ impl Engine {
         let (sum, [total]) = agreed?;
         activated.take_total(total);
         self.end_pass(began, report);
-        Ok((sum, activated))
+        Ok((sum, [activated]))
     }
 
     /// One pass of addressed messages: each active vertex, or each of all, sends to any vertices, and those that are reached fold
@@ -480,6 +532,18 @@ impl Engine {
     /// # Errors
     /// Disk or budget failed, the user asked to stop, or a message was for no vertex.
     pub fn process_sends<P: SendProgram>(
+        &mut self,
+        program: &P,
+        send_rows: P::SendRows,
+        apply_rows: P::ApplyRows,
+        active: Option<&ActiveSet>,
+    ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
+        self.call(type_name::<P>(), |engine| {
+            engine.sends_pass(program, send_rows, apply_rows, active)
+        })
+    }
+
+    fn sends_pass<P: SendProgram>(
         &mut self,
         program: &P,
         send_rows: P::SendRows,
@@ -522,6 +586,121 @@ impl Engine {
             },
         );
         Ok((sum, [sent.senders, sent.reached]))
+    }
+
+    /// One call of the driver, and a pass or several: what it is told, and the sets that it gets. A run that goes on with a version
+    /// tells what the run before told, and does nothing, up to where the version ends. `name` tells calls apart.
+    pub(crate) fn call<S: Sum, const N: usize>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
+    ) -> Result<(S, [ActiveSet; N]), EngineError> {
+        if self.active.history().is_within() {
+            return work(self);
+        }
+        let answer = self.active.history().answer(name)?;
+        if let Some(said) = answer {
+            let mut said = &said[..];
+            let sum = S::take(&mut said).ok_or_else(mismatch)?;
+            let mut sets = [(); N].map(|()| self.active.empty());
+            for set in &mut sets {
+                set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
+            }
+            self.catch_up()?;
+            return Ok((sum, sets));
+        }
+        self.active.history().enter();
+        let done = work(self);
+        self.active.history().leave();
+        let (sum, mut sets) = done?;
+        let mut said = Vec::new();
+        sum.put(&mut said);
+        for set in &mut sets {
+            let total = set.len();
+            total.put(&mut said);
+            set.hand_out(total)?;
+        }
+        self.active.history().note(name, &said);
+        self.publish_if_due()?;
+        Ok((sum, sets))
+    }
+
+    /// What depends on free memory or the like, and is no pass: told again in a run that goes on.
+    pub(crate) fn decide(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<bool, EngineError>,
+    ) -> Result<bool, EngineError> {
+        let answer = self.active.history().answer(name)?;
+        if let Some(said) = answer {
+            return Ok(said == [1]);
+        }
+        let decided = work(self)?;
+        self.active.history().note(name, &[u8::from(decided)]);
+        Ok(decided)
+    }
+
+    /// Takes over rows from the version that is gone on with, when all was told again that it has.
+    fn catch_up(&mut self) -> Result<(), EngineError> {
+        if self.active.history().is_told_again() {
+            return Ok(());
+        }
+        let Some(found) = self.recovery.as_mut().and_then(Recovery::take_found) else {
+            return Ok(());
+        };
+        let Common { arrays, row_io, .. } = &mut self.common;
+        match row_io.first() {
+            Some(io) => arrays.restore(&found.arrays, &mut lock(io)),
+            None => Ok(()),
+        }
+    }
+
+    fn publish_if_due(&mut self) -> Result<(), EngineError> {
+        let Some(recovery) = &mut self.recovery else {
+            return Ok(());
+        };
+        let Common {
+            arrays,
+            row_io,
+            ranks,
+            budget,
+            clock,
+            ..
+        } = &self.common;
+        if !recovery.is_due(clock.now(), ranks)? {
+            return Ok(());
+        }
+        let Some(io) = row_io.first() else {
+            return Ok(());
+        };
+        let saved = arrays.save(&mut lock(io))?;
+        let record = {
+            let history = self.active.history();
+            Record {
+                job: 0,
+                number: history.count(),
+                entries: history.entries().clone(),
+                arrays: saved,
+                sets: self.active.saved(),
+            }
+        };
+        let oldest = recovery.publish(budget, ranks, &record, || clock.now())?;
+        arrays.published(&record.arrays, record.number, oldest);
+        Ok(())
+    }
+
+    /// Removes all versions: what the run was for is done.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn end_versions(&mut self) -> Result<(), EngineError> {
+        match self.recovery.take() {
+            Some(recovery) => {
+                self.common.arrays.forget_versions();
+                recovery.finish()
+            }
+            None => Ok(()),
+        }
     }
 
     /// The graph one way round, and what it is worked on with.

@@ -118,6 +118,14 @@ pub enum EngineError {
         /// The array's name.
         name: String,
     },
+    /// What was asked to go on is not the run whose versions there are.
+    #[error(
+        "the run cannot be gone on with: {what}; start it anew, without --resume or in another folder (--checkpoint-dir)"
+    )]
+    OtherRun {
+        /// What is not as it was.
+        what: &'static str,
+    },
     /// A worker failed in a way of its own.
     #[error("{0}")]
     Worker(String),

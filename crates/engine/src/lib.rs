@@ -13,6 +13,7 @@
 //! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
 //! | `ranks.rs` | whose each batch is, and what all ranks agree on |
 //! | `reading.rs` | rows on their way out |
+//! | `recovery.rs`, `recovery/` | [`Checkpoints`]: versions of a run, and going on with them |
 //! | `source_lists.rs` | who needs which messages |
 //! | `needs.rs` | filtering lists: which messages other ranks need |
 //! | `wire.rs`, `wire/` | bytes from rank to rank: frames of messages, exchanges, rows |
@@ -63,6 +64,7 @@ mod pregel;
 mod program;
 mod ranks;
 mod reading;
+mod recovery;
 mod resident;
 mod room;
 mod rows;
@@ -90,6 +92,7 @@ pub use program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
     SendProgram, Sum, Vertex,
 };
+pub use recovery::{Checkpoints, Every};
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
 pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};

@@ -4,7 +4,7 @@
 //! tables when the pass that wrote the pages has ended, and only then gives the old slots back. Each table entry
 //! carries the page's checksum, so a page that reads differently from what was written is an error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -33,6 +33,56 @@ pub(crate) struct Slot {
 /// The slots of all pages of one array; `None` for a page of zeros that was never written.
 pub(crate) type PageTable = Vec<Option<Slot>>;
 
+/// Slots that versions have: they are not written over before the last version goes that has them.
+#[derive(Debug, Default)]
+pub(crate) struct KeptSlots {
+    /// Bit i of word w: slot 64 w + i is one of a version.
+    slots: Vec<u64>,
+    /// Slots that the current rows have no more, with the newest version that has them, the oldest first.
+    retired: VecDeque<(u64, Vec<Slot>)>,
+    newest: u64,
+}
+
+impl KeptSlots {
+    fn has(&self, slot: Slot) -> bool {
+        let word = self.slots.get(slot.number as usize / 64);
+        word.is_some_and(|word| word >> (slot.number % 64) & 1 != 0)
+    }
+    /// Takes note that the current rows have a slot no more; whether a version has it.
+    pub(crate) fn retire(&mut self, slot: Slot) -> bool {
+        let is_kept = self.has(slot);
+        if is_kept {
+            match self.retired.back_mut() {
+                Some((version, slots)) if *version == self.newest => slots.push(slot),
+                _ => self.retired.push_back((self.newest, vec![slot])),
+            }
+        }
+        is_kept
+    }
+    /// Takes note of a version with these slots.
+    pub(crate) fn publish<'s>(&mut self, version: u64, slots: impl Iterator<Item = &'s Slot>) {
+        self.newest = version;
+        for slot in slots {
+            let word = slot.number as usize / 64;
+            if word >= self.slots.len() {
+                self.slots.resize(word + 1, 0);
+            }
+            self.slots[word] |= 1 << (slot.number % 64);
+        }
+    }
+    /// The slots that are free when versions before this one are gone.
+    pub(crate) fn drop_before(&mut self, oldest: u64) -> Vec<Slot> {
+        let mut free = Vec::new();
+        while let Some((_, slots)) = self.retired.pop_front_if(|(version, _)| *version < oldest) {
+            for slot in &slots {
+                self.slots[slot.number as usize / 64] &= !(1 << (slot.number % 64));
+            }
+            free.extend(slots);
+        }
+        free
+    }
+}
+
 /// The file with its free slots.
 #[derive(Debug)]
 pub(crate) struct PageFile {
@@ -40,6 +90,8 @@ pub(crate) struct PageFile {
     path: PathBuf,
     disk: Arc<dyn Disk>,
     page_bytes: usize,
+    /// It is one of versions, which outlive the engine.
+    stays: bool,
     free: Mutex<Free>,
     bytes_read: AtomicU64,
     bytes_written: AtomicU64,
@@ -51,6 +103,18 @@ struct Free {
     slots: BTreeSet<u64>,
 }
 
+impl Slot {
+    pub(crate) fn new(number: u64, checksum: u32) -> Self {
+        Slot { number, checksum }
+    }
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+    pub(crate) fn checksum(&self) -> u32 {
+        self.checksum
+    }
+}
+
 impl PageFile {
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
@@ -58,15 +122,46 @@ impl PageFile {
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
         let file = disk.open(path, Open::Create)?;
-        Ok(PageFile {
+        Ok(Self::of(disk, file, path, page_bytes, Free::default()))
+    }
+    /// One that is there, in which these slots are taken.
+    pub(crate) fn open<'s>(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        page_bytes: usize,
+        taken: impl Iterator<Item = &'s Slot>,
+    ) -> Result<Self, EngineError> {
+        let file = disk.open(path, Open::Update)?;
+        let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
+        let next = taken.last().map_or(0, |last| last + 1);
+        let slots = (0..next).filter(|slot| !taken.contains(slot)).collect();
+        Ok(Self::of(disk, file, path, page_bytes, Free { next, slots }))
+    }
+    fn of(
+        disk: Arc<dyn Disk>,
+        file: FileHandle,
+        path: &Path,
+        page_bytes: usize,
+        free: Free,
+    ) -> Self {
+        PageFile {
             file,
             path: path.to_path_buf(),
             disk,
             page_bytes,
-            free: Mutex::default(),
+            stays: false,
+            free: Mutex::new(free),
             bytes_read: AtomicU64::new(0),
             bytes_written: AtomicU64::new(0),
-        })
+        }
+    }
+    /// Whether it outlives its engine.
+    pub(crate) fn stay(&mut self, stays: bool) {
+        self.stays = stays;
+    }
+    /// Makes all pages durable that were written.
+    pub(crate) fn sync(&self) -> Result<(), EngineError> {
+        Ok(self.disk.sync(&self.file)?)
     }
     /// Bytes read and written since the last call.
     pub(crate) fn take_traffic(&self) -> (u64, u64) {
@@ -98,7 +193,9 @@ impl PageFile {
 impl Drop for PageFile {
     fn drop(&mut self) {
         // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
-        let _ = self.disk.remove_file(&self.path);
+        if !self.stays {
+            let _ = self.disk.remove_file(&self.path);
+        }
     }
 }
 
@@ -276,4 +373,26 @@ impl RowIo {
 fn page_of(rows: &mut [u8], page: usize, page_bytes: usize) -> &mut [u8] {
     let end = rows.len().min((page + 1) * page_bytes);
     &mut rows[page * page_bytes..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_free_when_the_last_version_goes_that_has_it() {
+        let slot = |number| Slot::new(number, 0);
+        let mut kept = KeptSlots::default();
+        assert!(!kept.retire(slot(0)), "no version has it");
+        kept.publish(1, [slot(0), slot(70)].iter());
+        kept.publish(2, [slot(70), slot(3)].iter());
+        assert!(kept.retire(slot(70)));
+        assert!(!kept.retire(slot(5)));
+        kept.publish(3, [slot(3), slot(4)].iter());
+        assert!(kept.retire(slot(3)));
+        assert_eq!(kept.drop_before(2), []);
+        assert_eq!(kept.drop_before(3), [slot(70)]);
+        assert!(!kept.retire(slot(70)), "it is free");
+        assert_eq!(kept.drop_before(4), [slot(3)]);
+    }
 }

@@ -190,7 +190,13 @@ impl Engine {
         let limit = supersteps.unwrap_or(u64::MAX);
         match version {
             Version::Pull => self.pull(&mut step, values, limit)?,
-            Version::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
+            Version::Push if self.common.ranks.alone() => {
+                let (aggregated, []) = self.call(std::any::type_name::<P>(), |engine| {
+                    engine.push(&mut step, values, limit)?;
+                    Ok((step.facts.aggregated, []))
+                })?;
+                step.facts.aggregated = aggregated;
+            }
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
             Version::Push if self.common.combiner == Combiner::Auto => {
                 self.pull(&mut step, values, limit)?
@@ -232,7 +238,7 @@ impl Engine {
         let name = |of: &str| format!("{of} of {}", std::any::type_name::<P>());
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
-        let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices());
+        let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices()?);
         let mut broadcasts = 0;
         let mut mail = None;
         while step.facts.superstep < limit {
@@ -240,7 +246,7 @@ impl Engine {
                 break;
             }
             if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
-                let nobody = self.no_vertices();
+                let nobody = self.no_vertices()?;
                 let senders = if broadcasts > 0 { &awake } else { &nobody };
                 let rows = (values.write(), out.write(), OutDegree);
                 let (every, forward) = (Everywhere(step.clone()), Direction::Forward);

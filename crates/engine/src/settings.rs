@@ -9,6 +9,7 @@ use graphmill_storage::{Budget, Clock, Disk, Stop, Tiers, Workers};
 use crate::dispatch::DispatchChoice;
 use crate::metrics::Superstep;
 use crate::pregel::Combiner;
+use crate::recovery::Checkpoints;
 use crate::room::Sizes;
 use crate::traffic::Charge;
 
@@ -93,6 +94,8 @@ pub struct Settings {
     pub charge: Option<Charge>,
     /// Told after each pass: its number from 1, and what it did.
     pub on_pass: Option<OnPass>,
+    /// Where versions of the run are published.
+    pub checkpoints: Option<Checkpoints>,
 }
 
 impl std::fmt::Debug for Settings {

@@ -46,17 +46,24 @@ impl Engine {
         // Lists are of all vertices.
         no_room |= !self.common.ranks.alone();
         let left = self.in_passes(program, labels, active, direction, |engine, active| {
-            let is_worth_it = !no_room && engine.lists_are_worth_it(weighted, direction, walked);
-            let are_there =
-                is_worth_it && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
-            no_room |= is_worth_it && !are_there;
-            walked += active.len() * (of_all.0 / of_all.1 + 1);
-            Ok(!are_there)
+            engine.decide("whether lists are there", |engine| {
+                let is_worth_it =
+                    !no_room && engine.lists_are_worth_it(weighted, direction, walked);
+                let are_there =
+                    is_worth_it && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
+                no_room |= is_worth_it && !are_there;
+                walked += active.len() * (of_all.0 / of_all.1 + 1);
+                Ok(!are_there)
+            })
         })?;
-        match left.is_empty() {
-            true => Ok(()),
-            false => self.settle_in_memory(program, labels, &left, direction),
+        if left.is_empty() {
+            return Ok(());
         }
+        let ((), []) = self.call(std::any::type_name::<P>(), |engine| {
+            engine.settle_in_memory(program, labels, &left, direction)?;
+            Ok(((), []))
+        })?;
+        Ok(())
     }
 
     /// [`Engine::settle`] in passes alone: in each, all vertices send whose labels the one before lowered.

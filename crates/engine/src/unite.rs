@@ -45,6 +45,17 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
+        let (is_done, []) = self.call(std::any::type_name::<I>(), |engine| {
+            Ok((u64::from(engine.unite_at_once(labels, how)?), []))
+        })?;
+        Ok(is_done == 1)
+    }
+
+    fn unite_at_once<I: Word>(
+        &mut self,
+        labels: VertexArray<I>,
+        how: Unite,
+    ) -> Result<bool, EngineError> {
         if !self.common.ranks.alone() {
             return match how {
                 Unite::Lists => Err(EngineError::OneRank { what: "afforest" }),

@@ -20,7 +20,8 @@ use zerocopy::FromBytes;
 use crate::active::{BatchSet, lock};
 use crate::error::EngineError;
 use crate::id_ranks::IdRanks;
-use crate::page_file::{PageFile, PageTable, RowIo, Slot};
+use crate::page_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
+use crate::recovery::record::SavedArray;
 use crate::rows::Need;
 
 /// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
@@ -136,6 +137,8 @@ struct Array {
 enum RowsAt {
     Memory {
         rows: Segments<u8>,
+        /// What versions have of it, where there are any.
+        copies: Option<Copies>,
         _lease: Lease,
     },
     /// `first[b]` is the number of the first page of batch b: pages never span batches.
@@ -157,6 +160,8 @@ pub(crate) struct ArrayStore {
     own: Range<usize>,
     arrays: Vec<Array>,
     pages: PageFile,
+    /// Slots that versions have, where these are published.
+    kept: Option<Mutex<KeptSlots>>,
     graph: Arc<StoredGraph>,
     degrees: DegreesAt,
     id_ranks: IdRanks,
@@ -179,6 +184,60 @@ enum DegreesAt {
     Disk,
 }
 
+/// What versions have of an array in memory.
+struct Copies {
+    /// The number of the first page of each batch.
+    first: Vec<usize>,
+    table: Mutex<PageTable>,
+    /// Bit i of word w: page 64 w + i has changed since the version before.
+    changed: Vec<AtomicU64>,
+}
+
+impl Copies {
+    fn new(first: Vec<usize>) -> Self {
+        let pages = first.last().copied().unwrap_or(0);
+        let words = pages.div_ceil(64);
+        Copies {
+            first,
+            table: Mutex::new(vec![None; pages]),
+            changed: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+    fn change(&self, page: usize) {
+        let (word, bit) = (&self.changed[page / 64], 1 << (page % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+    fn change_all(&self) {
+        (0..self.first.last().copied().unwrap_or(0)).for_each(|page| self.change(page));
+    }
+    /// The pages of a range that have changed, from its first on; they have not any more.
+    fn take_changed(&self, range: Range<usize>) -> Vec<usize> {
+        let take = |page: &usize| {
+            let bit = 1 << (page % 64);
+            self.changed[page / 64].fetch_and(!bit, Ordering::Relaxed) & bit != 0
+        };
+        let pages = range.clone().filter(take);
+        pages.map(|page| page - range.start).collect()
+    }
+}
+
+/// The pages of a batch in which there are changed rows, of elements of so many bytes.
+fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
+    let mut changed = Vec::new();
+    dirty.for_each(|i| {
+        let from = i * element_bytes / page_bytes;
+        let to = ((i + 1) * element_bytes - 1) / page_bytes;
+        for page in from..=to {
+            if changed.last() != Some(&page) {
+                changed.push(page);
+            }
+        }
+    });
+    changed
+}
+
 /// The rows of one batch, borrowed for a pass.
 pub(crate) struct OpenRows<'s> {
     pub(crate) guards: Vec<Guard<'s>>,
@@ -197,7 +256,7 @@ pub(crate) fn own_cuts(batches: &Batches, own: &Range<usize>, bytes: usize) -> V
 impl ArrayStore {
     pub(crate) fn new(
         (batches, own): (Arc<Batches>, Range<usize>),
-        pages: PageFile,
+        (pages, kept): (PageFile, Option<KeptSlots>),
         graph: Arc<StoredGraph>,
         budget: Budget,
         tiers: Tiers,
@@ -208,6 +267,7 @@ impl ArrayStore {
             own,
             arrays: Vec::new(),
             pages,
+            kept: kept.map(Mutex::new),
             id_ranks: IdRanks::of(&graph),
             graph,
             degrees: DegreesAt::Unknown,
@@ -255,23 +315,16 @@ impl ArrayStore {
     ) -> Result<VertexArray<T>, EngineError> {
         let element_bytes = size_of::<T>();
         let bytes = self.vertices() * element_bytes as u64;
+        let first = self.first_pages(element_bytes);
+        let pages = first.last().copied().unwrap_or(0);
         let rows = if self.has_room(bytes, reserve) {
             let (rows, lease) = self.memory("vertex rows", bytes)?;
             RowsAt::Memory {
                 rows: Segments::new(rows, own_cuts(&self.batches, &self.own, element_bytes)),
+                copies: self.kept.is_some().then(|| Copies::new(first)),
                 _lease: lease,
             }
         } else {
-            let page_bytes = self.pages.page_bytes();
-            let mut first = vec![0];
-            let mut pages = 0;
-            for batch in 0..self.batches.len() {
-                if self.own.contains(&batch) {
-                    let bytes = self.batches.span(batch) as usize * element_bytes;
-                    pages += bytes.div_ceil(page_bytes);
-                }
-                first.push(pages);
-            }
             RowsAt::Disk {
                 first,
                 table: RwLock::new(vec![None; pages]),
@@ -286,6 +339,20 @@ impl ArrayStore {
             rows,
         });
         Ok(VertexArray::new(self.number, self.arrays.len() - 1))
+    }
+
+    /// The number of the first page of each batch, of elements of so many bytes, and of all pages.
+    fn first_pages(&self, element_bytes: usize) -> Vec<usize> {
+        let page_bytes = self.pages.page_bytes();
+        let (mut first, mut pages) = (vec![0], 0);
+        for batch in 0..self.batches.len() {
+            if self.own.contains(&batch) {
+                let bytes = self.batches.span(batch) as usize * element_bytes;
+                pages += bytes.div_ceil(page_bytes);
+            }
+            first.push(pages);
+        }
+        first
     }
 
     /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
@@ -381,8 +448,10 @@ impl ArrayStore {
     /// Puts back what was taken.
     pub(crate) fn put(&mut self, id: ArrayId, taken: Segments<u8>) {
         let array = self.arrays.get_mut(id.number as usize);
-        if let Some(RowsAt::Memory { rows, .. }) = array.map(|array| &mut array.rows) {
+        if let Some(RowsAt::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows) {
             *rows = taken;
+            // Whoever took them does not say what he changed.
+            copies.iter().for_each(Copies::change_all);
         }
     }
 
@@ -527,33 +596,38 @@ impl ArrayStore {
         let batch = open.batch;
         let span = self.batches.span(batch) as usize;
         for (need, guard) in needs.iter().zip(&open.guards) {
-            let (Need::Write(id), Guard::Paged(rows)) = (need, guard) else {
+            let Need::Write(id) = need else {
                 continue;
             };
             let Some(array) = self.get(*id) else {
                 continue;
             };
-            let RowsAt::Disk { first, written, .. } = &array.rows else {
-                continue;
-            };
             let page_bytes = self.pages.page_bytes();
-            let mut changed = Vec::new();
-            match dirty {
-                None => changed.extend(0..first[batch + 1] - first[batch]),
-                Some(dirty) => dirty.for_each(|i| {
-                    let from = i * array.element_bytes / page_bytes;
-                    let to = ((i + 1) * array.element_bytes - 1) / page_bytes;
-                    for page in from..=to {
-                        if changed.last() != Some(&page) {
-                            changed.push(page);
-                        }
+            let changed = |first: &[usize]| match dirty {
+                None => (0..first[batch + 1] - first[batch]).collect(),
+                Some(dirty) => pages_of(dirty, array.element_bytes, page_bytes),
+            };
+            match (&array.rows, guard) {
+                (RowsAt::Disk { first, written, .. }, Guard::Paged(rows)) => {
+                    let rows = &rows[..span * array.element_bytes];
+                    let changed: Vec<usize> = changed(first);
+                    io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
+                        lock(written).push((first[batch] + page, slot));
+                    })?;
+                }
+                (
+                    RowsAt::Memory {
+                        copies: Some(copies),
+                        ..
+                    },
+                    Guard::Exclusive(_),
+                ) => {
+                    for page in changed(&copies.first) {
+                        copies.change(copies.first[batch] + page);
                     }
-                }),
+                }
+                _ => {}
             }
-            let rows = &rows[..span * array.element_bytes];
-            io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
-                lock(written).push((first[batch] + page, slot));
-            })?;
         }
         Ok(())
     }
@@ -583,9 +657,119 @@ impl ArrayStore {
         self.end_phase();
         for array in &self.arrays {
             if let RowsAt::Disk { replaced, .. } = &array.rows {
-                self.pages.give_back(lock(replaced).drain(..));
+                self.give_back(lock(replaced).drain(..));
             }
         }
+    }
+
+    /// Gives back slots that the current rows have no more, but for those that a version has.
+    fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+        match &self.kept {
+            None => self.pages.give_back(slots),
+            Some(kept) => {
+                let mut kept = lock(kept);
+                self.pages
+                    .give_back(slots.filter(|slot| !kept.retire(*slot)));
+            }
+        }
+    }
+
+    /// Writes the rows in memory that changed since the version before, and makes the pages durable: what each array has then.
+    pub(crate) fn save(&self, io: &mut RowIo) -> Result<Vec<SavedArray>, EngineError> {
+        let mut saved = Vec::with_capacity(self.arrays.len());
+        for array in &self.arrays {
+            let pages = match &array.rows {
+                RowsAt::Disk { table, .. } => {
+                    let table = table.read().unwrap_or_else(PoisonError::into_inner);
+                    table.clone()
+                }
+                RowsAt::Memory { rows, copies, .. } => {
+                    let Some(copies) = copies else { continue };
+                    let mut table = lock(&copies.table);
+                    for batch in self.own.clone() {
+                        let range = copies.first[batch]..copies.first[batch + 1];
+                        let changed = copies.take_changed(range.clone());
+                        if changed.is_empty() {
+                            continue;
+                        }
+                        let rows = rows.read(batch).ok_or_else(|| EngineError::BusyArray {
+                            name: array.name.clone(),
+                        })?;
+                        let mut written = Vec::with_capacity(changed.len());
+                        io.store(&self.pages, &rows, changed.into_iter(), |page, slot| {
+                            written.push((range.start + page, slot));
+                        })?;
+                        let replaced = written
+                            .into_iter()
+                            .filter_map(|(page, slot)| table[page].replace(slot));
+                        self.give_back(replaced.collect::<Vec<_>>().into_iter());
+                    }
+                    table.clone()
+                }
+            };
+            saved.push(SavedArray {
+                name: array.name.clone(),
+                element_bytes: array.element_bytes,
+                pages,
+            });
+        }
+        self.pages.sync()?;
+        Ok(saved)
+    }
+
+    /// Takes note of a version that has these pages, and of the oldest that is still there.
+    pub(crate) fn published(&self, saved: &[SavedArray], version: u64, oldest: u64) {
+        if let Some(kept) = &self.kept {
+            let slots = saved.iter().flat_map(|array| array.pages.iter().flatten());
+            let mut kept = lock(kept);
+            kept.publish(version, slots);
+            self.pages.give_back(kept.drop_before(oldest).into_iter());
+        }
+    }
+
+    /// Has the page file go with the engine again.
+    pub(crate) fn forget_versions(&mut self) {
+        self.kept = None;
+        self.pages.stay(false);
+    }
+
+    /// Gives all arrays the rows that a version has of them.
+    pub(crate) fn restore(
+        &mut self,
+        saved: &[SavedArray],
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let other = || EngineError::OtherRun {
+            what: "its vertex arrays are others",
+        };
+        if saved.len() != self.arrays.len() {
+            return Err(other());
+        }
+        for (array, saved) in self.arrays.iter().zip(saved) {
+            let element_bytes = array.element_bytes;
+            let count = self.first_pages(element_bytes).last().copied();
+            if (&array.name, Some(saved.pages.len())) != (&saved.name, count)
+                || element_bytes != saved.element_bytes
+            {
+                return Err(other());
+            }
+            match &array.rows {
+                RowsAt::Disk { table, .. } => {
+                    let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+                    table.clone_from(&saved.pages);
+                }
+                RowsAt::Memory { rows, copies, .. } => {
+                    let Some(copies) = copies else { continue };
+                    for batch in self.own.clone() {
+                        let range = copies.first[batch]..copies.first[batch + 1];
+                        let mut rows = rows.write(batch).ok_or_else(other)?;
+                        io.load(&self.pages, &saved.pages[range], &mut rows)?;
+                    }
+                    lock(&copies.table).clone_from(&saved.pages);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Refuses rows that name an array of another engine, or one twice when one of the two may change it.

@@ -100,6 +100,11 @@ struct Head {
 }
 
 impl Meta {
+    /// The checksum of all that it says, as eight digits: of the files of the graph too.
+    #[must_use]
+    pub fn checksum(&self) -> &str {
+        &self.checksum
+    }
     /// The file's bytes. Source: docs/on-disk.md, "graph.json".
     fn text(&self) -> Result<Vec<u8>, FormatError> {
         let fields = match serde_json::to_value(self) {

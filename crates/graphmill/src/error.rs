@@ -188,6 +188,14 @@ pub enum Error {
         /// At most.
         most: usize,
     },
+    /// Versions of a run that are not those of the run that is asked for.
+    #[error("{}: {what}: say --resume to go on with the run that they are of, or name another folder (--checkpoint-dir)", path.display())]
+    Checkpoints {
+        /// Where they are.
+        path: PathBuf,
+        /// What is not as it should be.
+        what: String,
+    },
     /// An option that means nothing for what is asked.
     #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
     Meaningless {
@@ -290,6 +298,7 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::Checkpoints { .. }
                 | Error::NoRate { .. }
                 | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }

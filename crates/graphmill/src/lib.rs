@@ -64,7 +64,7 @@
 //! let mut session = machine.session(&machine.graph(&graph)?, Default::default(), &unwatched())?;
 //! let distance = session.vertex_array::<f64>("distance")?;
 //! session.process_vertices(distance.write(), None, |v, d| *d = if v == 0 { 0.0 } else { f64::INFINITY })?;
-//! let mut active = session.no_vertices();
+//! let mut active = session.no_vertices()?;
 //! active.insert(0)?;
 //! while !active.is_empty() {
 //!     (_, active) = session.process_edges(&Relax, distance.read(), distance.write(), &active, Direction::Forward)?;
@@ -143,6 +143,7 @@
 mod algorithm;
 mod byte_file;
 mod cache;
+mod checkpoints;
 mod error;
 mod file_aside;
 mod generate;
@@ -163,6 +164,7 @@ mod timeline;
 mod validate;
 
 pub use algorithm::algorithms;
+pub use checkpoints::{Checkpoints, Every};
 pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};

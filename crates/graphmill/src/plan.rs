@@ -9,6 +9,7 @@ use graphmill_algorithms::Entry;
 use graphmill_engine::{Combiner, EdgesAt, Metrics};
 use graphmill_storage::{Kind, PlacementError, Where};
 
+use crate::checkpoints::Checkpoints;
 use crate::import::ImportConfig;
 use crate::machine::{MachineConfig, default_memory, default_threads};
 use crate::result::Format;
@@ -42,6 +43,8 @@ pub struct Config {
     pub machine: MachineConfig,
     /// What is for the engine to choose unless it is told.
     pub tuning: Tuning,
+    /// Where versions of the run are published, that a killed one goes on with.
+    pub checkpoints: Option<Checkpoints>,
 }
 
 impl Config {
@@ -59,6 +62,7 @@ impl Config {
             trials: 1,
             machine: MachineConfig::default(),
             tuning: Tuning::default(),
+            checkpoints: None,
         }
     }
 

@@ -156,7 +156,9 @@ impl Plan {
             .lease("the highest rows", Top::memory(highest))?;
         let beside = self.config.output.as_deref().unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
-        let mut session = machine.session_beside(beside, &graph, tuning, sizes, watcher)?;
+        let checkpoints = self.checkpoints(machine, &graph)?;
+        let asked = (tuning, sizes, checkpoints);
+        let mut session = machine.session_beside(beside, &graph, asked, watcher)?;
         let mut trials = Vec::new();
         let output = loop {
             let (began, loading) = (clock.now(), session.metrics().loading);
@@ -220,6 +222,8 @@ impl Plan {
         if is_first {
             session.dismiss()?;
         }
+        session.end_versions()?;
+        self.forget_checkpoints(machine)?;
         let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
         let written = clock.now();
 

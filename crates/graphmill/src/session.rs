@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{
-    Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings, Sizes,
+    Checkpoints, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings,
+    Sizes,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
@@ -97,15 +98,14 @@ impl Machine {
         tuning: Tuning,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        self.session_beside(graph.path(), graph, tuning, Sizes::USUAL, watcher)
+        self.session_beside(graph.path(), graph, (tuning, Sizes::USUAL, None), watcher)
     }
 
     pub(crate) fn session_beside(
         &self,
         output: &Path,
         graph: &Arc<StoredGraph>,
-        tuning: Tuning,
-        sizes: Sizes,
+        (tuning, sizes, checkpoints): (Tuning, Sizes, Option<Checkpoints>),
         watcher: &Watcher,
     ) -> Result<Session, Error> {
         let scratch = self.scratch(&self.tmp(output))?;
@@ -137,6 +137,7 @@ impl Machine {
             on_pass: Some(Arc::new(move |number, pass| {
                 watcher(&Progress::Superstep { number, pass });
             })),
+            checkpoints,
         };
         Ok(Session {
             engine: Engine::new(Arc::clone(graph), settings)?,

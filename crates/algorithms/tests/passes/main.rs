@@ -248,6 +248,7 @@ fn settings(
         sizes: Sizes::USUAL,
         charge: None,
         on_pass: None,
+        checkpoints: None,
     }
 }
 

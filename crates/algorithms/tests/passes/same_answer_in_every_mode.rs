@@ -431,7 +431,7 @@ fn switches(engine: &mut Engine) -> Result<(Vec<u64>, Vec<u64>), EngineError> {
     })?;
     let (mut counts, everybody) = (Vec::new(), engine.all_vertices()?);
     let few = {
-        let mut few = engine.no_vertices();
+        let mut few = engine.no_vertices().unwrap();
         few.insert(7)?;
         few
     };

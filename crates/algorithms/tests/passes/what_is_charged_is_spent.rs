@@ -58,6 +58,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
             ..Charge::PAPER
         }),
         on_pass: None,
+        checkpoints: None,
     };
     let mut engine = Engine::new(Arc::new(graph), settings).unwrap();
     let ranking = pagerank::Options {

@@ -211,7 +211,7 @@ fn a_turned_graph_is_loaded_once_many_passes_would_have_pulled_over_it() {
         let first = engine.metrics().supersteps.len();
         let start = |v, depth: &mut u32| *depth = if v == 0 { 0 } else { bfs::UNREACHED };
         engine.process_vertices(depth.write(), None, start).unwrap();
-        let mut active = engine.no_vertices();
+        let mut active = engine.no_vertices().unwrap();
         active.insert(0).unwrap();
         engine
             .settle_in_passes(&Hops, depth, active, Direction::Forward)
@@ -296,7 +296,7 @@ fn what_another_engine_made_is_refused() {
     let active = one.all_vertices().unwrap();
     let foreign = other.process_vertices((), Some(&active), |_, ()| ());
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
-    let foreign = other.no_vertices().union(&active);
+    let foreign = other.no_vertices().unwrap().union(&active);
     assert!(matches!(foreign, Err(EngineError::ForeignSet)));
 }
 

@@ -2,16 +2,20 @@
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use graphmill::{
-    Charge, Combiner, Config, KernelChoice, MachineConfig, MpiJob, Placement, Plan, SeekChoice,
-    Stop, Tuning, Watcher,
+    Charge, Checkpoints, Combiner, Config, Every, KernelChoice, MachineConfig, MpiJob, Placement,
+    Plan, SeekChoice, Stop, Tuning, Watcher,
 };
 
-use crate::args::{self, Combining, Direction, Experiments, Run, Seek, Tiers};
+use crate::args::{self, Combining, Direction, Experiments, Recovery, Run, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
+
+/// How often versions are published, unless it is said.
+const EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
@@ -33,6 +37,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         tuning: tuning(&common.experiments),
         trials: common.experiments.trials,
         ranks: common.ranks.into(),
+        checkpoints: checkpoints(&common.recovery),
         ..defaults
     };
     let watcher = progress::watcher(common.machine.quiet);
@@ -115,6 +120,15 @@ fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
             ..Charge::PAPER
         })),
     }
+}
+
+fn checkpoints(args: &Recovery) -> Option<Checkpoints> {
+    Some(Checkpoints {
+        folder: args.checkpoint_dir.clone()?,
+        every: args.checkpoint_every.unwrap_or(Every::Time(EVERY)),
+        keep: args.checkpoints.unwrap_or(1).into(),
+        resume: args.resume,
+    })
 }
 
 fn tuning(args: &Experiments) -> Tuning {

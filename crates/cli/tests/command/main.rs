@@ -22,6 +22,7 @@ mod placed;
 mod plan;
 mod ranks;
 mod results;
+mod resume;
 mod usage;
 
 use std::ffi::OsStr;

@@ -138,6 +138,7 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
         sizes: Sizes::USUAL,
         charge: None,
         on_pass: None,
+        checkpoints: None,
     };
     Engine::new(Arc::new(graph), settings).expect("an engine")
 }

@@ -144,8 +144,10 @@ impl Engine {
             self.broken = done.is_err();
             let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
             self.end_pass(began, report);
-            next.recount_all();
-            callers.recount_all();
+            for set in [&mut next, &mut callers] {
+                set.recount_all();
+                set.take_total(set.own_len());
+            }
             if !callers.is_empty() {
                 let broadcasts = Broadcasts::<P> {
                     program: Arc::clone(&step.program),

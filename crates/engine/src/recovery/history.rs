@@ -1,0 +1,141 @@
+//! What the driver was told, call by call: a run that goes on after a kill calls the driver anew and tells it the same, up to where
+//! the version ends that it goes on with.
+//!
+//! A driver may decide only by what calls return: sums, how many vertices a set has, and decisions that depend on free memory. Each
+//! is an entry. The rows and sets themselves are in versions: as long as entries are told again, passes do nothing, sets that are
+//! handed out have what they have at the end, or nothing if they are gone by then.
+
+use std::collections::BTreeMap;
+
+use crate::error::EngineError;
+use crate::recovery::record::{Entries, SavedSet};
+
+/// What was told, or is told again.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// Versions are published, so entries are kept.
+    is_kept: bool,
+    /// Calls within a call that is one entry.
+    depth: u32,
+    /// Entries so far.
+    count: u64,
+    entries: Entries,
+    /// How far entries of the run before were told again; `None` where all were.
+    told: Option<usize>,
+    /// The next set that the driver gets.
+    next_set: u64,
+    /// The sets that there are at the end of the version.
+    sets: BTreeMap<u64, SavedSet>,
+}
+
+impl History {
+    /// Of a run whose versions are published.
+    pub(crate) fn kept() -> Self {
+        History {
+            is_kept: true,
+            ..History::default()
+        }
+    }
+
+    /// Of a run that goes on behind these entries, with these sets.
+    pub(crate) fn told_again(entries: Entries, sets: BTreeMap<u64, SavedSet>) -> Self {
+        History {
+            is_kept: true,
+            told: (!entries.is_empty()).then_some(0),
+            entries,
+            sets,
+            ..History::default()
+        }
+    }
+
+    /// Whether versions are published.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+    pub(crate) fn entries(&self) -> &Entries {
+        &self.entries
+    }
+    /// Number of entries so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+    /// Whether entries are told again.
+    pub(crate) fn is_told_again(&self) -> bool {
+        self.told.is_some()
+    }
+    /// Whether a call is one entry with those around it.
+    pub(crate) fn is_within(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// What a call was told in the run before, if it was made there; of a call with that name, or this is another program.
+    pub(crate) fn answer(&mut self, call: &str) -> Result<Option<Vec<u8>>, EngineError> {
+        let Some(at) = self.told.filter(|_| self.depth == 0) else {
+            return Ok(None);
+        };
+        let other = || EngineError::OtherRun {
+            what: "the program does other things than the run that is to go on",
+        };
+        let (name, said, next) = self.entries.entry(at).ok_or_else(other)?;
+        if name != name_of(call) {
+            return Err(other());
+        }
+        let said = said.to_vec();
+        self.count += 1;
+        self.told = (next < self.entries.len()).then_some(next);
+        Ok(Some(said))
+    }
+
+    /// Keeps what a call is told.
+    pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
+        if self.is_kept && self.depth == 0 {
+            self.entries.push(name_of(call), said);
+            self.count += 1;
+        }
+    }
+
+    /// Begins, and ends, a call that is one entry.
+    pub(crate) fn enter(&mut self) {
+        self.depth += 1;
+    }
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// The number of a set that the driver gets, and what it has in the end.
+    pub(crate) fn adopt(&mut self) -> (u64, Option<SavedSet>) {
+        let number = self.next_set;
+        self.next_set += 1;
+        (number, self.sets.remove(&number))
+    }
+}
+
+/// What tells calls apart.
+fn name_of(call: &str) -> u32 {
+    crc32fast::hash(call.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_told_again_and_no_other_program_is() {
+        let mut first = History::kept();
+        first.note("vertices", &[1, 2]);
+        first.enter();
+        first.note("within", &[9]);
+        first.leave();
+        first.note("edges", &[]);
+        assert_eq!(first.count(), 2);
+        let again = || History::told_again(first.entries().clone(), BTreeMap::new());
+        let mut second = again();
+        assert_eq!(second.answer("vertices").unwrap(), Some(vec![1, 2]));
+        assert!(second.is_told_again());
+        assert_eq!(second.answer("edges").unwrap(), Some(vec![]));
+        assert!(!second.is_told_again());
+        assert_eq!(second.answer("edges").unwrap(), None);
+        assert_eq!(second.count(), 2);
+        assert!(again().answer("edges").is_err());
+    }
+}
