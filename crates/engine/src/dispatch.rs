@@ -211,7 +211,7 @@ impl Dispatcher {
             if asked.is_none() && self.missed < worth_making(self.known.making, self.is_early) {
                 return Ok(none);
             }
-            let path = machine.arrays.pages().path().with_file_name(self.file);
+            let path = machine.scratch.join(self.file);
             match SourceLists::build(machine, &self.run_of.groups(machine), &path, room)? {
                 Some((graph, made)) => {
                     self.known.sample.spread = graph.spread();

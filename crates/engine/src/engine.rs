@@ -221,6 +221,7 @@ impl Engine {
             edges: settings.edges,
             combiner: settings.combiner,
             clock: settings.clock,
+            scratch: settings.scratch,
         };
         let active = ActivePool::new(batches, ranks, settings.budget.clone());
         if let Some(recovery) = &recovery {
@@ -673,6 +674,7 @@ impl Engine {
         let Some(io) = row_io.first() else {
             return Ok(());
         };
+        recovery.begin()?;
         let saved = arrays.save(&mut lock(io))?;
         let record = {
             let history = self.active.history();
@@ -687,6 +689,19 @@ impl Engine {
         let oldest = recovery.publish(budget, ranks, &record, || clock.now())?;
         arrays.published(&record.arrays, record.number, oldest);
         Ok(())
+    }
+
+    /// Whether the driver did all that it did in the run that it goes on with: a result before that is of no rows.
+    ///
+    /// # Errors
+    /// It did less, and so is another program.
+    pub fn has_caught_up(&self) -> Result<(), EngineError> {
+        match self.active.history().is_told_again() {
+            false => Ok(()),
+            true => Err(EngineError::OtherRun {
+                what: "the program ends before the place where that run was",
+            }),
+        }
     }
 
     /// Removes all versions: what the run was for is done.

@@ -1,6 +1,7 @@
 //! What all phases see and none changes: a graph one way round, and the machine it is worked on with.
 
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{
@@ -52,6 +53,8 @@ pub(crate) struct Common {
     pub(crate) edges: EdgesAt,
     pub(crate) combiner: Combiner,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Where temporary files go.
+    pub(crate) scratch: PathBuf,
 }
 
 /// A graph one way round: as it is stored, or with every arc turned round.

@@ -83,7 +83,7 @@ impl Needs {
         let selected = selected_bytes(batches);
         let _lease = (machine.budget).lease("messages that ranks need", selected)?;
         let words = (batches.widest() as usize).div_ceil(WORD);
-        let path = machine.arrays.pages().path().with_file_name(file);
+        let path = machine.scratch.join(file);
         let built = SourceLists::build(machine, &groups, &path, room.saturating_sub(selected))?;
         Ok(built.map(|(lists, traffic)| {
             let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();

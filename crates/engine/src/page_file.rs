@@ -173,10 +173,6 @@ impl PageFile {
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
     }
-    /// Where the file is.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
     /// The lowest free slot: neighbours in time stay neighbours on disk.
     fn take_slot(&self) -> u64 {
         let mut free = lock(&self.free);

@@ -58,6 +58,8 @@ pub(crate) struct Recovery {
     /// When the last one was published, and calls since.
     when: Duration,
     calls: u64,
+    /// One was begun.
+    is_on_its_way: bool,
     /// What is gone on with, until all was told again.
     found: Option<Record>,
 }
@@ -81,6 +83,7 @@ impl Recovery {
             published: VecDeque::new(),
             when: now,
             calls: 0,
+            is_on_its_way: false,
             found: None,
         };
         let mut there = Vec::new();
@@ -125,25 +128,26 @@ impl Recovery {
                         what: "it is another run: of another graph, algorithm or options",
                     });
                 }
+                // What the driver was told is the same on all ranks in one run, and need not be in another.
                 if record.number == *number {
-                    sound.push(*number);
+                    sound.push([*number, record.entries.checksum()]);
                 }
             }
         }
         let mut said = Vec::new();
-        sound.iter().for_each(|number| number.put(&mut said));
+        sound.iter().for_each(|version| version.put(&mut said));
         let mut common = sound;
         for said in ranks.gather(said)? {
-            let mut numbers = Vec::new();
+            let mut versions = Vec::new();
             let mut rest = &said[..];
             while !rest.is_empty() {
-                numbers.push(u64::take(&mut rest).ok_or_else(mismatch)?);
+                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
             }
-            common.retain(|number| numbers.contains(number));
+            common.retain(|version| versions.contains(version));
         }
         match common.into_iter().max() {
             None => Ok(None),
-            Some(newest) => {
+            Some([newest, _]) => {
                 let path = self.path(newest);
                 let record = self.read(budget, &path)?;
                 Ok(Some(
@@ -176,6 +180,11 @@ impl Recovery {
                         .iter()
                         .flat_map(|array| array.pages.iter().flatten())
                 };
+                let there = disk.stamp(&path)?.bytes / page_bytes as u64;
+                if let Some(slot) = slots().find(|slot| slot.number() >= there) {
+                    let offset = slot.number().saturating_mul(page_bytes as u64);
+                    return Err(EngineError::CorruptPage { path, offset });
+                }
                 kept.publish(found.number, slots());
                 PageFile::open(disk, &path, page_bytes, slots())?
             }
@@ -218,7 +227,15 @@ impl Recovery {
         }
     }
 
-    /// Publishes a version; the number of the oldest that is there then.
+    /// Begins a version. What is durable of one that failed is not known, so that none is published after it.
+    pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
+        match std::mem::replace(&mut self.is_on_its_way, true) {
+            true => Err(EngineError::Broken),
+            false => Ok(()),
+        }
+    }
+
+    /// Publishes the version that was begun; the number of the oldest that is there then.
     pub(crate) fn publish(
         &mut self,
         budget: &Budget,
@@ -239,6 +256,7 @@ impl Recovery {
             }
         }
         (self.calls, self.when) = (0, now());
+        self.is_on_its_way = false;
         Ok(self.published.front().copied().unwrap_or(number))
     }
 

@@ -470,7 +470,7 @@ impl<P: EdgeProgram> Workspace<P> {
             of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
             OnDisk {
                 disk: Arc::clone(machine.graph.disk()),
-                path: machine.arrays.pages().path().with_file_name("messages"),
+                path: machine.scratch.join("messages"),
                 held: of_workers,
             }
         });

@@ -169,6 +169,7 @@ impl Plan {
                 break output;
             }
         };
+        session.has_caught_up()?;
         drop(set_aside);
         let finished = clock.now();
         if let Some(option) = self.idle_option(session.metrics()) {

@@ -30,6 +30,9 @@ impl Entries {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+    pub(crate) fn checksum(&self) -> u64 {
+        crc32fast::hash(&self.0).into()
+    }
     pub(crate) fn push(&mut self, name: u32, said: &[u8]) {
         self.0.extend(name.to_le_bytes());
         self.0.extend((said.len() as u32).to_le_bytes());
