@@ -22,7 +22,6 @@ use crate::phase::{Done, Pass, sends};
 use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
 use crate::ranks::{Ranks, mismatch};
 use crate::recovery::Recovery;
-use crate::recovery::record::Record;
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::settings::{OnPass, Settings};
@@ -60,7 +59,7 @@ pub struct Engine {
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
     /// Versions, where they are published.
-    recovery: Option<Recovery>,
+    pub(crate) recovery: Option<Recovery>,
 }
 
 impl Engine {
@@ -587,135 +586,6 @@ impl Engine {
             },
         );
         Ok((sum, [sent.senders, sent.reached]))
-    }
-
-    /// One call of the driver, and a pass or several: what it is told, and the sets that it gets. A run that goes on with a version
-    /// tells what the run before told, and does nothing, up to where the version ends. `name` tells calls apart.
-    pub(crate) fn call<S: Sum, const N: usize>(
-        &mut self,
-        name: &str,
-        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
-    ) -> Result<(S, [ActiveSet; N]), EngineError> {
-        if self.active.history().is_within() {
-            return work(self);
-        }
-        let answer = self.active.history().answer(name)?;
-        if let Some(said) = answer {
-            let mut said = &said[..];
-            let sum = S::take(&mut said).ok_or_else(mismatch)?;
-            let mut sets = [(); N].map(|()| self.active.empty());
-            for set in &mut sets {
-                set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
-            }
-            self.catch_up()?;
-            return Ok((sum, sets));
-        }
-        self.active.history().enter();
-        let done = work(self);
-        self.active.history().leave();
-        let (sum, mut sets) = done?;
-        let mut said = Vec::new();
-        sum.put(&mut said);
-        for set in &mut sets {
-            let total = set.len();
-            total.put(&mut said);
-            set.hand_out(total)?;
-        }
-        self.active.history().note(name, &said);
-        self.publish_if_due()?;
-        Ok((sum, sets))
-    }
-
-    /// What depends on free memory or the like, and is no pass: told again in a run that goes on.
-    pub(crate) fn decide(
-        &mut self,
-        name: &str,
-        work: impl FnOnce(&mut Self) -> Result<bool, EngineError>,
-    ) -> Result<bool, EngineError> {
-        let answer = self.active.history().answer(name)?;
-        if let Some(said) = answer {
-            return Ok(said == [1]);
-        }
-        let decided = work(self)?;
-        self.active.history().note(name, &[u8::from(decided)]);
-        Ok(decided)
-    }
-
-    /// Takes over rows from the version that is gone on with, when all was told again that it has.
-    fn catch_up(&mut self) -> Result<(), EngineError> {
-        if self.active.history().is_told_again() {
-            return Ok(());
-        }
-        let Some(found) = self.recovery.as_mut().and_then(Recovery::take_found) else {
-            return Ok(());
-        };
-        let Common { arrays, row_io, .. } = &mut self.common;
-        match row_io.first() {
-            Some(io) => arrays.restore(&found.arrays, &mut lock(io)),
-            None => Ok(()),
-        }
-    }
-
-    fn publish_if_due(&mut self) -> Result<(), EngineError> {
-        let Some(recovery) = &mut self.recovery else {
-            return Ok(());
-        };
-        let Common {
-            arrays,
-            row_io,
-            ranks,
-            budget,
-            clock,
-            ..
-        } = &self.common;
-        if !recovery.is_due(clock.now(), ranks)? {
-            return Ok(());
-        }
-        let Some(io) = row_io.first() else {
-            return Ok(());
-        };
-        recovery.begin()?;
-        let saved = arrays.save(&mut lock(io))?;
-        let record = {
-            let history = self.active.history();
-            Record {
-                job: 0,
-                number: history.count(),
-                entries: history.entries().clone(),
-                arrays: saved,
-                sets: self.active.saved(),
-            }
-        };
-        let oldest = recovery.publish(budget, ranks, &record, || clock.now())?;
-        arrays.published(&record.arrays, record.number, oldest);
-        Ok(())
-    }
-
-    /// Whether the driver did all that it did in the run that it goes on with: a result before that is of no rows.
-    ///
-    /// # Errors
-    /// It did less, and so is another program.
-    pub fn has_caught_up(&self) -> Result<(), EngineError> {
-        match self.active.history().is_told_again() {
-            false => Ok(()),
-            true => Err(EngineError::OtherRun {
-                what: "the program ends before the place where that run was",
-            }),
-        }
-    }
-
-    /// Removes all versions: what the run was for is done.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn end_versions(&mut self) -> Result<(), EngineError> {
-        match self.recovery.take() {
-            Some(recovery) => {
-                self.common.arrays.forget_versions();
-                recovery.finish()
-            }
-            None => Ok(()),
-        }
     }
 
     /// The graph one way round, and what it is worked on with.

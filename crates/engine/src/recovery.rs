@@ -8,6 +8,7 @@
 //! Who goes on takes the newest version that all ranks have. Those that only some have go first, durably, before anything is written
 //! over them: what one rank has prepared is what it was, or is gone on all.
 
+mod calls;
 pub(crate) mod history;
 pub(crate) mod record;
 
