@@ -403,17 +403,19 @@ pub(crate) struct RunCommon {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Going on after a kill")]
 pub(crate) struct Recovery {
-    /// Publish versions of the run in this folder, which is made, and goes when the run has come to its end
+    /// Publish versions of the run in this folder, which is made, and goes when the run has come to its end [default: a folder among the
+    /// temporary files, where vertex rows are on disk; the same command goes on with what is there]
     #[arg(long, value_name = "DIR")]
     pub(crate) checkpoint_dir: Option<PathBuf>,
-    /// Publish one after every N passes, or when a pass ends N seconds after the one before (30s) [default: 30s]
-    #[arg(long, value_name = "N|Ns", value_parser = every, requires = "checkpoint_dir")]
+    /// Publish one after every N passes, or when a pass ends N seconds after the one before (10s) [default: 1s where vertex rows are on disk,
+    /// else 30s]
+    #[arg(long, value_name = "N|Ns", value_parser = every)]
     pub(crate) checkpoint_every: Option<Every>,
-    /// Keep the N newest [default: 1]
-    #[arg(long, value_name = "N", requires = "checkpoint_dir")]
+    /// Keep the N newest; with 0 none are published [default: 1]
+    #[arg(long, value_name = "N")]
     pub(crate) checkpoints: Option<u16>,
-    /// Go on with the newest version there, if there is one
-    #[arg(long, requires = "checkpoint_dir")]
+    /// Go on with the newest version, if there is one
+    #[arg(long)]
     pub(crate) resume: bool,
 }
 

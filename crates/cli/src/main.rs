@@ -61,7 +61,9 @@ fn main() -> ExitCode {
 /// that failure that is told.
 fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
-    let text = if is(graphmill::Error::is_stopped) {
+    let text = if is(graphmill::Error::is_interrupted) {
+        Some(error.to_string())
+    } else if is(graphmill::Error::is_stopped) {
         Some("interrupted; nothing was left behind".to_string())
     } else if is_broken_pipe(error) {
         None

@@ -1,4 +1,7 @@
-//! Ctrl-C and its like: the first asks the work to stop between two steps, so that temporary files are removed; the second kills.
+//! Ctrl-C and its like: the first asks the work to stop between two steps, so that temporary files are removed; the second kills. A run
+//! that publishes versions ends its pass and publishes one more first, unless it is asked twice; only the third kills then.
+//!
+//! Batch systems say that time is up by SIGTERM, or by a signal that the job names: SIGUSR1 and SIGUSR2 ask too, and never kill.
 //!
 //! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
 //! shell and the system may both send it.
@@ -10,18 +13,18 @@ use std::sync::Arc;
 use std::thread::Builder;
 
 use graphmill::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Exit code of an interrupted command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT, SIGTERM and SIGHUP request `stop`, and SIGXFSZ does nothing.
+/// From now on SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP request `stop`, and SIGXFSZ does nothing.
 ///
 /// # Errors
 /// The system refuses the handlers or the thread that hears them.
 pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGUSR2])?;
     // Where the system does not say what is ignored, a hangup stays what it was.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if ignores(&status, SIGHUP) == Some(false) {
@@ -35,21 +38,32 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
         let mut asked = false;
         for signal in signals.forever() {
             // A closing session may send a hangup first and then end what is left.
-            let again = asked;
-            asked |= signal != SIGHUP;
-            if !stop.requested() {
+            let is_urgent = [SIGINT, SIGTERM].contains(&signal);
+            let again = asked && is_urgent;
+            asked |= is_urgent;
+            if !stop.asked() {
                 stop.request();
-                // Nobody may be listening to stderr.
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "graphmill: stopping; once more to kill, which leaves temporary files"
-                );
-            } else if again && signal != SIGHUP {
+                say(match stop.is_patient() {
+                    true => "stopping when this pass ends, to go on later; once more to stop now",
+                    false => KILLING,
+                });
+            } else if again && stop.is_patient() {
+                stop.insist();
+                say(KILLING);
+            } else if again {
                 std::process::exit(i32::from(INTERRUPTED));
             }
         }
     })?;
     Ok(())
+}
+
+/// What is said when work stops now.
+const KILLING: &str = "stopping; once more to kill, which leaves temporary files";
+
+/// A line on stderr, to which nobody may be listening.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "graphmill: {text}");
 }
 
 /// Whether a process ignores a signal, by its /proc/PID/status; nothing where that does not say.

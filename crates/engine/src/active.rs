@@ -17,7 +17,6 @@ use crate::error::EngineError;
 use crate::program::Sum;
 use crate::ranks::{Ranks, mismatch};
 use crate::recovery::History;
-use crate::recovery::record::SavedSet;
 
 const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
@@ -112,6 +111,10 @@ impl BatchSet {
     }
     pub(crate) fn count(&self) -> usize {
         self.count
+    }
+    /// Bit i of word w: vertex 64 w + i.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
     }
     pub(crate) fn span(&self) -> usize {
         self.span
@@ -243,7 +246,8 @@ pub(crate) struct ActivePool {
     held: Mutex<BTreeMap<u64, Weak<Sets>>>,
 }
 
-type Sets = Vec<Mutex<BatchSet>>;
+/// The sets of all batches.
+pub(crate) type Sets = Vec<Mutex<BatchSet>>;
 
 impl ActivePool {
     pub(crate) fn new(batches: Arc<Batches>, ranks: Arc<Ranks>, budget: Budget) -> Arc<Self> {
@@ -263,22 +267,12 @@ impl ActivePool {
     }
 
     /// The sets that the driver has, by number.
-    pub(crate) fn saved(&self) -> Vec<(u64, SavedSet)> {
+    pub(crate) fn of_driver(&self) -> Vec<(u64, Arc<Sets>)> {
         let held = lock(&self.held);
-        let there = held
+        let sets = held
             .iter()
             .filter_map(|(number, sets)| Some((*number, sets.upgrade()?)));
-        let save = |sets: Arc<Sets>| {
-            let mut saved = SavedSet::default();
-            for (batch, set) in sets.iter().enumerate() {
-                let set = lock(set);
-                if set.count() > 0 {
-                    saved.push(batch, &set);
-                }
-            }
-            saved
-        };
-        there.map(|(number, sets)| (number, save(sets))).collect()
+        sets.collect()
     }
 
     /// Gives the memory of sets that nobody uses back to the budget.
@@ -343,9 +337,11 @@ impl ActiveSet {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
         if let Some(saved) = saved {
-            for batch in saved.batches() {
-                let of_batches = pool.ranks.own().contains(&batch);
-                if !of_batches || !saved.fill(batch, &mut *self.batch(batch)?) {
+            let mut from = saved.members();
+            for _ in 0..saved.read(from.number())? {
+                let batch = saved.read(from.number())? as usize;
+                let is_own = pool.ranks.own().contains(&batch);
+                if !is_own || !saved.read(from.members(&mut *self.batch(batch)?))? {
                     return Err(EngineError::OtherRun {
                         what: "its sets of vertices are of another graph",
                     });

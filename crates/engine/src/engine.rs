@@ -137,6 +137,7 @@ impl Engine {
             + (FRAMES as u64) * FRAME_BYTES
             + Way::memory(graph)
             + Shape::of(graph, workers).wire
+            + Recovery::MEMORY
     }
 
     fn build(
@@ -150,13 +151,14 @@ impl Engine {
         let batches = Arc::new(measure.batches.clone());
         let page_bytes = page_bytes(&batches);
         let now = settings.clock.now();
-        let recovery = (settings.checkpoints)
+        let mut recovery = (settings.checkpoints)
             .map(|asked| {
                 let disk = Arc::clone(&settings.disk);
-                Recovery::new(disk, &settings.budget, &ranks, asked, now)
+                let when = (now, settings.stop.clone());
+                Recovery::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
             })
             .transpose()?;
-        let (pages, kept) = match &recovery {
+        let (pages, kept) = match &mut recovery {
             None => {
                 let path = settings.scratch.join("rows");
                 let disk = Arc::clone(&settings.disk);
@@ -325,6 +327,13 @@ impl Engine {
             self.release();
         }
         let array = self.common.arrays.make(name, reserve)?;
+        if let Some(recovery) = &mut self.recovery {
+            let is_paged = !self.common.arrays.all_resident();
+            // What one rank has no room for is published by all.
+            if self.common.ranks.total([u64::from(is_paged)])? != [0] {
+                recovery.rows_are_paged();
+            }
+        }
         self.metrics.rows_resident &= self.common.arrays.resident(&[Need::Read(array.id())]);
         Ok(array)
     }

@@ -126,6 +126,26 @@ pub enum EngineError {
         /// What is not as it was.
         what: &'static str,
     },
+    /// Versions are there, and none of them is what was written on all ranks.
+    #[error(
+        "{}: no version there is what was written, on every rank: the run cannot be gone on with; remove the folder to start it anew",
+        folder.display()
+    )]
+    NoSoundVersion {
+        /// The folder of a rank.
+        folder: PathBuf,
+    },
+    /// A rank has no versions where others have.
+    #[error(
+        "{}: rank {rank} has nothing there, where others have versions: is it on the disk of another host? Remove the folder on all to start anew",
+        folder.display()
+    )]
+    VersionsElsewhere {
+        /// The folder of this rank.
+        folder: PathBuf,
+        /// The one that has none.
+        rank: usize,
+    },
     /// A worker failed in a way of its own.
     #[error("{0}")]
     Worker(String),

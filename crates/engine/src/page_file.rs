@@ -20,6 +20,9 @@ pub(crate) const PAGE_BYTES_MAX: usize = 256 << 10;
 /// Reads or writes of pages in flight for one worker.
 const DEPTH: usize = 8;
 
+/// Slots at least that the file system is asked to have space for at a time.
+const SLOTS_RESERVED_MIN: u64 = 16;
+
 /// Frames of 64 KiB of the stored graph that a worker reads ahead.
 const FRAMES: usize = 8;
 
@@ -100,6 +103,8 @@ pub(crate) struct PageFile {
 #[derive(Debug, Default)]
 struct Free {
     next: u64,
+    /// Slots that the file system has space for, from the first on.
+    reserved: u64,
     slots: BTreeSet<u64>,
 }
 
@@ -135,7 +140,12 @@ impl PageFile {
         let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
         let next = taken.last().map_or(0, |last| last + 1);
         let slots = (0..next).filter(|slot| !taken.contains(slot)).collect();
-        Ok(Self::of(disk, file, path, page_bytes, Free { next, slots }))
+        let free = Free {
+            next,
+            reserved: next,
+            slots,
+        };
+        Ok(Self::of(disk, file, path, page_bytes, free))
     }
     fn of(
         disk: Arc<dyn Disk>,
@@ -173,13 +183,21 @@ impl PageFile {
     pub(crate) fn page_bytes(&self) -> usize {
         self.page_bytes
     }
-    /// The lowest free slot: neighbours in time stay neighbours on disk.
-    fn take_slot(&self) -> u64 {
+    /// The lowest free slot: neighbours in time stay neighbours on disk. There is space for it, or this fails.
+    fn take_slot(&self) -> Result<u64, EngineError> {
         let mut free = lock(&self.free);
-        free.slots.pop_first().unwrap_or_else(|| {
-            free.next += 1;
-            free.next - 1
-        })
+        if let Some(slot) = free.slots.pop_first() {
+            return Ok(slot);
+        }
+        if free.next == free.reserved {
+            let more = (free.next / 8).max(SLOTS_RESERVED_MIN);
+            let reserved = free.next + more;
+            let bytes = reserved * self.page_bytes as u64;
+            self.disk.reserve(&self.file, bytes)?;
+            free.reserved = reserved;
+        }
+        free.next += 1;
+        Ok(free.next - 1)
     }
     pub(crate) fn give_back(&self, slots: impl Iterator<Item = Slot>) {
         lock(&self.free).slots.extend(slots.map(|slot| slot.number));
@@ -247,7 +265,23 @@ impl RowIo {
         pages: &[Option<Slot>],
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
-        self.read(file, pages, rows).inspect_err(|_| self.settle())
+        self.read(file, pages, |page, bytes| {
+            let into = page_of(rows, page, file.page_bytes);
+            let (there, zeros) = into.split_at_mut(bytes.len().min(into.len()));
+            there.copy_from_slice(&bytes[..there.len()]);
+            zeros.fill(0);
+        })
+        .inspect_err(|_| self.settle())
+    }
+
+    /// Reads pages, each of which has to be what was written.
+    pub(crate) fn check(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+    ) -> Result<(), EngineError> {
+        self.read(file, pages, |_, _| ())
+            .inspect_err(|_| self.settle())
     }
 
     /// Waits for what is in flight after a failure: nothing that comes later may take it for its own.
@@ -257,11 +291,12 @@ impl RowIo {
         }
     }
 
+    /// Has `take` take each page, in any order; one of zeros has no bytes.
     fn read(
         &mut self,
         file: &PageFile,
         pages: &[Option<Slot>],
-        rows: &mut [u8],
+        mut take: impl FnMut(usize, &[u8]),
     ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
         let (mut next, mut arrived) = (0, 0);
@@ -272,7 +307,7 @@ impl RowIo {
                 let page = next;
                 next += 1;
                 let Some(slot) = pages[page] else {
-                    page_of(rows, page, page_bytes).fill(0);
+                    take(page, &[]);
                     self.free.push(buffer);
                     arrived += 1;
                     continue;
@@ -291,20 +326,21 @@ impl RowIo {
             let read = done.result?;
             let page = done.token as usize;
             if let Some(buffer) = done.buffer {
-                let into = page_of(rows, page, page_bytes);
-                let sound = read >= into.len()
+                let is_sound = read >= page_bytes
                     && pages[page].is_some_and(|slot| {
-                        crc32fast::hash(&buffer[..into.len()]) == slot.checksum
+                        crc32fast::hash(&buffer[..page_bytes]) == slot.checksum
                     });
-                if !sound {
+                if is_sound {
+                    take(page, &buffer[..page_bytes]);
+                }
+                self.free.push(buffer);
+                if !is_sound {
                     let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
                     return Err(EngineError::CorruptPage {
                         path: file.path.clone(),
                         offset,
                     });
                 }
-                into.copy_from_slice(&buffer[..into.len()]);
-                self.free.push(buffer);
             }
             file.bytes_read
                 .fetch_add(page_bytes as u64, Ordering::Relaxed);
@@ -340,9 +376,17 @@ impl RowIo {
                     let Some(page) = dirty.next() else { continue };
                     let from = &rows[page * page_bytes..rows.len().min((page + 1) * page_bytes)];
                     buffer[..from.len()].copy_from_slice(from);
+                    buffer[from.len()..page_bytes].fill(0);
+                    let number = match file.take_slot() {
+                        Ok(number) => number,
+                        Err(error) => {
+                            self.free.push(buffer);
+                            return Err(error);
+                        }
+                    };
                     let slot = Slot {
-                        number: file.take_slot(),
-                        checksum: crc32fast::hash(from),
+                        number,
+                        checksum: crc32fast::hash(&buffer[..page_bytes]),
                     };
                     let operation = Operation::Write {
                         file: file.file.clone(),

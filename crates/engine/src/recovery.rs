@@ -5,8 +5,8 @@
 //! that changed are written, and the page file is made durable; 2. the file of the version is written, durably and at one stroke: it is
 //! *prepared*; 3. when all ranks have prepared it, versions that are not to be kept go. So there is always a version that all have.
 //!
-//! Who goes on takes the newest version that all ranks have. Those that only some have go first, durably, before anything is written
-//! over them: what one rank has prepared is what it was, or is gone on all.
+//! Who goes on takes the newest version that all ranks have and whose pages are what was written. The others go first, durably, before
+//! anything is written over them: what one rank has prepared is what it was, or is gone on all.
 
 mod calls;
 pub(crate) mod history;
@@ -17,14 +17,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use graphmill_storage::{Budget, Disk};
+use graphmill_storage::{Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError};
 
+use crate::active::Sets;
 use crate::error::EngineError;
-use crate::page_file::{KeptSlots, PageFile};
+use crate::page_file::{KeptSlots, PageFile, PageTable, RowIo};
 use crate::program::Sum;
 use crate::ranks::{Ranks, mismatch};
 pub(crate) use history::History;
-use record::Record;
+use history::SavedSet;
+use record::{Entries, Record, is_broken};
 
 /// How often versions are published.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +35,10 @@ pub enum Every {
     Calls(u64),
     /// After the first call that ends so long after the version before.
     Time(Duration),
+    /// After the first call that ends a second after the version before, where rows are on disk; half a minute, where all are in memory.
+    Usual,
+    /// The same where rows are on disk; else never.
+    Paged,
 }
 
 /// Where versions are published, how often, and how many are kept.
@@ -50,58 +56,102 @@ pub struct Checkpoints {
     pub resume: bool,
 }
 
+/// What a run goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// Calls of the driver that it does not do again.
+    pub calls: u64,
+    /// Files of newer versions that are not what was written, on this rank.
+    pub damaged: Vec<PathBuf>,
+}
+
 /// The versions of a run on their way.
 pub(crate) struct Recovery {
     disk: Arc<dyn Disk>,
+    budget: Budget,
     asked: Checkpoints,
+    stop: Stop,
     /// The numbers of those that are there.
     published: VecDeque<u64>,
+    /// Full pages of what calls were told.
+    told: PageTable,
     /// When the last one was published, and calls since.
     when: Duration,
     calls: u64,
+    /// Rows of some rank are on disk.
+    is_paged: bool,
     /// One was begun.
     is_on_its_way: bool,
     /// What is gone on with, until all was told again.
-    found: Option<Record>,
+    found: Option<Found>,
+    resumed: Option<Resumed>,
+    /// For the chunks of a file that is written; nothing while one is.
+    room: Option<Lease>,
+    /// As long as versions are published between calls.
+    patience: Option<Patience>,
+}
+
+/// A version that is gone on with.
+pub(crate) struct Found {
+    pub(crate) record: Record,
+    entries: Entries,
+    path: PathBuf,
+    file: ByteFile,
 }
 
 const PREFIX: &str = "version-";
-/// How the names of files begin that were not yet given their own.
-const ASIDE: &str = ".version-";
+const ROWS: &str = "rows";
+/// Bytes of the file of a version that are written or read at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+/// How long the last version is ago when one is due, where rows are on disk and where they are in memory.
+const USUAL_PAGED: Duration = Duration::from_secs(1);
+const USUAL: Duration = Duration::from_secs(30);
 
 impl Recovery {
+    /// Bytes of the budget that versions take.
+    pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
+
     /// Looks for a version to go on with, which all ranks have; all others go.
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         budget: &Budget,
         ranks: &Ranks,
         asked: Checkpoints,
-        now: Duration,
+        (now, stop): (Duration, Stop),
+        page_bytes: usize,
     ) -> Result<Self, EngineError> {
+        let room = budget.lease("versions", FileAside::memory(CHUNK_BYTES))?;
         let mut recovery = Recovery {
             disk,
+            budget: budget.clone(),
             asked,
+            stop,
             published: VecDeque::new(),
+            told: PageTable::new(),
             when: now,
             calls: 0,
+            is_paged: false,
             is_on_its_way: false,
             found: None,
+            resumed: None,
+            room: Some(room),
+            patience: None,
         };
         let mut there = Vec::new();
         for path in recovery.disk.list(&recovery.asked.folder)? {
             match number_of(&path) {
                 Some(number) => there.push((number, path)),
                 // On its way to its name when the run was killed.
-                None if name_of(&path).is_some_and(|name| name.starts_with(ASIDE)) => {
+                None if name_of(&path).is_some_and(|name| name.starts_with(PREFIX)) => {
                     recovery.disk.remove_file(&path)?;
                 }
                 None => {}
             }
         }
         if recovery.asked.resume {
-            recovery.found = recovery.newest(budget, ranks, &there)?;
+            recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
-        let found = recovery.found.as_ref().map(|found| found.number);
+        let found = recovery.found.as_ref().map(|found| found.record.number);
         for (number, path) in there {
             match Some(number) == found {
                 true => recovery.published.push_back(number),
@@ -111,57 +161,135 @@ impl Recovery {
         recovery.disk.sync_dir(&recovery.asked.folder)?;
         // Nobody writes over what a version had before it is gone.
         ranks.total([])?;
+        recovery.be_patient();
         Ok(recovery)
     }
 
     /// The newest version that all ranks have.
     fn newest(
-        &self,
-        budget: &Budget,
+        &mut self,
         ranks: &Ranks,
         there: &[(u64, PathBuf)],
-    ) -> Result<Option<Record>, EngineError> {
-        let mut sound = Vec::new();
+        page_bytes: usize,
+    ) -> Result<Option<Found>, EngineError> {
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+        // A version that follows another says that all ranks had that one.
+        let mut follows = false;
         for (number, path) in there {
-            if let Some(record) = self.read(budget, path)? {
-                if record.job != self.asked.job {
-                    return Err(EngineError::OtherRun {
-                        what: "it is another run: of another graph, algorithm or options",
-                    });
+            match self.read(path)? {
+                Some((record, _)) if record.number == *number => {
+                    if record.job != self.asked.job {
+                        return Err(EngineError::OtherRun {
+                            what: "it is another run: of another graph, algorithm or options",
+                        });
+                    }
+                    // What the driver was told is the same on all ranks in one run, and need not be in another.
+                    sound.push([*number, record.told.checksum.into()]);
+                    follows |= record.follows;
                 }
-                // What the driver was told is the same on all ranks in one run, and need not be in another.
-                if record.number == *number {
-                    sound.push([*number, record.entries.checksum()]);
-                }
+                _ => damaged.push(path.clone()),
             }
         }
         let mut said = Vec::new();
+        let all_had = follows || !damaged.is_empty();
+        [there.len() as u64, u64::from(all_had)].put(&mut said);
         sound.iter().for_each(|version| version.put(&mut said));
         let mut common = sound;
-        for said in ranks.gather(said)? {
-            let mut versions = Vec::new();
+        let (mut all_had, mut none) = (false, None);
+        for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
             let mut rest = &said[..];
+            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?;
+            all_had |= had != 0;
+            none = none.or((files == 0).then_some(rank));
+            let mut versions = Vec::new();
             while !rest.is_empty() {
                 versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
             }
             common.retain(|version| versions.contains(version));
         }
-        match common.into_iter().max() {
-            None => Ok(None),
-            Some([newest, _]) => {
-                let path = self.path(newest);
-                let record = self.read(budget, &path)?;
-                Ok(Some(
-                    record.ok_or(EngineError::CorruptPage { path, offset: 0 })?,
-                ))
+        let folder = || self.asked.folder.clone();
+        if let Some(rank) = none {
+            return match all_had {
+                true => Err(EngineError::VersionsElsewhere {
+                    folder: folder(),
+                    rank,
+                }),
+                // The first was on its way.
+                false => Ok(None),
+            };
+        }
+        common.sort_unstable();
+        while let Some([number, _]) = common.pop() {
+            let path = self.path(number);
+            let found = self.load(&path, page_bytes)?;
+            // One rank that has not is enough.
+            let [lacking] = ranks.total([u64::from(found.is_none())])?;
+            match found.filter(|_| lacking == 0) {
+                Some(found) => {
+                    self.resumed = Some(Resumed {
+                        calls: number,
+                        damaged,
+                    });
+                    return Ok(Some(found));
+                }
+                None => damaged.push(path),
             }
+        }
+        Err(EngineError::NoSoundVersion { folder: folder() })
+    }
+
+    /// The file of a version, if it is what was written.
+    fn read(&self, path: &Path) -> Result<Option<(Record, ByteFile)>, EngineError> {
+        let file = ByteFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
+        match Record::read(&file) {
+            Ok(record) => Ok(Some((record, file))),
+            Err(error) if is_broken(&error) => Ok(None),
+            Err(source) => Err(StorageError::Path {
+                action: "read",
+                path: path.to_path_buf(),
+                source,
+            })?,
         }
     }
 
-    fn read(&self, budget: &Budget, path: &Path) -> Result<Option<Record>, EngineError> {
-        let bytes = self.disk.stamp(path)?.bytes;
-        let _lease = budget.lease("a version", bytes.saturating_mul(2))?;
-        Ok(Record::parse(&self.disk.read_small(path, bytes)?))
+    /// A version with what calls were told, if all its pages are what was written.
+    fn load(&self, path: &Path, page_bytes: usize) -> Result<Option<Found>, EngineError> {
+        let Some((record, file)) = self.read(path)? else {
+            return Ok(None);
+        };
+        let rows = self.asked.folder.join(ROWS);
+        let there = self.disk.stamp(&rows)?.bytes / page_bytes as u64;
+        if record.slots().any(|slot| slot.number() >= there) {
+            return Ok(None);
+        }
+        let mut pages = PageFile::open(
+            Arc::clone(&self.disk),
+            &rows,
+            page_bytes,
+            std::iter::empty(),
+        )?;
+        pages.stay(true);
+        let mut io = RowIo::new(&*self.disk, &self.budget, page_bytes)?;
+        let told = &record.told;
+        let mut entries = vec![0; told.pages.len() * page_bytes];
+        let mut read = io.load(&pages, &told.pages, &mut entries);
+        for array in &record.arrays {
+            read = read.and_then(|()| io.check(&pages, &array.pages));
+        }
+        match read {
+            Err(EngineError::CorruptPage { .. }) => return Ok(None),
+            read => read?,
+        }
+        entries.extend(&told.rest);
+        if crc32fast::hash(&entries) != told.checksum {
+            return Ok(None);
+        }
+        Ok(Some(Found {
+            entries: Entries::of(entries),
+            path: path.to_path_buf(),
+            record,
+            file,
+        }))
     }
 
     fn path(&self, number: u64) -> PathBuf {
@@ -169,25 +297,18 @@ impl Recovery {
     }
 
     /// The page file, with the pages of the version that is gone on with.
-    pub(crate) fn pages(&self, page_bytes: usize) -> Result<(PageFile, KeptSlots), EngineError> {
-        let path = self.asked.folder.join("rows");
+    pub(crate) fn pages(
+        &mut self,
+        page_bytes: usize,
+    ) -> Result<(PageFile, KeptSlots), EngineError> {
+        let path = self.asked.folder.join(ROWS);
         let disk = Arc::clone(&self.disk);
         let mut kept = KeptSlots::default();
         let mut pages = match &self.found {
-            Some(found) => {
-                let slots = || {
-                    found
-                        .arrays
-                        .iter()
-                        .flat_map(|array| array.pages.iter().flatten())
-                };
-                let there = disk.stamp(&path)?.bytes / page_bytes as u64;
-                if let Some(slot) = slots().find(|slot| slot.number() >= there) {
-                    let offset = slot.number().saturating_mul(page_bytes as u64);
-                    return Err(EngineError::CorruptPage { path, offset });
-                }
-                kept.publish(found.number, slots());
-                PageFile::open(disk, &path, page_bytes, slots())?
+            Some(Found { record, .. }) => {
+                kept.publish(record.number, record.slots());
+                self.told.clone_from(&record.told.pages);
+                PageFile::open(disk, &path, page_bytes, record.slots())?
             }
             None => {
                 if disk.exists(&path)? {
@@ -202,52 +323,111 @@ impl Recovery {
 
     /// What the driver is told first.
     pub(crate) fn history(&self) -> History {
-        match &self.found {
-            Some(found) => {
-                History::told_again(found.entries.clone(), found.sets.iter().cloned().collect())
-            }
-            None => History::kept(),
-        }
+        let Some(found) = &self.found else {
+            return History::kept();
+        };
+        let saved = |(number, at): &(u64, u64)| {
+            let (file, path, at) = (found.file.clone(), found.path.clone(), *at);
+            (*number, SavedSet { file, path, at })
+        };
+        History::told_again(
+            found.entries.clone(),
+            found.record.sets.iter().map(saved).collect(),
+        )
     }
 
     /// The version that is gone on with, when all was told again.
     pub(crate) fn take_found(&mut self) -> Option<Record> {
-        self.found.take()
+        self.found.take().map(|found| found.record)
     }
 
-    /// Whether a version is to be published after one more call.
-    pub(crate) fn is_due(&mut self, now: Duration, ranks: &Ranks) -> Result<bool, EngineError> {
-        self.calls += 1;
-        match self.asked.every {
-            Every::Calls(calls) => Ok(self.calls >= calls),
-            // Clocks of ranks differ.
-            Every::Time(time) => {
-                let is_late = now.saturating_sub(self.when) >= time;
-                Ok(ranks.total([u64::from(is_late)])? != [0])
-            }
+    /// What is gone on with.
+    pub(crate) fn resumed(&self) -> Option<&Resumed> {
+        self.resumed.as_ref()
+    }
+
+    /// Takes note that rows of some rank are on disk.
+    pub(crate) fn rows_are_paged(&mut self) {
+        self.is_paged = true;
+        self.be_patient();
+    }
+
+    /// Work that is gone on with later is not ended within a pass.
+    fn be_patient(&mut self) {
+        if self.patience.is_none() && self.interval().is_some() {
+            self.patience = Some(self.stop.be_patient());
         }
+    }
+
+    /// No call follows: work may end at any time.
+    pub(crate) fn end_calls(&mut self) {
+        self.patience = None;
+    }
+
+    /// How often versions are published, if they are.
+    fn interval(&self) -> Option<Every> {
+        match (self.asked.every, self.is_paged) {
+            (Every::Usual | Every::Paged, true) => Some(Every::Time(USUAL_PAGED)),
+            (Every::Usual, false) => Some(Every::Time(USUAL)),
+            (Every::Paged, false) => None,
+            (every, _) => Some(every),
+        }
+    }
+
+    /// Whether a version is to be published after one more call, and whether work is to end after that: all ranks agree.
+    pub(crate) fn is_due(
+        &mut self,
+        now: Duration,
+        ranks: &Ranks,
+    ) -> Result<(bool, bool), EngineError> {
+        let Some(interval) = self.interval() else {
+            return Ok((false, false));
+        };
+        self.calls += 1;
+        let is_due = match interval {
+            Every::Calls(calls) => self.calls >= calls,
+            Every::Time(time) => now.saturating_sub(self.when) >= time,
+            Every::Usual | Every::Paged => false,
+        };
+        // Clocks of ranks differ, and who hears of a wish to end.
+        let [due, ends] = ranks.total([is_due, self.stop.asked()].map(u64::from))?;
+        Ok((due + ends > 0, ends > 0))
     }
 
     /// Begins a version. What is durable of one that failed is not known, so that none is published after it.
-    pub(crate) fn begin(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn begin(&mut self) -> Result<&mut PageTable, EngineError> {
         match std::mem::replace(&mut self.is_on_its_way, true) {
             true => Err(EngineError::Broken),
-            false => Ok(()),
+            false => Ok(&mut self.told),
         }
     }
 
-    /// Publishes the version that was begun; the number of the oldest that is there then.
+    /// Publishes the version that was begun, with these sets; the number of the oldest that is there then.
     pub(crate) fn publish(
         &mut self,
-        budget: &Budget,
         ranks: &Ranks,
-        record: &Record,
+        record: &mut Record,
+        sets: &[(u64, Arc<Sets>)],
         now: impl Fn() -> Duration,
     ) -> Result<u64, EngineError> {
         let number = record.number;
-        let _lease = budget.lease("a version", record.bytes())?;
-        let bytes = record.to_bytes(self.asked.job);
-        self.disk.write_small(&self.path(number), &bytes)?;
+        record.job = self.asked.job;
+        record.follows = !self.published.is_empty();
+        let path = self.path(number);
+        drop(self.room.take());
+        let mut file = FileAside::create(&self.disk, &self.budget, &path, CHUNK_BYTES)?;
+        record
+            .write(sets, &mut file)
+            .map_err(|source| StorageError::Path {
+                action: "write",
+                path: path.clone(),
+                source,
+            })?;
+        file.publish()?;
+        self.room = Some(
+            self.budget
+                .lease("versions", FileAside::memory(CHUNK_BYTES))?,
+        );
         self.published.push_back(number);
         // All have prepared it.
         ranks.total([])?;
@@ -268,6 +448,12 @@ impl Recovery {
         }
         Ok(self.disk.sync_dir(&self.asked.folder)?)
     }
+}
+
+/// Whether a file has the name of a version.
+#[must_use]
+pub fn is_version(path: &Path) -> bool {
+    number_of(path).is_some()
 }
 
 /// The number in the name of a version's file.

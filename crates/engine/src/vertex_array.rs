@@ -21,7 +21,7 @@ use crate::active::{BatchSet, lock};
 use crate::error::EngineError;
 use crate::id_ranks::IdRanks;
 use crate::page_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
-use crate::recovery::record::SavedArray;
+use crate::recovery::record::{Record, SavedArray};
 use crate::rows::Need;
 
 /// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
@@ -674,7 +674,7 @@ impl ArrayStore {
         }
     }
 
-    /// Writes the rows in memory that changed since the version before, and makes the pages durable: what each array has then.
+    /// Writes the rows in memory that changed since the version before: what each array has then.
     pub(crate) fn save(&self, io: &mut RowIo) -> Result<Vec<SavedArray>, EngineError> {
         let mut saved = Vec::with_capacity(self.arrays.len());
         for array in &self.arrays {
@@ -713,18 +713,37 @@ impl ArrayStore {
                 pages,
             });
         }
-        self.pages.sync()?;
         Ok(saved)
     }
 
-    /// Takes note of a version that has these pages, and of the oldest that is still there.
-    pub(crate) fn published(&self, saved: &[SavedArray], version: u64, oldest: u64) {
+    /// Writes those pages of what calls were told that got full since the version before.
+    pub(crate) fn save_told(
+        &self,
+        told: &[u8],
+        pages: &mut PageTable,
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let full = told.len() / self.pages.page_bytes();
+        let new = pages.len()..full;
+        pages.resize(full, None);
+        io.store(&self.pages, told, new, |page, slot| {
+            pages[page] = Some(slot)
+        })
+    }
+
+    /// Takes note of a version, and of the oldest that is still there.
+    pub(crate) fn published(&self, version: &Record, oldest: u64) {
         if let Some(kept) = &self.kept {
-            let slots = saved.iter().flat_map(|array| array.pages.iter().flatten());
             let mut kept = lock(kept);
-            kept.publish(version, slots);
+            kept.publish(version.number, version.slots());
             self.pages.give_back(kept.drop_before(oldest).into_iter());
         }
+    }
+
+    /// Whether the rows of all arrays are in memory.
+    pub(crate) fn all_resident(&self) -> bool {
+        let is_resident = |array: &Array| matches!(array.rows, RowsAt::Memory { .. });
+        self.arrays.iter().all(is_resident)
     }
 
     /// Has the page file go with the engine again.

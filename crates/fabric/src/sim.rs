@@ -60,7 +60,17 @@ pub struct SimFabric {
 #[derive(Debug)]
 struct World {
     state: Mutex<State>,
-    turns: Condvar,
+    /// Each rank waits for its turn at one of its own.
+    turns: Vec<Condvar>,
+}
+
+impl World {
+    /// Wakes the rank whose turn it is.
+    fn wake(&self, turn: Option<usize>) {
+        if let Some(next) = turn.and_then(|rank| self.turns.get(rank)) {
+            next.notify_one();
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -151,7 +161,7 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
     }
     let world = Arc::new(World {
         state: Mutex::new(state),
-        turns: Condvar::new(),
+        turns: (0..ranks).map(|_| Condvar::new()).collect(),
     });
     let fabric = |rank| SimFabric {
         rank,
@@ -440,21 +450,22 @@ impl SimFabric {
         if state.ranks[self.rank].is == Doing::Missing {
             state.ranks[self.rank].is = Doing::Ready;
             state.pass_on();
-            self.world.turns.notify_all();
+            self.world.wake(state.turn);
         }
         let is_other = |state: &mut State| state.turn != Some(self.rank);
-        let state = self.world.turns.wait_while(state, is_other);
+        let state = self.world.turns[self.rank].wait_while(state, is_other);
         state.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets others go on until it is this rank's turn again.
     fn yield_as(&self, doing: Doing) {
-        {
+        let turn = {
             let mut state = self.turn();
             state.ranks[self.rank].is = doing;
             state.pass_on();
-        }
-        self.world.turns.notify_all();
+            state.turn
+        };
+        self.world.wake(turn);
         if doing != Doing::Left {
             drop(self.turn());
         }
@@ -540,7 +551,8 @@ impl Drop for SimFabric {
         state.fail(self.rank, "it ended without a word");
         state.ranks[self.rank].is = Doing::Left;
         state.pass_on();
+        let turn = state.turn;
         drop(state);
-        self.world.turns.notify_all();
+        self.world.wake(turn);
     }
 }

@@ -102,14 +102,14 @@ impl Cache {
 }
 
 /// 64-bit FNV-1a: names a file's state, guards nothing.
-struct Hash(u64);
+pub(crate) struct Hash(u64);
 
 impl Hash {
-    fn new() -> Hash {
+    pub(crate) fn new() -> Hash {
         Hash(0xcbf2_9ce4_8422_2325)
     }
 
-    fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -117,7 +117,7 @@ impl Hash {
         self.0 = (self.0 ^ 0x100).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!("{:016x}", self.0)
     }
 }

@@ -1,44 +1,71 @@
 //! Where a run publishes its versions, and which run they are of.
 //!
-//! Each rank has a folder of its own there, with a file that says what the run is (`run.json`), the pages of its rows and its versions.
-//! What is gone on with has to be the same run; when the run has come to its end, all of it goes.
+//! Each rank has a folder of its own there, with a file that says what the run is (`run.json`), the pages of its rows and its versions. It
+//! is held as long as the run lives. What is gone on with has to be the same run. When the run has come to its end, every rank says so
+//! there (`done`), and when all have, all of it goes: whatever is left where one is killed meanwhile is of a run that is done.
+//!
+//! A folder that nobody named is among the temporary files and named after the run, so that the same run finds it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
+use graphmill_storage::{Disk, Hold, Holding};
 use serde::{Deserialize, Serialize};
 
+use crate::cache::Hash;
 use crate::plan::Plan;
+use crate::progress::{Progress, Watcher};
 use crate::{Error, Machine};
 
 pub use engine::Every;
 
 /// The format of what is published.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const NAME: &str = "run.json";
+/// The file that says that the run has come to its end.
+const DONE: &str = "done";
+/// How the names of folders begin that nobody named.
+const OWN_FOLDER: &str = ".graphmill-versions-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
+/// Times that a folder is made which another run removes meanwhile.
+const ATTEMPTS: u32 = 16;
 
-/// Versions of a run, which a killed one goes on with.
+/// Versions of a run, which one that was killed goes on with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoints {
-    /// The folder that they are published in; it is made, and goes when the run has come to its end.
-    pub folder: PathBuf,
+    /// The folder that they are published in; it is made, and goes when the run has come to its end. Without one it is among the temporary
+    /// files, named after the run, and the same run goes on with what is there.
+    pub folder: Option<PathBuf>,
     /// How often.
     pub every: Every,
-    /// How many are kept; 0 is 1.
+    /// How many are kept; none are published where it is 0.
     pub keep: usize,
-    /// Go on with the newest, if there is any; else there must be none.
+    /// Go on with the newest in `folder`, if there is any; else there must be none.
     pub resume: bool,
+}
+
+impl Default for Checkpoints {
+    /// Of runs whose rows are on disk, in a folder of their own; the newest is kept.
+    fn default() -> Checkpoints {
+        Checkpoints {
+            folder: None,
+            every: Every::Paged,
+            keep: 1,
+            resume: false,
+        }
+    }
 }
 
 /// What tells one run from another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Identity {
     format: u32,
+    program: String,
     graph: String,
     algorithm: String,
     options: BTreeMap<String, String>,
@@ -52,104 +79,275 @@ impl Identity {
         let differs = |what: &str, mine: &str, theirs: &str| {
             (mine != theirs).then(|| format!("{what} {theirs}, not {mine}"))
         };
+        let numbers = |what: &str, mine: usize, theirs: usize| {
+            differs(what, &mine.to_string(), &theirs.to_string())
+        };
         let option = |name: &String| {
             let value = |of: &Identity| of.options.get(name).cloned().unwrap_or("as usual".into());
             differs(&format!("--{name}"), &value(self), &value(there))
         };
         let names = self.options.keys().chain(there.options.keys());
-        differs(
-            "format",
-            &self.format.to_string(),
-            &there.format.to_string(),
-        )
-        .or_else(|| differs("algorithm", &self.algorithm, &there.algorithm))
-        .or_else(|| differs("graph", &self.graph, &there.graph))
-        .or_else(|| names.map(option).find(Option::is_some).flatten())
-        .or_else(|| differs("ranks", &self.ranks.to_string(), &there.ranks.to_string()))
-        .or_else(|| {
-            differs(
-                "trials",
-                &self.trials.to_string(),
-                &there.trials.to_string(),
-            )
-        })
+        numbers("format", self.format as usize, there.format as usize)
+            .or_else(|| differs("program", &self.program, &there.program))
+            .or_else(|| differs("algorithm", &self.algorithm, &there.algorithm))
+            .or_else(|| differs("graph", &self.graph, &there.graph))
+            .or_else(|| names.map(option).find(Option::is_some).flatten())
+            .or_else(|| numbers("ranks", self.ranks, there.ranks))
+            .or_else(|| numbers("trials", self.trials as usize, there.trials as usize))
     }
+}
+
+/// The folder of this rank, held until the run ends: it goes then unless there is a version in it that can be gone on with.
+pub(crate) struct Versions {
+    disk: Arc<dyn Disk>,
+    /// That of all ranks.
+    base: PathBuf,
+    folder: PathBuf,
+    /// Nothing where the file system has no locks.
+    _hold: Option<Hold>,
+    is_named: bool,
+    asked: engine::Checkpoints,
 }
 
 impl Plan {
-    /// The versions that this rank publishes, and goes on with; of no other run.
-    pub(crate) fn checkpoints(
+    /// Where this rank publishes versions, and goes on with them; of no other run. Temporary files go to `tmp`.
+    pub(crate) fn versions(
         &self,
         machine: &Machine,
         graph: &StoredGraph,
-    ) -> Result<Option<engine::Checkpoints>, Error> {
-        let Some(asked) = &self.config.checkpoints else {
+        tmp: &Path,
+    ) -> Result<Option<Versions>, Error> {
+        let asked = &self.config.checkpoints;
+        if asked.keep == 0 {
             return Ok(None);
-        };
-        let disk = &**machine.disk();
-        let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
+        }
         let identity = Identity {
             format: FORMAT,
+            program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
             graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
             algorithm: self.entry.name.to_string(),
             options: self.config.options.clone(),
-            ranks,
+            ranks: machine.fabric().map_or(1, |fabric| fabric.ranks()),
             trials: self.config.trials,
         };
-        let folder = of_rank(&asked.folder, machine.rank());
-        let path = folder.join(NAME);
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
-            path: path.clone(),
+            path: PathBuf::from(NAME),
             what: error.to_string(),
         })?;
-        if disk.exists(&path)? {
-            let there = disk.read_small(&path, NAME_BYTES_MAX)?;
-            let there: Identity =
-                serde_json::from_slice(&there).map_err(|error| Error::Checkpoints {
-                    path: path.clone(),
-                    what: format!("it does not say which run it is of ({error})"),
-                })?;
-            if !asked.resume {
-                return Err(Error::Checkpoints {
-                    path: asked.folder.clone(),
-                    what: format!("there are versions of a run of {} already", there.algorithm),
-                });
-            }
-            if let Some(what) = identity.other(&there) {
-                return Err(Error::Checkpoints {
-                    path: asked.folder.clone(),
-                    what: format!("the run there has {what}"),
-                });
-            }
-        } else {
-            disk.create_dir_all(&folder)?;
-            disk.write_small(&path, &text)?;
+        let base = asked.folder.clone().unwrap_or_else(|| {
+            let mut hash = Hash::new();
+            hash.add(&text);
+            tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
+        });
+        let folder = base.join(format!("rank-{:05}", machine.rank()));
+        let disk = Arc::clone(machine.disk());
+        let is_named = asked.folder.is_some();
+        if !is_named && machine.rank() == 0 {
+            remove_empty(&*disk, tmp);
         }
-        Ok(Some(engine::Checkpoints {
-            folder,
-            job: graph.graph_id(),
-            every: asked.every,
-            keep: asked.keep.max(1),
-            resume: asked.resume,
-        }))
-    }
-
-    /// Removes what says which run versions were of, and the folders, when there are no versions any more.
-    pub(crate) fn forget_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
-        let Some(asked) = &self.config.checkpoints else {
-            return Ok(());
+        let made = match hold(&*disk, &folder) {
+            // What nobody asked for is no reason to fail.
+            Err(_) if !is_named => None,
+            made => made?,
         };
-        let disk = &**machine.disk();
-        let folder = of_rank(&asked.folder, machine.rank());
-        disk.remove_file(&folder.join(NAME))?;
-        disk.remove_dir_all(&folder)?;
-        // The last rank finds nothing in it; what is not ours stays.
-        let _ = disk.remove_dir(&asked.folder);
-        Ok(())
+        let is_held = made.is_some();
+        let versions = made.map(|hold| Versions {
+            _hold: hold,
+            is_named,
+            asked: engine::Checkpoints {
+                folder: folder.clone(),
+                job: graph.graph_id(),
+                every: asked.every,
+                keep: asked.keep,
+                resume: asked.resume || !is_named,
+            },
+            disk,
+            base: base.clone(),
+            folder,
+        });
+        // One that all can have, or none.
+        let held = machine.gather(&[u8::from(is_held)])?;
+        let Some(versions) = versions.filter(|_| held.iter().all(|held| *held == [1])) else {
+            return match is_named {
+                true => Err(Error::VersionsHeld { path: base }),
+                false => Ok(None),
+            };
+        };
+        versions.clear_done(machine)?;
+        let named = match versions.is_new(&identity, asked.resume)? {
+            true => versions
+                .disk
+                .write_small(&versions.folder.join(NAME), &text),
+            false => Ok(()),
+        };
+        if is_named {
+            named?;
+            return Ok(Some(versions));
+        }
+        let named = machine.gather(&[u8::from(named.is_ok())])?;
+        let are_all = named.iter().all(|named| *named == [1]);
+        Ok(Some(versions).filter(|_| are_all))
     }
 }
 
-/// The folder of a rank.
-fn of_rank(folder: &Path, rank: usize) -> PathBuf {
-    folder.join(format!("rank-{rank:05}"))
+/// Takes hold of a folder, which is made; `None`: another run has it, else a hold where the file system has locks.
+fn hold(disk: &dyn Disk, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
+    for _ in 0..ATTEMPTS {
+        disk.create_dir_all(folder)?;
+        match disk.hold(folder, Holding::Alone) {
+            Ok(Some(hold)) => return Ok(Some(Some(hold))),
+            // Whoever held it may have removed it.
+            Ok(None) if !disk.exists(folder)? => {}
+            Ok(None) => return Ok(None),
+            Err(_) => return Ok(Some(None)),
+        }
+    }
+    Ok(None)
+}
+
+/// Removes folders that nobody named and that killed runs left before they published anything. What cannot be removed is in nobody's way.
+fn remove_empty(disk: &dyn Disk, tmp: &Path) {
+    let is_own = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(OWN_FOLDER))
+    };
+    for base in disk
+        .list(tmp)
+        .unwrap_or_default()
+        .iter()
+        .filter(|path| is_own(path))
+    {
+        for folder in disk.list(base).unwrap_or_default() {
+            if let Ok(Some(_hold)) = disk.hold(&folder, Holding::Alone)
+                && let Ok(there) = disk.list(&folder)
+                && !there.iter().any(|path| engine::is_version(path))
+            {
+                let _ = disk.remove_dir_all(&folder);
+            }
+        }
+        let _ = disk.remove_dir(base);
+    }
+}
+
+impl Versions {
+    /// What the engine is told.
+    pub(crate) fn asked(&self) -> engine::Checkpoints {
+        self.asked.clone()
+    }
+
+    /// Says that the run has come to its end, on all ranks: its versions may go.
+    pub(crate) fn end(&self, machine: &Machine) -> Result<(), Error> {
+        self.disk.write_small(&self.folder.join(DONE), &[])?;
+        machine.meet()
+    }
+
+    /// Removes what is left of a run that came to its end, where any rank says that it did.
+    fn clear_done(&self, machine: &Machine) -> Result<(), Error> {
+        let is_done = self.disk.exists(&self.folder.join(DONE))?;
+        let said = machine.gather(&[u8::from(is_done)])?;
+        if said.iter().all(|said| *said == [0]) {
+            return Ok(());
+        }
+        self.end(machine)?;
+        let mut files = self.disk.list(&self.folder)?;
+        files.retain(|path| !path.ends_with(DONE));
+        files
+            .iter()
+            .try_for_each(|path| self.disk.remove_file(path))?;
+        self.disk.sync_dir(&self.folder)?;
+        // Until none has anything, all know that it is nothing.
+        machine.meet()?;
+        Ok(self.disk.remove_file(&self.folder.join(DONE))?)
+    }
+
+    /// Whether nothing was there before this run; what was has to be of the same.
+    fn is_new(&self, identity: &Identity, resume: bool) -> Result<bool, Error> {
+        let wrong = |what| Error::Checkpoints {
+            path: self.base.clone(),
+            what,
+        };
+        let path = self.folder.join(NAME);
+        if !self.disk.exists(&path)? {
+            return Ok(true);
+        }
+        let there = self.disk.read_small(&path, NAME_BYTES_MAX)?;
+        let there: Identity = serde_json::from_slice(&there)
+            .map_err(|error| wrong(format!("{NAME} does not say which run it is of ({error})")))?;
+        let has_any = self.has_any()?;
+        if self.is_named && !resume && has_any {
+            return Err(wrong(format!(
+                "there are versions of a run of {} already",
+                there.algorithm
+            )));
+        }
+        match identity.other(&there) {
+            // Nothing was published.
+            Some(_) if !has_any => Ok(true),
+            Some(what) => Err(wrong(format!("the run there has {what}"))),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether there is any version.
+    fn has_any(&self) -> Result<bool, Error> {
+        let there = self.disk.list(&self.folder)?;
+        Ok(there.iter().any(|path| engine::is_version(path)))
+    }
+
+    /// Tells what the run goes on with.
+    pub(crate) fn tell(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
+        let base = self.base.display();
+        let Some(resumed) = resumed else {
+            if self.asked.resume && self.is_named {
+                watcher(&Progress::Note(&format!(
+                    "{base}: there is no version to go on with; the run begins anew"
+                )));
+            }
+            return;
+        };
+        for path in &resumed.damaged {
+            watcher(&Progress::Warning(&format!(
+                "{}: not what was written; the run goes on with the version before",
+                path.display()
+            )));
+        }
+        watcher(&Progress::Note(&format!(
+            "going on with the run that was interrupted, after {} calls ({base})",
+            resumed.calls
+        )));
+    }
+
+    /// An error of the run, which says how to go on, where there is something to go on with.
+    pub(crate) fn left(&self, error: Error, watcher: &Watcher) -> Error {
+        if error.is_usage() || !matches!(self.has_any(), Ok(true)) {
+            return error;
+        }
+        let again = match self.is_named {
+            true => "the same command with --resume goes on",
+            false => "the same command goes on",
+        };
+        if error.is_stopped() {
+            return Error::Interrupted {
+                folder: self.base.clone(),
+                again,
+            };
+        }
+        watcher(&Progress::Note(&format!(
+            "what was done is kept in {}: {again}",
+            self.base.display()
+        )));
+        error
+    }
+}
+
+impl Drop for Versions {
+    fn drop(&mut self) {
+        // Where the disk does not say what is there, it stays.
+        if let Ok(false) = self.has_any() {
+            // What stays is in nobody's way: it says which run it was of, and has no version.
+            let _ = self.disk.remove_dir_all(&self.folder);
+            // The last rank finds nothing in it; what is not ours stays.
+            let _ = self.disk.remove_dir(&self.base);
+        }
+    }
 }

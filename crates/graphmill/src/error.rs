@@ -196,6 +196,12 @@ pub enum Error {
         /// What is not as it should be.
         what: String,
     },
+    /// A folder for versions in which another run publishes.
+    #[error("{}: another run publishes its versions there: name another folder (--checkpoint-dir), or wait", path.display())]
+    VersionsHeld {
+        /// Where that is.
+        path: PathBuf,
+    },
     /// An option that means nothing for what is asked.
     #[error("{option} means nothing without {needs}: leave it out, or ask for both")]
     Meaningless {
@@ -231,6 +237,14 @@ pub enum Error {
     /// Somebody asked to stop.
     #[error("interrupted")]
     Stopped,
+    /// Somebody asked to stop a run that can be gone on with.
+    #[error("interrupted; {again} (versions are in {})", folder.display())]
+    Interrupted {
+        /// Where versions of it are.
+        folder: PathBuf,
+        /// What goes on.
+        again: &'static str,
+    },
     /// Import from edges.
     #[error(transparent)]
     Ingest(#[from] IngestError),
@@ -284,6 +298,11 @@ impl Error {
         )
     }
 
+    /// Whether somebody asked to stop a run that can be gone on with.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(self, Error::Interrupted { .. })
+    }
+
     /// Whether it was asked for wrongly: another question may well be answered.
     pub fn is_usage(&self) -> bool {
         matches!(
@@ -299,6 +318,7 @@ impl Error {
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
                 | Error::Checkpoints { .. }
+                | Error::VersionsHeld { .. }
                 | Error::NoRate { .. }
                 | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use graphmill_graph::EdgeKind;
 use graphmill_ingest::{EdgeSink, EdgeSource, Generated, ImportReport, IngestError, check_space};
+use graphmill_storage::FileAside;
 
-use crate::file_aside::FileAside;
 use crate::import::ImportConfig;
 use crate::machine::folder_of;
 use crate::progress::{ImportProgress, Progress, Watcher};
+use crate::result::CHUNK_BYTES;
 use crate::{Error, Machine};
 
 /// What a file of generated edges is; its name's ending says it.
@@ -169,7 +170,7 @@ impl Machine {
         let edges = graph.edges().unwrap_or(0);
         let least = edges.saturating_mul(kind.edge_bytes());
         check_space(&**self.disk(), &folder_of(output), least)?;
-        let mut file = FileAside::create(self.disk(), self.budget(), output)?;
+        let mut file = FileAside::create(self.disk(), self.budget(), output, CHUNK_BYTES)?;
         let mut reader = graph.reader(self.disk(), self.budget())?;
         let mut writing = Writing {
             file: &mut file,

@@ -133,7 +133,6 @@
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
 //! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
 //! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
-//! | `file_aside.rs`, `byte_file.rs` | files that appear complete; files read anywhere |
 //! | `info.rs` | [`GraphInfo`]: what a stored graph holds; verifying it |
 //! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
 //! | `progress.rs`, `error.rs` | [`Progress`], [`Error`] |
@@ -141,11 +140,9 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
-mod byte_file;
 mod cache;
 mod checkpoints;
 mod error;
-mod file_aside;
 mod generate;
 mod import;
 mod info;
@@ -182,7 +179,9 @@ pub use graphmill_storage::{
 };
 pub use import::ImportConfig;
 pub use info::GraphInfo;
-pub use machine::{Machine, MachineConfig, default_memory, default_threads, memory_total};
+pub use machine::{
+    Machine, MachineConfig, SimulatedMachine, default_memory, default_threads, memory_total,
+};
 pub use mpi::{MpiJob, build_plugin};
 pub use outlook::{
     Answer, Cluster, Cost, Expected, GraphAsked, GraphFacts, ImportFacts, Part, Question, RunFacts,

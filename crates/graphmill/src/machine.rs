@@ -30,6 +30,19 @@ pub struct MachineConfig {
     pub placement: Placement,
     /// Time that a run spends for bytes on the slow tier, to say what one would cost that is not there.
     pub charge: Option<Charge>,
+    /// A simulated machine instead of this one.
+    pub simulated: Option<SimulatedMachine>,
+}
+
+/// What of a machine is simulated: its disk and its time; its threads take turns by a seed.
+#[derive(Debug, Clone)]
+pub struct SimulatedMachine {
+    /// The files.
+    pub disk: Arc<dyn Disk>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Says which thread is next.
+    pub seed: u64,
 }
 
 /// Memory, disk, threads and time of one run, and the wish that it ends.
@@ -54,17 +67,28 @@ impl Machine {
     /// # Errors
     /// The system has no more threads, or not the way to the disk or the tier of memory that was asked for.
     pub fn open(config: &MachineConfig, stop: Stop) -> Result<Machine, StorageError> {
-        let counted = Arc::new(CountedDisk::new(open_disk(config.io)?));
+        let real = match &config.simulated {
+            Some(simulated) => Arc::clone(&simulated.disk),
+            None => open_disk(config.io)?,
+        };
+        let counted = Arc::new(CountedDisk::new(real));
         let disk: Arc<dyn Disk> = Arc::clone(&counted) as _;
         let threads = config.threads.unwrap_or_else(default_threads).max(1);
+        let workers = match &config.simulated {
+            Some(simulated) => Workers::simulated(simulated.seed, threads, Arc::clone(&disk))?,
+            None => Workers::threads(threads, Arc::clone(&disk))?,
+        };
         Ok(Machine {
             budget: Budget::new(config.memory.unwrap_or_else(default_memory)),
-            workers: Arc::new(Workers::threads(threads, Arc::clone(&disk))?),
+            workers: Arc::new(workers),
             disk,
             counted,
             tiers: Tiers::open(&config.placement)?,
             charge: config.charge,
-            clock: Arc::new(SystemClock::new()),
+            clock: match &config.simulated {
+                Some(simulated) => Arc::clone(&simulated.clock),
+                None => Arc::new(SystemClock::new()),
+            },
             stop,
             tmp: config.tmp.clone(),
             fabric: None,

@@ -1,6 +1,7 @@
 //! Places that a run reads and writes, looked at before any work: what cannot be read or written there is told at once, and nothing is
 //! written over what is needed.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use graphmill_storage::{Scratch, StorageError};
@@ -64,12 +65,13 @@ impl Plan {
                 if config.metrics.as_deref().is_some_and(within) {
                     return refuse("a folder that other output is in");
                 }
-            } else if output.is_dir() {
+            } else if machine.disk().is_dir(output)? {
                 return refuse("a folder (with a slash at the end, a result goes there as parts)");
             }
-            let mut above = at.iter().flat_map(|at| at.ancestors().skip(1));
-            if above.any(|folder| folder.join(DESCRIPTION).is_file()) {
-                return refuse("inside a stored graph");
+            for folder in at.iter().flat_map(|at| at.ancestors().skip(1)) {
+                if machine.disk().exists(&folder.join(DESCRIPTION))? {
+                    return refuse("inside a stored graph");
+                }
             }
             // The next run would take it for edges.
             let folder = at.as_deref().and_then(Path::parent);
@@ -109,9 +111,9 @@ impl Machine {
     /// Whether there is anything at `path`, where a link leads too.
     pub(crate) fn check_there(&self, path: &Path) -> Result<(), Error> {
         // Nothing can be learnt about a pipe in /proc but that it is there.
-        let is_lost = |path: &Path| {
-            let target = std::fs::metadata(path);
-            target.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        let is_lost = |path: &Path| match self.disk().stamp(path) {
+            Err(StorageError::Path { source, .. }) => source.kind() == ErrorKind::NotFound,
+            _ => false,
         };
         match !self.disk().exists(path)? || is_lost(path) {
             true => Err(Error::NoInput {

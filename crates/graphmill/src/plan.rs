@@ -44,7 +44,7 @@ pub struct Config {
     /// What is for the engine to choose unless it is told.
     pub tuning: Tuning,
     /// Where versions of the run are published, that a killed one goes on with.
-    pub checkpoints: Option<Checkpoints>,
+    pub checkpoints: Checkpoints,
 }
 
 impl Config {
@@ -62,7 +62,7 @@ impl Config {
             trials: 1,
             machine: MachineConfig::default(),
             tuning: Tuning::default(),
-            checkpoints: None,
+            checkpoints: Checkpoints::default(),
         }
     }
 

@@ -16,9 +16,7 @@ mod window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, StorageError};
-
-use crate::file_aside::FileAside;
+use graphmill_storage::{Budget, Disk, FileAside, StorageError};
 
 pub use block::{Block, Labels, Texts, Values};
 pub(crate) use parts::{Parts, is_folder};
@@ -28,8 +26,10 @@ pub use top::TopRow;
 
 /// Bytes that a file format takes besides rows and file chunks: a page of each column and its compressed twin.
 const FORMAT_BYTES: u64 = 4 << 20;
+/// Bytes of one write to a file that is written from front to back.
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes that writing a result takes besides its rows.
-const WRITER_BYTES: u64 = FileAside::BYTES + FORMAT_BYTES;
+const WRITER_BYTES: u64 = FileAside::memory(CHUNK_BYTES) + FORMAT_BYTES;
 
 /// Why a result could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -123,7 +123,7 @@ pub(crate) fn write<E: From<ResultError>>(
         .lease("pages of the result", FORMAT_BYTES)
         .map_err(StorageError::from)
         .map_err(ResultError::from)?;
-    let sink = FileAside::create(disk, budget, path).map_err(ResultError::from)?;
+    let sink = FileAside::create(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
     let mut rows: Box<dyn RowWriter<FileAside>> = match format {
         Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
         Format::Csv => Box::new(csv::CsvRows::new(sink, &shape.column)?),

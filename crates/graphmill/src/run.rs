@@ -16,6 +16,7 @@ use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
 use serde::Serialize;
 
 use crate::cache::Cache;
+use crate::checkpoints::Versions;
 use crate::import::ImportConfig;
 use crate::opening::{self, Purpose};
 use crate::places::DESCRIPTION;
@@ -119,7 +120,23 @@ impl Plan {
         &self,
         machine: &Machine,
         watcher: &Watcher,
+        each: Option<&mut dyn FnMut(&Block)>,
+    ) -> Result<Run, Error> {
+        let mut versions = None;
+        let done = self.publish(machine, watcher, each, &mut versions);
+        done.map_err(|error| match &versions {
+            Some(versions) => versions.left(error, watcher),
+            None => error,
+        })
+    }
+
+    /// The same, with versions from where they can be published.
+    fn publish(
+        &self,
+        machine: &Machine,
+        watcher: &Watcher,
         mut each: Option<&mut dyn FnMut(&Block)>,
+        versions: &mut Option<Versions>,
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
@@ -156,9 +173,13 @@ impl Plan {
             .lease("the highest rows", Top::memory(highest))?;
         let beside = self.config.output.as_deref().unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
-        let checkpoints = self.checkpoints(machine, &graph)?;
+        *versions = self.versions(machine, &graph, &machine.tmp(beside))?;
+        let checkpoints = versions.as_ref().map(Versions::asked);
         let asked = (tuning, sizes, checkpoints);
         let mut session = machine.session_beside(beside, &graph, asked, watcher)?;
+        if let Some(versions) = versions {
+            versions.tell(session.resumed(), watcher);
+        }
         let mut trials = Vec::new();
         let output = loop {
             let (began, loading) = (clock.now(), session.metrics().loading);
@@ -169,7 +190,7 @@ impl Plan {
                 break output;
             }
         };
-        session.has_caught_up()?;
+        session.end_calls()?;
         drop(set_aside);
         let finished = clock.now();
         if let Some(option) = self.idle_option(session.metrics()) {
@@ -223,8 +244,10 @@ impl Plan {
         if is_first {
             session.dismiss()?;
         }
+        if let Some(versions) = versions {
+            versions.end(machine)?;
+        }
         session.end_versions()?;
-        self.forget_checkpoints(machine)?;
         let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
         let written = clock.now();
 

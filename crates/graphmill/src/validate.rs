@@ -21,16 +21,17 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
-use graphmill_storage::{BudgetError, StorageError};
+use graphmill_storage::{BudgetError, ByteFile, StorageError};
 
 use crate::Machine;
-use crate::byte_file::ByteFile;
 use crate::places::DESCRIPTION;
 use merge::compare;
 use rows::{Lines, Reading, Rows};
 
 /// Differences that a [`Verdict`] describes one by one.
 const DESCRIBED_MAX: usize = 10;
+/// Bytes of a file that are read at a time.
+const CHUNK_BYTES: usize = 1 << 18;
 /// Bytes of text, plain or unpacked, beside the chunk of the file.
 const TEXT_BUFFER_BYTES: usize = 1 << 15;
 
@@ -200,7 +201,7 @@ fn rows_of(machine: &Machine, path: &Path, reading: Reading) -> Result<Rows, Val
     if machine.disk().is_dir(path)? {
         return parts::rows(machine, path, reading);
     }
-    let file = ByteFile::open(machine.disk(), machine.budget(), path)?;
+    let file = ByteFile::open(machine.disk(), machine.budget(), path, CHUNK_BYTES)?;
     let unreadable = |source| ValidateError::Read {
         path: path.to_path_buf(),
         source,

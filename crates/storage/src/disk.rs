@@ -187,6 +187,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError>;
 
+    /// Has the file system set aside space for the first `bytes` bytes of a file, which gets at least so long, so that writes there do not
+    /// find the disk full. Where the file system knows nothing of the kind, nothing happens.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: the disk is full.
+    fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError>;
+
     /// Makes a file's bytes and length durable. After an error they may be lost whatever is done: write another file.
     ///
     /// # Errors

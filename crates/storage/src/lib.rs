@@ -15,6 +15,7 @@
 //! | `placement.rs`, `placement/` | [`Placement`]: which kind of data is to lie on which tier of memory |
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
 //! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
+//! | `file_aside.rs`, `byte_file.rs` | [`FileAside`]: a file that appears complete; [`ByteFile`]: one that is read anywhere |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
 //! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is that of the crate `raw` |
 //! | `error.rs` | [`StorageError`] |
@@ -22,9 +23,11 @@
 #![forbid(unsafe_code)]
 
 mod budget;
+mod byte_file;
 mod clock;
 mod disk;
 mod error;
+mod file_aside;
 mod placement;
 mod scratch;
 mod stop;
@@ -32,6 +35,7 @@ mod tiers;
 mod workers;
 
 pub use budget::{Budget, BudgetError, Buffer, Lease};
+pub use byte_file::{ByteFile, ByteReader};
 pub use clock::{Clock, SimulatedClock, SystemClock};
 pub use disk::counted::CountedDisk;
 pub use disk::sim::{Fault, FaultKind, On, SimDisk};
@@ -40,9 +44,10 @@ pub use disk::{
     Operation, Queue, open_disk,
 };
 pub use error::{JobError, StorageError};
+pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
 pub use placement::{Kind, Placement, PlacementError, Where};
 pub use scratch::Scratch;
-pub use stop::Stop;
+pub use stop::{Patience, Stop};
 pub use tiers::Tiers;
 pub use workers::{Job, Step, Worker, Workers};

@@ -1,18 +1,32 @@
 //! The wish that a run ends soon: Ctrl-C, a time limit, a failed sibling.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A flag that all its clones share. Whoever works looks at it between steps.
+/// A wish that all its clones share. Whoever works looks at it between steps.
+///
+/// Work that will be gone on with later is patient: it ends where that loses nothing, unless it is asked twice.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
-    requested: Arc<AtomicBool>,
-    /// Somebody else's flag that asks for the same.
+    wish: Arc<Wish>,
+    /// Somebody else's flag that asks for the same, at once.
     other: Option<Arc<AtomicBool>>,
 }
 
+#[derive(Debug, Default)]
+struct Wish {
+    asked: AtomicBool,
+    insisted: AtomicBool,
+    /// Those whose work is patient.
+    patient: AtomicUsize,
+}
+
+/// As long as it lives, the first request leaves work going on to where it may end.
+#[derive(Debug)]
+pub struct Patience(Arc<Wish>);
+
 impl Stop {
-    /// A flag that is not set.
+    /// Nobody wishes anything.
     pub fn new() -> Self {
         Stop::default()
     }
@@ -21,20 +35,49 @@ impl Stop {
     #[must_use]
     pub fn or(&self, other: Arc<AtomicBool>) -> Self {
         Stop {
-            requested: Arc::clone(&self.requested),
+            wish: Arc::clone(&self.wish),
             other: Some(other),
         }
     }
 
-    /// Asks everybody to stop. Safe to call from a signal handler.
+    /// Asks everybody to stop; patient work goes on to where it may end.
     pub fn request(&self) {
-        self.requested.store(true, Ordering::Relaxed);
+        self.wish.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked to stop.
+    /// Asks everybody to stop at once.
+    pub fn insist(&self) {
+        self.request();
+        self.wish.insisted.store(true, Ordering::Relaxed);
+    }
+
+    /// Work is patient from now on.
+    #[must_use]
+    pub fn be_patient(&self) -> Patience {
+        self.wish.patient.fetch_add(1, Ordering::Relaxed);
+        Patience(Arc::clone(&self.wish))
+    }
+
+    /// Whether somebody asked, so that patient work ends where it may.
+    pub fn asked(&self) -> bool {
+        self.wish.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether work is patient that was not asked twice.
+    pub fn is_patient(&self) -> bool {
+        self.wish.patient.load(Ordering::Relaxed) > 0 && !self.wish.insisted.load(Ordering::Relaxed)
+    }
+
+    /// Whether work is to stop now.
     pub fn requested(&self) -> bool {
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
-        is_set(&self.requested) || self.other.as_deref().is_some_and(is_set)
+        (self.asked() && !self.is_patient()) || self.other.as_deref().is_some_and(is_set)
+    }
+}
+
+impl Drop for Patience {
+    fn drop(&mut self) {
+        self.0.patient.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -60,5 +103,22 @@ mod tests {
         assert!(both.requested() && !stop.requested());
         stop.request();
         assert!(stop.or(Arc::default()).requested());
+    }
+
+    #[test]
+    fn patient_work_is_asked_twice() {
+        let stop = Stop::new();
+        let (one, two) = (stop.be_patient(), stop.clone().be_patient());
+        stop.request();
+        assert!(stop.asked() && !stop.requested());
+        drop(one);
+        assert!(!stop.requested());
+        stop.insist();
+        assert!(stop.requested() && !stop.is_patient());
+        drop(two);
+        let stop = Stop::new();
+        drop(stop.be_patient());
+        stop.request();
+        assert!(stop.requested());
     }
 }

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use graphmill::{
     Charge, Checkpoints, Combiner, Config, Every, KernelChoice, MachineConfig, MpiJob, Placement,
@@ -13,9 +12,6 @@ use crate::args::{self, Combining, Direction, Experiments, Recovery, Run, Seek, 
 use crate::{progress, size};
 
 use super::options;
-
-/// How often versions are published, unless it is said.
-const EVERY: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
@@ -122,13 +118,19 @@ fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     }
 }
 
-fn checkpoints(args: &Recovery) -> Option<Checkpoints> {
-    Some(Checkpoints {
-        folder: args.checkpoint_dir.clone()?,
-        every: args.checkpoint_every.unwrap_or(Every::Time(EVERY)),
+fn checkpoints(args: &Recovery) -> Checkpoints {
+    // Whoever asks for versions wants them of rows in memory too.
+    let is_asked = args.checkpoint_dir.is_some() || args.resume || args.checkpoints.is_some();
+    let usual = match is_asked {
+        true => Every::Usual,
+        false => Every::Paged,
+    };
+    Checkpoints {
+        folder: args.checkpoint_dir.clone(),
+        every: args.checkpoint_every.unwrap_or(usual),
         keep: args.checkpoints.unwrap_or(1).into(),
         resume: args.resume,
-    })
+    }
 }
 
 fn tuning(args: &Experiments) -> Tuning {

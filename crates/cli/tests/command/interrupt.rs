@@ -6,7 +6,7 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use crate::{debian, graphmill, names, succeed};
 
-fn start(folder: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
+pub(crate) fn start(folder: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStderr>) {
     let mut child = graphmill()
         .args(arguments)
         .current_dir(folder)
@@ -30,7 +30,7 @@ const LONG: [&str; 7] = [
 ];
 
 /// Reads stderr up to a line that contains `text`.
-fn wait_for(text: &str, said: &mut impl BufRead) {
+pub(crate) fn wait_for(text: &str, said: &mut impl BufRead) {
     let mut seen = String::new();
     while !seen.lines().last().is_some_and(|line| line.contains(text)) {
         let read = said.read_line(&mut seen).expect("a line");
@@ -58,7 +58,7 @@ fn ignores_hangup() -> bool {
 }
 
 /// Sends signals, expects the end, gives back what was still said.
-fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> String {
+pub(crate) fn end(signals: &[&str], mut child: Child, mut said: impl Read) -> String {
     for signal in signals {
         send(signal, &child);
     }

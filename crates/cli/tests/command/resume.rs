@@ -1,14 +1,16 @@
 //! A run that was killed goes on with the newest version, and ends with the bytes of one that was not; no other run takes its versions.
 
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
 
-use crate::{call, fail, graphmill, succeed};
+use crate::interrupt::{end, start, wait_for};
+use crate::{call, fail, graphmill, names, succeed};
 
-/// A stored graph whose rows and messages are on disk with 23 MiB, and do fit with more.
+/// A stored graph whose rows and messages are on disk with 20 MiB a rank, and do fit with more.
 fn graph(folder: &Path) {
-    let rule = "generate kronecker 17 8 --undirected --weights f32 -q -o graph --batch-size 4096";
+    let rule = "generate kronecker 19 4 --undirected --weights f32 -q -o graph --batch-size 16384";
     succeed(folder, &rule.split(' ').collect::<Vec<_>>());
 }
 
@@ -72,24 +74,23 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
     graph(folder);
     let mut kills = 0;
     for run in [
-        "run pagerank graph --iterations 8 --memory 23M --threads 1",
+        "run pagerank graph --iterations 8 --memory 20M --threads 1",
         "run pagerank graph --iterations 8 --threads 2",
-        "run pagerank graph --iterations 8 --ranks 3 --memory 80M --threads 3",
-        "run pagerank graph --iterations 8 --method pregel-pull --threads 2",
-        "run bfs graph --source 1 --memory 23M --threads 1 --parents",
+        "run pagerank graph --iterations 8 --ranks 3 --memory 62M --threads 3",
+        "run pagerank graph --iterations 8 --method pregel-pull --memory 23M --threads 2",
+        "run bfs graph --source 1 --memory 19M --threads 1 --parents",
         "run bfs graph --source 1 --threads 2 --seek always",
-        "run wcc graph --method labels --memory 23M --threads 1",
+        "run wcc graph --method labels --memory 19M --threads 1",
         "run wcc graph --threads 2",
-        "run sssp graph --source 1 --memory 26M --threads 1",
-        "run sssp graph --source 1 --method bellman-ford --ranks 2 --memory 80M --threads 2",
+        "run sssp graph --source 1 --memory 20M --threads 1",
+        "run sssp graph --source 1 --method bellman-ford --ranks 2 --memory 43M --threads 2",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
         // Each goes on with what the one before published, and publishes one more at least, on all ranks.
         while kill_after(folder, run, 2) {
             kills += 1;
         }
-        let read = |name| std::fs::read(folder.join(name)).expect("a result");
-        assert!(read("found.csv") == read("wanted.csv"), "{run}");
+        assert!(is_same(folder), "{run}");
         assert!(!folder.join("versions").exists(), "{run} left versions");
         std::fs::remove_file(folder.join("found.csv")).expect("it is removed");
     }
@@ -101,7 +102,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 8 --memory 23M --threads 1";
+    let run = "run pagerank graph --iterations 8 --memory 20M --threads 1";
     assert!(kill_after(folder, run, 2));
     for (other, said) in [
         (
@@ -114,7 +115,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
             "algorithm pagerank, not wcc",
         ),
         (
-            run.replace("23M --threads 1", "80M --threads 2 --ranks 2"),
+            run.replace("20M --threads 1", "80M --threads 2 --ranks 2"),
             "ranks 1, not 2",
         ),
     ] {
@@ -126,11 +127,9 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
         said.contains("there are versions of a run of pagerank already"),
         "{said}"
     );
-    let said = fail(folder, 2, &words(run, "-q --resume"));
-    assert!(said.contains("--checkpoint-dir"), "{said}");
     // And with another graph of that name.
     std::fs::remove_dir_all(folder.join("graph")).expect("it is removed");
-    let rule = "generate kronecker 17 9 --undirected -q -o graph --batch-size 4096";
+    let rule = "generate kronecker 19 5 --undirected -q -o graph --batch-size 16384";
     succeed(folder, &words(rule, ""));
     let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
     assert!(said.contains("the run there has graph"), "{said}");
@@ -141,7 +140,7 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
     graph(folder);
-    let run = "run pagerank graph --iterations 8 --memory 23M --threads 1";
+    let run = "run pagerank graph --iterations 8 --memory 20M --threads 1";
     succeed(folder, &words(run, "-q -o wanted.csv"));
     assert!(kill_after(folder, run, 3));
     let of_rank = folder.join("versions/rank-00000");
@@ -150,17 +149,156 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let bad: Vec<u8> = good.iter().map(|byte| byte ^ 4).collect();
     std::fs::write(&rows, bad).expect("it is written");
     let resumed = format!("{VERSIONS} --resume -o found.csv");
-    let said = fail(folder, 1, &words(run, &resumed));
-    assert!(said.contains("rows") && said.contains("byte"), "{said}");
+    let is_refused = || {
+        let said = fail(folder, 1, &words(run, &resumed));
+        assert!(said.contains("no version there is what was"), "{said}");
+    };
+    is_refused();
     std::fs::write(&rows, good).expect("it is written");
-    // Of a version that is not what was written nothing is used.
-    let version = versions(folder).pop().expect("a version");
-    let mut bytes = std::fs::read(&version).expect("a version");
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&version, bytes).expect("it is written");
-    let output = call(folder, &words(run, &resumed));
+    let damage = |version: &Path| {
+        let mut bytes = std::fs::read(version).expect("a version");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(version, bytes).expect("it is written");
+    };
+    let there = versions(folder);
+    there.iter().for_each(|version| damage(version));
+    is_refused();
+    there.iter().for_each(|version| damage(version));
+    // Where two are kept, the one before is gone on with.
+    let kept = "--checkpoints 2";
+    assert!(kill_after(folder, &format!("{run} {kept}"), 3));
+    let newest = versions(folder).into_iter().max().expect("a version");
+    assert!(versions(folder).len() >= 2);
+    damage(&newest);
+    let output = call(folder, &words(run, &format!("{kept} {resumed}")));
     assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("goes on with the version before"), "{said}");
+    assert!(is_same(folder));
+}
+
+/// Whether a run gave what was wanted.
+fn is_same(folder: &Path) -> bool {
     let read = |name| std::fs::read(folder.join(name)).expect("a result");
-    assert!(read("found.csv") == read("wanted.csv"));
+    read("found.csv") == read("wanted.csv")
+}
+
+/// Those folders of versions that nobody named.
+fn unnamed(folder: &Path) -> Vec<String> {
+    let mut names = names(folder);
+    names.retain(|name| name.starts_with(".graphmill-versions-"));
+    names
+}
+
+#[test]
+fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 60 --memory 20M --threads 1";
+    succeed(folder, &words(run, "-q -o wanted.csv"));
+    assert_eq!(
+        unnamed(folder),
+        [""; 0],
+        "of a run that ended nothing is left"
+    );
+    let mut kills = 0;
+    loop {
+        let mut child = graphmill()
+            .args(words(run, "-o found.csv"))
+            .current_dir(folder)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        // One is published every second.
+        std::thread::sleep(Duration::from_millis(1700));
+        let is_over = child.try_wait().expect("it is a child").is_some();
+        child.kill().expect("it is killed");
+        let mut said = String::new();
+        let stderr = child.stderr.as_mut().expect("a pipe");
+        stderr.read_to_string(&mut said).expect("text");
+        child.wait().expect("it ends");
+        assert_eq!(said.contains("going on with the run"), kills > 0, "{said}");
+        if is_over {
+            break;
+        }
+        kills += 1;
+        assert_eq!(unnamed(folder).len(), 1);
+    }
+    assert!(kills > 0 && is_same(folder), "{kills} kills");
+    assert_eq!(unnamed(folder), [""; 0]);
+}
+
+#[test]
+fn a_signal_ends_the_pass_and_the_run_goes_on_later() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    for (run, again) in [
+        (
+            "run pagerank graph --iterations 40 --memory 20M --threads 1",
+            "",
+        ),
+        (
+            "run pagerank graph --iterations 100 --threads 2 --checkpoint-dir versions",
+            "--resume",
+        ),
+        (
+            "run pagerank graph --iterations 40 --memory 80M --threads 2 --ranks 2 --resume",
+            "",
+        ),
+    ] {
+        succeed(folder, &words(run, "-q -o wanted.csv"));
+        for signal in ["INT", "TERM", "USR1"] {
+            let interrupted = start(folder, &words(run, &format!("-o found.csv {again}")));
+            let said = end_in_pass(interrupted, &[signal]);
+            assert!(said.contains("interrupted; the same command"), "{said}");
+            assert!(said.contains("goes on"), "{said}");
+        }
+        succeed(folder, &words(run, &format!("-q -o found.csv {again}")));
+        assert!(is_same(folder), "{run}");
+        assert_eq!(names(folder), ["found.csv", "graph", "wanted.csv"]);
+    }
+}
+
+/// Sends signals when the first passes are done; what was said after that.
+fn end_in_pass((child, mut said): (Child, BufReader<ChildStderr>), signals: &[&str]) -> String {
+    wait_for("pass", &mut said);
+    end(signals, child, said)
+}
+
+#[test]
+fn one_run_alone_publishes_in_a_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1";
+    let named = "-o found.csv --checkpoint-dir versions";
+    let first = start(folder, &words(run, named));
+    while !folder.join("versions/rank-00000/run.json").exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let said = fail(folder, 2, &words(run, &format!("{named} --resume")));
+    assert!(
+        said.contains("another run publishes its versions"),
+        "{said}"
+    );
+    // A folder that nobody named is left to who has it.
+    let short = "run pagerank graph --iterations 3 --memory 20M --threads 1";
+    succeed(folder, &words(short, "-q -o wanted.csv"));
+    let said = end_in_pass(first, &["INT", "INT"]);
+    assert!(said.contains("interrupted"), "{said}");
+}
+
+#[test]
+fn none_are_published_where_none_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1 --checkpoints 0";
+    let said = end_in_pass(start(folder, &words(run, "-o found.csv")), &["INT"]);
+    assert!(said.contains("nothing was left behind"), "{said}");
+    assert_eq!(names(folder), ["graph"]);
 }

@@ -1,7 +1,7 @@
 //! Calls of the driver: told again, or carried out, and the versions between them.
 
-use super::Recovery;
-use super::record::Record;
+use super::record::{Record, Told};
+use super::{Recovery, Resumed};
 use crate::active::{ActiveSet, lock};
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -85,38 +85,55 @@ impl Engine {
             arrays,
             row_io,
             ranks,
-            budget,
             clock,
             ..
         } = &self.common;
-        if !recovery.is_due(clock.now(), ranks)? {
-            return Ok(());
-        }
-        let Some(io) = row_io.first() else {
+        let (is_due, ends) = recovery.is_due(clock.now(), ranks)?;
+        let Some(io) = row_io.first().filter(|_| is_due) else {
             return Ok(());
         };
-        recovery.begin()?;
-        let saved = arrays.save(&mut lock(io))?;
-        let record = {
+        let (entries, number) = {
             let history = self.active.history();
-            Record {
-                job: 0,
-                number: history.count(),
-                entries: history.entries().clone(),
-                arrays: saved,
-                sets: self.active.saved(),
-            }
+            (history.entries().clone(), history.count())
         };
-        let oldest = recovery.publish(budget, ranks, &record, || clock.now())?;
-        arrays.published(&record.arrays, record.number, oldest);
-        Ok(())
+        let entries = entries.bytes();
+        let pages = recovery.begin()?;
+        arrays.save_told(entries, pages, &mut lock(io))?;
+        let full = pages.len() * arrays.pages().page_bytes();
+        let told = Told {
+            checksum: crc32fast::hash(entries),
+            pages: pages.clone(),
+            rest: entries[full..].to_vec(),
+        };
+        let mut record = Record {
+            number,
+            told,
+            arrays: arrays.save(&mut lock(io))?,
+            ..Record::default()
+        };
+        arrays.pages().sync()?;
+        let sets = self.active.of_driver();
+        let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
+        arrays.published(&record, oldest);
+        match ends {
+            true => Err(EngineError::Stopped),
+            false => Ok(()),
+        }
     }
 
-    /// Whether the driver did all that it did in the run that it goes on with: a result before that is of no rows.
+    /// What the run goes on with, if it does.
+    #[must_use]
+    pub fn resumed(&self) -> Option<&Resumed> {
+        self.recovery.as_ref().and_then(Recovery::resumed)
+    }
+
+    /// Says that the driver has come to its end, having done all that it did in the run that it goes on with: a result before that is of
+    /// no rows.
     ///
     /// # Errors
     /// It did less, and so is another program.
-    pub fn has_caught_up(&self) -> Result<(), EngineError> {
+    pub fn end_calls(&mut self) -> Result<(), EngineError> {
+        self.recovery.iter_mut().for_each(Recovery::end_calls);
         match self.active.history().is_told_again() {
             false => Ok(()),
             true => Err(EngineError::OtherRun {

@@ -6,9 +6,13 @@
 //! handed out have what they have at the end, or nothing if they are gone by then.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use graphmill_storage::{ByteFile, StorageError};
 
 use crate::error::EngineError;
-use crate::recovery::record::{Entries, SavedSet};
+use crate::recovery::record::{Entries, Taking};
 
 /// What was told, or is told again.
 #[derive(Debug, Default)]
@@ -24,8 +28,34 @@ pub(crate) struct History {
     told: Option<usize>,
     /// The next set that the driver gets.
     next_set: u64,
-    /// The sets that there are at the end of the version.
+    /// The sets that there are at the end of the version, by number.
     sets: BTreeMap<u64, SavedSet>,
+}
+
+/// A set in the file of a version.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedSet {
+    pub(crate) file: ByteFile,
+    pub(crate) path: PathBuf,
+    /// Where in the file its members begin.
+    pub(crate) at: u64,
+}
+
+impl SavedSet {
+    /// Its members, batch by batch: how many these are, and of each its number and who is in it.
+    pub(crate) fn members(&self) -> Taking<'_> {
+        Taking::new(&self.file, self.at)
+    }
+    /// What was read of it.
+    pub(crate) fn read<T>(&self, read: io::Result<T>) -> Result<T, EngineError> {
+        read.map_err(|source| {
+            EngineError::Storage(StorageError::Path {
+                action: "read",
+                path: self.path.clone(),
+                source,
+            })
+        })
+    }
 }
 
 impl History {
@@ -41,7 +71,7 @@ impl History {
     pub(crate) fn told_again(entries: Entries, sets: BTreeMap<u64, SavedSet>) -> Self {
         History {
             is_kept: true,
-            told: (!entries.is_empty()).then_some(0),
+            told: (!entries.bytes().is_empty()).then_some(0),
             entries,
             sets,
             ..History::default()
@@ -82,7 +112,7 @@ impl History {
         }
         let said = said.to_vec();
         self.count += 1;
-        self.told = (next < self.entries.len()).then_some(next);
+        self.told = (next < self.entries.bytes().len()).then_some(next);
         Ok(Some(said))
     }
 

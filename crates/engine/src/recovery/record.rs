@@ -1,20 +1,26 @@
-//! A version as a file: all that a run needs to go on, but for the pages of its rows.
+//! A version as a file: all that a run needs to go on, but for its pages.
 //!
 //! ```text
-//! magic: 8 bytes | job, number of the version, bytes of the body: u64 | CRC-32 of what is before and of the body: u32 | body
-//! body   entries: bytes | arrays: count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
-//!        sets: count of (number: u64, batches: count of (batch: u64, form: u8, members))
+//! magic: 8 bytes | job, number of the version: u64, whether it follows another: u8 | told, arrays, sets | CRC-32 of all before: u32
+//! told   CRC-32 of what calls were told: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
+//! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
+//! sets   count of (number: u64, batches: count of (batch: u64, form: u8, members))
 //! ```
 //!
 //! Numbers are little-endian; bytes and counts begin with a u64. The members of a batch in a set are all (form 0), a count of u32 (1) or
-//! words of 64 bits (2).
+//! words of 64 bits (2). Sets may be large: they are written and read member by member.
 
-use crate::active::BatchSet;
+use std::io::{self, BufReader, Read, Write};
+use std::sync::Arc;
+
+use graphmill_storage::{ByteFile, ByteReader};
+
+use crate::active::{BatchSet, Sets, lock};
 use crate::page_file::{PageTable, Slot};
 
-const MAGIC: &[u8; 8] = b"GMVERS\0\x01";
-/// Bytes before the body.
-const HEAD: usize = 36;
+const MAGIC: &[u8; 8] = b"GMVERS\0\x02";
+/// Bytes of a file that are summed up at a time.
+const PIECE_BYTES: usize = 4096;
 
 /// What calls were told, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,14 +30,11 @@ impl Entries {
     /// Bytes of an entry besides what was told.
     const HEAD: usize = 8;
 
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Entries(bytes)
     }
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-    pub(crate) fn checksum(&self) -> u64 {
-        crc32fast::hash(&self.0).into()
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
     }
     pub(crate) fn push(&mut self, name: u32, said: &[u8]) {
         self.0.extend(name.to_le_bytes());
@@ -48,6 +51,14 @@ impl Entries {
     }
 }
 
+/// What calls were told as a version has it: pages do not change once they are full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Told {
+    pub(crate) checksum: u32,
+    pub(crate) pages: PageTable,
+    pub(crate) rest: Vec<u8>,
+}
+
 /// An array as a version has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SavedArray {
@@ -56,306 +67,399 @@ pub(crate) struct SavedArray {
     pub(crate) pages: PageTable,
 }
 
-/// The members of a set in a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Members {
-    All,
-    List(Vec<u32>),
-    Words(Vec<u64>),
-}
-
-/// A set as a version has it: what each batch has of it that has any.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SavedSet(Vec<(usize, Members)>);
-
-impl SavedSet {
-    /// Adds what a batch has.
-    pub(crate) fn push(&mut self, batch: usize, set: &BatchSet) {
-        let words = set.span().div_ceil(64);
-        let members = if set.is_full() {
-            Members::All
-        } else if set.count() <= 2 * words {
-            let mut list = Vec::with_capacity(set.count());
-            set.for_each(|i| list.push(i as u32));
-            Members::List(list)
-        } else {
-            let mut bits = vec![0u64; words];
-            set.for_each(|i| bits[i / 64] |= 1 << (i % 64));
-            Members::Words(bits)
-        };
-        self.0.push((batch, members));
-    }
-
-    /// The batches, and of each who is in it, by a function that is called with each.
-    pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0.iter().map(|(batch, _)| *batch)
-    }
-
-    /// Inserts what a batch has; `false` if that is not of a batch of this span.
-    pub(crate) fn fill(&self, batch: usize, set: &mut BatchSet) -> bool {
-        let found = self.0.iter().find(|(of, _)| *of == batch);
-        let span = set.span();
-        match found.map(|(_, members)| members) {
-            None => true,
-            Some(Members::All) => {
-                set.insert_all();
-                true
-            }
-            Some(Members::List(list)) => list.iter().all(|i| {
-                let is_inside = (*i as usize) < span;
-                if is_inside {
-                    set.insert(*i as usize);
-                }
-                is_inside
-            }),
-            Some(Members::Words(words)) => {
-                let mut is_inside = words.len() <= span.div_ceil(64);
-                crate::active::bits(words, 0, |i| match i < span {
-                    true => set.insert(i),
-                    false => is_inside = false,
-                });
-                is_inside
-            }
-        }
-    }
-}
-
 /// A version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) job: u64,
     /// Entries that it has.
     pub(crate) number: u64,
-    pub(crate) entries: Entries,
+    /// All ranks had one before it.
+    pub(crate) follows: bool,
+    pub(crate) told: Told,
     pub(crate) arrays: Vec<SavedArray>,
-    pub(crate) sets: Vec<(u64, SavedSet)>,
+    /// The sets by number, each with the byte of the file where its batches begin.
+    pub(crate) sets: Vec<(u64, u64)>,
 }
 
 impl Record {
-    /// Bytes of it as a file, at most.
-    pub(crate) fn bytes(&self) -> u64 {
-        let arrays = self
-            .arrays
-            .iter()
-            .map(|array| 64 + array.name.len() + 12 * array.pages.len());
-        let of_set = |members: &Members| match members {
-            Members::All => 0,
-            Members::List(list) => 4 * list.len(),
-            Members::Words(words) => 8 * words.len(),
+    /// All pages that it has.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot> {
+        let arrays = self.arrays.iter().flat_map(|array| &array.pages);
+        self.told.pages.iter().chain(arrays).flatten()
+    }
+
+    /// Writes it with these sets.
+    pub(crate) fn write(&self, sets: &[(u64, Arc<Sets>)], out: impl Write) -> io::Result<()> {
+        let mut out = Summing {
+            out,
+            hasher: crc32fast::Hasher::new(),
         };
-        let sets = self
-            .sets
-            .iter()
-            .map(|(_, set)| 16 + set.0.iter().map(|(_, of)| 17 + of_set(of)).sum::<usize>());
-        (HEAD + 64 + self.entries.len() + arrays.sum::<usize>() + sets.sum::<usize>()) as u64
-    }
-
-    pub(crate) fn to_bytes(&self, job: u64) -> Vec<u8> {
-        let mut body = Vec::new();
-        let put = |number: u64| number.to_le_bytes();
-        body.extend(put(self.entries.0.len() as u64));
-        body.extend(&self.entries.0);
-        body.extend(put(self.arrays.len() as u64));
+        out.write_all(MAGIC)?;
+        out.number(self.job)?;
+        out.number(self.number)?;
+        out.write_all(&[u8::from(self.follows)])?;
+        out.word(self.told.checksum)?;
+        out.pages(&self.told.pages)?;
+        out.bytes(&self.told.rest)?;
+        out.number(self.arrays.len() as u64)?;
         for array in &self.arrays {
-            body.extend(put(array.name.len() as u64));
-            body.extend(array.name.as_bytes());
-            body.extend((array.element_bytes as u32).to_le_bytes());
-            body.extend(put(array.pages.len() as u64));
-            for page in &array.pages {
-                let (slot, checksum) =
-                    page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
-                body.extend(put(slot));
-                body.extend(checksum.to_le_bytes());
+            out.bytes(array.name.as_bytes())?;
+            out.word(array.element_bytes as u32)?;
+            out.pages(&array.pages)?;
+        }
+        out.number(sets.len() as u64)?;
+        for (number, of_batches) in sets {
+            out.number(*number)?;
+            let has_any = |set: &&std::sync::Mutex<BatchSet>| lock(set).count() > 0;
+            out.number(of_batches.iter().filter(has_any).count() as u64)?;
+            for (batch, set) in of_batches.iter().enumerate() {
+                out.members(batch, &lock(set))?;
             }
         }
-        body.extend(put(self.sets.len() as u64));
-        for (number, set) in &self.sets {
-            body.extend(put(*number));
-            body.extend(put(set.0.len() as u64));
-            for (batch, members) in &set.0 {
-                body.extend(put(*batch as u64));
-                match members {
-                    Members::All => body.push(0),
-                    Members::List(list) => {
-                        body.push(1);
-                        body.extend(put(list.len() as u64));
-                        body.extend(list.iter().flat_map(|i| i.to_le_bytes()));
-                    }
-                    Members::Words(words) => {
-                        body.push(2);
-                        body.extend(put(words.len() as u64));
-                        body.extend(words.iter().flat_map(|word| word.to_le_bytes()));
-                    }
-                }
-            }
-        }
-        let mut bytes = MAGIC.to_vec();
-        for number in [job, self.number, body.len() as u64] {
-            bytes.extend(number.to_le_bytes());
-        }
-        let mut hasher = crc32fast::Hasher::new();
-        hasher.update(&bytes);
-        hasher.update(&body);
-        bytes.extend(hasher.finalize().to_le_bytes());
-        bytes.extend(body);
-        bytes
+        let checksum = out.hasher.finalize();
+        out.out.write_all(&checksum.to_le_bytes())
     }
 
-    /// What the bytes of a version say; `None` if they are not what was written.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Record> {
-        let (head, body) = bytes.split_first_chunk::<HEAD>()?;
-        let (numbers, checksum) = head.split_at(HEAD - 4);
+    /// What a file says.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`]: it is not what was written.
+    pub(crate) fn read(file: &ByteFile) -> io::Result<Record> {
+        let end = file.bytes().checked_sub(size_of::<u32>() as u64);
+        let end = end.ok_or_else(broken)?;
         let mut hasher = crc32fast::Hasher::new();
-        hasher.update(numbers);
-        hasher.update(body);
-        if numbers[..8] != *MAGIC || checksum != hasher.finalize().to_le_bytes() {
-            return None;
+        let mut all = Taking::new(file, 0);
+        let (mut left, mut piece) = (end, [0; PIECE_BYTES]);
+        while left > 0 {
+            let part = &mut piece[..left.min(PIECE_BYTES as u64) as usize];
+            all.exact(part)?;
+            hasher.update(part);
+            left -= part.len() as u64;
         }
-        let mut from = Taking(&numbers[8..]);
-        let (job, number, length) = (from.number()?, from.number()?, from.number()?);
-        if length != body.len() as u64 {
-            return None;
+        if all.word()? != hasher.finalize() {
+            return Err(broken());
         }
-        let mut from = Taking(body);
-        let entries = Entries(from.bytes()?.to_vec());
-        let mut arrays = Vec::new();
+        let mut from = Taking::new(file, 0);
+        if from.array()? != *MAGIC {
+            return Err(broken());
+        }
+        let mut record = Record {
+            job: from.number()?,
+            number: from.number()?,
+            follows: from.array()? == [1],
+            ..Record::default()
+        };
+        record.told = Told {
+            checksum: from.word()?,
+            pages: from.pages()?,
+            rest: from.bytes()?,
+        };
         for _ in 0..from.number()? {
-            let name = String::from_utf8(from.bytes()?.to_vec()).ok()?;
-            let element_bytes = from.word()? as usize;
-            let count = from.count(12)?;
-            let mut pages = Vec::with_capacity(count);
-            for _ in 0..count {
-                let (slot, checksum) = (from.number()?, from.word()?);
-                pages.push(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)));
-            }
-            arrays.push(SavedArray {
-                name,
-                element_bytes,
-                pages,
+            record.arrays.push(SavedArray {
+                name: String::from_utf8(from.bytes()?).map_err(|_| broken())?,
+                element_bytes: from.word()? as usize,
+                pages: from.pages()?,
             });
         }
-        let mut sets = Vec::new();
         for _ in 0..from.number()? {
-            let number = from.number()?;
-            let mut set = SavedSet::default();
+            record.sets.push((from.number()?, from.at));
             for _ in 0..from.number()? {
-                let batch = from.number()? as usize;
-                let members = match from.byte()? {
-                    0 => Members::All,
-                    1 => {
-                        let count = from.count(4)?;
-                        Members::List((0..count).map(|_| from.word()).collect::<Option<_>>()?)
-                    }
-                    2 => {
-                        let count = from.count(8)?;
-                        Members::Words((0..count).map(|_| from.number()).collect::<Option<_>>()?)
-                    }
-                    _ => return None,
-                };
-                set.0.push((batch, members));
+                from.number()?;
+                from.pass_members()?;
             }
-            sets.push((number, set));
         }
-        from.0.is_empty().then_some(Record {
-            job,
-            number,
-            entries,
-            arrays,
-            sets,
-        })
+        match from.at == end {
+            true => Ok(record),
+            false => Err(broken()),
+        }
     }
 }
 
-/// Bytes of which the first are taken off.
-struct Taking<'b>(&'b [u8]);
+/// The error of a file that is not what was written.
+fn broken() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}
 
-impl<'b> Taking<'b> {
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*taken)
+/// Whether an error says that a file is not what was written.
+pub(crate) fn is_broken(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, UnexpectedEof};
+    matches!(error.kind(), InvalidData | UnexpectedEof)
+}
+
+/// Sums up what goes out.
+struct Summing<W> {
+    out: W,
+    hasher: crc32fast::Hasher,
+}
+
+impl<W: Write> Write for Summing<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
     }
-    fn byte(&mut self) -> Option<u8> {
-        self.array().map(|[byte]| byte)
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
-    fn word(&mut self) -> Option<u32> {
+}
+
+impl<W: Write> Summing<W> {
+    fn number(&mut self, number: u64) -> io::Result<()> {
+        self.write_all(&number.to_le_bytes())
+    }
+    fn word(&mut self, word: u32) -> io::Result<()> {
+        self.write_all(&word.to_le_bytes())
+    }
+    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.number(bytes.len() as u64)?;
+        self.write_all(bytes)
+    }
+    fn pages(&mut self, pages: &PageTable) -> io::Result<()> {
+        self.number(pages.len() as u64)?;
+        for page in pages {
+            let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
+            self.number(slot)?;
+            self.word(checksum)?;
+        }
+        Ok(())
+    }
+    /// A batch of a set, where it has any members.
+    fn members(&mut self, batch: usize, set: &BatchSet) -> io::Result<()> {
+        if set.count() == 0 {
+            return Ok(());
+        }
+        self.number(batch as u64)?;
+        let words = set.words();
+        if set.is_full() {
+            self.write_all(&[ALL])
+        } else if set.count() <= 2 * words.len() {
+            self.write_all(&[LIST])?;
+            self.number(set.count() as u64)?;
+            let mut done = Ok(());
+            set.for_each(|i| {
+                if done.is_ok() {
+                    done = self.word(i as u32);
+                }
+            });
+            done
+        } else {
+            self.write_all(&[WORDS])?;
+            self.number(words.len() as u64)?;
+            words.iter().try_for_each(|word| self.number(*word))
+        }
+    }
+}
+
+/// Forms of members.
+const ALL: u8 = 0;
+const LIST: u8 = 1;
+const WORDS: u8 = 2;
+
+/// A file of a version from some byte on.
+pub(crate) struct Taking<'f> {
+    file: &'f ByteFile,
+    from: BufReader<ByteReader>,
+    at: u64,
+}
+
+impl<'f> Taking<'f> {
+    pub(crate) fn new(file: &'f ByteFile, at: u64) -> Self {
+        Taking {
+            file,
+            from: BufReader::with_capacity(PIECE_BYTES, file.reader_from(at)),
+            at,
+        }
+    }
+    fn exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.from.read_exact(bytes)
+    }
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut array = [0; N];
+        self.exact(&mut array)?;
+        Ok(array)
+    }
+    fn word(&mut self) -> io::Result<u32> {
         self.array().map(u32::from_le_bytes)
     }
-    fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> io::Result<u64> {
         self.array().map(u64::from_le_bytes)
     }
     /// How many things of so many bytes come, which are all there.
-    fn count(&mut self, bytes: usize) -> Option<usize> {
-        let count = usize::try_from(self.number()?).ok()?;
-        (count <= self.0.len() / bytes).then_some(count)
+    fn count(&mut self, bytes: u64) -> io::Result<u64> {
+        let count = self.number()?;
+        let left = self.file.bytes().saturating_sub(self.at);
+        match count <= left / bytes {
+            true => Ok(count),
+            false => Err(broken()),
+        }
     }
-    fn bytes(&mut self) -> Option<&'b [u8]> {
-        let count = self.count(1)?;
-        let (taken, rest) = self.0.split_at_checked(count)?;
-        self.0 = rest;
-        Some(taken)
+    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.count(1)? as usize];
+        self.exact(&mut bytes)?;
+        Ok(bytes)
+    }
+    fn pages(&mut self) -> io::Result<PageTable> {
+        let count = self.count(12)?;
+        let one = |_| {
+            let (slot, checksum) = (self.number()?, self.word()?);
+            Ok(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)))
+        };
+        (0..count).map(one).collect()
+    }
+    /// Goes past the members of a batch.
+    fn pass_members(&mut self) -> io::Result<()> {
+        let [form] = self.array()?;
+        let bytes = match form {
+            ALL => 0,
+            LIST => 4 * self.count(4)?,
+            WORDS => 8 * self.count(8)?,
+            _ => return Err(broken()),
+        };
+        if bytes > 0 {
+            *self = Taking::new(self.file, self.at + bytes);
+        }
+        Ok(())
+    }
+    /// Inserts the members of a batch; `false` if that is not of a batch of this span.
+    pub(crate) fn members(&mut self, set: &mut BatchSet) -> io::Result<bool> {
+        let span = set.span();
+        let mut are_inside = true;
+        let mut insert = |i: usize| match i < span {
+            true => set.insert(i),
+            false => are_inside = false,
+        };
+        let [form] = self.array()?;
+        match form {
+            ALL => (0..span).for_each(insert),
+            LIST => {
+                for _ in 0..self.count(4)? {
+                    insert(self.word()? as usize);
+                }
+            }
+            WORDS => {
+                for w in 0..self.count(8)? as usize {
+                    crate::active::bits(&[self.number()?], 64 * w, &mut insert);
+                }
+            }
+            _ => return Err(broken()),
+        }
+        Ok(are_inside)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use graphmill_storage::Budget;
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use graphmill_storage::{Budget, Disk, SimDisk};
 
     use super::*;
 
-    fn example() -> Record {
-        let mut entries = Entries::default();
-        entries.push(7, b"sum");
-        entries.push(8, b"");
-        let mut set = SavedSet::default();
-        for (batch, members) in [(0, 0..1), (3, 0..200), (4, 0..150)] {
+    fn example() -> (Record, Sets) {
+        let of_batch = |members: std::ops::Range<usize>| {
             let mut of_batch = BatchSet::default();
             of_batch.reserve(200, &Budget::new(1 << 20)).unwrap();
             members.for_each(|i| of_batch.insert(i));
-            set.push(batch, &of_batch);
-        }
-        Record {
+            Mutex::new(of_batch)
+        };
+        let record = Record {
             job: 5,
             number: 2,
-            entries,
+            follows: true,
+            told: Told {
+                checksum: 9,
+                pages: vec![Some(Slot::new(0, 7))],
+                rest: b"sum".to_vec(),
+            },
             arrays: vec![SavedArray {
                 name: "depth".into(),
                 element_bytes: 4,
                 pages: vec![None, Some(Slot::new(3, 0xdead_beef))],
             }],
-            sets: vec![(9, set), (10, SavedSet::default())],
-        }
+            sets: Vec::new(),
+        };
+        let sets = [0..1, 0..0, 0..200, 0..150].map(of_batch);
+        (record, sets.into_iter().collect())
+    }
+
+    fn written() -> Vec<u8> {
+        let (record, sets) = example();
+        let mut bytes = Vec::new();
+        let none = (0..4).map(|_| Mutex::default()).collect();
+        let sets = [(9, Arc::new(sets)), (10, Arc::new(none))];
+        record.write(&sets, &mut bytes).unwrap();
+        bytes
+    }
+
+    fn file(bytes: &[u8]) -> ByteFile {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let path = Path::new("/version");
+        disk.write_small(path, bytes).unwrap();
+        ByteFile::open(&disk, &Budget::new(1 << 20), path, PIECE_BYTES).unwrap()
     }
 
     #[test]
     fn a_version_comes_back_and_no_bit_of_it_can_change() {
-        let bytes = example().to_bytes(5);
-        assert_eq!(Record::parse(&bytes), Some(example()));
+        let bytes = written();
+        let back = Record::read(&file(&bytes)).unwrap();
+        let sets = back.sets.clone();
+        assert_eq!(sets.iter().map(|set| set.0).collect::<Vec<_>>(), [9, 10]);
+        assert_eq!(
+            Record {
+                sets,
+                ..example().0
+            },
+            back
+        );
+        let is_noticed = |bytes: &[u8]| is_broken(&Record::read(&file(bytes)).unwrap_err());
         for at in 0..bytes.len() {
-            assert_eq!(Record::parse(&bytes[..at]), None, "cut at {at}");
+            assert!(is_noticed(&bytes[..at]), "cut at {at}");
             for bit in 0..8 {
                 let mut bad = bytes.clone();
                 bad[at] ^= 1 << bit;
-                assert_eq!(Record::parse(&bad), None, "byte {at} bit {bit}");
+                assert!(is_noticed(&bad), "byte {at} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn counts_beyond_the_file_are_noticed_where_the_checksum_is_right() {
+        let bytes = written();
+        for at in 0..bytes.len() - 4 {
+            let mut bad = bytes.clone();
+            bad[at] = 0xff;
+            let (all, sum) = bad.split_at_mut(bytes.len() - 4);
+            sum.copy_from_slice(&crc32fast::hash(all).to_le_bytes());
+            if let Err(error) = Record::read(&file(&bad)) {
+                assert!(is_broken(&error), "byte {at}: {error}");
             }
         }
     }
 
     #[test]
     fn sets_come_back_in_each_form() {
-        let (_, set) = &example().sets[0];
-        let counts: Vec<usize> = (set.batches())
-            .map(|batch| {
-                let mut back = BatchSet::default();
-                back.reserve(200, &Budget::new(1 << 20)).unwrap();
-                assert!(set.fill(batch, &mut back));
-                back.count()
-            })
-            .collect();
-        assert_eq!(counts, [1, 200, 150]);
+        let file = file(&written());
+        let record = Record::read(&file).unwrap();
+        let mut from = Taking::new(&file, record.sets[0].1);
+        let mut counts = Vec::new();
+        for _ in 0..from.number().unwrap() {
+            let batch = from.number().unwrap();
+            let mut back = BatchSet::default();
+            back.reserve(200, &Budget::new(1 << 20)).unwrap();
+            assert!(from.members(&mut back).unwrap());
+            counts.push((batch, back.count()));
+        }
+        assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
         // A batch of fewer vertices than the version says.
+        let mut from = Taking::new(&file, record.sets[0].1);
         let mut small = BatchSet::default();
         small.reserve(100, &Budget::new(1 << 20)).unwrap();
-        assert!(!set.fill(4, &mut small));
+        from.number().unwrap();
+        for expected in [true, true, false] {
+            from.number().unwrap();
+            assert_eq!(from.members(&mut small).unwrap(), expected);
+        }
     }
 }

@@ -4,18 +4,18 @@
 //! the CSV of the same run. The library's panics on broken files become errors.
 
 use std::collections::VecDeque;
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Budget, Lease};
+use graphmill_storage::{Budget, ByteFile, ByteReader, Lease};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
 
 use super::ValidateError;
 use super::rows::{Id, Reading, Row, Rows, Value};
-use crate::byte_file::ByteFile;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 4096;
@@ -27,7 +27,7 @@ pub(super) fn rows(
     path: &Path,
     reading: Reading,
 ) -> Result<Rows, ValidateError> {
-    let reader = guarded(path, || SerializedFileReader::new(file))?;
+    let reader = guarded(path, || SerializedFileReader::new(Bytes(file)))?;
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
     let is_flat = columns
@@ -52,8 +52,36 @@ pub(super) fn rows(
     }))
 }
 
+/// A file as the library reads it.
+struct Bytes(ByteFile);
+
+impl Length for Bytes {
+    fn len(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
+impl ChunkReader for Bytes {
+    type T = ByteReader;
+
+    fn get_read(&self, start: u64) -> Result<ByteReader, ParquetError> {
+        Ok(self.0.reader_from(start))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes, ParquetError> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.len()) {
+            let what = format!("bytes {start} and {length} on of a file of {}", self.len());
+            return Err(ParquetError::EOF(what));
+        }
+        let mut bytes = vec![0; length];
+        self.0.reader_from(start).read_exact(&mut bytes)?;
+        Ok(bytes.into())
+    }
+}
+
 struct ParquetRows {
-    reader: SerializedFileReader<ByteFile>,
+    reader: SerializedFileReader<Bytes>,
     budget: Budget,
     path: PathBuf,
     reading: Reading,

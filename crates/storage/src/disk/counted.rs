@@ -101,6 +101,9 @@ impl Disk for CountedDisk {
     fn set_len(&self, file: &FileHandle, len: u64) -> Result<(), StorageError> {
         self.disk.set_len(file, len)
     }
+    fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
+        self.disk.reserve(file, bytes)
+    }
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
         self.disk.sync(file)
     }

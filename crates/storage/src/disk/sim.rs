@@ -2,6 +2,10 @@
 //!
 //! An operation of a queue takes effect when it completes, not when it is submitted; so whoever relies on an order that no
 //! completion has shown finds out. The same seed and the same calls give the same order.
+//!
+//! What is durable is known apart from what there is: after a power cut ([`SimDisk::after_power_cut`]) there are the names that were made
+//! durable, of the other changes of each directory the first so many, and of each file what was synced, with any of the sectors written
+//! since.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -43,6 +47,8 @@ pub enum FaultKind {
     Short,
     /// One bit of what is read or written is flipped, and nobody says so.
     FlipBit,
+    /// The operation fails, and any part of what it writes may be there after a power cut. Planned for good, it is one.
+    PowerCut,
 }
 
 /// One planned failure.
@@ -66,14 +72,147 @@ pub struct SimDisk {
 
 #[derive(Debug)]
 struct World {
-    names: Mutex<BTreeMap<PathBuf, Entry>>,
+    names: Mutex<Names>,
     fate: Mutex<Fate>,
 }
+
+/// The names that there are, and those that a power cut leaves.
+#[derive(Debug, Default)]
+struct Names {
+    now: Tree,
+    durable: Tree,
+    /// Changes that are not yet durable, each with the directory whose sync makes it so.
+    pending: Vec<(PathBuf, Change)>,
+}
+
+type Tree = BTreeMap<PathBuf, Entry>;
 
 #[derive(Clone, Debug)]
 enum Entry {
     Dir(Holders),
-    File(Arc<Mutex<Vec<u8>>>),
+    File(Arc<Mutex<Content>>),
+}
+
+impl Entry {
+    /// The same as the disk knows it, which does not know who holds it.
+    fn unheld(&self) -> Entry {
+        match self {
+            Entry::Dir(_) => Entry::Dir(Holders::default()),
+            file => file.clone(),
+        }
+    }
+}
+
+/// A change of names.
+#[derive(Clone, Debug)]
+enum Change {
+    Put(PathBuf, Entry),
+    Gone(PathBuf),
+    Move(PathBuf, PathBuf),
+}
+
+impl Change {
+    fn apply(&self, tree: &mut Tree) {
+        match self {
+            Change::Put(path, entry) => {
+                tree.insert(path.clone(), entry.clone());
+            }
+            Change::Gone(path) => {
+                tree.remove(path);
+            }
+            Change::Move(from, to) => {
+                let moved = take(tree, from);
+                put(tree, to, moved);
+            }
+        }
+    }
+}
+
+impl Names {
+    /// These are there, and durable.
+    fn begin(&mut self, tree: Tree) {
+        self.durable = tree
+            .iter()
+            .map(|(path, entry)| (path.clone(), entry.unheld()))
+            .collect();
+        self.now = tree;
+    }
+
+    /// Changes what there is; a sync of `dir` makes it durable.
+    fn change(&mut self, dir: &Path, change: Change) {
+        change.apply(&mut self.now);
+        let change = match change {
+            Change::Put(path, entry) => Change::Put(path, entry.unheld()),
+            change => change,
+        };
+        self.pending.push((dir.to_path_buf(), change));
+    }
+
+    fn sync(&mut self, dir: &Path) {
+        let durable = &mut self.durable;
+        let of_dir = (self.pending).extract_if(.., |(changed, _)| changed == dir);
+        of_dir.for_each(|(_, change)| change.apply(durable));
+    }
+}
+
+/// The bytes of a file, and what of them a power cut leaves.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    bytes: Vec<u8>,
+    durable: Vec<u8>,
+    /// Writes since the last sync: where, and what.
+    written: Vec<(usize, Vec<u8>)>,
+}
+
+/// Bytes that a power cut leaves wholly written or not at all.
+const SECTOR_BYTES: usize = 512;
+
+impl Content {
+    /// One that is durable.
+    fn of(bytes: Vec<u8>) -> Self {
+        Content {
+            durable: bytes.clone(),
+            bytes,
+            written: Vec::new(),
+        }
+    }
+    fn write(&mut self, start: usize, bytes: &[u8]) {
+        write(&mut self.bytes, start, bytes);
+        self.written.push((start, bytes.to_vec()));
+    }
+    fn sync(&mut self) {
+        self.durable.resize(self.bytes.len(), 0);
+        for (start, bytes) in self.written.drain(..) {
+            let end = (start + bytes.len()).min(self.durable.len());
+            if start < end {
+                self.durable[start..end].copy_from_slice(&bytes[..end - start]);
+            }
+        }
+    }
+    /// What a power cut leaves: of each write all, nothing, or some sectors.
+    fn after_power_cut(&self, random: &mut Random) -> Vec<u8> {
+        let mut left = self.durable.clone();
+        if self.bytes.len() > left.len() && random.below(2) == 0 {
+            left.resize(self.bytes.len(), 0);
+        }
+        for (start, bytes) in &self.written {
+            let odds = [0, 4, random.below(5)][random.below(3) as usize];
+            for (number, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
+                if random.below(4) < odds {
+                    write(&mut left, start + number * SECTOR_BYTES, sector);
+                }
+            }
+        }
+        left
+    }
+}
+
+fn write(bytes: &mut Vec<u8>, start: usize, written: &[u8]) {
+    let end = start + written.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[start..end].copy_from_slice(written);
 }
 
 /// Who holds a directory: as many as there are clones of either.
@@ -94,7 +233,7 @@ struct Fate {
 #[derive(Debug)]
 struct SimFile {
     path: PathBuf,
-    bytes: Arc<Mutex<Vec<u8>>>,
+    content: Arc<Mutex<Content>>,
 }
 
 impl SimDisk {
@@ -121,6 +260,66 @@ impl SimDisk {
     /// Forgets all planned failures.
     pub fn heal(&self) {
         lock(&self.world.fate).faults.clear();
+    }
+
+    /// The disk that a power cut now would leave, by a seed that says what of the changes that are not durable is there; without
+    /// faults. This one stays as it is.
+    #[must_use]
+    pub fn after_power_cut(&self, seed: u64) -> SimDisk {
+        let left = SimDisk::new(seed);
+        let mut random = Random::new(seed);
+        let names = lock(&self.world.names);
+        let mut tree = names.durable.clone();
+        let mut of_dirs = BTreeMap::new();
+        for (dir, _) in &names.pending {
+            *of_dirs.entry(dir).or_insert(0) += 1;
+        }
+        of_dirs
+            .values_mut()
+            .for_each(|changes| *changes = random.below(*changes + 1));
+        for (dir, change) in &names.pending {
+            if let Some(changes) = of_dirs.get_mut(dir).filter(|changes| **changes > 0) {
+                *changes -= 1;
+                change.apply(&mut tree);
+            }
+        }
+        // Nothing lies in a directory that is not there.
+        let mut there = Tree::new();
+        for (path, entry) in tree {
+            if is_dir(&there, parent(&path)) {
+                let entry = match entry {
+                    Entry::Dir(_) => Entry::Dir(Holders::default()),
+                    Entry::File(content) => {
+                        let bytes = lock(&content).after_power_cut(&mut random);
+                        Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
+                    }
+                };
+                there.insert(path, entry);
+            }
+        }
+        lock(&left.world.names).begin(there);
+        left
+    }
+
+    /// A disk of its own with all that there is, all of it durable, and without faults.
+    #[must_use]
+    pub fn copied(&self, seed: u64) -> SimDisk {
+        let copy = SimDisk::new(seed);
+        let own = |entry: &Entry| match entry {
+            Entry::Dir(_) => Entry::Dir(Holders::default()),
+            Entry::File(content) => {
+                let bytes = lock(content).bytes.clone();
+                Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
+            }
+        };
+        let names = lock(&self.world.names);
+        let all = names.now.iter();
+        let tree: Tree = all
+            .map(|(path, entry)| (path.clone(), own(entry)))
+            .collect();
+        drop(names);
+        lock(&copy.world.names).begin(tree);
+        copy
     }
 
     /// Operations so far that a fault [`On::Any`] could have hit.
@@ -167,15 +366,19 @@ impl World {
             Action::Sync => On::Sync,
         };
         let fault = self.fate(on);
+        let file = Arc::clone(&transfer.file);
+        let mut held = lock(&file.content);
         if let Some(error) = fault.and_then(error_of) {
+            if (fault, action) == (Some(FaultKind::PowerCut), Action::Write) {
+                let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
+                held.written.push((start, transfer.bytes().to_vec()));
+            }
             return Err(error);
         }
-        let file = Arc::clone(&transfer.file);
-        let mut held = lock(&file.bytes);
         let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
         let mut length = transfer.range().len();
         if action == Action::Read {
-            length = length.min(held.len().saturating_sub(start));
+            length = length.min(held.bytes.len().saturating_sub(start));
         }
         if fault == Some(FaultKind::Short) && length > 1 {
             length = 1 + self.draw(length as u64 - 1) as usize;
@@ -183,23 +386,23 @@ impl World {
         let bytes = &mut transfer.bytes()[..length];
         let flipped =
             (fault == Some(FaultKind::FlipBit) && length > 0).then(|| self.draw(8 * length as u64));
-        let moved = match action {
-            Action::Read if length > 0 => {
-                bytes.copy_from_slice(&held[start..start + length]);
-                bytes
+        let flip = |bytes: &mut [u8]| {
+            if let Some(bit) = flipped {
+                bytes[bit as usize / 8] ^= 1 << (bit % 8);
+            }
+        };
+        match action {
+            Action::Read => {
+                let there = held.bytes.get(start..start + length).unwrap_or_default();
+                bytes[..there.len()].copy_from_slice(there);
+                flip(bytes);
             }
             Action::Write => {
-                let end = start + length;
-                if held.len() < end {
-                    held.resize(end, 0);
-                }
-                held[start..end].copy_from_slice(bytes);
-                &mut held[start..end]
+                let mut written = bytes.to_vec();
+                flip(&mut written);
+                held.write(start, &written);
             }
-            _ => &mut [],
-        };
-        if let Some(bit) = flipped {
-            moved[bit as usize / 8] ^= 1 << (bit % 8);
+            Action::Sync => held.sync(),
         }
         Ok(length)
     }
@@ -207,7 +410,7 @@ impl World {
 
 fn error_of(kind: FaultKind) -> Option<io::Error> {
     match kind {
-        FaultKind::Eio => Some(io::Error::from_raw_os_error(libc::EIO)),
+        FaultKind::Eio | FaultKind::PowerCut => Some(io::Error::from_raw_os_error(libc::EIO)),
         FaultKind::Enospc => Some(io::Error::from_raw_os_error(libc::ENOSPC)),
         FaultKind::Short | FaultKind::FlipBit => None,
     }
@@ -219,7 +422,7 @@ impl DiskFile for SimFile {
     }
 
     fn len(&self) -> Result<u64, StorageError> {
-        Ok(lock(&self.bytes).len() as u64)
+        Ok(lock(&self.content).bytes.len() as u64)
     }
 }
 
@@ -227,21 +430,22 @@ impl Disk for SimDisk {
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
         at("open", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        let bytes = match (names.get(path), how) {
+        let content = match (names.now.get(path), how) {
             (Some(_), Open::Create) => Err(io::ErrorKind::AlreadyExists),
-            (Some(Entry::File(bytes)), _) => Ok(Arc::clone(bytes)),
+            (Some(Entry::File(content)), _) => Ok(Arc::clone(content)),
             (Some(Entry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
-            (None, Open::Create) if is_dir(&names, parent(path)) => {
-                let bytes = Arc::default();
-                names.insert(path.to_path_buf(), Entry::File(Arc::clone(&bytes)));
-                Ok(bytes)
+            (None, Open::Create) if is_dir(&names.now, parent(path)) => {
+                let content = Arc::default();
+                let made = Change::Put(path.to_path_buf(), Entry::File(Arc::clone(&content)));
+                names.change(parent(path), made);
+                Ok(content)
             }
             (None, _) => Err(io::ErrorKind::NotFound),
         };
-        let bytes = at("open", path, bytes.map_err(io::Error::from))?;
+        let content = at("open", path, content.map_err(io::Error::from))?;
         Ok(Arc::new(SimFile {
             path: path.to_path_buf(),
-            bytes,
+            content,
         }))
     }
 
@@ -265,15 +469,21 @@ impl Disk for SimDisk {
             .filter(|dir| !dir.as_os_str().is_empty())
             .collect();
         for dir in dirs.into_iter().rev() {
-            if let Entry::File(_) = names
-                .entry(dir.to_path_buf())
-                .or_insert_with(|| Entry::Dir(Holders::default()))
-            {
-                return at(
-                    "make directory",
-                    path,
-                    Err(io::ErrorKind::NotADirectory.into()),
-                );
+            match names.now.get(dir) {
+                None => {
+                    let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
+                    names.change(parent(dir), made);
+                    at("sync", path, self.world.fail(On::Sync))?;
+                    names.sync(parent(dir));
+                }
+                Some(Entry::Dir(_)) => {}
+                Some(Entry::File(_)) => {
+                    return at(
+                        "make directory",
+                        path,
+                        Err(io::ErrorKind::NotADirectory.into()),
+                    );
+                }
             }
         }
         Ok(())
@@ -282,10 +492,10 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
         at("rename", from, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        let full = children(&names, to).next().is_some();
-        let problem = match (names.get(from), names.get(to)) {
+        let full = children(&names.now, to).next().is_some();
+        let problem = match (names.now.get(from), names.now.get(to)) {
             (None, _) => Some(io::ErrorKind::NotFound),
-            _ if !is_dir(&names, parent(to)) => Some(io::ErrorKind::NotFound),
+            _ if !is_dir(&names.now, parent(to)) => Some(io::ErrorKind::NotFound),
             (Some(Entry::File(_)), Some(Entry::Dir(_))) => Some(io::ErrorKind::IsADirectory),
             (Some(Entry::Dir(_)), Some(Entry::File(_))) => Some(io::ErrorKind::NotADirectory),
             (Some(Entry::Dir(_)), _) if full => Some(io::ErrorKind::DirectoryNotEmpty),
@@ -297,8 +507,12 @@ impl Disk for SimDisk {
         if let Some(problem) = problem {
             return at("rename", from, Err(problem.into()));
         }
-        let moved = take(&mut names, from);
-        put(&mut names, to, moved);
+        let moved = Change::Move(from.to_path_buf(), to.to_path_buf());
+        names.change(parent(to), moved);
+        at("sync", to, self.world.fail(On::Sync))?;
+        for dir in [parent(from), parent(to)] {
+            names.sync(dir);
+        }
         Ok(())
     }
 
@@ -306,7 +520,7 @@ impl Disk for SimDisk {
         at("exchange", one, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
         for (path, within) in [(one, other), (other, one)] {
-            let problem = match names.get(path) {
+            let problem = match names.now.get(path) {
                 None => Some(io::ErrorKind::NotFound),
                 Some(_) if path.starts_with(within) && one != other => {
                     Some(io::ErrorKind::InvalidInput)
@@ -317,18 +531,24 @@ impl Disk for SimDisk {
                 return at("exchange", path, Err(problem.into()));
             }
         }
-        let (of_one, of_other) = (take(&mut names, one), take(&mut names, other));
-        put(&mut names, other, of_one);
-        put(&mut names, one, of_other);
+        for dir in [parent(one), parent(other)] {
+            names.sync(dir);
+        }
+        let Names { now, durable, .. } = &mut *names;
+        for tree in [now, durable] {
+            let (of_one, of_other) = (take(tree, one), take(tree, other));
+            put(tree, other, of_one);
+            put(tree, one, of_other);
+        }
         Ok(())
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        match names.get(path) {
+        match names.now.get(path) {
             Some(Entry::File(_)) => {
-                names.remove(path);
+                names.change(parent(path), Change::Gone(path.to_path_buf()));
                 Ok(())
             }
             Some(Entry::Dir(_)) => at("remove", path, Err(io::ErrorKind::IsADirectory.into())),
@@ -339,13 +559,13 @@ impl Disk for SimDisk {
     fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        let full = children(&names, path).next().is_some();
-        match names.get(path) {
+        let full = children(&names.now, path).next().is_some();
+        match names.now.get(path) {
             Some(Entry::Dir(_)) if full => {
                 at("remove", path, Err(io::ErrorKind::DirectoryNotEmpty.into()))
             }
             Some(Entry::Dir(_)) => {
-                names.remove(path);
+                names.change(parent(path), Change::Gone(path.to_path_buf()));
                 Ok(())
             }
             Some(Entry::File(_)) => at("remove", path, Err(io::ErrorKind::NotADirectory.into())),
@@ -356,17 +576,21 @@ impl Disk for SimDisk {
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         at("remove", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
-        if !is_dir(&names, path) {
+        if !is_dir(&names.now, path) {
             return at("remove", path, Err(io::ErrorKind::NotFound.into()));
         }
-        names.retain(|entry, _| !entry.starts_with(path));
+        let within = names.now.keys().filter(|entry| entry.starts_with(path));
+        // What lies in a directory goes before it.
+        for gone in within.cloned().collect::<Vec<_>>().into_iter().rev() {
+            names.change(parent(&gone), Change::Gone(gone.clone()));
+        }
         Ok(())
     }
 
     fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
         at("lock", dir, self.world.fail(On::Name))?;
         let names = lock(&self.world.names);
-        let Some(Entry::Dir(holders)) = names.get(dir) else {
+        let Some(Entry::Dir(holders)) = names.now.get(dir) else {
             return Ok(None);
         };
         let is_free = |holders: &Arc<()>| Arc::strong_count(holders) == 1;
@@ -381,36 +605,37 @@ impl Disk for SimDisk {
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
         at("sync", path, self.world.fail(On::Sync))?;
-        if is_dir(&lock(&self.world.names), path) {
-            Ok(())
-        } else {
-            at("sync", path, Err(io::ErrorKind::NotFound.into()))
+        let mut names = lock(&self.world.names);
+        if !is_dir(&names.now, path) {
+            return at("sync", path, Err(io::ErrorKind::NotFound.into()));
         }
+        names.sync(path);
+        Ok(())
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
         at("list", dir, self.world.fail(On::Name))?;
         let names = lock(&self.world.names);
-        if !is_dir(&names, dir) {
+        if !is_dir(&names.now, dir) {
             return at("list", dir, Err(io::ErrorKind::NotFound.into()));
         }
-        Ok(children(&names, dir).cloned().collect())
+        Ok(children(&names.now, dir).cloned().collect())
     }
 
     fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
-        Ok(is_dir(&lock(&self.world.names), path))
+        Ok(is_dir(&lock(&self.world.names).now, path))
     }
 
     fn exists(&self, path: &Path) -> Result<bool, StorageError> {
         let names = lock(&self.world.names);
-        Ok(names.contains_key(path) || is_dir(&names, path))
+        Ok(names.now.contains_key(path) || is_dir(&names.now, path))
     }
 
     /// A simulated disk has no clock: the bytes stand for the time of the change.
     fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
         at("look at", path, self.world.fail(On::Name))?;
-        let held = match lock(&self.world.names).get(path) {
-            Some(Entry::File(bytes)) => lock(bytes).clone(),
+        let held = match lock(&self.world.names).now.get(path) {
+            Some(Entry::File(content)) => lock(content).bytes.clone(),
             Some(Entry::Dir(_)) => Vec::new(),
             None => return at("look at", path, Err(io::ErrorKind::NotFound.into())),
         };
@@ -429,8 +654,8 @@ impl Disk for SimDisk {
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
         let fault = self.world.fate(On::Read);
         at("read", path, fault.and_then(error_of).map_or(Ok(()), Err))?;
-        let mut bytes = match lock(&self.world.names).get(path) {
-            Some(Entry::File(bytes)) => lock(bytes).clone(),
+        let mut bytes = match lock(&self.world.names).now.get(path) {
+            Some(Entry::File(content)) => lock(content).bytes.clone(),
             Some(Entry::Dir(_)) => {
                 return at("read", path, Err(io::ErrorKind::IsADirectory.into()));
             }
@@ -454,14 +679,17 @@ impl Disk for SimDisk {
         let mut bytes = bytes.to_vec();
         flip(&self.world, fault, &mut bytes);
         let mut names = lock(&self.world.names);
-        if !is_dir(&names, parent(path)) {
+        if !is_dir(&names.now, parent(path)) {
             return at("write", path, Err(io::ErrorKind::NotFound.into()));
         }
-        if matches!(names.get(path), Some(Entry::Dir(_))) {
+        if matches!(names.now.get(path), Some(Entry::Dir(_))) {
             return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
         }
         // A new file under the old name: who has the old one open keeps it.
-        names.insert(path.to_path_buf(), Entry::File(Arc::new(Mutex::new(bytes))));
+        let new = Entry::File(Arc::new(Mutex::new(Content::of(bytes))));
+        names.change(parent(path), Change::Put(path.to_path_buf(), new));
+        at("sync", parent(path), self.world.fail(On::Sync))?;
+        names.sync(parent(path));
         Ok(())
     }
 
@@ -473,13 +701,28 @@ impl Disk for SimDisk {
             &file.path,
             usize::try_from(len).map_err(io::Error::other),
         )?;
-        lock(&file.bytes).resize(len, 0);
+        let mut content = lock(&file.content);
+        let cut = len..content.bytes.len();
+        content.bytes.resize(len, 0);
+        if !cut.is_empty() {
+            // What was written beyond the end is gone, and zeros come back where it grows again.
+            content.written.push((cut.start, vec![0; cut.len()]));
+        }
         Ok(())
+    }
+
+    fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
+        match bytes > file.len()? {
+            true => self.set_len(file, bytes),
+            false => Ok(()),
+        }
     }
 
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
         let file: Arc<SimFile> = own(file)?;
-        at("sync", &file.path, self.world.fail(On::Sync))
+        at("sync", &file.path, self.world.fail(On::Sync))?;
+        lock(&file.content).sync();
+        Ok(())
     }
 
     /// A simulated disk is full when a fault says so, and never by itself.
@@ -496,7 +739,7 @@ fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
     }
 }
 
-fn is_dir(names: &BTreeMap<PathBuf, Entry>, path: &Path) -> bool {
+fn is_dir(names: &Tree, path: &Path) -> bool {
     path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir(_)))
 }
 
@@ -506,15 +749,12 @@ fn parent(path: &Path) -> &Path {
 }
 
 /// What lies directly in a directory, sorted.
-fn children<'n>(
-    names: &'n BTreeMap<PathBuf, Entry>,
-    dir: &'n Path,
-) -> impl Iterator<Item = &'n PathBuf> {
+fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
     names.keys().filter(move |path| path.parent() == Some(dir))
 }
 
 /// Takes away a file, or a directory with all that is in it, by names within it.
-fn take(names: &mut BTreeMap<PathBuf, Entry>, from: &Path) -> Vec<(PathBuf, Entry)> {
+fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
     let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
     let taken = names.extract_if(.., |path, _| path.starts_with(from));
     taken
@@ -523,7 +763,7 @@ fn take(names: &mut BTreeMap<PathBuf, Entry>, from: &Path) -> Vec<(PathBuf, Entr
 }
 
 /// Puts what was taken under another name.
-fn put(names: &mut BTreeMap<PathBuf, Entry>, to: &Path, taken: Vec<(PathBuf, Entry)>) {
+fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
     for (within, entry) in taken {
         // Joining nothing would put a slash at the end.
         let path = match within.as_os_str().is_empty() {

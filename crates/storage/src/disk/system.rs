@@ -277,6 +277,15 @@ impl Disk for SystemDisk {
         )
     }
 
+    fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let file: Arc<SystemFile> = own(file)?;
+        match fallocate(&*file.descriptor, FallocateFlags::empty(), 0, bytes) {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            done => at("set aside space for", &file.path, done),
+        }
+    }
+
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
         let file: Arc<SystemFile> = own(file)?;
         at("sync", &file.path, rustix::fs::fdatasync(&*file.descriptor))

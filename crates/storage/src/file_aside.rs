@@ -8,23 +8,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{
-    Budget, Buffer, Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue, StorageError,
-};
+use crate::budget::{Budget, Buffer};
+use crate::disk::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use crate::error::StorageError;
 
-/// Bytes of one write.
-const CHUNK_BYTES: usize = 1 << 20;
 /// Chunks that are filled or on their way to the disk.
 const CHUNKS: usize = 2;
 
 /// A file on its way to its name; a [`Write`].
 #[derive(Debug)]
-pub(crate) struct FileAside {
+pub struct FileAside {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     aside: PathBuf,
     file: FileHandle,
     queue: Box<dyn Queue>,
+    /// Bytes of one write.
+    chunk_bytes: usize,
     /// Chunks that are neither being filled nor written.
     spare: Vec<Buffer>,
     filling: Option<Buffer>,
@@ -35,24 +35,36 @@ pub(crate) struct FileAside {
 }
 
 impl FileAside {
-    /// Memory that one file takes.
-    pub(crate) const BYTES: u64 = (CHUNKS * CHUNK_BYTES) as u64;
+    /// Memory that a file takes which is written in chunks of so many bytes.
+    #[must_use]
+    pub const fn memory(chunk_bytes: usize) -> u64 {
+        (CHUNKS * chunk_bytes) as u64
+    }
 
-    /// A new file that will stand at `path`.
+    /// A new file that will stand at `path`, written in chunks of so many bytes, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
     /// The folder cannot be written, or the budget has no room for the chunks.
-    pub(crate) fn create(
+    pub fn create(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
         path: &Path,
+        chunk_bytes: usize,
     ) -> Result<FileAside, StorageError> {
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.partial", std::process::id()));
-        let aside = path.with_file_name(name);
+        // A process that was killed may have had this one's number.
+        let mut number = 0;
+        let aside = loop {
+            let mut name = path.file_name().unwrap_or_default().to_os_string();
+            name.push(format!(".{}-{number}.partial", std::process::id()));
+            let aside = path.with_file_name(name);
+            if !disk.exists(&aside)? {
+                break aside;
+            }
+            number += 1;
+        };
         let mut spare = Vec::with_capacity(CHUNKS);
         for _ in 0..CHUNKS {
-            spare.push(budget.buffer("chunks of a file to write", CHUNK_BYTES)?);
+            spare.push(budget.buffer("chunks of a file to write", chunk_bytes)?);
         }
         let queue = disk.queue(CHUNKS)?;
         Ok(FileAside {
@@ -61,6 +73,7 @@ impl FileAside {
             path: path.to_path_buf(),
             aside,
             queue,
+            chunk_bytes,
             filling: spare.pop(),
             spare,
             filled: 0,
@@ -73,7 +86,7 @@ impl FileAside {
     ///
     /// # Errors
     /// A write, the sync or the rename failed; the file aside is removed.
-    pub(crate) fn publish(mut self) -> Result<u64, StorageError> {
+    pub fn publish(mut self) -> Result<u64, StorageError> {
         let length = self.offset + self.filled as u64;
         let padded = self.filled.next_multiple_of(GRAIN_BYTES);
         if let Some(buffer) = &mut self.filling {
@@ -132,13 +145,13 @@ impl FileAside {
 
 impl Write for FileAside {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let filled = self.filled;
+        let (filled, chunk_bytes) = (self.filled, self.chunk_bytes);
         let chunk = self.chunk()?;
-        let count = bytes.len().min(CHUNK_BYTES - filled);
+        let count = bytes.len().min(chunk_bytes - filled);
         chunk[filled..filled + count].copy_from_slice(&bytes[..count]);
         self.filled += count;
-        if self.filled == CHUNK_BYTES {
-            self.submit(CHUNK_BYTES);
+        if self.filled == chunk_bytes {
+            self.submit(chunk_bytes);
         }
         Ok(count)
     }
@@ -162,7 +175,9 @@ impl Drop for FileAside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graphmill_storage::{IoChoice, open_disk};
+    use crate::disk::{IoChoice, open_disk};
+
+    const CHUNK_BYTES: usize = 4 * GRAIN_BYTES;
 
     fn names(folder: &Path) -> Vec<String> {
         let disk = open_disk(IoChoice::Threads).unwrap();
@@ -180,13 +195,13 @@ mod tests {
             GRAIN_BYTES,
             CHUNK_BYTES,
             CHUNK_BYTES + 1,
-            3 * CHUNK_BYTES + 4097,
+            3 * CHUNK_BYTES + 4099,
         ] {
             let bytes: Vec<u8> = (0..length).map(|i| (i * 7 % 251) as u8).collect();
             let path = folder.path().join(format!("{length}"));
-            let budget = Budget::new(FileAside::BYTES);
-            let mut file = FileAside::create(&disk, &budget, &path).unwrap();
-            for part in bytes.chunks(100_003) {
+            let budget = Budget::new(FileAside::memory(CHUNK_BYTES));
+            let mut file = FileAside::create(&disk, &budget, &path, CHUNK_BYTES).unwrap();
+            for part in bytes.chunks(10_003) {
                 file.write_all(part).unwrap();
             }
             assert!(!disk.exists(&path).unwrap());
@@ -203,7 +218,7 @@ mod tests {
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
         disk.write_small(&path, b"old").unwrap();
-        let mut file = FileAside::create(&disk, &Budget::new(1 << 30), &path).unwrap();
+        let mut file = FileAside::create(&disk, &Budget::new(1 << 30), &path, CHUNK_BYTES).unwrap();
         file.write_all(&[1; 2 * CHUNK_BYTES]).unwrap();
         drop(file);
         assert_eq!(names(folder.path()), ["result"]);

@@ -1,21 +1,16 @@
-//! A file as a run of bytes that can be read anywhere: what the libraries that parse results ask for.
+//! A file as a run of bytes that can be read anywhere.
 
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use graphmill_storage::{
-    Budget, Buffer, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue, StorageError,
-};
-use parquet::errors::ParquetError;
-use parquet::file::reader::{ChunkReader, Length};
-
-/// Bytes read from the disk at a time.
-const CHUNK_BYTES: usize = 1 << 18;
+use crate::budget::{Budget, Buffer};
+use crate::disk::{Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
+use crate::error::StorageError;
 
 /// An open file; clones share one chunk of its bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct ByteFile {
+pub struct ByteFile {
     length: u64,
     chunk: Arc<Mutex<Chunk>>,
 }
@@ -25,6 +20,7 @@ pub(crate) struct ByteFile {
 struct Chunk {
     file: FileHandle,
     queue: Box<dyn Queue>,
+    chunk_bytes: usize,
     /// Away while it is filled; lost when the kernel failed.
     buffer: Option<Buffer>,
     start: u64,
@@ -32,14 +28,15 @@ struct Chunk {
 }
 
 impl ByteFile {
-    /// Opens a file that exists.
+    /// Opens a file that exists, to be read so many bytes at a time, a multiple of [`GRAIN_BYTES`].
     ///
     /// # Errors
     /// It does not, or cannot be read; the budget has no room for a chunk.
-    pub(crate) fn open(
+    pub fn open(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
         path: &Path,
+        chunk_bytes: usize,
     ) -> Result<ByteFile, StorageError> {
         let file = disk.open(path, Open::Read)?;
         Ok(ByteFile {
@@ -47,19 +44,29 @@ impl ByteFile {
             chunk: Arc::new(Mutex::new(Chunk {
                 file,
                 queue: disk.queue(1)?,
-                buffer: Some(budget.buffer("a chunk of a file to read", CHUNK_BYTES)?),
+                chunk_bytes,
+                buffer: Some(budget.buffer("a chunk of a file to read", chunk_bytes)?),
                 start: 0,
                 filled: 0,
             })),
         })
     }
 
+    /// Its length in bytes when it was opened.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.length
+    }
+
     /// Reads from the front to the end.
-    pub(crate) fn reader(&self) -> ByteReader {
+    #[must_use]
+    pub fn reader(&self) -> ByteReader {
         self.reader_from(0)
     }
 
-    fn reader_from(&self, offset: u64) -> ByteReader {
+    /// Reads from byte `offset` on to the end.
+    #[must_use]
+    pub fn reader_from(&self, offset: u64) -> ByteReader {
         ByteReader {
             file: self.clone(),
             offset,
@@ -92,11 +99,12 @@ impl Chunk {
         self.filled = 0;
         let lost = || io::Error::other("the disk kept a buffer");
         let buffer = self.buffer.take().ok_or_else(lost)?;
+        let chunk_bytes = self.chunk_bytes;
         let operation = Operation::Read {
             file: Arc::clone(&self.file),
             offset: start,
             buffer,
-            range: 0..CHUNK_BYTES,
+            range: 0..chunk_bytes,
         };
         self.queue.submit(operation, 0);
         let completion = self.queue.wait().ok_or_else(lost)?;
@@ -109,9 +117,17 @@ impl Chunk {
 
 /// Reads a [`ByteFile`] on from some offset.
 #[derive(Debug)]
-pub(crate) struct ByteReader {
+pub struct ByteReader {
     file: ByteFile,
     offset: u64,
+}
+
+impl ByteReader {
+    /// Where in the file the next byte is.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
 }
 
 impl Read for ByteReader {
@@ -119,30 +135,5 @@ impl Read for ByteReader {
         let count = self.file.copy(self.offset, out)?;
         self.offset += count as u64;
         Ok(count)
-    }
-}
-
-impl Length for ByteFile {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-impl ChunkReader for ByteFile {
-    type T = ByteReader;
-
-    fn get_read(&self, start: u64) -> Result<ByteReader, ParquetError> {
-        Ok(self.reader_from(start))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes, ParquetError> {
-        let end = start.checked_add(length as u64);
-        if end.is_none_or(|end| end > self.length) {
-            let what = format!("bytes {start} and {length} on of a file of {}", self.length);
-            return Err(ParquetError::EOF(what));
-        }
-        let mut bytes = vec![0; length];
-        self.reader_from(start).read_exact(&mut bytes)?;
-        Ok(bytes.into())
     }
 }

@@ -1,0 +1,158 @@
+//! What a seed draws: a graph, a question about it, and the machines that are asked.
+
+use std::fmt;
+use std::time::Duration;
+
+use graphmill::{EdgeKind, Every, ImportConfig, Order};
+use graphmill_storage::Random;
+
+/// A graph, a question and a cluster.
+#[derive(Debug, Clone)]
+pub struct Case {
+    /// Where all of it comes from.
+    pub seed: u64,
+    /// Edges between ids, with weights.
+    pub edges: Vec<(u64, u64, u32)>,
+    /// How they are imported.
+    pub import: ImportConfig,
+    /// The algorithm, and its options.
+    pub algorithm: &'static str,
+    /// Options by name.
+    pub options: Vec<(&'static str, String)>,
+    /// Ranks.
+    pub ranks: usize,
+    /// Threads of a rank.
+    pub threads: usize,
+    /// Bytes of memory of a rank beyond the least that will do.
+    pub slack: u64,
+    /// Each rank has a disk of its own.
+    pub own_disks: bool,
+    /// How often versions are published.
+    pub every: Every,
+    /// How many are kept.
+    pub keep: usize,
+    /// How often it is tried with faults.
+    pub attempts: usize,
+}
+
+impl Case {
+    /// The case of a seed.
+    pub fn draw(seed: u64) -> Case {
+        let mut random = Random::new(seed);
+        let mut one_of = |count: u64| random.below(count);
+        let directed = one_of(2) == 0;
+        let ranks = [1, 1, 2, 3, 4][one_of(5) as usize];
+        // Every rank has a batch at least.
+        let spread = 2 << one_of(8);
+        let vertices = ranks as u64 * 4 + one_of(spread);
+        let arcs = one_of(4 * vertices + 1);
+        let kind = one_of(4);
+        let (stride, first) = [(1, 0), (7, 3), (1 << 33, 5)][one_of(3) as usize];
+        let mut edges = Vec::new();
+        for i in 0..arcs {
+            let (from, to) = match kind {
+                // At random, with loops and edges that come twice.
+                0 => (one_of(vertices), one_of(vertices)),
+                // A path.
+                1 => (i % vertices, (i + 1) % vertices),
+                // A hub.
+                2 => (0, one_of(vertices)),
+                // Neighbours.
+                _ => {
+                    let from = one_of(vertices);
+                    (from, (from + one_of(3)) % vertices)
+                }
+            };
+            edges.push((from, to, 1 + one_of(9) as u32));
+        }
+        // Each vertex has an edge, so that there are as many as were drawn.
+        edges.extend((0..vertices).map(|v| (v, v, 1)));
+        for (from, to, _) in &mut edges {
+            (*from, *to) = (*from * stride + first, *to * stride + first);
+        }
+        let source = edges[one_of(edges.len() as u64) as usize].0.to_string();
+        let (algorithm, options) = match one_of(5) {
+            0 => (
+                "pagerank",
+                vec![("iterations", (1 + one_of(8)).to_string())],
+            ),
+            1 => ("bfs", vec![("source", source)]),
+            2 => ("wcc", vec![("method", "labels".to_string())]),
+            3 => (
+                "pagerank",
+                vec![
+                    ("method", "pregel-pull".to_string()),
+                    ("iterations", (1 + one_of(5)).to_string()),
+                ],
+            ),
+            _ => (
+                "sssp",
+                vec![("source", source), ("method", "bellman-ford".to_string())],
+            ),
+        };
+        let every = match one_of(4) {
+            0 => Every::Calls(1 + one_of(3)),
+            1 => Every::Time(Duration::from_millis(one_of(200))),
+            _ => Every::Calls(1),
+        };
+        Case {
+            seed,
+            edges,
+            import: ImportConfig {
+                directed,
+                weights: match one_of(2) {
+                    0 => EdgeKind::F32,
+                    _ => EdgeKind::None,
+                },
+                reverse: directed && one_of(4) == 0,
+                order: match one_of(4) {
+                    0 => Order::Degree,
+                    _ => Order::Id,
+                },
+                batch_size: Some([1, 3, 7, 64][one_of(4) as usize]),
+                ..ImportConfig::default()
+            },
+            algorithm,
+            options,
+            ranks,
+            threads: 1 + one_of(3) as usize,
+            slack: [0, 0, 1 << 16, 1 << 24][one_of(4) as usize],
+            own_disks: one_of(2) == 0,
+            every,
+            keep: 1 + one_of(2) as usize,
+            attempts: one_of(5) as usize,
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} edges, {}{}, batches of {:?}, {} {:?}, {} ranks of {} threads{}, {:?}, {} kept",
+            self.edges.len(),
+            if self.import.directed {
+                "directed"
+            } else {
+                "undirected"
+            },
+            if self.import.reverse {
+                " both ways"
+            } else {
+                ""
+            },
+            self.import.batch_size,
+            self.algorithm,
+            self.options,
+            self.ranks,
+            self.threads,
+            if self.own_disks {
+                " with disks of their own"
+            } else {
+                ""
+            },
+            self.every,
+            self.keep,
+        )
+    }
+}

@@ -1,0 +1,263 @@
+//! Ranks on simulated machines: one attempt.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use graphmill::{
+    Checkpoints, Config, Error, ImportConfig, Machine, MachineConfig, Plan, Progress,
+    SimulatedMachine, Stop, Watcher, unwatched,
+};
+use graphmill_fabric::{Fabric, Network, simulated};
+use graphmill_storage::{Clock, Disk, SimDisk};
+
+use crate::case::Case;
+use crate::fault::Faults;
+
+/// Where everything lies.
+pub(crate) const EDGES: &str = "/edges.txt";
+pub(crate) const GRAPH: &str = "/graph";
+pub(crate) const RESULT: &str = "/result.csv";
+const VERSIONS: &str = "/versions";
+/// Memory that is enough.
+const ENOUGH: u64 = 64 << 20;
+/// Time that goes by whenever somebody asks for it.
+const TICK: Duration = Duration::from_micros(50);
+
+/// What came of an attempt.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The bytes of the result.
+    Done(Vec<u8>),
+    /// What each rank said that failed.
+    Failed(Vec<String>),
+    /// A rank panicked.
+    Panicked(String),
+}
+
+/// Time that goes by as it is asked for.
+#[derive(Debug, Default)]
+struct Ticking(Mutex<Duration>);
+
+impl Clock for Ticking {
+    fn now(&self) -> Duration {
+        self.wait(TICK);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn wait(&self, time: Duration) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += time;
+    }
+}
+
+impl Case {
+    fn machine(&self, disk: &SimDisk, memory: u64, seed: u64) -> MachineConfig {
+        MachineConfig {
+            memory: Some(memory),
+            threads: Some(self.threads),
+            simulated: Some(SimulatedMachine {
+                disk: Arc::new(disk.clone()),
+                clock: Arc::new(Ticking::default()),
+                seed,
+            }),
+            ..MachineConfig::default()
+        }
+    }
+
+    /// A disk with the edges.
+    pub(crate) fn disk(&self) -> Result<SimDisk, Error> {
+        let disk = SimDisk::new(self.seed);
+        let line = |(from, to, weight): &(u64, u64, u32)| format!("{from} {to} {weight}\n");
+        let text: String = self.edges.iter().map(line).collect();
+        disk.write_small(Path::new(EDGES), text.as_bytes())?;
+        Ok(disk)
+    }
+
+    /// Stores the graph, by one rank.
+    pub(crate) fn import(&self, disk: &SimDisk, seed: u64) -> Outcome {
+        let config = ImportConfig {
+            reverse: self.import.reverse,
+            ..self.import.clone()
+        };
+        let work = || {
+            let machine = Machine::open(&self.machine(disk, ENOUGH, seed), Stop::new())?;
+            let edges = [PathBuf::from(EDGES)];
+            machine.import(&edges, Path::new(GRAPH), &config, &unwatched())?;
+            Ok(Vec::new())
+        };
+        outcome(vec![catch(work)])
+    }
+
+    /// The question, of ranks with so much memory, which go on with what there is.
+    fn config(&self, machine: MachineConfig) -> Config {
+        let mut config = Config::new(self.algorithm, GRAPH);
+        for (name, value) in &self.options {
+            config = config.option(*name, value);
+        }
+        config.output = Some(PathBuf::from(RESULT));
+        config.machine = machine;
+        config.checkpoints = Checkpoints {
+            folder: Some(PathBuf::from(VERSIONS)),
+            every: self.every,
+            keep: self.keep,
+            resume: true,
+        };
+        config
+    }
+
+    /// The result of a run that nothing disturbs and that publishes nothing.
+    pub(crate) fn undisturbed(&self, disk: &SimDisk) -> Outcome {
+        let work = || {
+            let mut config = self.config(self.machine(disk, ENOUGH, self.seed));
+            config.checkpoints.keep = 0;
+            Plan::new(config)?.run(&Stop::new(), &unwatched())?;
+            Ok(disk.read_small(Path::new(RESULT), u64::MAX)?)
+        };
+        outcome(vec![catch(work)])
+    }
+
+    /// The least memory of a rank.
+    pub(crate) fn least(&self, disk: &SimDisk) -> u64 {
+        let outcome = self.on_ranks(&[disk.copied(0)], 1, &Faults::default(), 0);
+        let Outcome::Failed(errors) = outcome else {
+            return ENOUGH;
+        };
+        let least = errors.iter().filter_map(|error| {
+            let (_, least) = error.split_once("at least ")?;
+            digits(least)
+        });
+        least.max().unwrap_or(ENOUGH)
+    }
+
+    /// An attempt on these disks: one for each rank, or one for all.
+    pub(crate) fn attempt(
+        &self,
+        disks: &[SimDisk],
+        memory: u64,
+        faults: &Faults,
+        seed: u64,
+    ) -> Outcome {
+        faults.inject(disks);
+        self.on_ranks(disks, memory, faults, seed)
+    }
+
+    fn on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
+        let stop = Stop::new();
+        let passes = AtomicU64::new(0);
+        let (asked, after) = (stop.clone(), faults.stop_after);
+        let resumed = Arc::clone(&faults.resumed);
+        let watcher: Watcher = Arc::new(move |progress| match progress {
+            Progress::Superstep { .. }
+                if Some(passes.fetch_add(1, Ordering::Relaxed) + 1) == after =>
+            {
+                asked.request();
+            }
+            Progress::Note(text) => {
+                let version = text.split_once(", after ").map(|(_, rest)| digits(rest));
+                if let Some(version) = version.flatten() {
+                    resumed.store(version, Ordering::Relaxed);
+                }
+            }
+            _ => {}
+        });
+        let work = |rank: usize, fabric: Option<Arc<dyn Fabric>>| {
+            let disk = disks.get(rank).unwrap_or(&disks[0]);
+            let plan = Plan::new(self.config(self.machine(disk, memory, seed ^ rank as u64)))?;
+            match fabric {
+                Some(fabric) => plan.run_as(fabric, &stop, &watcher)?,
+                None => plan.run(&stop, &watcher)?,
+            };
+            Ok(Vec::new())
+        };
+        let network = Network { ..faults.network };
+        let said = match self.ranks {
+            1 => vec![catch(|| work(0, None))],
+            ranks => thread::scope(|scope| {
+                let started: Vec<_> = simulated(seed, ranks, network)
+                    .into_iter()
+                    .enumerate()
+                    .map(|(rank, fabric)| {
+                        let work = &work;
+                        scope.spawn(move || catch(|| work(rank, Some(Arc::new(fabric)))))
+                    })
+                    .collect();
+                let join = |thread: thread::ScopedJoinHandle<'_, Said>| thread.join();
+                let gone = |_| Said::Panicked("a rank's thread is gone".to_string());
+                started
+                    .into_iter()
+                    .map(|thread| join(thread).unwrap_or_else(gone))
+                    .collect()
+            }),
+        };
+        match outcome(said) {
+            Outcome::Done(_) => match disks[0].read_small(Path::new(RESULT), u64::MAX) {
+                Ok(bytes) => Outcome::Done(bytes),
+                Err(error) => Outcome::Failed(vec![error.to_string()]),
+            },
+            other => other,
+        }
+    }
+}
+
+/// The number that a text begins with.
+fn digits(text: &str) -> Option<u64> {
+    let number: String = text.chars().take_while(char::is_ascii_digit).collect();
+    number.parse().ok()
+}
+
+/// What one rank came to.
+enum Said {
+    Done(Vec<u8>),
+    Failed(String),
+    Panicked(String),
+}
+
+fn catch(work: impl FnOnce() -> Result<Vec<u8>, Error>) -> Said {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(bytes)) => Said::Done(bytes),
+        Ok(Err(error)) => Said::Failed(error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+            let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+            Said::Panicked(text.unwrap_or_default())
+        }
+    }
+}
+
+fn outcome(said: Vec<Said>) -> Outcome {
+    let (mut bytes, mut failed) = (Vec::new(), Vec::new());
+    for said in said {
+        match said {
+            Said::Done(of_rank) => bytes.extend(of_rank),
+            Said::Failed(error) => failed.push(error),
+            Said::Panicked(text) => return Outcome::Panicked(text),
+        }
+    }
+    match failed.is_empty() {
+        true => Outcome::Done(bytes),
+        false => Outcome::Failed(failed),
+    }
+}
+
+/// The numbers of the versions that are there on all these disks.
+pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
+    let of_rank = |rank: usize| {
+        let disk = disks.get(rank).unwrap_or(&disks[0]);
+        let folder = Path::new(VERSIONS).join(format!("rank-{rank:05}"));
+        let number = |path: PathBuf| {
+            let name = path.file_name()?.to_str()?.strip_prefix("version-")?;
+            name.parse::<u64>().ok()
+        };
+        let there = disk.list(&folder).unwrap_or_default();
+        there.into_iter().filter_map(number).collect::<Vec<_>>()
+    };
+    let mut common = of_rank(0);
+    for rank in 1..ranks {
+        let there = of_rank(rank);
+        common.retain(|number| there.contains(number));
+    }
+    common.sort_unstable();
+    common
+}

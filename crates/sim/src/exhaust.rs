@@ -1,0 +1,217 @@
+//! One small job, and everything that can go wrong with it: power cut at each operation on a disk, each operation failing in each way,
+//! and files that are not what was written.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use graphmill_storage::{Disk, Fault, FaultKind, On, Random, SimDisk};
+
+use crate::case::Case;
+use crate::cluster::{Outcome, RESULT};
+use crate::fault::Faults;
+use crate::judge::says_bug;
+
+/// A graph that is stored, and the right answer.
+struct Job {
+    case: Case,
+    disk: SimDisk,
+    wanted: Vec<u8>,
+    memory: u64,
+}
+
+impl Job {
+    fn new(seed: u64) -> Result<Job, String> {
+        let case = Case {
+            attempts: 0,
+            ..Case::draw(seed)
+        };
+        let disk = case.disk().map_err(|error| error.to_string())?;
+        if let failed @ (Outcome::Failed(_) | Outcome::Panicked(_)) = case.import(&disk, seed) {
+            return Err(format!("import: {failed:?}"));
+        }
+        let wanted = match case.undisturbed(&disk.copied(1)) {
+            Outcome::Done(bytes) => bytes,
+            other => return Err(format!("undisturbed: {other:?}")),
+        };
+        let memory = case.least(&disk) + case.slack;
+        Ok(Job {
+            case,
+            disk,
+            wanted,
+            memory,
+        })
+    }
+
+    /// All ranks on one disk.
+    fn attempt(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
+        let disks = std::slice::from_ref(disk);
+        self.case.attempt(disks, self.memory, faults, seed)
+    }
+
+    /// Goes on without faults, to the right answer.
+    fn goes_on(&self, disk: &SimDisk, seed: u64) -> Result<(), String> {
+        match self.attempt(disk, &Faults::default(), seed) {
+            Outcome::Done(bytes) if bytes == self.wanted => Ok(()),
+            Outcome::Done(_) => Err("wrong answer".to_string()),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    /// Operations of an attempt that nothing disturbs.
+    fn operations(&self) -> Result<u64, String> {
+        let disk = self.disk.copied(2);
+        self.goes_on(&disk, 0)?;
+        Ok(disk.operations())
+    }
+}
+
+/// Cuts power at each operation of the job of a seed, and goes on with the disk that this leaves: the one of the seed `state`, of those
+/// that it may leave. How many power cuts that were.
+///
+/// # Errors
+/// The power cut after which it does not end as it should.
+pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let mut count = 0;
+    for nth in 1..=job.operations()? {
+        let disk = job.disk.copied(2);
+        let cut = Faults::of_disk(0, fault(FaultKind::PowerCut, On::Any, nth, true));
+        if let Outcome::Panicked(text) = job.attempt(&disk, &cut, 0) {
+            return Err(format!("seed {seed}: power cut at {nth}: panic: {text}"));
+        }
+        job.goes_on(&disk.after_power_cut(state), 1)
+            .map_err(|what| format!("seed {seed}: power cut at {nth}, state {state}: {what}"))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// Has each operation of the job of a seed fail, once and for good, in each way, and goes on when the disk is whole again; how many
+/// failures that were.
+///
+/// # Errors
+/// The failure that is not told as it should, or from which it does not go on.
+pub fn every_failure(seed: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let mut count = 0;
+    for nth in 1..=job.operations()? {
+        for (kind, on) in [
+            (FaultKind::Eio, On::Any),
+            (FaultKind::Enospc, On::Write),
+            (FaultKind::Eio, On::Sync),
+            (FaultKind::Short, On::Any),
+        ] {
+            // What comes up short again and again is an error.
+            for for_good in [false, true] {
+                let disk = job.disk.copied(2);
+                let faults = Faults::of_disk(0, fault(kind, on, nth, for_good));
+                let what = |what: String| {
+                    format!(
+                        "seed {seed}: {kind:?} of {on:?} at {nth}, for good: {for_good}: {what}"
+                    )
+                };
+                match job.attempt(&disk, &faults, 0) {
+                    Outcome::Done(bytes) if bytes == job.wanted => {}
+                    Outcome::Done(_) => return Err(what("wrong answer".into())),
+                    Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
+                    Outcome::Failed(errors) => {
+                        let is_bug = errors.iter().any(|error| says_bug(error));
+                        let names_path = errors.iter().any(|error| error.contains('/'));
+                        if is_bug || !names_path || (kind == FaultKind::Short && !for_good) {
+                            return Err(what(format!("{errors:?}")));
+                        }
+                        disk.heal();
+                        job.goes_on(&disk, 1).map_err(what)?;
+                    }
+                }
+                count += 1;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Changes files of the graph and of a version: bits, lengths, another file's bytes, bytes of before. Each number is a change; how many
+/// there were, and how many of them were noticed: the others had no effect.
+///
+/// # Errors
+/// The change that went unnoticed and had one.
+pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
+    let job = Job::new(seed)?;
+    // A run that was stopped between passes, and one pass earlier.
+    let disks = [1, 2].map(|passes| {
+        let disk = job.disk.copied(2);
+        job.attempt(&disk, &Faults::stopping_after(passes), 0);
+        disk
+    });
+    let [earlier, stopped] = &disks;
+    let files = files(stopped, Path::new("/"));
+    let read = |disk: &SimDisk, path: &Path| disk.read_small(path, u64::MAX).unwrap_or_default();
+    let (count, mut noticed) = (numbers.end - numbers.start, 0);
+    for number in numbers {
+        let mut random = Random::new(seed << 32 | number);
+        let disk = stopped.copied(number);
+        let path = &files[random.below(files.len() as u64) as usize];
+        let mut bytes = read(&disk, path);
+        let other = &files[random.below(files.len() as u64) as usize];
+        match random.below(6) {
+            0 | 1 if !bytes.is_empty() => {
+                let bit = random.below(8 * bytes.len() as u64);
+                bytes[bit as usize / 8] ^= 1 << (bit % 8);
+            }
+            2 => bytes.truncate(random.below(bytes.len() as u64 + 1) as usize),
+            3 => bytes = read(&disk, other),
+            4 => bytes = read(earlier, path),
+            _ => {
+                // A sector that was never written, or written elsewhere.
+                let from = read(&disk, other);
+                let at = random.below(bytes.len() as u64 + 1) as usize / 512 * 512;
+                let end = (at + 512).min(bytes.len()).min(from.len()).max(at);
+                let end = end.min(bytes.len());
+                if at < end && end <= from.len() {
+                    bytes[at..end].copy_from_slice(&from[at..end]);
+                } else {
+                    bytes[at..].fill(0);
+                }
+            }
+        }
+        disk.write_small(path, &bytes)
+            .map_err(|error| error.to_string())?;
+        let what =
+            |what: &str| format!("seed {seed}: change {number} of {}: {what}", path.display());
+        match job.attempt(&disk, &Faults::default(), 1) {
+            Outcome::Done(bytes) if bytes == job.wanted => {}
+            Outcome::Done(_) => return Err(what("wrong answer")),
+            Outcome::Panicked(text) => return Err(what(&format!("panic: {text}"))),
+            Outcome::Failed(errors) => {
+                if errors.iter().any(|error| says_bug(error)) {
+                    return Err(what(&format!("{errors:?}")));
+                }
+                noticed += 1;
+            }
+        }
+    }
+    Ok((count, noticed))
+}
+
+fn fault(kind: FaultKind, on: On, nth: u64, for_good: bool) -> Fault {
+    Fault {
+        kind,
+        on,
+        nth,
+        for_good,
+    }
+}
+
+/// All files below a directory that a run reads or goes on with.
+fn files(disk: &SimDisk, dir: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in disk.list(dir).unwrap_or_default() {
+        if disk.is_dir(&path).unwrap_or(false) {
+            found.extend(files(disk, &path));
+        } else if path != Path::new(RESULT) && path != Path::new(crate::cluster::EDGES) {
+            found.push(path);
+        }
+    }
+    found
+}

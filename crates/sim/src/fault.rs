@@ -1,0 +1,136 @@
+//! What goes wrong in one attempt.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use graphmill_fabric::Network;
+use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk};
+
+/// What goes wrong.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Faults {
+    /// Of disks, by number.
+    disks: Vec<(usize, Fault)>,
+    pub(crate) network: Network,
+    /// After so many passes somebody asks to stop.
+    pub(crate) stop_after: Option<u64>,
+    /// The version that the attempt said that it goes on with; 0 is none.
+    pub(crate) resumed: Arc<AtomicU64>,
+}
+
+impl Faults {
+    /// Those of an attempt, of which one that nothing disturbs does so many operations on a disk.
+    pub(crate) fn draw(random: &mut Random, disks: usize, ranks: usize, operations: u64) -> Faults {
+        let mut faults = Faults::default();
+        // As often early as late, and behind the end, too.
+        let spread = 1 << random.below(u64::from(operations.max(2).ilog2()) + 2);
+        let nth = 1 + random.below(spread);
+        let at = Duration::from_micros(random.below(20_000));
+        let rank = random.below(ranks as u64) as usize;
+        let other = (rank + 1) % ranks;
+        let disk = random.below(disks as u64) as usize;
+        let on = [On::Any, On::Read, On::Write, On::Sync, On::Name][random.below(5) as usize];
+        let mut fail = |kind, on, for_good| {
+            let fault = Fault {
+                kind,
+                on,
+                nth,
+                for_good,
+            };
+            faults.disks.push((disk, fault));
+        };
+        // One rank alone has no network.
+        match random.below(if ranks > 1 { 12 } else { 9 }) {
+            0..=3 => fail(FaultKind::PowerCut, On::Any, true),
+            4 => fail(FaultKind::Eio, on, false),
+            5 => fail(FaultKind::Eio, on, true),
+            6 => fail(FaultKind::Enospc, On::Write, true),
+            7 => fail(FaultKind::Short, on, false),
+            8 => faults.stop_after = Some(1 + nth % 8),
+            9 => faults.network.crash = Some((rank, at)),
+            10 => faults.network.broken = Some(([rank, other], at)),
+            _ => faults.network.silent = Some((rank, at)),
+        }
+        faults
+    }
+
+    /// One failure of a disk.
+    pub(crate) fn of_disk(disk: usize, fault: Fault) -> Faults {
+        Faults {
+            disks: vec![(disk, fault)],
+            ..Faults::default()
+        }
+    }
+
+    /// Somebody asks to stop after so many passes.
+    pub(crate) fn stopping_after(passes: u64) -> Faults {
+        Faults {
+            stop_after: Some(passes),
+            ..Faults::default()
+        }
+    }
+
+    /// Has the disks fail.
+    pub(crate) fn inject(&self, disks: &[SimDisk]) {
+        for (disk, fault) in &self.disks {
+            disks[*disk].inject(*fault);
+        }
+    }
+
+    /// What is left of the disks: those that lost power have what was durable, and a part of the rest.
+    pub(crate) fn leave(&self, disks: &mut [SimDisk], random: &mut Random) {
+        for (number, disk) in disks.iter_mut().enumerate() {
+            disk.heal();
+            let is_cut =
+                |(of, fault): &(usize, Fault)| *of == number && fault.kind == FaultKind::PowerCut;
+            if self.disks.iter().any(is_cut) {
+                *disk = disk.after_power_cut(random.next_u64());
+            }
+        }
+    }
+
+    /// Whether an attempt has to succeed all the same.
+    pub(crate) fn are_harmless(&self) -> bool {
+        let network = &self.network;
+        let is_harmful = |(_, fault): &(usize, Fault)| fault.kind != FaultKind::Short;
+        !self.disks.iter().any(is_harmful)
+            && self.stop_after.is_none()
+            && network.crash.is_none()
+            && network.broken.is_none()
+            && network.silent.is_none()
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (disk, fault) in &self.disks {
+            let Fault {
+                kind,
+                on,
+                nth,
+                for_good,
+            } = fault;
+            let from = if *for_good { " and all after it" } else { "" };
+            write!(
+                f,
+                "{kind:?} of {on:?} operation {nth}{from} of disk {disk} "
+            )?;
+        }
+        let network = &self.network;
+        if let Some((rank, at)) = network.crash {
+            write!(f, "rank {rank} crashes at {at:?} ")?;
+        }
+        if let Some((ranks, at)) = network.broken {
+            write!(f, "ranks {ranks:?} lose each other at {at:?} ")?;
+        }
+        if let Some((rank, at)) = network.silent {
+            write!(f, "rank {rank} is silent from {at:?} on ")?;
+        }
+        match self.stop_after {
+            Some(passes) => write!(f, "to stop after {passes} passes"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Attempts in a row, and what has to hold.
+
+use std::sync::atomic::Ordering;
+
+use graphmill_storage::{Disk, Random, SimDisk};
+
+use crate::case::Case;
+use crate::cluster::{GRAPH, Outcome, RESULT, versions};
+use crate::fault::Faults;
+use crate::oracle;
+
+/// What a seed came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Attempts that failed, as they should.
+    pub failed: u64,
+    /// Of these, those after which the next went on with a version.
+    pub resumed: u64,
+    /// Operations on disks: the same for the same seed.
+    pub operations: u64,
+}
+
+/// Carries out the case of a seed.
+///
+/// # Errors
+/// What does not hold.
+pub fn judge(seed: u64) -> Result<Told, String> {
+    let case = Case::draw(seed);
+    let mut story = Vec::new();
+    carry_out(&case, &mut story).map_err(|what| {
+        story.push(what);
+        format!("seed {seed} ({case})\n  {}", story.join("\n  "))
+    })
+}
+
+/// `story` is told what happened up to an end that should not be.
+fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
+    let mut random = Random::new(case.seed ^ 0x5eed);
+    let mut told = Told::default();
+    let disk = case.disk().map_err(|error| error.to_string())?;
+    let disk = imported(case, disk, &mut random, &mut told)?;
+    let wanted = match case.undisturbed(&disk.copied(1)) {
+        Outcome::Done(bytes) => bytes,
+        other => return Err(format!("undisturbed: {other:?}")),
+    };
+    if let Some(what) = oracle::wrong(case, &wanted) {
+        return Err(format!("wrong answer: {what}"));
+    }
+    let memory = case.least(&disk) + case.slack;
+    let mut disks: Vec<SimDisk> = match case.own_disks {
+        true => (0..case.ranks as u64)
+            .map(|rank| disk.copied(rank))
+            .collect(),
+        false => vec![disk],
+    };
+    let mut operations = 1000;
+    // The newest version that all ranks have published.
+    let mut known = 0;
+    for attempt in 0..=case.attempts {
+        let faults = match attempt < case.attempts {
+            true => Faults::draw(&mut random, disks.len(), case.ranks, operations),
+            false => Faults::default(),
+        };
+        story.push(format!("attempt {attempt}: {faults}"));
+        let before: u64 = disks.iter().map(SimDisk::operations).sum();
+        let outcome = case.attempt(&disks, memory, &faults, random.next_u64());
+        let done = disks.iter().map(SimDisk::operations).sum::<u64>() - before;
+        operations = done.max(100);
+        told.operations += done;
+        let is_interrupted = match outcome {
+            Outcome::Done(bytes) if bytes == wanted => {
+                return match versions(&disks, case.ranks).is_empty() {
+                    true => Ok(told),
+                    false => Err("versions are left".to_string()),
+                };
+            }
+            Outcome::Done(_) => return Err("wrong answer".to_string()),
+            Outcome::Panicked(text) => return Err(format!("panic: {text}")),
+            Outcome::Failed(errors) if faults.are_harmless() => {
+                return Err(errors.join("\n  "));
+            }
+            Outcome::Failed(errors) => {
+                if let Some(error) = errors.iter().find(|error| says_bug(error)) {
+                    return Err(error.clone());
+                }
+                let is_interrupted = errors.iter().all(|error| error.contains("interrupted"));
+                story.extend(errors.into_iter().map(|error| format!("  {error}")));
+                is_interrupted
+            }
+        };
+        told.failed += 1;
+        let there = versions(&disks, case.ranks);
+        faults.leave(&mut disks, &mut random);
+        let result = disks[0].read_small(RESULT.as_ref(), u64::MAX).ok();
+        if result.as_ref().is_some_and(|result| *result != wanted) {
+            return Err("a part of a result is left".to_string());
+        }
+        let left = versions(&disks, case.ranks);
+        story.push(format!("  versions {there:?}, then {left:?}"));
+        // The one before the newest was published before the newest was begun.
+        let before = there.iter().rev().nth(1).copied();
+        let resumed = faults.resumed.load(Ordering::Relaxed);
+        known = known.max(resumed).max(before.unwrap_or_default());
+        if is_interrupted {
+            known = known.max(there.last().copied().unwrap_or_default());
+        }
+        // Once there is a result the run has come to its end, and they go.
+        if result.is_some() {
+            known = 0;
+        }
+        if left.last().copied().unwrap_or_default() < known {
+            return Err(format!(
+                "version {known} is lost: {left:?} of {there:?} are left"
+            ));
+        }
+        told.resumed += u64::from(!left.is_empty());
+    }
+    Err("it never ended".to_string())
+}
+
+/// The graph, whose import may fail once or twice.
+fn imported(
+    case: &Case,
+    disk: SimDisk,
+    random: &mut Random,
+    told: &mut Told,
+) -> Result<SimDisk, String> {
+    let mut disks = vec![disk];
+    for attempt in 0..=case.attempts.min(2) {
+        let faults = match attempt < case.attempts.min(2) {
+            true => Faults::draw(random, 1, 1, 500),
+            false => Faults::default(),
+        };
+        faults.inject(&disks);
+        match case.import(&disks[0], random.next_u64()) {
+            Outcome::Done(_) => {
+                disks[0].heal();
+                break;
+            }
+            Outcome::Panicked(text) => {
+                return Err(format!("import {attempt} ({faults:?}): panic: {text}"));
+            }
+            Outcome::Failed(errors) => {
+                let is_bug = errors.iter().any(|error| says_bug(error));
+                if faults.are_harmless() || is_bug {
+                    return Err(format!("import {attempt} ({faults:?}): {errors:?}"));
+                }
+            }
+        }
+        told.failed += 1;
+        faults.leave(&mut disks, random);
+        // It has its name, and was not yet known to be durable.
+        if disks[0].exists(GRAPH.as_ref()).unwrap_or(false) {
+            break;
+        }
+    }
+    told.operations += disks[0].operations();
+    disks.pop().ok_or_else(|| "no disk".to_string())
+}
+
+/// Whether an error says that it is a mistake of ours.
+pub(crate) fn says_bug(error: &str) -> bool {
+    ["bug", "panic", "nothing will ever happen"]
+        .iter()
+        .any(|word| error.contains(word))
+}

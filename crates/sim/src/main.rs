@@ -1,0 +1,89 @@
+//! `graphmill-sim`: judges one seed after the other, and says which do not hold.
+
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use clap::Parser;
+use graphmill::{Clock, SystemClock};
+use graphmill_sim::{Case, Told, judge};
+
+/// Graphmill on simulated machines: each seed decides a graph, a question, a cluster and what goes wrong
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    from: u64,
+    /// How many
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Go on with more seeds for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    time: u64,
+    /// Seeds at a time
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    /// Say what each seed is
+    #[arg(long)]
+    verbose: bool,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    // A panic is caught, and told with its seed.
+    std::panic::set_hook(Box::new(|_| ()));
+    let clock = SystemClock::new();
+    let (next, has_failed) = (AtomicU64::new(0), AtomicBool::new(false));
+    let all = Mutex::new(Told::default());
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= cli.seeds && clock.now() >= Duration::from_secs(cli.time) {
+                break;
+            }
+            let seed = cli.from + number;
+            if cli.verbose {
+                println!("seed {seed}: {}", Case::draw(seed));
+            }
+            match judge(seed) {
+                Ok(told) => {
+                    let mut all = all
+                        .lock()
+                        .unwrap_or_else(std::sync::PoisonError::into_inner);
+                    all.failed += told.failed;
+                    all.resumed += told.resumed;
+                    all.operations += told.operations;
+                }
+                Err(what) => {
+                    has_failed.store(true, Ordering::Relaxed);
+                    println!("{what}\n  again: graphmill-sim --from {seed}");
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..cli.threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let all = all
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let seeds = next.load(Ordering::Relaxed) - cli.threads.max(1) as u64;
+    println!(
+        "{seeds} seeds, {} attempts failed as they should, {} of them left a version, {} operations on disks; {:.1} s",
+        all.failed,
+        all.resumed,
+        all.operations,
+        clock.now().as_secs_f64()
+    );
+    match has_failed.load(Ordering::Relaxed) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    }
+}

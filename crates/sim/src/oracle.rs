@@ -1,0 +1,136 @@
+//! The right answer, by a few lines for each algorithm that know nothing of ours.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphmill::EdgeKind;
+
+use crate::case::Case;
+
+/// What is wrong with a result, if anything.
+pub(crate) fn wrong(case: &Case, result: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(result);
+    let rows: BTreeMap<u64, String> = text
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_once(','))
+        .filter_map(|(id, value)| Some((id.parse().ok()?, value.to_string())))
+        .collect();
+    let ids: BTreeSet<u64> = case
+        .edges
+        .iter()
+        .flat_map(|edge| [edge.0, edge.1])
+        .collect();
+    if !rows.keys().eq(&ids) {
+        return Some(format!("{} rows for {} vertices", rows.len(), ids.len()));
+    }
+    match case.algorithm {
+        "pagerank" => {
+            let right = ranks(case, &ids);
+            differs(&rows, |id, value| (value - right[&id]).abs() <= 1e-9)
+        }
+        "wcc" => components(case, &ids, &rows),
+        algorithm => {
+            let right = distances(case, algorithm == "bfs");
+            differs(&rows, |id, value| {
+                value == right.get(&id).copied().unwrap_or(f64::INFINITY)
+            })
+        }
+    }
+}
+
+fn differs(rows: &BTreeMap<u64, String>, is_right: impl Fn(u64, f64) -> bool) -> Option<String> {
+    let wrong = rows
+        .iter()
+        .find(|(id, value)| !value.parse().is_ok_and(|value| is_right(**id, value)));
+    wrong.map(|(id, value)| format!("vertex {id} has {value}"))
+}
+
+/// Arcs with weights: an undirected edge is two, a loop one.
+fn arcs(case: &Case) -> Vec<(u64, u64, f64)> {
+    let mut arcs = Vec::new();
+    for (from, to, weight) in &case.edges {
+        let weight = match case.import.weights {
+            EdgeKind::None => 1.0,
+            _ => f64::from(*weight),
+        };
+        arcs.push((*from, *to, weight));
+        if !case.import.directed && from != to {
+            arcs.push((*to, *from, weight));
+        }
+    }
+    arcs
+}
+
+fn option<'c>(case: &'c Case, name: &str) -> &'c str {
+    let found = case.options.iter().find(|option| option.0 == name);
+    found.map_or("", |(_, value)| value)
+}
+
+fn ranks(case: &Case, ids: &BTreeSet<u64>) -> BTreeMap<u64, f64> {
+    let arcs = arcs(case);
+    let mut degrees: BTreeMap<u64, f64> = BTreeMap::new();
+    for (from, ..) in &arcs {
+        *degrees.entry(*from).or_default() += 1.0;
+    }
+    let vertices = ids.len() as f64;
+    let mut ranks: BTreeMap<u64, f64> = ids.iter().map(|id| (*id, 1.0 / vertices)).collect();
+    for _ in 0..option(case, "iterations").parse().unwrap_or(0) {
+        let is_sink = |(id, _): &(&u64, &f64)| !degrees.contains_key(id);
+        let lost: f64 = ranks.iter().filter(is_sink).map(|(_, rank)| rank).sum();
+        let base = 0.15 / vertices + 0.85 * lost / vertices;
+        let mut next: BTreeMap<u64, f64> = ids.iter().map(|id| (*id, base)).collect();
+        for (from, to, _) in &arcs {
+            if let Some(rank) = next.get_mut(to) {
+                *rank += 0.85 * ranks[from] / degrees[from];
+            }
+        }
+        ranks = next;
+    }
+    ranks
+}
+
+/// The least distances from the source, by relaxing all arcs until nothing changes.
+fn distances(case: &Case, are_hops: bool) -> BTreeMap<u64, f64> {
+    let mut distances = BTreeMap::new();
+    let source: u64 = option(case, "source").parse().unwrap_or(u64::MAX);
+    distances.insert(source, 0.0);
+    loop {
+        let mut has_changed = false;
+        for (from, to, weight) in arcs(case) {
+            let Some(distance) = distances.get(&from) else {
+                continue;
+            };
+            let distance = distance + if are_hops { 1.0 } else { weight };
+            let known = distances.entry(to).or_insert(f64::INFINITY);
+            if distance < *known {
+                *known = distance;
+                has_changed = true;
+            }
+        }
+        if !has_changed {
+            return distances;
+        }
+    }
+}
+
+/// Vertices have the same component if and only if they are connected, and it is the least id of those.
+fn components(case: &Case, ids: &BTreeSet<u64>, rows: &BTreeMap<u64, String>) -> Option<String> {
+    let mut least: BTreeMap<u64, u64> = ids.iter().map(|id| (*id, *id)).collect();
+    loop {
+        let mut has_changed = false;
+        for (from, to, _) in &case.edges {
+            let both = least[from].min(least[to]);
+            for end in [from, to] {
+                if least.insert(*end, both) != Some(both) {
+                    has_changed = true;
+                }
+            }
+        }
+        if !has_changed {
+            break;
+        }
+    }
+    let is_wrong = |(id, value): &(&u64, &String)| value.parse() != Ok(least[id]);
+    let wrong = rows.iter().find(is_wrong);
+    wrong.map(|(id, value)| format!("vertex {id} has {value}, not {}", least[id]))
+}

@@ -1,0 +1,98 @@
+//! What every change has to pass: seeds of everything, and all that can go wrong with a few small jobs. `GRAPHMILL_SEEDS` multiplies.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use graphmill_sim::{every_failure, every_power_cut, judge, mutations};
+
+/// How many times as much as usual.
+fn times() -> u64 {
+    let asked = std::env::var("GRAPHMILL_SEEDS").ok();
+    asked.and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
+/// Does the same for all numbers below `count`, on all processors; the sum of what it came to.
+fn for_all(count: u64, work: impl Fn(u64) -> Result<u64, String> + Sync) -> u64 {
+    let (next, sum) = (AtomicU64::new(0), AtomicU64::new(0));
+    let wrong = Mutex::new(Vec::new());
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        break;
+                    }
+                    match work(number) {
+                        Ok(done) => drop(sum.fetch_add(done, Ordering::Relaxed)),
+                        Err(what) => wrong.lock().expect("a list").push(what),
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("a list");
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    sum.into_inner()
+}
+
+#[test]
+fn whatever_goes_wrong_the_answer_is_right_in_the_end() {
+    let resumed = for_all(2000 * times(), |seed| judge(seed).map(|told| told.resumed));
+    assert!(resumed >= 500 * times(), "{resumed} went on with a version");
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    for_all(20, |seed| {
+        let (one, two) = (judge(seed)?, judge(seed)?);
+        match one == two {
+            true => Ok(0),
+            false => Err(format!("seed {seed}: {one:?}, then {two:?}")),
+        }
+    });
+}
+
+/// Seeds of small jobs: by one rank, by two on one disk, and by two with disks of their own.
+const SMALL: [u64; 3] = [7, 0, 6];
+
+/// The seed and the number within it.
+fn part(number: u64, seeds: &[u64]) -> (u64, u64) {
+    let count = seeds.len() as u64;
+    (seeds[(number % count) as usize], number / count)
+}
+
+#[test]
+fn power_may_be_cut_at_any_operation() {
+    // What is left is drawn anew for each.
+    let states = for_all(4 * SMALL.len() as u64 * times(), |number| {
+        let (seed, part) = part(number, &SMALL);
+        every_power_cut(seed, part)
+    });
+    assert!(states >= 5000 * times(), "{states} states");
+}
+
+#[test]
+fn any_operation_may_fail_in_any_way() {
+    let failures = for_all(SMALL.len() as u64, |number| {
+        every_failure(SMALL[number as usize])
+    });
+    assert!(failures >= 5000, "{failures} failures");
+}
+
+#[test]
+fn what_is_not_what_was_written_is_noticed_or_not_used() {
+    let noticed = for_all(20 * times(), |number| {
+        let (seed, part) = part(number, &[7, 0, 6, 8]);
+        let (_, noticed) = mutations(seed, 250 * part..250 * (part + 1))?;
+        Ok(noticed)
+    });
+    assert!(noticed >= 2000 * times(), "{noticed} noticed");
+}
