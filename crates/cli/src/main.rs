@@ -71,7 +71,7 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
         // Each error names its cause itself.
         Some(format!("error: {error}"))
     };
-    let code = if stop.requested() {
+    let code = if stop.asked() || is(graphmill::Error::is_interrupted) {
         signals::INTERRUPTED
     } else if is_broken_pipe(error) {
         DONE

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce};
+use graphmill_raw::Mistake;
 use graphmill_storage::Stop;
 
 use crate::error::EngineError;
@@ -129,6 +130,9 @@ impl Ranks {
         let mut totals = [0; N];
         for said in &mut said {
             totals.add(<[u64; N]>::take(said).ok_or_else(mismatch)?);
+        }
+        if Mistake::SumsOutOfOrder.is_planted() {
+            said.reverse();
         }
         for _ in phases {
             for said in &mut said {

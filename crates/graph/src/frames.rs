@@ -5,6 +5,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use graphmill_raw::Mistake;
 use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue};
 use serde::{Deserialize, Serialize};
 
@@ -314,6 +315,7 @@ impl Framed {
         let found = self.id.checksum(graph_id, frame, bytes);
         match self.table.get(frame as usize) {
             Some(&expected) if expected == found => Ok(()),
+            Some(_) if Mistake::FramesNotChecked.is_planted() => Ok(()),
             expected => Err(FormatError::Frame {
                 path: self.id.path(graph),
                 frame,

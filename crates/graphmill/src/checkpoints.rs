@@ -7,19 +7,22 @@
 //! A folder that nobody named is among the temporary files and named after the run, so that the same run finds it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Disk, Hold, Holding};
+use graphmill_raw::Mistake;
+use graphmill_storage::{Clock, Disk, Hold, Holding, has_no_locks, machine_id};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Hash;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
-use crate::{Error, Machine};
+use crate::{Error, Machine, Session};
 
 pub use engine::Every;
 
@@ -32,8 +35,9 @@ const DONE: &str = "done";
 const OWN_FOLDER: &str = ".graphmill-versions-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-/// Times that a folder is made which another run removes meanwhile.
+/// Times that a folder is tried which another run looks at meanwhile, and the time between.
 const ATTEMPTS: u32 = 16;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Versions of a run, which one that was killed goes on with.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,9 +75,19 @@ struct Identity {
     options: BTreeMap<String, String>,
     ranks: usize,
     trials: u32,
+    /// Where it was begun, which is not what the run is: locks may not reach other machines.
+    machine: String,
 }
 
 impl Identity {
+    /// The same wherever it is begun.
+    fn without_machine(&self) -> Identity {
+        Identity {
+            machine: String::new(),
+            ..self.clone()
+        }
+    }
+
     /// What another run has otherwise, if anything.
     fn other(&self, there: &Identity) -> Option<String> {
         let differs = |what: &str, mine: &str, theirs: &str| {
@@ -106,6 +120,8 @@ pub(crate) struct Versions {
     /// Nothing where the file system has no locks.
     _hold: Option<Hold>,
     is_named: bool,
+    /// Somebody asked to go on.
+    is_asked: bool,
     asked: engine::Checkpoints,
 }
 
@@ -116,6 +132,7 @@ impl Plan {
         machine: &Machine,
         graph: &StoredGraph,
         tmp: &Path,
+        watcher: &Watcher,
     ) -> Result<Option<Versions>, Error> {
         let asked = &self.config.checkpoints;
         if asked.keep == 0 {
@@ -129,6 +146,7 @@ impl Plan {
             options: self.config.options.clone(),
             ranks: machine.fabric().map_or(1, |fabric| fabric.ranks()),
             trials: self.config.trials,
+            machine: machine_id(),
         };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
             path: PathBuf::from(NAME),
@@ -136,16 +154,21 @@ impl Plan {
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Hash::new();
-            hash.add(&text);
+            hash.add(format!("{:?}", identity.without_machine()).as_bytes());
+            // Others may have no right to what is there.
+            hash.add(&user());
             tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
         });
         let folder = base.join(format!("rank-{:05}", machine.rank()));
         let disk = Arc::clone(machine.disk());
         let is_named = asked.folder.is_some();
-        if !is_named && machine.rank() == 0 {
-            remove_empty(&*disk, tmp);
+        if !is_named {
+            if machine.rank() == 0 {
+                remove_empty(&*disk, tmp, &base, &identity.machine);
+            }
+            machine.meet()?;
         }
-        let made = match hold(&*disk, &folder) {
+        let made = match hold(&*disk, &**machine.clock(), &folder) {
             // What nobody asked for is no reason to fail.
             Err(_) if !is_named => None,
             made => made?,
@@ -154,6 +177,7 @@ impl Plan {
         let versions = made.map(|hold| Versions {
             _hold: hold,
             is_named,
+            is_asked: asked.resume,
             asked: engine::Checkpoints {
                 folder: folder.clone(),
                 job: graph.graph_id(),
@@ -168,10 +192,14 @@ impl Plan {
         // One that all can have, or none.
         let held = machine.gather(&[u8::from(is_held)])?;
         let Some(versions) = versions.filter(|_| held.iter().all(|held| *held == [1])) else {
-            return match is_named {
-                true => Err(Error::VersionsHeld { path: base }),
-                false => Ok(None),
-            };
+            if is_named {
+                return Err(Error::VersionsHeld { path: base });
+            }
+            watcher(&Progress::Warning(&format!(
+                "{}: no versions are published, and none is gone on with: it cannot be written, or another run publishes there",
+                base.display()
+            )));
+            return Ok(None);
         };
         versions.clear_done(machine)?;
         let named = match versions.is_new(&identity, asked.resume)? {
@@ -191,25 +219,42 @@ impl Plan {
 }
 
 /// Takes hold of a folder, which is made; `None`: another run has it, else a hold where the file system has locks.
-fn hold(disk: &dyn Disk, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
-    for _ in 0..ATTEMPTS {
-        disk.create_dir_all(folder)?;
-        match disk.hold(folder, Holding::Alone) {
+fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
+    for attempt in 1.. {
+        let made = disk.create_dir_all(folder);
+        let held = made.and_then(|()| disk.hold(folder, Holding::Alone));
+        match held {
             Ok(Some(hold)) => return Ok(Some(Some(hold))),
-            // Whoever held it may have removed it.
-            Ok(None) if !disk.exists(folder)? => {}
-            Ok(None) => return Ok(None),
-            Err(_) => return Ok(Some(None)),
+            Err(error) if has_no_locks(&error) => return Ok(Some(None)),
+            Err(error) if attempt == ATTEMPTS => return Err(error.into()),
+            Ok(None) if attempt == ATTEMPTS => break,
+            // Somebody looks whether it may go, or removed what is above it.
+            Ok(None) | Err(_) => clock.wait(PAUSE),
         }
     }
     Ok(None)
 }
 
-/// Removes folders that nobody named and that killed runs left before they published anything. What cannot be removed is in nobody's way.
-fn remove_empty(disk: &dyn Disk, tmp: &Path) {
+/// The user that this process is of.
+fn user() -> Vec<u8> {
+    let facts = std::fs::metadata("/proc/self");
+    facts.map_or(Vec::new(), |facts| facts.uid().to_le_bytes().to_vec())
+}
+
+/// Removes folders that nobody named and that killed runs of this machine left before they published anything, but for this run's own.
+/// What cannot be removed is in nobody's way.
+fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path, machine: &str) {
     let is_own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(OWN_FOLDER))
+        name.is_some_and(|name| name.starts_with(OWN_FOLDER)) && *path != own
+    };
+    // One that does not say where it was made may be on its way, or of a machine that no lock reaches.
+    let is_ours = |folder: &Path| {
+        let text = disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
+        let there = text
+            .ok()
+            .and_then(|text| serde_json::from_slice::<Identity>(&text).ok());
+        there.is_some_and(|there| there.machine == machine)
     };
     for base in disk
         .list(tmp)
@@ -218,7 +263,8 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path) {
         .filter(|path| is_own(path))
     {
         for folder in disk.list(base).unwrap_or_default() {
-            if let Ok(Some(_hold)) = disk.hold(&folder, Holding::Alone)
+            if is_ours(&folder)
+                && let Ok(Some(_hold)) = disk.hold(&folder, Holding::Alone)
                 && let Ok(there) = disk.list(&folder)
                 && !there.iter().any(|path| engine::is_version(path))
             {
@@ -235,10 +281,47 @@ impl Versions {
         self.asked.clone()
     }
 
-    /// Says that the run has come to its end, on all ranks: its versions may go.
-    pub(crate) fn end(&self, machine: &Machine) -> Result<(), Error> {
-        self.disk.write_small(&self.folder.join(DONE), &[])?;
-        machine.meet()
+    /// Removes what was published, where the run has come to its end. Where nobody asked for it, it is no reason to fail that it cannot be
+    /// removed.
+    pub(crate) fn end(
+        &self,
+        machine: &Machine,
+        session: &mut Session,
+        watcher: &Watcher,
+    ) -> Result<(), Error> {
+        let said = match session.has_published() {
+            true => self.say_done(machine)?,
+            false => Ok(()),
+        };
+        let ended = said.and_then(|()| session.end_versions().map_err(Error::from));
+        match ended {
+            Err(error) if !self.is_named => {
+                watcher(&Progress::Warning(&format!(
+                    "the run is done, and its versions stay in {}: {error}",
+                    self.base.display()
+                )));
+                Ok(())
+            }
+            ended => ended,
+        }
+    }
+
+    /// Says that the run has come to its end, on all ranks: its versions may go, unless one could not say so.
+    fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
+        let is_alone = machine.fabric().is_none();
+        if is_alone || Mistake::EndNotSaid.is_planted() {
+            // Nobody else has versions that would be missed.
+            return Ok(Ok(()));
+        }
+        let said = self.disk.write_small(&self.folder.join(DONE), &[]);
+        let all = machine.gather(&[u8::from(said.is_ok())])?;
+        Ok(match said {
+            Ok(()) if all.iter().any(|said| *said != [1]) => Err(Error::Checkpoints {
+                path: self.base.clone(),
+                what: "another rank cannot write there".to_string(),
+            }),
+            said => said.map_err(Error::from),
+        })
     }
 
     /// Removes what is left of a run that came to its end, where any rank says that it did.
@@ -248,7 +331,7 @@ impl Versions {
         if said.iter().all(|said| *said == [0]) {
             return Ok(());
         }
-        self.end(machine)?;
+        self.say_done(machine)??;
         let mut files = self.disk.list(&self.folder)?;
         files.retain(|path| !path.ends_with(DONE));
         files
@@ -290,7 +373,10 @@ impl Versions {
 
     /// Whether there is any version.
     fn has_any(&self) -> Result<bool, Error> {
-        let there = self.disk.list(&self.folder)?;
+        let there = match self.disk.list(&self.folder) {
+            Err(_) if Mistake::FailedListIgnored.is_planted() => Vec::new(),
+            there => there?,
+        };
         Ok(there.iter().any(|path| engine::is_version(path)))
     }
 
@@ -298,7 +384,7 @@ impl Versions {
     pub(crate) fn tell(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
         let base = self.base.display();
         let Some(resumed) = resumed else {
-            if self.asked.resume && self.is_named {
+            if self.is_asked {
                 watcher(&Progress::Note(&format!(
                     "{base}: there is no version to go on with; the run begins anew"
                 )));
@@ -319,7 +405,7 @@ impl Versions {
 
     /// An error of the run, which says how to go on, where there is something to go on with.
     pub(crate) fn left(&self, error: Error, watcher: &Watcher) -> Error {
-        if error.is_usage() || !matches!(self.has_any(), Ok(true)) {
+        if error.is_usage() || error.is_of_versions() || !matches!(self.has_any(), Ok(true)) {
             return error;
         }
         let again = match self.is_named {

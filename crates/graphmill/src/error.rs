@@ -303,6 +303,19 @@ impl Error {
         matches!(self, Error::Interrupted { .. })
     }
 
+    /// Whether versions that are there cannot be gone on with.
+    pub(crate) fn is_of_versions(&self) -> bool {
+        let (Error::Engine(error) | Error::Algorithm(AlgorithmError::Engine(error))) = self else {
+            return false;
+        };
+        matches!(
+            error,
+            EngineError::OtherRun { .. }
+                | EngineError::NoSoundVersion { .. }
+                | EngineError::VersionsElsewhere { .. }
+        )
+    }
+
     /// Whether it was asked for wrongly: another question may well be answered.
     pub fn is_usage(&self) -> bool {
         matches!(

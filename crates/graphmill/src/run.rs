@@ -173,7 +173,7 @@ impl Plan {
             .lease("the highest rows", Top::memory(highest))?;
         let beside = self.config.output.as_deref().unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
-        *versions = self.versions(machine, &graph, &machine.tmp(beside))?;
+        *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
         let checkpoints = versions.as_ref().map(Versions::asked);
         let asked = (tuning, sizes, checkpoints);
         let mut session = machine.session_beside(beside, &graph, asked, watcher)?;
@@ -245,9 +245,8 @@ impl Plan {
             session.dismiss()?;
         }
         if let Some(versions) = versions {
-            versions.end(machine)?;
+            versions.end(machine, &mut session, watcher)?;
         }
-        session.end_versions()?;
         let timelines = recording.map_or(Ok(Vec::new()), |recording| recording.end(machine))?;
         let written = clock.now();
 

@@ -13,6 +13,7 @@
 //! | `news.rs` | [`News`]: who finds nothing to do sleeps until others have news |
 //! | `numa.rs` | [`numa::Nodes`]: nodes of memory and processors |
 //! | `open_files.rs` | [`allow_open_files()`]: as many open files as the system lets a process have |
+//! | `planted.rs` | [`Mistake`]: mistakes for tests to find |
 //! | `prefetch.rs` | [`prefetch()`]: a hint that memory will be wanted soon |
 //! | `quota.rs` | [`Quota`]: how much several threads have taken of what there is |
 //! | `random.rs` | [`Random`]: numbers from a seed |
@@ -33,6 +34,7 @@ mod marks;
 mod news;
 pub mod numa;
 mod open_files;
+mod planted;
 mod prefetch;
 mod quota;
 mod random;
@@ -51,6 +53,9 @@ pub use mailboxes::Mailboxes;
 pub use marks::Marks;
 pub use news::News;
 pub use open_files::allow_open_files;
+pub use planted::Mistake;
+#[cfg(feature = "planted")]
+pub use planted::plant;
 pub use prefetch::prefetch;
 pub use quota::Quota;
 pub use random::Random;

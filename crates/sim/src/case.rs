@@ -27,6 +27,8 @@ pub struct Case {
     pub slack: u64,
     /// Each rank has a disk of its own.
     pub own_disks: bool,
+    /// Versions are in a folder that is named.
+    pub named: bool,
     /// How often versions are published.
     pub every: Every,
     /// How many are kept.
@@ -118,6 +120,7 @@ impl Case {
             threads: 1 + one_of(3) as usize,
             slack: [0, 0, 1 << 16, 1 << 24][one_of(4) as usize],
             own_disks: one_of(2) == 0,
+            named: one_of(3) > 0,
             every,
             keep: 1 + one_of(2) as usize,
             attempts: one_of(5) as usize,

@@ -99,10 +99,10 @@ impl Case {
         config.output = Some(PathBuf::from(RESULT));
         config.machine = machine;
         config.checkpoints = Checkpoints {
-            folder: Some(PathBuf::from(VERSIONS)),
+            folder: self.named.then(|| PathBuf::from(VERSIONS)),
             every: self.every,
             keep: self.keep,
-            resume: true,
+            resume: self.named,
         };
         config
     }
@@ -245,7 +245,10 @@ fn outcome(said: Vec<Said>) -> Outcome {
 pub(crate) fn versions(disks: &[SimDisk], ranks: usize) -> Vec<u64> {
     let of_rank = |rank: usize| {
         let disk = disks.get(rank).unwrap_or(&disks[0]);
-        let folder = Path::new(VERSIONS).join(format!("rank-{rank:05}"));
+        let all = disk.list(Path::new("/")).unwrap_or_default();
+        let is_it = |path: &&PathBuf| path.to_string_lossy().contains("versions");
+        let base = all.iter().find(is_it).cloned().unwrap_or_default();
+        let folder = base.join(format!("rank-{rank:05}"));
         let number = |path: PathBuf| {
             let name = path.file_name()?.to_str()?.strip_prefix("version-")?;
             name.parse::<u64>().ok()

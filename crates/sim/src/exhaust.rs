@@ -3,11 +3,12 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use graphmill_storage::{Disk, Fault, FaultKind, On, Random, SimDisk};
 
 use crate::case::Case;
-use crate::cluster::{Outcome, RESULT};
+use crate::cluster::{GRAPH, Outcome, RESULT, versions};
 use crate::fault::Faults;
 use crate::judge::says_bug;
 
@@ -42,26 +43,48 @@ impl Job {
         })
     }
 
-    /// All ranks on one disk.
-    fn attempt(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
-        let disks = std::slice::from_ref(disk);
+    /// Disks with the graph: one for each rank, or one for all.
+    fn disks(&self) -> Vec<SimDisk> {
+        let count = if self.case.own_disks {
+            self.case.ranks as u64
+        } else {
+            1
+        };
+        (0..count).map(|number| self.disk.copied(number)).collect()
+    }
+
+    fn attempt(&self, disks: &[SimDisk], faults: &Faults, seed: u64) -> Outcome {
         self.case.attempt(disks, self.memory, faults, seed)
     }
 
-    /// Goes on without faults, to the right answer.
-    fn goes_on(&self, disk: &SimDisk, seed: u64) -> Result<(), String> {
-        match self.attempt(disk, &Faults::default(), seed) {
-            Outcome::Done(bytes) if bytes == self.wanted => Ok(()),
-            Outcome::Done(_) => Err("wrong answer".to_string()),
-            other => Err(format!("{other:?}")),
+    /// Goes on without faults, with the newest version that is left, to the right answer.
+    fn goes_on(&self, disks: &[SimDisk], seed: u64) -> Result<(), String> {
+        let newest = versions(disks, self.case.ranks).last().copied();
+        let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
+        let faults = Faults::default();
+        match self.attempt(disks, &faults, seed) {
+            Outcome::Done(bytes) if bytes == self.wanted => {}
+            Outcome::Done(_) => return Err("wrong answer".to_string()),
+            other => return Err(format!("{other:?}")),
+        }
+        let resumed = faults.resumed.load(Ordering::Relaxed);
+        match has_ended || resumed == newest.unwrap_or_default() {
+            true => Ok(()),
+            false => Err(format!("it went on with {resumed}, not with {newest:?}")),
         }
     }
 
-    /// Operations of an attempt that nothing disturbs.
-    fn operations(&self) -> Result<u64, String> {
-        let disk = self.disk.copied(2);
-        self.goes_on(&disk, 0)?;
-        Ok(disk.operations())
+    /// Operations on each disk of an attempt that nothing disturbs.
+    fn operations(&self) -> Result<Vec<u64>, String> {
+        let disks = self.disks();
+        self.goes_on(&disks, 0)?;
+        Ok(disks.iter().map(SimDisk::operations).collect())
+    }
+
+    /// Each operation on each disk.
+    fn moments(&self) -> Result<impl Iterator<Item = (usize, u64)>, String> {
+        let all = self.operations()?.into_iter().enumerate();
+        Ok(all.flat_map(|(disk, operations)| (1..=operations).map(move |nth| (disk, nth))))
     }
 }
 
@@ -73,28 +96,31 @@ impl Job {
 pub fn every_power_cut(seed: u64, state: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
-    for nth in 1..=job.operations()? {
-        let disk = job.disk.copied(2);
-        let cut = Faults::of_disk(0, fault(FaultKind::PowerCut, On::Any, nth, true));
-        if let Outcome::Panicked(text) = job.attempt(&disk, &cut, 0) {
-            return Err(format!("seed {seed}: power cut at {nth}: panic: {text}"));
+    for (of, nth) in job.moments()? {
+        let mut disks = job.disks();
+        let cut = Faults::of_disk(of, fault(FaultKind::PowerCut, On::Any, nth, true));
+        let what = |what: String| {
+            format!("seed {seed}: power cut at {nth} of disk {of}, state {state}: {what}")
+        };
+        if let Outcome::Panicked(text) = job.attempt(&disks, &cut, 0) {
+            return Err(what(format!("panic: {text}")));
         }
-        job.goes_on(&disk.after_power_cut(state), 1)
-            .map_err(|what| format!("seed {seed}: power cut at {nth}, state {state}: {what}"))?;
+        disks[of] = disks[of].after_power_cut(state);
+        job.goes_on(&disks, 1).map_err(what)?;
         count += 1;
     }
     Ok(count)
 }
 
 /// Has each operation of the job of a seed fail, once and for good, in each way, and goes on when the disk is whole again; how many
-/// failures that were.
+/// attempts failed of that.
 ///
 /// # Errors
 /// The failure that is not told as it should, or from which it does not go on.
 pub fn every_failure(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
-    for nth in 1..=job.operations()? {
+    for (of, nth) in job.moments()? {
         for (kind, on) in [
             (FaultKind::Eio, On::Any),
             (FaultKind::Enospc, On::Write),
@@ -103,15 +129,12 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
         ] {
             // What comes up short again and again is an error.
             for for_good in [false, true] {
-                let disk = job.disk.copied(2);
-                let faults = Faults::of_disk(0, fault(kind, on, nth, for_good));
-                let what = |what: String| {
-                    format!(
-                        "seed {seed}: {kind:?} of {on:?} at {nth}, for good: {for_good}: {what}"
-                    )
-                };
-                match job.attempt(&disk, &faults, 0) {
-                    Outcome::Done(bytes) if bytes == job.wanted => {}
+                let disks = job.disks();
+                let faults = Faults::of_disk(of, fault(kind, on, nth, for_good));
+                let what = |what: String| format!("seed {seed}: {faults}: {what}");
+                match job.attempt(&disks, &faults, 0) {
+                    // There were not so many of these, or it does without.
+                    Outcome::Done(bytes) if bytes == job.wanted => continue,
                     Outcome::Done(_) => return Err(what("wrong answer".into())),
                     Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
                     Outcome::Failed(errors) => {
@@ -120,8 +143,8 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
                         if is_bug || !names_path || (kind == FaultKind::Short && !for_good) {
                             return Err(what(format!("{errors:?}")));
                         }
-                        disk.heal();
-                        job.goes_on(&disk, 1).map_err(what)?;
+                        disks[of].heal();
+                        job.goes_on(&disks, 1).map_err(what)?;
                     }
                 }
                 count += 1;
@@ -139,32 +162,45 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
 pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
     let job = Job::new(seed)?;
     // A run that was stopped between passes, and one pass earlier.
-    let disks = [1, 2].map(|passes| {
-        let disk = job.disk.copied(2);
-        job.attempt(&disk, &Faults::stopping_after(passes), 0);
-        disk
+    let stopped = [1, 2].map(|passes| {
+        let disks = job.disks();
+        job.attempt(&disks, &Faults::stopping_after(passes), 0);
+        disks
     });
-    let [earlier, stopped] = &disks;
+    let [earlier, stopped] = &stopped;
+    let (earlier, others) = (&earlier[0], &stopped[1..]);
+    let stopped = &stopped[0];
     let files = files(stopped, Path::new("/"));
+    let mut of_versions = files.clone();
+    of_versions.retain(|path| !path.starts_with(GRAPH));
     let read = |disk: &SimDisk, path: &Path| disk.read_small(path, u64::MAX).unwrap_or_default();
     let (count, mut noticed) = (numbers.end - numbers.start, 0);
     for number in numbers {
         let mut random = Random::new(seed << 32 | number);
-        let disk = stopped.copied(number);
-        let path = &files[random.below(files.len() as u64) as usize];
-        let mut bytes = read(&disk, path);
+        let mut disks: Vec<SimDisk> = others.iter().map(|disk| disk.copied(number)).collect();
+        disks.insert(0, stopped.copied(number));
+        let disk = &disks[0];
+        let among = [&files, &of_versions][random.below(2) as usize];
+        let path = &among[random.below(among.len() as u64) as usize];
+        let mut bytes = read(disk, path);
         let other = &files[random.below(files.len() as u64) as usize];
         match random.below(6) {
             0 | 1 if !bytes.is_empty() => {
-                let bit = random.below(8 * bytes.len() as u64);
-                bytes[bit as usize / 8] ^= 1 << (bit % 8);
+                // Much is at the beginning or at the end, and zeros between.
+                let among = 8 << random.below(u64::from(bytes.len().ilog2()) + 1);
+                let bit = random.below(among);
+                let byte = match random.below(2) {
+                    0 => bit as usize / 8,
+                    _ => bytes.len() - 1 - bit as usize / 8,
+                };
+                bytes[byte] ^= 1 << (bit % 8);
             }
             2 => bytes.truncate(random.below(bytes.len() as u64 + 1) as usize),
-            3 => bytes = read(&disk, other),
+            3 => bytes = read(disk, other),
             4 => bytes = read(earlier, path),
             _ => {
                 // A sector that was never written, or written elsewhere.
-                let from = read(&disk, other);
+                let from = read(disk, other);
                 let at = random.below(bytes.len() as u64 + 1) as usize / 512 * 512;
                 let end = (at + 512).min(bytes.len()).min(from.len()).max(at);
                 let end = end.min(bytes.len());
@@ -179,7 +215,7 @@ pub fn mutations(seed: u64, numbers: Range<u64>) -> Result<(u64, u64), String> {
             .map_err(|error| error.to_string())?;
         let what =
             |what: &str| format!("seed {seed}: change {number} of {}: {what}", path.display());
-        match job.attempt(&disk, &Faults::default(), 1) {
+        match job.attempt(&disks, &Faults::default(), 1) {
             Outcome::Done(bytes) if bytes == job.wanted => {}
             Outcome::Done(_) => return Err(what("wrong answer")),
             Outcome::Panicked(text) => return Err(what(&format!("panic: {text}"))),

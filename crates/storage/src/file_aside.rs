@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_raw::Mistake;
+
 use crate::budget::{Budget, Buffer};
 use crate::disk::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
@@ -56,7 +58,10 @@ impl FileAside {
         let aside = loop {
             let mut name = path.file_name().unwrap_or_default().to_os_string();
             name.push(format!(".{}-{number}.partial", std::process::id()));
-            let aside = path.with_file_name(name);
+            let aside = match Mistake::WrittenInPlace.is_planted() {
+                true => path.to_path_buf(),
+                false => path.with_file_name(name),
+            };
             if !disk.exists(&aside)? {
                 break aside;
             }
@@ -97,8 +102,12 @@ impl FileAside {
             self.accept(completion)?;
         }
         self.disk.set_len(&self.file, length)?;
-        self.disk.sync(&self.file)?;
-        self.disk.rename(&self.aside, &self.path)?;
+        if !Mistake::FileNotSynced.is_planted() {
+            self.disk.sync(&self.file)?;
+        }
+        if self.aside != self.path {
+            self.disk.rename(&self.aside, &self.path)?;
+        }
         self.is_published = true;
         Ok(length)
     }

@@ -47,7 +47,7 @@ pub use error::{JobError, StorageError};
 pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
 pub use placement::{Kind, Placement, PlacementError, Where};
-pub use scratch::Scratch;
+pub use scratch::{Scratch, has_no_locks, machine_id};
 pub use stop::{Patience, Stop};
 pub use tiers::Tiers;
 pub use workers::{Job, Step, Worker, Workers};

@@ -63,7 +63,7 @@ impl Scratch {
             }
             scratch.made.push(above.to_path_buf());
         }
-        let machine = machine();
+        let machine = machine_id();
         remove_dead(&**disk, folder, &machine);
         let process = std::process::id();
         let mut attempts = 0;
@@ -116,13 +116,13 @@ const PREFIX: &str = ".graphmill-";
 
 /// What tells this machine from others that may share a folder, as a part of a file name: the number that its kernel drew when it
 /// started. Locks may not reach machines of the same name, but they reach all containers of one kernel, whatever their names.
-fn machine() -> String {
+pub fn machine_id() -> String {
     let number = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     number.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
 /// Whether an error says that the file system has no locks.
-fn has_no_locks(error: &StorageError) -> bool {
+pub fn has_no_locks(error: &StorageError) -> bool {
     matches!(
         error,
         StorageError::Path { source, .. }

@@ -146,6 +146,8 @@ fn a_fault_for_good_stays_until_it_is_healed() {
 #[test]
 fn a_fault_hits_only_its_kind_of_operation() {
     let disk = SimDisk::new(1);
+    // Making the folder syncs, too.
+    job(&disk, "before").unwrap();
     disk.inject(fault(FaultKind::Eio, On::Sync, 1, false));
     let error = job(&disk, "file").unwrap_err();
     assert!(

@@ -1,5 +1,7 @@
 //! Calls of the driver: told again, or carried out, and the versions between them.
 
+use graphmill_raw::Mistake;
+
 use super::record::{Record, Told};
 use super::{Recovery, Resumed};
 use crate::active::{ActiveSet, lock};
@@ -111,7 +113,12 @@ impl Engine {
             arrays: arrays.save(&mut lock(io))?,
             ..Record::default()
         };
-        arrays.pages().sync()?;
+        if !Mistake::PagesNotSynced.is_planted() {
+            let synced = arrays.pages().sync();
+            if !Mistake::FailedSyncIgnored.is_planted() {
+                synced?;
+            }
+        }
         let sets = self.active.of_driver();
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
         arrays.published(&record, oldest);
@@ -125,6 +132,12 @@ impl Engine {
     #[must_use]
     pub fn resumed(&self) -> Option<&Resumed> {
         self.recovery.as_ref().and_then(Recovery::resumed)
+    }
+
+    /// Whether there are versions of it.
+    #[must_use]
+    pub fn has_published(&self) -> bool {
+        self.recovery.as_ref().is_some_and(Recovery::has_published)
     }
 
     /// Says that the driver has come to its end, having done all that it did in the run that it goes on with: a result before that is of
@@ -149,8 +162,10 @@ impl Engine {
     pub fn end_versions(&mut self) -> Result<(), EngineError> {
         match self.recovery.take() {
             Some(recovery) => {
+                recovery.finish()?;
+                // Where one stays, so do its pages.
                 self.common.arrays.forget_versions();
-                recovery.finish()
+                Ok(())
             }
             None => Ok(()),
         }

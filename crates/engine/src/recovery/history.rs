@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
+use graphmill_raw::Mistake;
 use graphmill_storage::{ByteFile, StorageError};
 
 use crate::error::EngineError;
@@ -118,7 +119,8 @@ impl History {
 
     /// Keeps what a call is told.
     pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
-        if self.is_kept && self.depth == 0 {
+        let is_forgotten = call == "insert" && Mistake::EntriesForgotten.is_planted();
+        if self.is_kept && self.depth == 0 && !is_forgotten {
             self.entries.push(name_of(call), said);
             self.count += 1;
         }

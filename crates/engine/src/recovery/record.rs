@@ -13,6 +13,7 @@
 use std::io::{self, BufReader, Read, Write};
 use std::sync::Arc;
 
+use graphmill_raw::Mistake;
 use graphmill_storage::{ByteFile, ByteReader};
 
 use crate::active::{BatchSet, Sets, lock};
@@ -136,7 +137,7 @@ impl Record {
             hasher.update(part);
             left -= part.len() as u64;
         }
-        if all.word()? != hasher.finalize() {
+        if all.word()? != hasher.finalize() && !Mistake::VersionNotChecked.is_planted() {
             return Err(broken());
         }
         let mut from = Taking::new(file, 0);

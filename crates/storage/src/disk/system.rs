@@ -242,19 +242,23 @@ impl Disk for SystemDisk {
 
     fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mut name = std::ffi::OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(
-            ".{}-{}.aside",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        ));
-        let aside = path.with_file_name(name);
+        let (aside, file) = loop {
+            let mut name = std::ffi::OsString::from(".");
+            name.push(path.file_name().unwrap_or_default());
+            name.push(format!(
+                ".{}-{}.aside",
+                std::process::id(),
+                COUNT.fetch_add(1, Ordering::Relaxed)
+            ));
+            let aside = path.with_file_name(name);
+            match OpenOptions::new().write(true).create_new(true).open(&aside) {
+                // Of a process that was killed and had this one's number.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                file => break (aside, at("write", path, file)?),
+            }
+        };
         let write = || {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&aside)?;
+            let mut file = file;
             file.write_all(bytes)?;
             file.sync_all()
         };
@@ -280,7 +284,8 @@ impl Disk for SystemDisk {
     fn reserve(&self, file: &FileHandle, bytes: u64) -> Result<(), StorageError> {
         use rustix::fs::{FallocateFlags, fallocate};
         let file: Arc<SystemFile> = own(file)?;
-        match fallocate(&*file.descriptor, FallocateFlags::empty(), 0, bytes) {
+        let reserve = || fallocate(&*file.descriptor, FallocateFlags::empty(), 0, bytes);
+        match rustix::io::retry_on_intr(reserve) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             done => at("set aside space for", &file.path, done),
         }
