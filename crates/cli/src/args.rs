@@ -251,7 +251,30 @@ pub(crate) struct Import {
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) keeping: Keeping,
+    #[command(flatten)]
     pub(crate) machine: Machine,
+}
+
+/// What a killed import goes on with.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Going on after a kill")]
+pub(crate) struct Keeping {
+    /// Keep what was done when a step, or a part of the graph, ends N seconds after what was kept before: the same command goes on with
+    /// it
+    #[arg(long, value_name = "Ns", value_parser = seconds, default_value = "10s")]
+    pub(crate) checkpoint_every: Duration,
+    /// With 0 nothing is kept, and nothing gone on with
+    #[arg(long, value_name = "0|1", default_value = "1", hide_default_value = true, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub(crate) checkpoints: u8,
+}
+
+/// So many seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    match text.strip_suffix('s').map(str::parse) {
+        Some(Ok(seconds)) => Ok(Duration::from_secs(seconds)),
+        _ => Err(format!("{text:?} is no number of seconds, as 30s")),
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]

@@ -35,6 +35,7 @@
 //! | `engine.rs`, `keep.rs` | [`Engine`]: what a driver holds; what it keeps in memory, and what makes room |
 //! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
 //! | `metrics.rs` | [`Metrics`]: what the passes did |
+//! | `fuzzing.rs` | what fuzz targets call |
 //! | `outlook.rs` | [`run_outlook`]: what passes over all edges would read, write and send |
 
 #![forbid(unsafe_code)]
@@ -48,6 +49,8 @@ mod degree_classes;
 mod dispatch;
 mod engine;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod held;
 mod id_ranks;
 mod keep;

@@ -18,7 +18,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_raw::Mistake;
-use graphmill_storage::{Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError};
+use graphmill_storage::{
+    Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken,
+};
 
 use crate::active::Sets;
 use crate::error::EngineError;
@@ -27,7 +29,7 @@ use crate::program::Sum;
 use crate::ranks::{Ranks, mismatch};
 pub(crate) use history::History;
 use history::SavedSet;
-use record::{Entries, Record, is_broken};
+use record::{Entries, Record};
 
 /// How often versions are published.
 #[derive(Clone, Copy, Debug, PartialEq)]

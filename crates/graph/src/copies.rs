@@ -27,7 +27,10 @@ pub fn common_files(disk: &dyn Disk, folder: &Path) -> Result<Vec<String>, Forma
     let mut names = Vec::new();
     let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_string());
     for path in disk.list(folder)? {
-        let Some(name) = name_of(&path) else { continue };
+        // Hidden ones say something of the work here.
+        let Some(name) = name_of(&path).filter(|name| !name.starts_with('.')) else {
+            continue;
+        };
         if !disk.is_dir(&path)? {
             names.push(name);
             continue;
@@ -157,6 +160,10 @@ impl<'d> CopiedFiles<'d> {
             return Err(misuse());
         }
         let path = self.folder.join(name);
+        // One that was killed may have left some of it.
+        if self.disk.exists(&path)? {
+            self.disk.remove_file(&path)?;
+        }
         let mut writer = FrameWriter::new(self.disk, &self.budget, 0)?;
         let stream = writer.add_temporary(self.disk, &path, CHUNK_BYTES)?;
         self.left.clear();

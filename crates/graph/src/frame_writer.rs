@@ -35,6 +35,8 @@ pub(crate) struct FrameWriter {
     queue: Box<dyn Queue>,
     graph_id: u64,
     streams: Vec<Stream>,
+    /// Temporary files are made durable too.
+    syncs_all: bool,
     budget: Budget,
 }
 
@@ -48,8 +50,13 @@ impl FrameWriter {
             queue: disk.queue(8)?,
             graph_id,
             streams: Vec::new(),
+            syncs_all: false,
             budget: budget.clone(),
         })
+    }
+    /// The same, which makes temporary files durable too if `syncs_all`.
+    pub(crate) fn syncing_all(self, syncs_all: bool) -> Self {
+        FrameWriter { syncs_all, ..self }
     }
     /// Bytes of the budget that a file takes by chunks of `chunk_bytes`: two of them, and the checksums of 1 GiB.
     pub(crate) const fn memory(chunk_bytes: usize) -> u64 {
@@ -205,7 +212,8 @@ impl FrameWriter {
         while let Some(done) = self.queue.wait() {
             self.take_back(done)?;
         }
-        for stream in self.streams.iter().filter(|stream| stream.id.is_some()) {
+        let is_synced = |stream: &&Stream| stream.id.is_some() || self.syncs_all;
+        for stream in self.streams.iter().filter(is_synced) {
             self.queue.submit(
                 Operation::Sync {
                     file: stream.file.clone(),
@@ -241,10 +249,15 @@ impl FrameWriter {
 pub(crate) struct Temporary {
     pub(crate) disk: std::sync::Arc<dyn Disk>,
     pub(crate) path: PathBuf,
+    /// It is somebody else's to remove.
+    pub(crate) stays: bool,
 }
 
 impl Drop for Temporary {
     fn drop(&mut self) {
+        if self.stays {
+            return;
+        }
         // The graph does not need the file any more; a failure to remove it is the caller's, who removes the staging.
         let _ = self.disk.remove_file(&self.path);
     }

@@ -73,4 +73,4 @@ pub use source_index::{Group, Place, SourceIndex, SourceIndexBuilder};
 pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
 pub use verify::{Verified, verify};
 pub use weights::WeightRange;
-pub use write::{ColumnFileWriter, Facts, GraphWriter, Listener};
+pub use write::{ColumnFileWriter, Facts, GraphWriter, Listener, remove_temporary};

@@ -56,6 +56,15 @@ pub(crate) struct CellNote {
     pub(crate) spool_checksum: u32,
 }
 
+/// How the names of temporary files end.
+const SPOOL: &str = "spool";
+
+/// The folder of the column files of a side.
+fn folder_of(graph: &Path, side: Side) -> Option<PathBuf> {
+    let data = FileId::new(side, FileKind::Data, 0).path(graph);
+    data.parent().map(Path::to_path_buf)
+}
+
 /// A column file that is complete.
 pub(crate) struct FileDone {
     pub(crate) roots: FileRoots,
@@ -72,6 +81,8 @@ pub(crate) struct Shared {
     pub(crate) staging: PathBuf,
     pub(crate) shape: Shape,
     pub(crate) graph_id: u64,
+    /// What is written stays where the graph is given up, so that another writer goes on with it.
+    keeps: bool,
     done: Mutex<BTreeMap<(Side, usize), FileDone>>,
     /// The order of the vertices, where it is not that of ids.
     pub(crate) order: Mutex<Option<Root>>,
@@ -94,6 +105,18 @@ impl Shared {
             ))),
         }
     }
+    /// The temporary file of a column file.
+    fn spool(&self, side: Side, number: usize) -> Temporary {
+        Temporary {
+            disk: Arc::clone(&self.disk),
+            path: self.spool_path(side, number),
+            stays: self.keeps,
+        }
+    }
+    fn spool_path(&self, side: Side, number: usize) -> PathBuf {
+        let data = FileId::new(side, FileKind::Data, number as u32);
+        data.path(&self.staging).with_extension(SPOOL)
+    }
     /// Bytes of a chunk on its way to the disk: less where memory is short. The graph's bytes do not depend on it.
     pub(crate) fn chunk_bytes(&self) -> usize {
         chunk_bytes(self.budget.total())
@@ -104,6 +127,28 @@ impl Shared {
 fn chunk_bytes(total: u64) -> usize {
     let share = (total / 128).next_power_of_two();
     share.clamp(FRAME_BYTES, CHUNK_BYTES as u64) as usize
+}
+
+/// Removes the temporary files of column files in a folder, once the graph there is finished.
+///
+/// # Errors
+/// The folder cannot be listed, or one of them not removed.
+pub fn remove_temporary(disk: &dyn Disk, folder: &Path) -> Result<(), FormatError> {
+    for side in [Side::Forward, Side::Reverse] {
+        let Some(columns) =
+            folder_of(folder, side).filter(|path| disk.is_dir(path).unwrap_or(false))
+        else {
+            continue;
+        };
+        for path in disk.list(&columns)? {
+            if path.extension().is_some_and(|ending| ending == SPOOL) {
+                disk.remove_file(&path)?;
+            }
+        }
+        // None comes back when power is cut.
+        disk.sync_dir(&columns)?;
+    }
+    Ok(())
 }
 
 /// Bytes of a cell while its file is put into the directory: four numbers in memory and on their way.
@@ -139,10 +184,21 @@ impl GraphWriter {
                 staging,
                 shape,
                 graph_id,
+                keeps: false,
                 done: Mutex::default(),
                 order: Mutex::default(),
             }),
         })
+    }
+    /// The same before it has written anything, but that temporary files of column files are durable, and stay until the caller
+    /// [removes them](remove_temporary): where the graph is not finished, another writer goes on with column files when it
+    /// [takes in](Listener::take) what this one [tells of](Self::tell_of) each, and with [its order](Self::order_made).
+    #[must_use]
+    pub fn keeping(mut self) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            shared.keeps = true;
+        }
+        self
     }
     /// A writer for column file number `i` of the shape.
     ///

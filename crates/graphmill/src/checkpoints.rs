@@ -16,7 +16,7 @@ use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
-use graphmill_storage::{Clock, Disk, Hold, Holding, has_no_locks, machine_id};
+use graphmill_storage::{Clock, Disk, Hold, Holding, StorageError, has_no_locks, machine_id};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Hash;
@@ -221,7 +221,9 @@ impl Plan {
 /// Takes hold of a folder, which is made; `None`: another run has it, else a hold where the file system has locks.
 fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
     for attempt in 1.. {
-        let made = disk.create_dir_all(folder);
+        let made = disk
+            .create_dir_all(folder)
+            .and_then(|()| sync_above(disk, folder));
         let held = made.and_then(|()| disk.hold(folder, Holding::Alone));
         match held {
             Ok(Some(hold)) => return Ok(Some(Some(hold))),
@@ -233,6 +235,26 @@ fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Opti
         }
     }
     Ok(None)
+}
+
+/// Makes the names of a folder and of those above it durable: whoever made them may have failed at that.
+fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    for (number, above) in folder.ancestors().skip(1).enumerate() {
+        let is_here = above.as_os_str().is_empty();
+        let synced = disk.sync_dir(if is_here { Path::new(".") } else { above });
+        let is_not_ours = |error: &StorageError| {
+            let StorageError::Path { source, .. } = error else {
+                return false;
+            };
+            source.kind() == std::io::ErrorKind::PermissionDenied
+        };
+        match synced {
+            Err(error) if number < 2 && !is_not_ours(&error) => return Err(error),
+            // Those further up were there before.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The user that this process is of.

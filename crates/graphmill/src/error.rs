@@ -245,6 +245,12 @@ pub enum Error {
         /// What goes on.
         again: &'static str,
     },
+    /// Somebody asked to stop an import that can be gone on with.
+    #[error("interrupted; the same command goes on (what was done is kept beside the graph and in {})", folder.display())]
+    InterruptedImport {
+        /// Where what was done is kept.
+        folder: PathBuf,
+    },
     /// Import from edges.
     #[error(transparent)]
     Ingest(#[from] IngestError),
@@ -298,9 +304,12 @@ impl Error {
         )
     }
 
-    /// Whether somebody asked to stop a run that can be gone on with.
+    /// Whether somebody asked to stop what can be gone on with.
     pub fn is_interrupted(&self) -> bool {
-        matches!(self, Error::Interrupted { .. })
+        matches!(
+            self,
+            Error::Interrupted { .. } | Error::InterruptedImport { .. }
+        )
     }
 
     /// Whether versions that are there cannot be gone on with.

@@ -141,13 +141,11 @@ impl Machine {
         }
         match file {
             None => {
-                let progress = ImportProgress {
-                    watcher,
-                    reads: "edges",
-                };
+                let progress = ImportProgress::new(watcher, "edges");
                 let options = self.import_options(output, config);
-                let report =
-                    graphmill_ingest::generate(self.for_ingest(&progress), graph, &options)?;
+                let stored =
+                    graphmill_ingest::generate(self.for_ingest(&progress), graph, &options);
+                let report = stored.map_err(|error| progress.ended_with(error))?;
                 Ok(Generation::Graph(report))
             }
             Some(kind) => self.write_edges(graph, output, kind, watcher),

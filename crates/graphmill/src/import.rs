@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use graphmill_fabric::Fabric;
 use graphmill_graph::{EdgeKind, Order};
@@ -43,7 +44,14 @@ pub struct ImportConfig {
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap of its sources (DFOGraph, section 4.1: inflate ratio).
     pub csr_ratio: u32,
+    /// Each step, and what is complete of the graph, is kept when it ends so long after what was kept before, in folders beside the
+    /// graph and among the temporary files: where the import is killed or fails, the same import goes on with it. `None`: nothing is
+    /// kept, and nothing gone on with.
+    pub keep_every: Option<Duration>,
 }
+
+/// Time between what an import keeps, unless it is told otherwise.
+const KEEP_EVERY: Duration = Duration::from_secs(10);
 
 impl Default for ImportConfig {
     fn default() -> ImportConfig {
@@ -61,6 +69,7 @@ impl Default for ImportConfig {
             order: defaults.order,
             batch_size: defaults.batch_size,
             csr_ratio: defaults.csr_ratio,
+            keep_every: Some(KEEP_EVERY),
         }
     }
 }
@@ -129,7 +138,7 @@ impl Machine {
     /// # Errors
     /// A file cannot be read or makes no sense, is a pipe, a device or a stored graph; weights are to be merged and there are none;
     /// the disk fails, the budget is too small, work was to stop, something has the graph's name, or its folder is not there. Nothing
-    /// is left behind then.
+    /// is left behind then but what [is kept](ImportConfig::keep_every).
     pub fn import(
         &self,
         inputs: &[PathBuf],
@@ -250,12 +259,10 @@ impl Machine {
         };
         let vertices = vertices.as_ref().map(|source| source as &dyn EdgeSource);
         let options = self.import_options(graph, config);
-        let progress = ImportProgress {
-            watcher,
-            reads: "bytes",
-        };
+        let progress = ImportProgress::new(watcher, "bytes");
         let machine = self.for_ingest(&progress);
-        Ok(import(machine, &source, vertices, &options)?)
+        let imported = import(machine, &source, vertices, &options);
+        imported.map_err(|error| progress.ended_with(error))
     }
 
     /// What an import runs on.
@@ -284,6 +291,7 @@ impl Machine {
             order: config.order,
             batch_size: config.batch_size,
             csr_ratio: config.csr_ratio,
+            keep_every: config.keep_every,
             ..ImportOptions::new(graph)
         }
     }

@@ -1,9 +1,13 @@
 //! How far something is: what the facade tells while it works.
 
 use std::fmt;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use graphmill_engine::Superstep;
+use graphmill_ingest::IngestError;
+
+use crate::Error;
 
 /// One thing to tell.
 #[derive(Debug, Clone, Copy)]
@@ -42,9 +46,32 @@ pub fn unwatched() -> Watcher {
 
 /// The import's progress as ours.
 pub(crate) struct ImportProgress<'a> {
-    pub(crate) watcher: &'a Watcher,
+    watcher: &'a Watcher,
     /// What the first reading counts: bytes of files, edges of a generator.
-    pub(crate) reads: &'static str,
+    reads: &'static str,
+    /// Where what was done is kept, once it has ended before its time.
+    kept: Mutex<Option<PathBuf>>,
+}
+
+impl<'a> ImportProgress<'a> {
+    pub(crate) fn new(watcher: &'a Watcher, reads: &'static str) -> Self {
+        ImportProgress {
+            watcher,
+            reads,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The error that an import ended with: whoever asked it to stop is told that it can be gone on with.
+    pub(crate) fn ended_with(&self, error: IngestError) -> Error {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match (error, &*kept) {
+            (IngestError::Stopped, Some(folder)) => Error::InterruptedImport {
+                folder: folder.clone(),
+            },
+            (error, _) => error.into(),
+        }
+    }
 }
 
 impl fmt::Debug for ImportProgress<'_> {
@@ -66,5 +93,30 @@ impl graphmill_ingest::Progress for ImportProgress<'_> {
             total,
             unit,
         });
+    }
+
+    fn goes_on(&self, step: &'static str, files: usize) {
+        let there = match files {
+            0 => format!("at its step \"{step}\""),
+            files => format!("{files} column files are complete"),
+        };
+        (self.watcher)(&Progress::Note(&format!(
+            "going on with the import that was interrupted: {there}"
+        )));
+    }
+
+    fn keeps_no_more(&self, error: &IngestError) {
+        (self.watcher)(&Progress::Warning(&format!(
+            "what is done from now on is not kept for an import that goes on: {error}"
+        )));
+    }
+
+    fn keeps(&self, folder: &Path) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(folder.to_path_buf());
+        (self.watcher)(&Progress::Note(&format!(
+            "what was done is kept beside the graph and in {}: the same command goes on",
+            folder.display()
+        )));
     }
 }

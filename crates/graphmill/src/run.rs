@@ -353,7 +353,11 @@ impl Plan {
             input.display(),
             path.display()
         )));
-        let import = &self.config.import;
+        // Of what is kept nobody knows where the input has changed.
+        let import = &ImportConfig {
+            keep_every: None,
+            ..self.config.import.clone()
+        };
         let inputs = std::slice::from_ref(input);
         let by_all = is_shared && found.len() > 1;
         let importing = match by_all {

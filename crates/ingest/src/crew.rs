@@ -150,16 +150,7 @@ impl<'a> Crew<'a> {
         vertices: Option<&dyn EdgeSource>,
         options: &ImportOptions,
     ) -> Result<(), IngestError> {
-        let mut said = format!(
-            "{} {:?} {:?} {} {:?} {:?} {}",
-            options.directed,
-            options.duplicates,
-            options.self_loops,
-            options.reverse,
-            options.order,
-            options.batch_size,
-            options.csr_ratio,
-        );
+        let mut said = format!("{} {}", options.of_graph(), options.keep_every.is_some());
         for source in [Some(source), vertices].into_iter().flatten() {
             let of_source = (
                 source.pieces(),
@@ -232,6 +223,10 @@ impl EdgeSource for Part<'_> {
     }
     fn lengths(&self) -> Vec<u64> {
         self.source.lengths()
+    }
+    fn identity(&self) -> Option<String> {
+        let source = self.source.identity()?;
+        Some(format!("{source} {:?}", self.pieces))
     }
     fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
         self.source.check_unchanged(disk)

@@ -7,9 +7,10 @@
 //! Everything here follows from counts of the input alone, never from threads or memory, so that the same input gives
 //! the same graph on every machine.
 
+use std::io::{self, Write};
 use std::ops::Range;
 
-use graphmill_storage::{Budget, Buffer, StorageError};
+use graphmill_storage::{Budget, Buffer, RecordReader, RecordWriter, StorageError, broken};
 
 use crate::crew::Crew;
 use crate::error::IngestError;
@@ -116,6 +117,26 @@ impl Histogram {
         crew.add_up(self.counts.typed_mut())
     }
 
+    /// Puts them.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.word(self.shift)?;
+        out.numbers(self.counts.typed::<u64>().iter().copied())
+    }
+
+    /// What [was put](Histogram::put).
+    pub(crate) fn take(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let mut histogram = Self::new(budget).map_err(io::Error::other)?;
+        histogram.shift = from.word()?.min(u64::BITS - 1);
+        let counts = histogram.counts.typed_mut::<u64>();
+        if from.count(size_of::<u64>() as u64)? != counts.len() as u64 {
+            return Err(broken());
+        }
+        for count in counts {
+            *count = from.number()?;
+        }
+        Ok(histogram)
+    }
+
     /// The counts of the first `granules` ranges.
     pub(crate) fn counts(&self, granules: usize) -> &[u64] {
         let counts = self.counts.typed::<u64>();
@@ -143,6 +164,25 @@ impl Granules {
         let granules = vertices.div_ceil(1 << shift);
         let first = (0..=granules).map(|g| (g << shift).min(vertices)).collect();
         Self::new(first, counts.counts(granules as usize).to_vec())
+    }
+
+    /// Puts them.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.numbers(self.first.iter().copied())?;
+        out.numbers(self.arcs.iter().copied())
+    }
+
+    /// Those of so many vertices that [were put](Granules::put).
+    pub(crate) fn take(vertices: u64, from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let (first, arcs) = (from.numbers()?, from.numbers()?);
+        let is_sound = first.len() == arcs.len() + 1
+            && first.first() == Some(&0)
+            && first.last() == Some(&vertices)
+            && first.is_sorted();
+        match is_sound {
+            true => Ok(Self::new(first, arcs)),
+            false => Err(broken()),
+        }
     }
 
     /// All arcs.

@@ -8,12 +8,13 @@
 //! looked up. Arcs count that are dropped later as duplicates: which these are is not known before arcs are sorted. Degrees end at
 //! 2^32 - 2, so that they take four bytes.
 
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use graphmill_raw::AlignedBuffer;
-use graphmill_storage::{Budget, Buffer, Disk, Stop};
+use graphmill_storage::{Budget, Buffer, Disk, RecordReader, RecordWriter, Stop, broken};
 
 use crate::count::Count;
 use crate::crew::Crew;
@@ -155,6 +156,40 @@ impl Degrees {
             arcs: crew.sum(arcs)?,
             bytes,
         })
+    }
+
+    /// Where they are.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts where they lie.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        for number in [self.numbers, self.arcs, self.bytes] {
+            out.number(number)?;
+        }
+        self.file.put(out)
+    }
+
+    /// Those of the file at `path` that [was put](Degrees::put) there.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        path: &Path,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let degrees = Degrees {
+            numbers: from.number()?,
+            arcs: from.number()?,
+            bytes: from.number()?,
+            file: Spill::take(disk, budget, path, from)?,
+        };
+        let chunks = degrees.numbers.div_ceil(RUN as u64);
+        let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
+        match is_whole {
+            true => Ok(degrees),
+            false => Err(broken()),
+        }
     }
 
     /// One more than the greatest number.

@@ -58,6 +58,12 @@ pub trait EdgeSource: Debug + Send + Sync {
         vec![self.amount()]
     }
 
+    /// What tells it from every other source, also from itself after a change: an import goes on with what another has kept of the same
+    /// source. `None` where that cannot be told.
+    fn identity(&self) -> Option<String> {
+        None
+    }
+
     /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.
     ///
     /// # Errors

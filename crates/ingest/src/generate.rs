@@ -212,6 +212,9 @@ impl EdgeSource for Generated {
         // Drawing edges again takes no longer than writing and reading them would, and no room on the disk.
         true
     }
+    fn identity(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
     fn reader_bytes(&self) -> u64 {
         Generated::READER_BYTES
     }

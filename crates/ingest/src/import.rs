@@ -21,9 +21,12 @@ mod degree;
 mod distribute;
 mod finish;
 mod ids;
+mod kept;
+mod log;
 mod memory;
 mod options;
 mod outlook;
+mod place;
 mod progress;
 mod scan;
 mod sizes;
@@ -36,7 +39,7 @@ use std::time::Duration;
 
 use graphmill_fabric::{CountedFabric, Fabric};
 use graphmill_graph::{Batches, GraphWriter, Order};
-use graphmill_storage::{CountedDisk, Disk, Scratch};
+use graphmill_storage::{CountedDisk, Disk};
 
 use crate::crew::Crew;
 use crate::cut::keys_hold;
@@ -45,6 +48,11 @@ use crate::error::IngestError;
 use crate::generate::Generated;
 use crate::report::{ImportReport, Moved};
 use compute::Computed;
+use distribute::Buckets;
+use ids::{Indexed, Tally};
+use kept::Found;
+use log::Log;
+use place::{Job, Place};
 use staging::Staging;
 
 pub use memory::check_memory;
@@ -57,7 +65,8 @@ pub use progress::{Progress, Silent};
 ///
 /// # Errors
 /// The input cannot be read or makes no sense, batches are asked to be too large, the disk fails, the budget is too small for this input (with the least
-/// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then.
+/// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then but what
+/// [is kept](ImportOptions::keep_every).
 pub fn import(
     machine: Machine<'_>,
     source: &dyn EdgeSource,
@@ -139,44 +148,42 @@ fn store(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let folder = options.temporary.as_deref().unwrap_or(parent);
-    let temporary = Scratch::create(machine.disk, folder, "temporary")?;
-    let staging = Staging::create(machine.disk, parent, crew)?;
-    if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
-        return Err(IngestError::NotShared {
-            folder: parent.to_path_buf(),
-            option: "--reverse",
-        });
-    }
+    let job = Job::new(options, &crew, source, vertices);
+    let place = Place::open(machine, crew, parent, job, options)?;
     let mut import = Import {
         machine,
+        log: place.log.as_ref(),
         options,
         crew,
         source,
         vertices,
-        temporary: temporary.path(),
-        staging: staging.path(),
+        temporary: place.temporary.path(),
+        staging: place.staging.path(),
         report: ImportReport::default(),
         edges_here: 0,
         started: machine.clock.now(),
     };
 
-    let made = import.make(computed, &staging).and_then(|()| {
+    let made = import.make(computed, &place.staging).and_then(|()| {
         let sent = fabric.as_ref().map_or(0, CountedFabric::bytes_sent);
         import.report.each_rank =
             moved(&crew, [counted.bytes_read(), counted.bytes_written(), sent])?;
         Ok(())
     });
+    let mut report = import.report;
+    let stays = place.settle(&made);
     if let Err(error) = made {
         // The others end before what they work in goes.
         if let Some(fabric) = crew.fabric() {
             fabric.fail(&error.to_string());
         }
+        if stays {
+            machine.progress.keeps(place.temporary.path());
+        }
         return Err(error);
     }
-    let mut report = import.report;
     report.peak_memory = machine.budget.peak();
-    staging.rename(&options.output, || {
+    place.end(&options.output, || {
         // Somebody else may have given the name to something meanwhile.
         Ok(disk.exists(&options.output)?.then(exists_already))
     })?;
@@ -214,8 +221,19 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
     Ok(())
 }
 
+/// Where edges are when the graph is cut.
+enum Edges<'a> {
+    /// Nowhere: a rule tells them.
+    Computed(Computed<'a>),
+    Indexed(Indexed<'a>),
+    /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
+    Distributed(Option<[u64; 2]>, Buckets),
+}
+
 struct Import<'a> {
     machine: Machine<'a>,
+    /// What was done, where it is kept.
+    log: Option<&'a Log<'a>>,
     options: &'a ImportOptions,
     crew: Crew<'a>,
     /// The part of the edges that this rank reads, and of the list of vertices.
@@ -249,18 +267,23 @@ impl<'a> Import<'a> {
     /// All steps.
     fn make(
         &mut self,
-        computed: Option<Computed<'_>>,
+        computed: Option<Computed<'a>>,
         staging: &Staging<'_>,
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
-        let mut indexed = match computed {
-            Some(computed) => {
-                let indexed = self.count_out(computed);
+        let found = self.take_up(staging)?;
+        let (tally, edges) = match (computed, found) {
+            (Some(computed), _) => {
+                let tally = self.count_out(computed);
                 // A bit says for each arc whether its source has more.
-                check_space(disk, staging.path(), indexed.arcs_in.arcs() / 8)?;
-                indexed
+                check_space(disk, staging.path(), tally.arcs_in.arcs() / 8)?;
+                (tally, Edges::Computed(computed))
             }
-            None => {
+            (None, Found::Distributed(tally, order, buckets)) => {
+                (tally, Edges::Distributed(order, buckets))
+            }
+            (None, Found::Indexed(tally, indexed)) => (tally, Edges::Indexed(indexed)),
+            (None, Found::Nothing) => {
                 // Every arc has a key in a bucket.
                 let arc_bytes = 1 + self.source.weights().bytes() as u64;
                 let edges = self.source.edges().unwrap_or(0);
@@ -268,28 +291,53 @@ impl<'a> Import<'a> {
                 let here = edges / self.crew.count() as u64;
                 check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
                 let found = self.scan()?;
-                self.index(found)?
+                self.keep_scanned(&found)?;
+                self.indexed_of(found)?
             }
+            (None, Found::Scanned(found)) => self.indexed_of(found)?,
         };
-        let (ids, degrees) = (indexed.ids, indexed.degrees.take());
-        let cut = self.cut(&indexed)?;
-        let graph = GraphWriter::create(
+        let cut = self.cut(&tally)?;
+        let mut graph = GraphWriter::create(
             self.machine.disk.clone(),
             self.machine.budget.clone(),
             staging.path(),
             cut.shape.clone(),
         )?;
-        let kept = match computed {
-            Some(computed) => self.compute(computed, &cut, &graph)?,
-            None => {
-                let buckets = match degrees {
+        if self.log.is_some() {
+            graph = graph.keeping();
+        }
+        let kept = match edges {
+            Edges::Computed(computed) => self.compute(computed, &cut, &graph)?,
+            Edges::Indexed(mut indexed) => {
+                let buckets = match indexed.degrees.take() {
                     None => self.distribute(indexed, None, &cut)?,
                     Some(degrees) => self.deal(indexed, degrees, &cut, &graph)?,
                 };
+                self.keep_distributed(&tally, &graph, &buckets)?;
+                self.write(&cut, buckets, &graph)?
+            }
+            Edges::Distributed(order, buckets) => {
+                let plan = &cut.plan;
+                let counts = plan.buckets() * plan.parts;
+                let are_its = buckets.counts.typed::<u64>().len() == counts
+                    && buckets.spill.buckets() == plan.buckets();
+                if !are_its {
+                    return Err(IngestError::damaged(buckets.spill.path(), 0));
+                }
+                if let Some(order) = order {
+                    graph.go_on_with_order(order);
+                }
                 self.write(&cut, buckets, &graph)?
             }
         };
-        self.finish(graph, ids, kept, staging)
+        self.finish(graph, tally.ids, kept, staging)
+    }
+
+    /// Step 2, which is kept.
+    fn indexed_of(&mut self, found: scan::Found<'a>) -> Result<(Tally, Edges<'a>), IngestError> {
+        let (tally, indexed) = self.index(found)?;
+        self.keep_indexed(&tally, &indexed)?;
+        Ok((tally, Edges::Indexed(indexed)))
     }
 
     /// Notes the time of a step that ends.

@@ -23,6 +23,7 @@
 //! | `parallel.rs` | numbered tasks on all workers |
 //! | `report.rs` | [`ImportReport`]: what was read, kept and dropped |
 //! | `error.rs` | [`IngestError`] |
+//! | `fuzzing.rs` | what fuzz targets call |
 
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,8 @@ mod dictionary;
 mod distribute;
 mod edge;
 mod error;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod generate;
 mod import;
 mod layout;

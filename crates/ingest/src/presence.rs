@@ -3,11 +3,12 @@
 //! The bitmap holds the ids below a limit that memory sets. An id beyond it makes the whole bitmap worthless (the
 //! dictionary is sorted on disk instead), so the first one is remembered and marking stops.
 
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_raw::Marks;
-use graphmill_storage::{Budget, BudgetError, Buffer, Lease};
+use graphmill_storage::{Budget, BudgetError, Buffer, Lease, RecordReader, RecordWriter, broken};
 
 use crate::crew::Crew;
 use crate::error::IngestError;
@@ -20,6 +21,9 @@ const RUN_ENTRIES: usize = 128;
 /// Bytes of the bits of one chunk, and of its ranks.
 const CHUNK_BYTES: u64 = (CHUNK_WORDS * size_of::<u64>()) as u64;
 const RANK_BYTES: u64 = 2 * CHUNK_BYTES;
+/// Whether there was room for all ids.
+const NO_ROOM: u32 = 0;
+const ROOM: u32 = 1;
 /// Entries of ranks of one chunk, of 32 ids each.
 const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
 
@@ -103,6 +107,45 @@ impl Presence {
         if !chunk.ids.is_marked(of_chunk) {
             chunk.ids.mark(of_chunk);
         }
+    }
+
+    /// Puts the ids, or that there was no room for them.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        let chunks: Vec<&Chunk> = match self.overflowed.load(Relaxed) {
+            true => return out.word(NO_ROOM),
+            false => self.chunks.iter().map_while(OnceLock::get).collect(),
+        };
+        out.word(ROOM)?;
+        out.number(chunks.len() as u64)?;
+        chunks
+            .into_iter()
+            .flat_map(|chunk| chunk.ids.to_words())
+            .try_for_each(|word| out.number(word))
+    }
+
+    /// What [was put](Presence::put), where it takes at most `bytes_max` of `budget`.
+    pub(crate) fn take(
+        budget: &Budget,
+        bytes_max: u64,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let presence = Self::new(budget, bytes_max);
+        if from.word()? == NO_ROOM {
+            presence.overflowed.store(true, Relaxed);
+            return Ok(presence);
+        }
+        let chunks = from.count(CHUNK_BYTES)?;
+        let last = chunks.checked_sub(1).map(|last| last << CHUNK_SHIFT);
+        if !last.is_none_or(|last| presence.reserve(last)) {
+            from.pass(chunks * CHUNK_BYTES);
+            return Ok(presence);
+        }
+        for chunk in presence.chunks.iter().map_while(OnceLock::get) {
+            for word in 0..CHUNK_WORDS {
+                chunk.ids.set(word, from.number()?);
+            }
+        }
+        Ok(presence)
     }
 
     /// The ranks of the ids that this or another rank of the crew marked, none of them above `id_max`, or `None` when an id did not
@@ -191,6 +234,33 @@ impl Ranks {
     /// Number of ids.
     pub(crate) fn len(&self) -> u64 {
         self.total
+    }
+
+    /// Puts it all.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.number(self.total)?;
+        out.numbers(self.bases.iter().copied())?;
+        out.numbers(self.entries.typed::<u64>().iter().copied())
+    }
+
+    /// What [was put](Ranks::put).
+    pub(crate) fn take(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let total = from.number()?;
+        let bases = from.numbers()?;
+        let count = from.count(size_of::<u64>() as u64)? as usize;
+        if count != bases.len() * CHUNK_ENTRIES {
+            return Err(broken());
+        }
+        let entries = budget.buffer("the ranks of ids", bases.len() * RANK_BYTES as usize);
+        let mut entries = entries.map_err(io::Error::other)?;
+        for entry in &mut entries.typed_mut::<u64>()[..count] {
+            *entry = from.number()?;
+        }
+        Ok(Ranks {
+            entries,
+            bases,
+            total,
+        })
     }
 
     /// Whether an id is marked.

@@ -1,8 +1,10 @@
 //! Edges that can be read again: the input itself, where that is cheap, or a spool of it.
 
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, Stop};
+use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
 
 use crate::edge::{EdgeSink, EdgeSource, PieceReader};
 use crate::error::IngestError;
@@ -27,7 +29,50 @@ pub(crate) enum SourceReader<'a> {
 /// Chunks of a spool in flight.
 const AHEAD: usize = 4;
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    /// The edges of `input` that [were put](Source::put), or their temporary file in a folder.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        (input, folder): (&'a dyn EdgeSource, &Path),
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        if from.word()? == 0 {
+            let starts = from.numbers()?;
+            return match starts.len() as u64 == input.pieces() {
+                true => Ok(Self::Input(input, starts)),
+                false => Err(broken()),
+            };
+        }
+        let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
+        let of = (&*folder.join(name), input.weights());
+        Arranged::take(disk, budget, of, from).map(Self::Spool)
+    }
+
+    /// The temporary file, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Input(..) => None,
+            Self::Spool(spool) => Some(spool.path()),
+        }
+    }
+
+    /// Puts where the edges are.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        match self {
+            Self::Input(_, starts) => {
+                out.word(0)?;
+                out.numbers(starts.iter().copied())
+            }
+            Self::Spool(spool) => {
+                out.word(1)?;
+                let name = spool.path().file_name().unwrap_or_default();
+                out.bytes(name.as_encoded_bytes())?;
+                spool.put(out)
+            }
+        }
+    }
+
     /// Number of units.
     pub(crate) fn units(&self) -> u64 {
         match self {

@@ -9,12 +9,16 @@
 //! A worker waits for the disk here only when all its buffers are in flight.
 
 use std::collections::VecDeque;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, Stop};
+use graphmill_storage::{
+    Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, RecordReader, RecordWriter,
+    Stop, StorageError, broken,
+};
 
 use crate::crew::{Post, mismatch};
 use crate::error::IngestError;
@@ -269,6 +273,16 @@ impl Spill {
         })
     }
 
+    /// Number of buckets.
+    pub(crate) fn buckets(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Number of all chunks.
+    fn all_chunks(&self) -> usize {
+        (0..self.buckets()).map(|bucket| self.chunks(bucket)).sum()
+    }
+
     /// Number of chunks of a bucket.
     pub(crate) fn chunks(&self, bucket: usize) -> usize {
         lock(&self.buckets[bucket]).len()
@@ -304,6 +318,57 @@ impl Spill {
     /// Bytes of a chunk.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts where its chunks lie, once all of them are written.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.number(self.chunk_bytes as u64)?;
+        out.number(self.buckets.len() as u64)?;
+        out.number(self.all_chunks() as u64)?;
+        let tables = self.buckets.iter().map(lock);
+        tables
+            .into_iter()
+            .try_for_each(|chunks| out.numbers(chunks.iter().copied()))
+    }
+
+    /// The file at `path` that [was put](Spill::put) there.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        path: &Path,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let chunk_bytes = from.number()? as usize;
+        let buckets = from.count(size_of::<u64>() as u64)?;
+        let chunks = from.count(size_of::<u64>() as u64)?;
+        let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
+        if !is_sound {
+            return Err(broken());
+        }
+        let table_bytes = Self::table_bytes(chunks, 1);
+        let lease = budget.lease("the table of a temporary file", table_bytes);
+        let lease = lease
+            .map_err(StorageError::from)
+            .map_err(io::Error::other)?;
+        let file = disk.open(path, Open::Read).map_err(io::Error::other)?;
+        let table = |_| Ok(Mutex::new(from.numbers()?));
+        let buckets = (0..buckets).map(table).collect::<io::Result<_>>()?;
+        let spill = Self {
+            end: AtomicU64::new(file.len().map_err(io::Error::other)?),
+            file,
+            chunk_bytes,
+            buckets,
+            leases: Mutex::new(vec![lease]),
+        };
+        match spill.all_chunks() as u64 == chunks {
+            true => Ok(spill),
+            false => Err(broken()),
+        }
     }
 }
 

@@ -3,16 +3,20 @@
 //! A chunk holds edges that follow each other in the input; which ones, memory knows. Integer ids take 4 bytes each in
 //! a chunk where all fit, else 8; text ids their length and their bytes. Weights follow the ids of their edge.
 
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Lease, Open, Stop};
+use graphmill_storage::{
+    Budget, Buffer, Disk, FileHandle, Lease, Open, RecordReader, RecordWriter, Stop, StorageError,
+    broken,
+};
 
 use crate::error::IngestError;
 use crate::policy::{bits, value};
-use crate::spill::{HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
+use crate::spill::{GRAIN, HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
 
 /// Bytes of a chunk at most.
 pub(crate) const SPOOL_CHUNK_BYTES_MAX: usize = 256 << 10;
@@ -140,6 +144,71 @@ impl Arranged {
         self.chunk_bytes
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts what its chunks hold, and where they lie.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.number(self.chunk_bytes as u64)?;
+        out.number(self.table.chunks.len() as u64)?;
+        for chunk in &self.table.chunks {
+            out.number(chunk.first)?;
+            out.word(chunk.edges)?;
+            out.word(chunk.width as u32)?;
+            out.number(chunk.offset)?;
+        }
+        Ok(())
+    }
+
+    /// The file at `path` that [was put](Arranged::put) there, of edges with such weights.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        (path, weights): (&Path, EdgeKind),
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let chunk_bytes = from.number()? as usize;
+        let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
+        if !is_sound || chunk_bytes > SPOOL_CHUNK_BYTES_MAX {
+            return Err(broken());
+        }
+        let count = from.count(24)?;
+        let lease = budget.lease(
+            "the table of a temporary file",
+            count * size_of::<Chunk>() as u64,
+        );
+        let lease = lease
+            .map_err(StorageError::from)
+            .map_err(io::Error::other)?;
+        let one = |_| {
+            Ok(Chunk {
+                // The number of the first edge is that in the input.
+                piece: 0,
+                first: from.number()?,
+                edges: from.word()?,
+                width: match from.word()? {
+                    0 => Width::Four,
+                    1 => Width::Eight,
+                    2 => Width::Text,
+                    _ => return Err(broken()),
+                },
+                offset: from.number()?,
+            })
+        };
+        let chunks = (0..count).map(one).collect::<io::Result<_>>()?;
+        Ok(Self {
+            file: disk.open(path, Open::Read).map_err(io::Error::other)?,
+            chunk_bytes,
+            weights,
+            table: Table {
+                chunks,
+                leases: vec![lease],
+            },
+        })
+    }
+
     /// Reads one unit; its edges come in the order of the input.
     pub(crate) fn read(
         &self,
@@ -176,7 +245,7 @@ impl Arranged {
         let weight_bytes = self.weights.bytes();
         let mut left = Reader(records);
         let mut at = chunk.first;
-        let end = chunk.first + u64::from(chunk.edges);
+        let end = at.checked_add(chunk.edges.into()).ok_or_else(damaged)?;
         let mut weights = Vec::with_capacity(DECODE);
         if chunk.width == Width::Text {
             let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);

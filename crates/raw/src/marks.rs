@@ -78,6 +78,11 @@ impl Marks {
         }
     }
 
+    /// All words as they are.
+    pub fn to_words(&self) -> impl Iterator<Item = u64> {
+        self.words.iter().map(|word| word.load(Ordering::Relaxed))
+    }
+
     /// All words, once nobody marks any more.
     #[cfg(not(loom))]
     pub fn into_words(self) -> impl Iterator<Item = u64> {

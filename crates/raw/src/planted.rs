@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Mistake {
     /// The pages of a version are not made durable before its file is.
     PagesNotSynced,
+    /// A step of an import is said to have ended before what it wrote is durable.
+    StepNotSynced,
     /// A file gets its name before it is durable.
     FileNotSynced,
     /// A file is written under its name.
@@ -45,8 +47,9 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Mistake; 17] = [
+    pub const ALL: [Mistake; 18] = [
         Mistake::PagesNotSynced,
+        Mistake::StepNotSynced,
         Mistake::FileNotSynced,
         Mistake::WrittenInPlace,
         Mistake::OldVersionGoesFirst,

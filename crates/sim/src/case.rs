@@ -67,8 +67,10 @@ impl Case {
             };
             edges.push((from, to, 1 + one_of(9) as u32));
         }
-        // Each vertex has an edge, so that there are as many as were drawn.
-        edges.extend((0..vertices).map(|v| (v, v, 1)));
+        // Each vertex has an edge, so that there are as many as were drawn: to itself, or from one, when others may have none that leave
+        // them.
+        let are_sinks = one_of(3) == 0;
+        edges.extend((0..vertices).map(|v| (if are_sinks { 0 } else { v }, v, 1)));
         for (from, to, _) in &mut edges {
             (*from, *to) = (*from * stride + first, *to * stride + first);
         }
@@ -112,6 +114,7 @@ impl Case {
                     _ => Order::Id,
                 },
                 batch_size: Some([1, 3, 7, 64][one_of(4) as usize]),
+                keep_every: (one_of(4) > 0).then_some(Duration::ZERO),
                 ..ImportConfig::default()
             },
             algorithm,

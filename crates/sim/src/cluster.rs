@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use graphmill::{
-    Checkpoints, Config, Error, ImportConfig, Machine, MachineConfig, Plan, Progress,
-    SimulatedMachine, Stop, Watcher, unwatched,
+    Checkpoints, Config, Error, Machine, MachineConfig, Plan, Progress, SimulatedMachine, Stop,
+    Watcher, unwatched,
 };
 use graphmill_fabric::{Fabric, Network, simulated};
 use graphmill_storage::{Clock, Disk, SimDisk};
@@ -77,14 +77,10 @@ impl Case {
 
     /// Stores the graph, by one rank.
     pub(crate) fn import(&self, disk: &SimDisk, seed: u64) -> Outcome {
-        let config = ImportConfig {
-            reverse: self.import.reverse,
-            ..self.import.clone()
-        };
         let work = || {
             let machine = Machine::open(&self.machine(disk, ENOUGH, seed), Stop::new())?;
             let edges = [PathBuf::from(EDGES)];
-            machine.import(&edges, Path::new(GRAPH), &config, &unwatched())?;
+            machine.import(&edges, Path::new(GRAPH), &self.import, &unwatched())?;
             Ok(Vec::new())
         };
         outcome(vec![catch(work)])

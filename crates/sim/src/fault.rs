@@ -32,7 +32,8 @@ impl Faults {
         let other = (rank + 1) % ranks;
         let disk = random.below(disks as u64) as usize;
         let on = [On::Any, On::Read, On::Write, On::Sync, On::Name][random.below(5) as usize];
-        let mut fail = |kind, on, for_good| {
+        let later = nth + 1 + random.below(12);
+        let mut fail = |kind, on, nth, for_good| {
             let fault = Fault {
                 kind,
                 on,
@@ -41,16 +42,25 @@ impl Faults {
             };
             faults.disks.push((disk, fault));
         };
+        // Now and then a name cannot be had besides.
+        if random.below(6) == 0 {
+            fail(FaultKind::Eio, On::Name, 1 + random.below(64), false);
+        }
         // One rank alone has no network.
-        match random.below(if ranks > 1 { 12 } else { 9 }) {
-            0..=3 => fail(FaultKind::PowerCut, On::Any, true),
-            4 => fail(FaultKind::Eio, on, false),
-            5 => fail(FaultKind::Eio, on, true),
-            6 => fail(FaultKind::Enospc, On::Write, true),
-            7 => fail(FaultKind::Short, on, false),
-            8 => faults.stop_after = Some(1 + nth % 8),
-            9 => faults.network.crash = Some((rank, at)),
-            10 => faults.network.broken = Some(([rank, other], at)),
+        match random.below(if ranks > 1 { 13 } else { 10 }) {
+            0..=3 => fail(FaultKind::PowerCut, On::Any, nth, true),
+            4 => fail(FaultKind::Eio, on, nth, false),
+            5 => fail(FaultKind::Eio, on, nth, true),
+            6 => fail(FaultKind::Enospc, On::Write, nth, true),
+            7 => fail(FaultKind::Short, on, nth, false),
+            8 => {
+                // What could not be made durable is lost later.
+                fail(FaultKind::Eio, On::Sync, nth, false);
+                fail(FaultKind::PowerCut, On::Sync, later, true);
+            }
+            9 => faults.stop_after = Some(1 + nth % 8),
+            10 => faults.network.crash = Some((rank, at)),
+            11 => faults.network.broken = Some(([rank, other], at)),
             _ => faults.network.silent = Some((rank, at)),
         }
         faults

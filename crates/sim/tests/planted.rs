@@ -6,13 +6,8 @@ use graphmill_sim::{every_power_cut, judge, mutations};
 /// Seeds, at most, until one finds a mistake.
 const SEEDS: u64 = 600;
 
-/// Those that nothing here finds yet: a sync has to fail and power to be cut right after; a list has to fail at the end of an attempt;
-/// ranks have to add up what is not whole, and no vertex here is a sink.
-const NOT_YET: [Mistake; 3] = [
-    Mistake::FailedSyncIgnored,
-    Mistake::FailedListIgnored,
-    Mistake::SumsOutOfOrder,
-];
+/// Those that nothing here finds yet: a sync has to fail and power to be cut a little later; a list has to fail at the end of an attempt.
+const NOT_YET: [Mistake; 2] = [Mistake::FailedSyncIgnored, Mistake::FailedListIgnored];
 
 /// What finds a mistake.
 fn found(mistake: Mistake) -> Option<String> {

@@ -16,6 +16,7 @@
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
 //! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
 //! | `file_aside.rs`, `byte_file.rs` | [`FileAside`]: a file that appears complete; [`ByteFile`]: one that is read anywhere |
+//! | `record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
 //! | `workers.rs` | [`Workers`]: run a [`Job`] on N threads, or on one in a seeded order |
 //! | `clock.rs`, `stop.rs` | [`Clock`], [`Stop`]; [`Random`] is that of the crate `raw` |
 //! | `error.rs` | [`StorageError`] |
@@ -29,6 +30,7 @@ mod disk;
 mod error;
 mod file_aside;
 mod placement;
+mod record;
 mod scratch;
 mod stop;
 mod tiers;
@@ -47,6 +49,7 @@ pub use error::{JobError, StorageError};
 pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
 pub use placement::{Kind, Placement, PlacementError, Where};
+pub use record::{RecordReader, RecordWriter, broken, is_broken};
 pub use scratch::{Scratch, has_no_locks, machine_id};
 pub use stop::{Patience, Stop};
 pub use tiers::Tiers;

@@ -3,7 +3,9 @@
 //! It goes with all that is in it when it is dropped, unless it was given another name; and so do the folders above it that were
 //! made for it, unless there is something in them by then.
 //!
-//! What a killed process left goes when the next folder is made beside it. A folder is held as long as its process lives, by a lock
+//! One that has a name of its own stays when the work in it does not come to its end, for the next of that name.
+//!
+//! Of the others what a killed process left goes when the next folder is made beside it. A folder is held as long as its process lives, by a lock
 //! that the system lets go of when the process ends, so the dead are told from the living whatever their numbers are. Names say
 //! on which machine a folder was made, since the locks of some file systems do not reach others; those are left alone, and so
 //! is everything on a file system without such locks.
@@ -12,7 +14,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::disk::{Disk, Hold, Holding};
 use crate::error::StorageError;
@@ -31,6 +33,7 @@ pub struct Scratch {
     _hold: Option<Hold>,
     /// The folders above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
+    stays: AtomicBool,
 }
 
 impl fmt::Debug for Scratch {
@@ -51,18 +54,7 @@ impl Scratch {
         folder: &Path,
         what: &str,
     ) -> Result<Scratch, StorageError> {
-        let mut scratch = Scratch {
-            disk: Arc::clone(disk),
-            path: None,
-            _hold: None,
-            made: Vec::new(),
-        };
-        for above in folder.ancestors() {
-            if above.as_os_str().is_empty() || disk.exists(above)? {
-                break;
-            }
-            scratch.made.push(above.to_path_buf());
-        }
+        let mut scratch = Scratch::below(disk, folder)?;
         let machine = machine_id();
         remove_dead(&**disk, folder, &machine);
         let process = std::process::id();
@@ -93,6 +85,66 @@ impl Scratch {
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The folder of that name in `folder`, with what another left there; it stays if there is something in it, until it [is to go](Scratch::stay). `None`: a process that lives has it, or
+    /// the file system has no locks to tell by.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    pub fn named(
+        disk: &Arc<dyn Disk>,
+        folder: &Path,
+        name: &str,
+    ) -> Result<Option<Scratch>, StorageError> {
+        let mut scratch = Scratch::below(disk, folder)?;
+        let path = folder.join(format!("{PREFIX}{name}"));
+        for _ in 0..ATTEMPTS_MAX {
+            disk.create_dir_all(&path)?;
+            let held = disk.hold(&path, Holding::Alone);
+            match held {
+                Err(error) if has_no_locks(&error) => {
+                    // Not where there is something in it.
+                    let _ = disk.remove_dir(&path);
+                    return Ok(None);
+                }
+                Err(error) if !is_missing(&error) => return Err(error),
+                held => {
+                    // Whoever had it may have removed it before it was held, or holds it to look whether it may go.
+                    let hold = held.ok().flatten();
+                    if hold.is_some() && disk.exists(&path)? {
+                        scratch.stay(!disk.list(&path)?.is_empty());
+                        scratch.path = Some(path);
+                        scratch._hold = hold;
+                        return Ok(Some(scratch));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nothing below a folder yet, which is to be made.
+    fn below(disk: &Arc<dyn Disk>, folder: &Path) -> Result<Scratch, StorageError> {
+        let mut made = Vec::new();
+        for above in folder.ancestors() {
+            if above.as_os_str().is_empty() || disk.exists(above)? {
+                break;
+            }
+            made.push(above.to_path_buf());
+        }
+        Ok(Scratch {
+            disk: Arc::clone(disk),
+            path: None,
+            _hold: None,
+            made,
+            stays: AtomicBool::new(false),
+        })
+    }
+
+    /// Whether it stays when this is dropped.
+    pub fn stay(&self, stays: bool) {
+        self.stays.store(stays, Ordering::Relaxed);
     }
 
     /// Where it is.
@@ -154,6 +206,9 @@ fn is_missing(error: &StorageError) -> bool {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if self.stays.load(Ordering::Relaxed) {
+            return;
+        }
         // Nobody is left to tell; what stays is named after the process.
         if let Some(path) = &self.path {
             let _ = self.disk.remove_dir_all(path);

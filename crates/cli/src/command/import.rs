@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use graphmill::{ImportReport, Machine, MpiJob, Stop, Watcher, unwatched};
+use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Stop, Watcher, unwatched};
 
 use crate::args::Import;
 use crate::{progress, size};
@@ -11,7 +11,10 @@ use crate::{progress, size};
 use super::options;
 
 pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
-    let config = options::storing(&args.storing, options::reading(&args.reading));
+    let config = ImportConfig {
+        keep_every: (args.keeping.checkpoints > 0).then_some(args.keeping.checkpoint_every),
+        ..options::storing(&args.storing, options::reading(&args.reading))
+    };
     let watcher = progress::watcher(args.machine.quiet);
     let import = |machine: &Machine, watcher: &Watcher| {
         machine.import(&args.input, &args.output, &config, watcher)

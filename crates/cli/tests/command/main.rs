@@ -20,6 +20,7 @@ mod order;
 mod parts;
 mod placed;
 mod plan;
+mod points;
 mod ranks;
 mod results;
 mod resume;

@@ -1,9 +1,10 @@
 //! A run that was killed goes on with the newest version, and ends with the bytes of one that was not; no other run takes its versions.
 
+use std::collections::BTreeSet;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::interrupt::{end, start, wait_for};
 use crate::{call, fail, graphmill, names, succeed};
@@ -15,15 +16,20 @@ fn graph(folder: &Path) {
 }
 
 /// The words of a run that publishes versions.
-fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
+pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
     let words = run.split(' ').chain(more.split(' '));
     words.filter(|word| !word.is_empty()).collect()
 }
 
 const VERSIONS: &str = "-q --checkpoint-dir versions --checkpoint-every 1";
 
-/// The files of versions that there are.
+/// The files of versions that there are in the folder that was named.
 fn versions(folder: &Path) -> Vec<PathBuf> {
+    versions_in(&folder.join("versions"))
+}
+
+/// The files of versions that there are in a folder of versions.
+fn versions_in(folder: &Path) -> Vec<PathBuf> {
     let in_folder = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
@@ -32,7 +38,7 @@ fn versions(folder: &Path) -> Vec<PathBuf> {
         let name = path.file_name().map(|name| name.to_string_lossy());
         name.is_some_and(|name| name.starts_with("version-") && !name.ends_with("partial"))
     };
-    let ranks = in_folder(&folder.join("versions")).into_iter();
+    let ranks = in_folder(folder).into_iter();
     let all = ranks.flat_map(|rank| in_folder(&rank));
     all.filter(is_version).collect()
 }
@@ -46,7 +52,7 @@ fn kill_after(folder: &Path, run: &str, published: usize) -> bool {
         .stdout(Stdio::null())
         .spawn()
         .expect("the command starts");
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     loop {
         // Those of all ranks have the same names.
         seen.extend(
@@ -127,6 +133,15 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
         said.contains("there are versions of a run of pagerank already"),
         "{said}"
     );
+    // Versions of another format are none of this program's.
+    let name = folder.join("versions/rank-00000/run.json");
+    let text = std::fs::read_to_string(&name).expect("a name");
+    let older = text.replace("\"format\": 2", "\"format\": 1");
+    assert_ne!(older, text);
+    std::fs::write(&name, older).expect("it is written");
+    let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
+    assert!(said.contains("format 1, not 2"), "{said}");
+    std::fs::write(&name, text).expect("it is written");
     // And with another graph of that name.
     std::fs::remove_dir_all(folder.join("graph")).expect("it is removed");
     let rule = "generate kronecker 19 5 --undirected -q -o graph --batch-size 16384";
@@ -203,8 +218,14 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
         [""; 0],
         "of a run that ended nothing is left"
     );
+    let published = || {
+        let folders = unnamed(folder).into_iter();
+        let all = folders.flat_map(|name| versions_in(&folder.join(name)));
+        all.collect::<BTreeSet<_>>()
+    };
     let mut kills = 0;
     loop {
+        let before = published();
         let mut child = graphmill()
             .args(words(run, "-o found.csv"))
             .current_dir(folder)
@@ -212,9 +233,16 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("the command starts");
-        // One is published every second.
-        std::thread::sleep(Duration::from_millis(1700));
-        let is_over = child.try_wait().expect("it is a child").is_some();
+        // One is published every second, or less often where the machine is slow.
+        let is_over = loop {
+            if child.try_wait().expect("it is a child").is_some() {
+                break true;
+            }
+            if !published().is_subset(&before) {
+                break false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
         child.kill().expect("it is killed");
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("a pipe");
@@ -301,4 +329,98 @@ fn none_are_published_where_none_are_kept() {
     let said = end_in_pass(start(folder, &words(run, "-o found.csv")), &["INT"]);
     assert!(said.contains("nothing was left behind"), "{said}");
     assert_eq!(names(folder), ["graph"]);
+}
+
+/// All files in a folder, in order of names, with their bytes.
+pub(crate) fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let of = |name: String| {
+        let path = folder.join(&name);
+        match path.is_dir() {
+            true => files(&path),
+            false => vec![(name, std::fs::read(&path).expect("a file"))],
+        }
+    };
+    names(folder).into_iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_killed_import_goes_on_with_what_it_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rule = "generate kronecker 17 12 --weights f32 -q -o numbers.wel";
+    succeed(folder, &words(rule, ""));
+    let numbers = std::fs::read_to_string(folder.join("numbers.wel")).expect("edges");
+    let named: String = numbers
+        .lines()
+        .map(|line| format!("v{}\n", line.replacen(' ', " v", 1)))
+        .collect();
+    std::fs::write(folder.join("names.wel"), named).expect("it is written");
+    let mut went_on = BTreeSet::new();
+    for (import, what) in [
+        (
+            "import names.wel --memory 24M --threads 1 --reverse --weights f32",
+            "names",
+        ),
+        (
+            "import numbers.wel --memory 24M --threads 1 --order degree",
+            "degree",
+        ),
+        (
+            "import names.wel --memory 96M --threads 4 --ranks 4",
+            "ranks",
+        ),
+    ] {
+        let wanted = format!("{import} --checkpoints 0 -q -o wanted-{what}");
+        let started = Instant::now();
+        succeed(folder, &words(&wanted, ""));
+        // Later and later, until it comes to its end before it is killed.
+        let step = started.elapsed() / 12;
+        let mut ended = None;
+        for kill in 1..40 {
+            let mut child = graphmill()
+                .args(words(import, "--checkpoint-every 0s -o found"))
+                .current_dir(folder)
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the command starts");
+            let deadline = Instant::now() + step * kill;
+            while child.try_wait().expect("it is a child").is_none() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            child.kill().expect("it is killed");
+            let done = child.wait_with_output().expect("it ends");
+            let said = String::from_utf8_lossy(&done.stderr);
+            for step in ["distribute", "write", "column files"] {
+                if said.contains(&format!("\"{step}\"")) || said.contains(&format!(" {step} are")) {
+                    went_on.insert(step);
+                }
+            }
+            ended = done.status.success().then_some(kill);
+            if ended.is_some() {
+                break;
+            }
+            let is_named = folder.join("found").exists();
+            if is_named {
+                // It was killed while it removed what it worked with.
+                break;
+            }
+        }
+        assert!(
+            ended.is_none_or(|kill| kill > 1),
+            "{what}: nothing was killed"
+        );
+        let wanted = folder.join(format!("wanted-{what}"));
+        assert!(files(&folder.join("found")) == files(&wanted), "{what}");
+        if ended.is_some() {
+            let left: Vec<String> = names(folder);
+            assert!(
+                !left.iter().any(|name| name.starts_with('.')),
+                "{what}: {left:?}"
+            );
+        }
+        std::fs::remove_dir_all(folder.join("found")).expect("it is removed");
+    }
+    // At which steps it is killed is a matter of chance.
+    assert!(!went_on.is_empty(), "nothing was gone on with");
 }

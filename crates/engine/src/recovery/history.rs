@@ -10,10 +10,10 @@ use std::io;
 use std::path::PathBuf;
 
 use graphmill_raw::Mistake;
-use graphmill_storage::{ByteFile, StorageError};
+use graphmill_storage::{ByteFile, RecordReader, StorageError};
 
 use crate::error::EngineError;
-use crate::recovery::record::{Entries, Taking};
+use crate::recovery::record::Entries;
 
 /// What was told, or is told again.
 #[derive(Debug, Default)]
@@ -44,8 +44,8 @@ pub(crate) struct SavedSet {
 
 impl SavedSet {
     /// Its members, batch by batch: how many these are, and of each its number and who is in it.
-    pub(crate) fn members(&self) -> Taking<'_> {
-        Taking::new(&self.file, self.at)
+    pub(crate) fn members(&self) -> RecordReader<'_> {
+        RecordReader::at(&self.file, self.at)
     }
     /// What was read of it.
     pub(crate) fn read<T>(&self, read: io::Result<T>) -> Result<T, EngineError> {

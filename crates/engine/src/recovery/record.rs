@@ -1,27 +1,24 @@
-//! A version as a file: all that a run needs to go on, but for its pages.
+//! A version as a record: all that a run needs to go on, but for its pages.
 //!
 //! ```text
-//! magic: 8 bytes | job, number of the version: u64, whether it follows another: u8 | told, arrays, sets | CRC-32 of all before: u32
+//! job, number of the version: u64, whether it follows another: u8 | told, arrays, sets
 //! told   CRC-32 of what calls were told: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
 //! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
 //! sets   count of (number: u64, batches: count of (batch: u64, form: u8, members))
 //! ```
 //!
-//! Numbers are little-endian; bytes and counts begin with a u64. The members of a batch in a set are all (form 0), a count of u32 (1) or
+//! The members of a batch in a set are all (form 0), a count of u32 (1) or
 //! words of 64 bits (2). Sets may be large: they are written and read member by member.
 
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use graphmill_raw::Mistake;
-use graphmill_storage::{ByteFile, ByteReader};
+use graphmill_storage::{ByteFile, RecordReader, RecordWriter, broken};
 
 use crate::active::{BatchSet, Sets, lock};
 use crate::page_file::{PageTable, Slot};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x02";
-/// Bytes of a file that are summed up at a time.
-const PIECE_BYTES: usize = 4096;
 
 /// What calls were told, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,22 +88,18 @@ impl Record {
 
     /// Writes it with these sets.
     pub(crate) fn write(&self, sets: &[(u64, Arc<Sets>)], out: impl Write) -> io::Result<()> {
-        let mut out = Summing {
-            out,
-            hasher: crc32fast::Hasher::new(),
-        };
-        out.write_all(MAGIC)?;
+        let mut out = RecordWriter::new(out, MAGIC)?;
         out.number(self.job)?;
         out.number(self.number)?;
         out.write_all(&[u8::from(self.follows)])?;
         out.word(self.told.checksum)?;
-        out.pages(&self.told.pages)?;
+        put_pages(&mut out, &self.told.pages)?;
         out.bytes(&self.told.rest)?;
         out.number(self.arrays.len() as u64)?;
         for array in &self.arrays {
             out.bytes(array.name.as_bytes())?;
             out.word(array.element_bytes as u32)?;
-            out.pages(&array.pages)?;
+            put_pages(&mut out, &array.pages)?;
         }
         out.number(sets.len() as u64)?;
         for (number, of_batches) in sets {
@@ -114,11 +107,10 @@ impl Record {
             let has_any = |set: &&std::sync::Mutex<BatchSet>| lock(set).count() > 0;
             out.number(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
-                out.members(batch, &lock(set))?;
+                put_members(&mut out, batch, &lock(set))?;
             }
         }
-        let checksum = out.hasher.finalize();
-        out.out.write_all(&checksum.to_le_bytes())
+        out.finish().map(drop)
     }
 
     /// What a file says.
@@ -126,24 +118,7 @@ impl Record {
     /// # Errors
     /// [`io::ErrorKind::InvalidData`]: it is not what was written.
     pub(crate) fn read(file: &ByteFile) -> io::Result<Record> {
-        let end = file.bytes().checked_sub(size_of::<u32>() as u64);
-        let end = end.ok_or_else(broken)?;
-        let mut hasher = crc32fast::Hasher::new();
-        let mut all = Taking::new(file, 0);
-        let (mut left, mut piece) = (end, [0; PIECE_BYTES]);
-        while left > 0 {
-            let part = &mut piece[..left.min(PIECE_BYTES as u64) as usize];
-            all.exact(part)?;
-            hasher.update(part);
-            left -= part.len() as u64;
-        }
-        if all.word()? != hasher.finalize() && !Mistake::VersionNotChecked.is_planted() {
-            return Err(broken());
-        }
-        let mut from = Taking::new(file, 0);
-        if from.array()? != *MAGIC {
-            return Err(broken());
-        }
+        let mut from = RecordReader::open(file, MAGIC)?;
         let mut record = Record {
             job: from.number()?,
             number: from.number()?,
@@ -152,103 +127,47 @@ impl Record {
         };
         record.told = Told {
             checksum: from.word()?,
-            pages: from.pages()?,
+            pages: pages(&mut from)?,
             rest: from.bytes()?,
         };
         for _ in 0..from.number()? {
             record.arrays.push(SavedArray {
                 name: String::from_utf8(from.bytes()?).map_err(|_| broken())?,
                 element_bytes: from.word()? as usize,
-                pages: from.pages()?,
+                pages: pages(&mut from)?,
             });
         }
         for _ in 0..from.number()? {
-            record.sets.push((from.number()?, from.at));
+            record.sets.push((from.number()?, from.position()));
             for _ in 0..from.number()? {
                 from.number()?;
-                from.pass_members()?;
+                pass_members(&mut from)?;
             }
         }
-        match from.at == end {
-            true => Ok(record),
-            false => Err(broken()),
-        }
+        from.end()?;
+        Ok(record)
     }
 }
 
-/// The error of a file that is not what was written.
-fn broken() -> io::Error {
-    io::ErrorKind::InvalidData.into()
+/// Puts a table of pages.
+fn put_pages(out: &mut RecordWriter<impl Write>, pages: &PageTable) -> io::Result<()> {
+    out.number(pages.len() as u64)?;
+    for page in pages {
+        let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
+        out.number(slot)?;
+        out.word(checksum)?;
+    }
+    Ok(())
 }
 
-/// Whether an error says that a file is not what was written.
-pub(crate) fn is_broken(error: &io::Error) -> bool {
-    use io::ErrorKind::{InvalidData, UnexpectedEof};
-    matches!(error.kind(), InvalidData | UnexpectedEof)
-}
-
-/// Sums up what goes out.
-struct Summing<W> {
-    out: W,
-    hasher: crc32fast::Hasher,
-}
-
-impl<W: Write> Write for Summing<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        Ok(written)
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl<W: Write> Summing<W> {
-    fn number(&mut self, number: u64) -> io::Result<()> {
-        self.write_all(&number.to_le_bytes())
-    }
-    fn word(&mut self, word: u32) -> io::Result<()> {
-        self.write_all(&word.to_le_bytes())
-    }
-    fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.number(bytes.len() as u64)?;
-        self.write_all(bytes)
-    }
-    fn pages(&mut self, pages: &PageTable) -> io::Result<()> {
-        self.number(pages.len() as u64)?;
-        for page in pages {
-            let (slot, checksum) = page.map_or((0, 0), |slot| (slot.number() + 1, slot.checksum()));
-            self.number(slot)?;
-            self.word(checksum)?;
-        }
-        Ok(())
-    }
-    /// A batch of a set, where it has any members.
-    fn members(&mut self, batch: usize, set: &BatchSet) -> io::Result<()> {
-        if set.count() == 0 {
-            return Ok(());
-        }
-        self.number(batch as u64)?;
-        let words = set.words();
-        if set.is_full() {
-            self.write_all(&[ALL])
-        } else if set.count() <= 2 * words.len() {
-            self.write_all(&[LIST])?;
-            self.number(set.count() as u64)?;
-            let mut done = Ok(());
-            set.for_each(|i| {
-                if done.is_ok() {
-                    done = self.word(i as u32);
-                }
-            });
-            done
-        } else {
-            self.write_all(&[WORDS])?;
-            self.number(words.len() as u64)?;
-            words.iter().try_for_each(|word| self.number(*word))
-        }
-    }
+/// A table of pages.
+fn pages(from: &mut RecordReader<'_>) -> io::Result<PageTable> {
+    let count = from.count(12)?;
+    let one = |_| {
+        let (slot, checksum) = (from.number()?, from.word()?);
+        Ok(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)))
+    };
+    (0..count).map(one).collect()
 }
 
 /// Forms of members.
@@ -256,97 +175,68 @@ const ALL: u8 = 0;
 const LIST: u8 = 1;
 const WORDS: u8 = 2;
 
-/// A file of a version from some byte on.
-pub(crate) struct Taking<'f> {
-    file: &'f ByteFile,
-    from: BufReader<ByteReader>,
-    at: u64,
+/// Puts the members of a batch in a set, where it has any.
+fn put_members(out: &mut RecordWriter<impl Write>, batch: usize, set: &BatchSet) -> io::Result<()> {
+    if set.count() == 0 {
+        return Ok(());
+    }
+    out.number(batch as u64)?;
+    let words = set.words();
+    if set.is_full() {
+        out.write_all(&[ALL])
+    } else if set.count() <= 2 * words.len() {
+        out.write_all(&[LIST])?;
+        out.number(set.count() as u64)?;
+        let mut done = Ok(());
+        set.for_each(|i| {
+            if done.is_ok() {
+                done = out.word(i as u32);
+            }
+        });
+        done
+    } else {
+        out.write_all(&[WORDS])?;
+        out.numbers(words.iter().copied())
+    }
 }
 
-impl<'f> Taking<'f> {
-    pub(crate) fn new(file: &'f ByteFile, at: u64) -> Self {
-        Taking {
-            file,
-            from: BufReader::with_capacity(PIECE_BYTES, file.reader_from(at)),
-            at,
-        }
-    }
-    fn exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
-        self.at += bytes.len() as u64;
-        self.from.read_exact(bytes)
-    }
-    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        let mut array = [0; N];
-        self.exact(&mut array)?;
-        Ok(array)
-    }
-    fn word(&mut self) -> io::Result<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-    pub(crate) fn number(&mut self) -> io::Result<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-    /// How many things of so many bytes come, which are all there.
-    fn count(&mut self, bytes: u64) -> io::Result<u64> {
-        let count = self.number()?;
-        let left = self.file.bytes().saturating_sub(self.at);
-        match count <= left / bytes {
-            true => Ok(count),
-            false => Err(broken()),
-        }
-    }
-    fn bytes(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; self.count(1)? as usize];
-        self.exact(&mut bytes)?;
-        Ok(bytes)
-    }
-    fn pages(&mut self) -> io::Result<PageTable> {
-        let count = self.count(12)?;
-        let one = |_| {
-            let (slot, checksum) = (self.number()?, self.word()?);
-            Ok(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)))
-        };
-        (0..count).map(one).collect()
-    }
-    /// Goes past the members of a batch.
-    fn pass_members(&mut self) -> io::Result<()> {
-        let [form] = self.array()?;
-        let bytes = match form {
-            ALL => 0,
-            LIST => 4 * self.count(4)?,
-            WORDS => 8 * self.count(8)?,
-            _ => return Err(broken()),
-        };
-        if bytes > 0 {
-            *self = Taking::new(self.file, self.at + bytes);
-        }
-        Ok(())
-    }
-    /// Inserts the members of a batch; `false` if that is not of a batch of this span.
-    pub(crate) fn members(&mut self, set: &mut BatchSet) -> io::Result<bool> {
-        let span = set.span();
-        let mut are_inside = true;
-        let mut insert = |i: usize| match i < span {
-            true => set.insert(i),
-            false => are_inside = false,
-        };
-        let [form] = self.array()?;
-        match form {
-            ALL => (0..span).for_each(insert),
-            LIST => {
-                for _ in 0..self.count(4)? {
-                    insert(self.word()? as usize);
-                }
+/// Goes past the members of a batch.
+fn pass_members(from: &mut RecordReader<'_>) -> io::Result<()> {
+    let [form] = from.array()?;
+    let bytes = match form {
+        ALL => 0,
+        LIST => 4 * from.count(4)?,
+        WORDS => 8 * from.count(8)?,
+        _ => return Err(broken()),
+    };
+    from.pass(bytes);
+    Ok(())
+}
+
+/// Inserts the members of a batch; `false` if that is not of a batch of this span.
+pub(crate) fn members(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Result<bool> {
+    let span = set.span();
+    let mut are_inside = true;
+    let mut insert = |i: usize| match i < span {
+        true => set.insert(i),
+        false => are_inside = false,
+    };
+    let [form] = from.array()?;
+    match form {
+        ALL => (0..span).for_each(insert),
+        LIST => {
+            for _ in 0..from.count(4)? {
+                insert(from.word()? as usize);
             }
-            WORDS => {
-                for w in 0..self.count(8)? as usize {
-                    crate::active::bits(&[self.number()?], 64 * w, &mut insert);
-                }
-            }
-            _ => return Err(broken()),
         }
-        Ok(are_inside)
+        WORDS => {
+            for w in 0..from.count(8)? as usize {
+                crate::active::bits(&[from.number()?], 64 * w, &mut insert);
+            }
+        }
+        _ => return Err(broken()),
     }
+    Ok(are_inside)
 }
 
 #[cfg(test)]
@@ -354,7 +244,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use graphmill_storage::{Budget, Disk, SimDisk};
+    use graphmill_storage::{Budget, Disk, SimDisk, is_broken};
 
     use super::*;
 
@@ -398,7 +288,7 @@ mod tests {
         let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
         let path = Path::new("/version");
         disk.write_small(path, bytes).unwrap();
-        ByteFile::open(&disk, &Budget::new(1 << 20), path, PIECE_BYTES).unwrap()
+        ByteFile::open(&disk, &Budget::new(1 << 20), path, 4096).unwrap()
     }
 
     #[test]
@@ -443,24 +333,24 @@ mod tests {
     fn sets_come_back_in_each_form() {
         let file = file(&written());
         let record = Record::read(&file).unwrap();
-        let mut from = Taking::new(&file, record.sets[0].1);
+        let mut from = RecordReader::at(&file, record.sets[0].1);
         let mut counts = Vec::new();
         for _ in 0..from.number().unwrap() {
             let batch = from.number().unwrap();
             let mut back = BatchSet::default();
             back.reserve(200, &Budget::new(1 << 20)).unwrap();
-            assert!(from.members(&mut back).unwrap());
+            assert!(members(&mut from, &mut back).unwrap());
             counts.push((batch, back.count()));
         }
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
         // A batch of fewer vertices than the version says.
-        let mut from = Taking::new(&file, record.sets[0].1);
+        let mut from = RecordReader::at(&file, record.sets[0].1);
         let mut small = BatchSet::default();
         small.reserve(100, &Budget::new(1 << 20)).unwrap();
         from.number().unwrap();
         for expected in [true, true, false] {
             from.number().unwrap();
-            assert_eq!(from.members(&mut small).unwrap(), expected);
+            assert_eq!(members(&mut from, &mut small).unwrap(), expected);
         }
     }
 }

@@ -241,7 +241,7 @@ impl<'f> Section<'f> {
 }
 
 /// The sections of a frame, whose messages take so many bytes each, and whether it was the last one.
-pub(super) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Section<'f>>, bool)> {
+pub(crate) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Section<'f>>, bool)> {
     let (last, mut rest) = number(frame)?;
     (_, rest) = number(rest)?;
     let mut sections = Vec::new();

@@ -4,7 +4,7 @@
 //! 2. A page that the entry does not fit into is ended: restarts at its back, its first id to the index.
 //! 3. The entry is made anew in the next page, which needs no other.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk};
@@ -40,6 +40,62 @@ impl IdsSummary {
     /// Number of ids.
     pub fn count(&self) -> u64 {
         self.count
+    }
+    /// What of a graph in a folder it is the summary of.
+    pub fn files(&self, graph: &Path) -> Vec<PathBuf> {
+        match self.meta.kind {
+            IdKind::Dense => Vec::new(),
+            _ => [FileKind::Ids, FileKind::IdsIndex]
+                .map(|kind| FileId::new(Side::Forward, kind, 0).path(graph))
+                .into(),
+        }
+    }
+    /// The summary as numbers.
+    pub fn to_numbers(&self) -> [u64; 7] {
+        let IdsMeta {
+            kind,
+            pages,
+            data,
+            index,
+        } = self.meta;
+        let kind = match kind {
+            IdKind::Dense => 0,
+            IdKind::Integer => 1,
+            IdKind::Text => 2,
+        };
+        let [data, index] = [data, index].map(|root| [root.payload, root.checksum.into()]);
+        [
+            kind, pages, data[0], data[1], index[0], index[1], self.count,
+        ]
+    }
+    /// What the numbers were [made of](Self::to_numbers), if they were made of anything.
+    pub fn from_numbers(numbers: &[u64]) -> Option<Self> {
+        let &[
+            kind,
+            pages,
+            data,
+            data_checksum,
+            index,
+            index_checksum,
+            count,
+        ] = numbers
+        else {
+            return None;
+        };
+        let root = |payload, checksum| {
+            let checksum = u32::try_from(checksum).ok()?;
+            Some(Root { payload, checksum })
+        };
+        let kind = [IdKind::Dense, IdKind::Integer, IdKind::Text]
+            .get(usize::try_from(kind).ok()?)
+            .copied()?;
+        let meta = IdsMeta {
+            kind,
+            pages,
+            data: root(data, data_checksum)?,
+            index: root(index, index_checksum)?,
+        };
+        Some(IdsSummary { meta, count })
     }
 }
 

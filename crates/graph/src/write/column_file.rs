@@ -138,7 +138,8 @@ impl ColumnFileWriter {
             .budget
             .lease("writing the stored graph", FIXED_BYTES)?;
         let disk = &*shared.disk;
-        let mut writer = FrameWriter::new(disk, &shared.budget, shared.graph_id)?;
+        let writer = FrameWriter::new(disk, &shared.budget, shared.graph_id)?;
+        let mut writer = writer.syncing_all(shared.keeps);
         let id = |kind| FileId::new(side, kind, number as u32);
         let large = shared.chunk_bytes();
         let data = writer.add(disk, &shared.staging, id(FileKind::Data), large)?;
@@ -148,10 +149,8 @@ impl ColumnFileWriter {
             EdgeKind::None => None,
             _ => Some(writer.add(disk, &shared.staging, id(FileKind::Weights), large)?),
         };
-        let path = id(FileKind::Data)
-            .path(&shared.staging)
-            .with_extension("spool");
-        let spool = writer.add_temporary(disk, &path, small_chunk(large))?;
+        let spool_file = shared.spool(side, number);
+        let spool = writer.add_temporary(disk, &spool_file.path, small_chunk(large))?;
         Ok(ColumnFileWriter {
             shared: Arc::clone(shared),
             side,
@@ -163,10 +162,7 @@ impl ColumnFileWriter {
             bitmaps,
             weights,
             spool,
-            spool_file: Temporary {
-                disk: Arc::clone(&shared.disk),
-                path,
-            },
+            spool_file,
             encoder: BlockEncoder::default(),
             source_index: SourceIndexBuilder::default(),
             pending: Vec::with_capacity(BLOCK_EDGES_MAX),

@@ -5,14 +5,14 @@
 //! cell    destination batch, source batch, edges, bytes of data, lines of the bitmap, bytes of the spool, checksum of the spool: u64 each
 //! ```
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use super::{CellNote, FileDone, GraphWriter, Shared};
 use crate::directory::CellSizes;
 use crate::error::FormatError;
-use crate::frame_writer::Temporary;
 use crate::frames::{FileId, FileKind, Root, Side};
+use crate::shape::EdgeKind;
 use crate::weights::WeightRange;
 
 const FILE_BYTES: usize = 1 + 8 * 12;
@@ -29,39 +29,71 @@ impl GraphWriter {
     pub fn tell<E>(&self, mut say: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let done = &self.shared.done;
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
-        for ((side, number), file) in done.iter() {
-            let mut said = vec![*side as u8];
-            let mut put = |number: u64| said.extend(number.to_le_bytes());
-            put(*number as u64);
-            for root in file.roots {
-                put(root.payload);
-                put(root.checksum.into());
-            }
-            let ends = file
-                .weights
-                .map_or([f64::NAN; 2], |range| [range.least, range.greatest]);
-            ends.into_iter().for_each(|end| put(end.to_bits()));
-            put(file.cells.len() as u64);
-            say(&said)?;
-            for cells in file.cells.chunks(CELLS) {
-                said.clear();
-                for cell in cells {
-                    let sizes = cell.sizes;
-                    let fields = [
-                        sizes.destination_batch.into(),
-                        sizes.source_batch.into(),
-                        sizes.edges,
-                        sizes.data_bytes,
-                        sizes.bitmap_lines.into(),
-                        cell.spool_bytes,
-                        cell.spool_checksum.into(),
-                    ];
-                    said.extend(fields.iter().flat_map(|field: &u64| field.to_le_bytes()));
-                }
-                say(&said)?;
-            }
+        done.iter()
+            .try_for_each(|(id, file)| file.tell(*id, &mut say))
+    }
+
+    /// The same of one file, if it is complete.
+    ///
+    /// # Errors
+    /// Those of `say`.
+    pub fn tell_of<E>(
+        &self,
+        side: Side,
+        number: usize,
+        mut say: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let done = &self.shared.done;
+        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        match done.get(&(side, number)) {
+            Some(file) => file.tell((side, number), &mut say),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// Whether a column file is complete.
+    pub fn has(&self, side: Side, number: usize) -> bool {
+        let done = &self.shared.done;
+        let done = done.lock().unwrap_or_else(PoisonError::into_inner);
+        done.contains_key(&(side, number))
+    }
+
+    /// The files that a column file consists of, its temporary one too.
+    pub fn paths_of(&self, side: Side, number: usize) -> Vec<PathBuf> {
+        let shared = &self.shared;
+        let kinds = [
+            FileKind::Data,
+            FileKind::Index,
+            FileKind::Bitmaps,
+            FileKind::Weights,
+        ];
+        let has =
+            |kind: &FileKind| *kind != FileKind::Weights || shared.shape.edge != EdgeKind::None;
+        let path = |kind| FileId::new(side, kind, number as u32).path(&shared.staging);
+        let paths = kinds.into_iter().filter(has).map(path);
+        paths.chain([shared.spool_path(side, number)]).collect()
+    }
+
+    /// What has to be known of the order of the vertices, if it was written: its length and its checksum.
+    pub fn order_made(&self) -> Option<[u64; 2]> {
+        let order = &self.shared.order;
+        let order = order.lock().unwrap_or_else(PoisonError::into_inner);
+        order.map(|root| [root.payload, root.checksum.into()])
+    }
+
+    /// The file of the order of the vertices.
+    pub fn order_path(&self) -> PathBuf {
+        FileId::new(Side::Forward, FileKind::Order, 0).path(&self.shared.staging)
+    }
+
+    /// Goes on with the order that another writer [made](Self::order_made).
+    pub fn go_on_with_order(&self, made: [u64; 2]) {
+        let order = &self.shared.order;
+        let mut order = order.lock().unwrap_or_else(PoisonError::into_inner);
+        *order = Some(Root {
+            payload: made[0],
+            checksum: made[1] as u32,
+        });
     }
 
     /// The names of the temporary files that finishing the graph reads, of the column files that were written here.
@@ -70,7 +102,7 @@ impl GraphWriter {
         let done = done.lock().unwrap_or_else(PoisonError::into_inner);
         let name = |(side, number): &(Side, usize)| {
             let id = FileId::new(*side, FileKind::Data, *number as u32);
-            let path = Path::new(&id.to_string()).with_extension("spool");
+            let path = Path::new(&id.to_string()).with_extension(super::SPOOL);
             path.to_string_lossy().into_owned()
         };
         done.keys().map(name).collect()
@@ -83,6 +115,47 @@ impl GraphWriter {
             left: Vec::new(),
             file: None,
         }
+    }
+}
+
+impl FileDone {
+    /// Tells of it, in parts of any length.
+    fn tell<E>(
+        &self,
+        (side, number): (Side, usize),
+        say: &mut impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut said = vec![side as u8];
+        let mut put = |number: u64| said.extend(number.to_le_bytes());
+        put(number as u64);
+        for root in self.roots {
+            put(root.payload);
+            put(root.checksum.into());
+        }
+        let ends = self
+            .weights
+            .map_or([f64::NAN; 2], |range| [range.least, range.greatest]);
+        ends.into_iter().for_each(|end| put(end.to_bits()));
+        put(self.cells.len() as u64);
+        say(&said)?;
+        for cells in self.cells.chunks(CELLS) {
+            said.clear();
+            for cell in cells {
+                let sizes = cell.sizes;
+                let fields = [
+                    sizes.destination_batch.into(),
+                    sizes.source_batch.into(),
+                    sizes.edges,
+                    sizes.data_bytes,
+                    sizes.bitmap_lines.into(),
+                    cell.spool_bytes,
+                    cell.spool_checksum.into(),
+                ];
+                said.extend(fields.iter().flat_map(|field: &u64| field.to_le_bytes()));
+            }
+            say(&said)?;
+        }
+        Ok(())
     }
 }
 
@@ -153,7 +226,6 @@ impl Listener {
         }
         let bytes = cells.saturating_mul(size_of::<CellNote>() as u64);
         let lease = shared.budget.lease("the notes of cells", bytes)?;
-        let id = FileId::new(side, FileKind::Data, number as u32);
         Ok(Arriving {
             side,
             number,
@@ -161,10 +233,7 @@ impl Listener {
             done: FileDone {
                 roots,
                 cells: Vec::with_capacity(cells as usize),
-                spool: Temporary {
-                    disk: Arc::clone(&shared.disk),
-                    path: id.path(&shared.staging).with_extension("spool"),
-                },
+                spool: shared.spool(side, number),
                 weights: (least <= greatest).then_some(WeightRange { least, greatest }),
                 _leases: vec![lease],
             },

@@ -5,22 +5,22 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{ColumnFileWriter, EdgeKind, GraphWriter, IdsSummary};
+use graphmill_graph::{ColumnFileWriter, EdgeKind, GraphWriter, IdsSummary, Side};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
 use super::cut::Cut;
-use super::ids::Indexed;
+use super::ids::Tally;
+use super::kept::Completed;
 use super::write::{self, TABLES_BYTES};
 use super::{Import, Meter};
 use crate::cut::{Granules, granule_shift};
-use crate::distribute::{Indices, Plan};
+use crate::distribute::Plan;
 use crate::edge::EdgeSource;
 use crate::error::IngestError;
 use crate::generate::{Circulant, Generated, RangeArcs, SourceArcs, Steps, Ways, Weights};
 use crate::parallel;
 use crate::policy::{SelfLoops, bits};
-use crate::source::Source;
 use crate::spill::GRAIN;
 use crate::write::Kept;
 
@@ -38,7 +38,7 @@ pub(super) struct Computed<'a> {
 struct Half<'a> {
     files: &'a [Range<usize>],
     steps: Steps,
-    reversed: bool,
+    side: Side,
 }
 
 impl<'a> Import<'a> {
@@ -53,7 +53,7 @@ impl<'a> Import<'a> {
     }
 
     /// What steps 1 and 2 would find.
-    pub(super) fn count_out(&mut self, computed: Computed<'_>) -> Indexed<'a> {
+    pub(super) fn count_out(&mut self, computed: Computed<'_>) -> Tally {
         let Computed { graph, circulant } = computed;
         let vertices = circulant.vertices;
         let self_loops = self.options.self_loops;
@@ -73,14 +73,11 @@ impl<'a> Import<'a> {
             Granules::new(first.clone(), arcs.collect())
         });
         let (arcs_in, arcs_out) = (granules.next(), granules.next());
-        Indexed {
-            source: Source::Input(self.source, Vec::new()),
-            indices: Indices::Same,
+        Tally {
             ids: Some(IdsSummary::dense(vertices)),
             vertices,
             arcs_in: arcs_in.unwrap_or_else(|| Granules::new(vec![0], Vec::new())),
             arcs_out,
-            degrees: None,
         }
     }
 
@@ -109,7 +106,10 @@ impl<'a> Import<'a> {
                 Ok(Half {
                     files: &columns.files,
                     steps: Steps::new(circulant, ways, self.options.self_loops, machine.budget)?,
-                    reversed: ways == Ways::Back,
+                    side: match ways {
+                        Ways::Back => Side::Reverse,
+                        Ways::Forth | Ways::Both => Side::Forward,
+                    },
                 })
             })
             .collect::<Result<_, IngestError>>()?;
@@ -123,6 +123,13 @@ impl<'a> Import<'a> {
             .zip(&cut.owners)
             .filter_map(|(file, owner)| (*owner == rank).then_some(file))
             .collect();
+        let done = self.done_files(
+            graph,
+            files.iter().map(|(half, number)| (half.side, *number)),
+        )?;
+        let left = |file: &(&Half<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
+        let files: Vec<(&Half<'_>, usize)> = files.into_iter().filter(left).collect();
+        let completed = Completed::new(self, graph);
         let arcs: Vec<u64> = halves
             .iter()
             .map(|half| half.steps.len() * circulant.vertices)
@@ -132,17 +139,23 @@ impl<'a> Import<'a> {
         let make = || Run::new(self, plan, weights, &meter);
         let work = |run: &mut Run<'_>, task: u64| {
             let (half, number) = files[task as usize];
-            let mut writer = match half.reversed {
-                false => graph.column_file(number)?,
-                true => graph.reverse_column_file(number)?,
+            let mut writer = match half.side {
+                Side::Forward => graph.column_file(number)?,
+                Side::Reverse => graph.reverse_column_file(number)?,
             };
             for batch in half.files[number].clone() {
                 run.column(&half.steps, batch, &mut writer)?;
             }
-            Ok(writer.finish()?)
+            writer.finish()?;
+            completed.add(half.side, number, Kept::default());
+            Ok(())
         };
         let tasks = files.len() as u64;
-        parallel::run(machine.workers, lanes, machine.stop, tasks, make, work)?;
+        let written = parallel::run(machine.workers, lanes, machine.stop, tasks, make, work);
+        if written.is_err() {
+            completed.keep();
+        }
+        written?;
         self.done("write");
         Ok(Kept {
             arcs: arcs.first().copied().unwrap_or(0),

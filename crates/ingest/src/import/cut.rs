@@ -4,7 +4,7 @@ use graphmill_graph::{Batches, EdgeKind, Order, Shape};
 use graphmill_storage::Lease;
 
 use super::distribute::To;
-use super::ids::Indexed;
+use super::ids::Tally;
 use super::{Import, ImportOptions};
 use crate::cut::{Granules, batch_arcs_max};
 use crate::deal;
@@ -130,17 +130,17 @@ pub(super) fn cut(
 
 impl Import<'_> {
     /// Step 3.
-    pub(super) fn cut(&mut self, indexed: &Indexed<'_>) -> Result<Cut, IngestError> {
+    pub(super) fn cut(&mut self, tally: &Tally) -> Result<Cut, IngestError> {
         let options = self.options;
-        let (vertices, size) = (indexed.vertices, options.batch_size);
+        let (vertices, size) = (tally.vertices, options.batch_size);
         let batches = size.map_or(0, |size| vertices / size.max(1));
         let budget = self.machine.budget;
         let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
         let counted = Counted {
             vertices,
             edges: self.report.edges,
-            arcs_in: &indexed.arcs_in,
-            arcs_out: indexed.arcs_out.as_ref(),
+            arcs_in: &tally.arcs_in,
+            arcs_out: tally.arcs_out.as_ref(),
             weights: self.source.weights(),
         };
         let (shape, plan, owners) = cut(&counted, self.crew.count(), options)?;

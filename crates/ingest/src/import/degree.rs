@@ -132,7 +132,7 @@ impl<'a> Import<'a> {
         graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
         let (machine, disk) = (self.machine, &**self.machine.disk);
-        let needed = Deal::bytes(indexed.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
+        let needed = Deal::bytes(cut.plan.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
         let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;

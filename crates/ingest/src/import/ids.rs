@@ -24,21 +24,25 @@ use crate::source::Source;
 use crate::spill::SLABS;
 
 /// The temporary file of out-degrees.
-const DEGREES: &str = "degrees";
+pub(super) const DEGREES: &str = "degrees";
 
 /// Ids of a range, for each edge, that a table of the range is worth; of fewer edges than these it may be as long.
 const SPAN_SHARE: u64 = 16;
 const SPAN_EDGES_FREE: u64 = 1 << 18;
 
-/// Edges whose ids have indices.
-pub(super) struct Indexed<'a> {
-    pub(super) source: Source<'a>,
-    pub(super) indices: Indices,
+/// What was counted of a graph, and its ids.
+pub(super) struct Tally {
     /// What the first rank wrote of them; nothing at others.
     pub(super) ids: Option<IdsSummary>,
     pub(super) vertices: u64,
     pub(super) arcs_in: Granules,
     pub(super) arcs_out: Option<Granules>,
+}
+
+/// Edges whose ids have indices.
+pub(super) struct Indexed<'a> {
+    pub(super) source: Source<'a>,
+    pub(super) indices: Indices,
     /// Where vertices are dealt by them.
     pub(super) degrees: Option<Degrees>,
 }
@@ -95,7 +99,7 @@ fn integer(id: &[u8]) -> u64 {
 
 impl<'a> Import<'a> {
     /// Step 2.
-    pub(super) fn index(&mut self, found: Found<'a>) -> Result<Indexed<'a>, IngestError> {
+    pub(super) fn index(&mut self, found: Found<'a>) -> Result<(Tally, Indexed<'a>), IngestError> {
         let Found {
             mut source,
             vertices: extra,
@@ -177,15 +181,18 @@ impl<'a> Import<'a> {
             }
         };
         self.done("count");
-        Ok(Indexed {
-            source,
-            indices,
+        let tally = Tally {
             ids,
             vertices,
             arcs_in,
             arcs_out,
+        };
+        let indexed = Indexed {
+            source,
+            indices,
             degrees,
-        })
+        };
+        Ok((tally, indexed))
     }
 
     /// How far counting is, which reads the edges so many times.

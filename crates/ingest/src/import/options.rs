@@ -4,6 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use graphmill_fabric::Fabric;
 use graphmill_graph::Order;
@@ -53,6 +54,10 @@ pub struct ImportOptions {
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap of its sources.
     pub csr_ratio: u32,
+    /// Keep what was done in folders beside the output and among the temporary files when the import does not come to its end, so that
+    /// the next one of the same goes on with it: each step that ends so long after what was kept last. Of sources that [tell what they
+    /// are](crate::EdgeSource::identity); with `None` nothing is kept, and nothing gone on with.
+    pub keep_every: Option<Duration>,
     /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
     /// Does not change what is written.
     pub work_bytes_max: u64,
@@ -71,8 +76,23 @@ impl ImportOptions {
             order: Order::Id,
             batch_size: None,
             csr_ratio: 32,
+            keep_every: None,
             work_bytes_max: u64::MAX,
         }
+    }
+
+    /// All of it that decides which graph is made of an input.
+    pub(crate) fn of_graph(&self) -> String {
+        format!(
+            "{} {:?} {:?} {} {:?} {:?} {}",
+            self.directed,
+            self.duplicates,
+            self.self_loops,
+            self.reverse,
+            self.order,
+            self.batch_size,
+            self.csr_ratio,
+        )
     }
 
     /// Whether a second set of columns is written.

@@ -5,9 +5,13 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use graphmill_graph::remove_temporary;
 use graphmill_storage::{Disk, Scratch};
 
+use super::log::remove_marks;
+use super::place::Job;
 use crate::crew::Crew;
 use crate::error::IngestError;
 
@@ -17,6 +21,8 @@ pub(super) struct Staging<'a> {
     scratch: Option<Scratch>,
     /// It has its name, or another rank sees to that.
     is_named: bool,
+    /// It stays without it.
+    stays: AtomicBool,
     disk: Arc<dyn Disk>,
     /// The rank that made the folder in which each rank works.
     makers: Vec<usize>,
@@ -24,14 +30,16 @@ pub(super) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    /// A new one in `folder`.
+    /// A new one in `folder`, or that of a job, with what was kept there.
     pub(super) fn create(
         disk: &Arc<dyn Disk>,
         folder: &Path,
         crew: Crew<'a>,
+        job: Option<&Job>,
     ) -> Result<Self, IngestError> {
-        let scratch = Scratch::create(disk, folder, "import")?;
-        let paths = crew.gather(scratch.path().as_os_str().as_bytes().to_vec())?;
+        let mut scratch = Scratch::create(disk, folder, "import")?;
+        let say = |scratch: &Scratch| crew.gather(scratch.path().as_os_str().as_bytes().to_vec());
+        let mut paths = say(&scratch)?;
         let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
         // The first rank whose folder this one sees: its own at the latest.
         let mut maker = crew.rank();
@@ -50,14 +58,42 @@ impl<'a> Staging<'a> {
                 folder: folder.to_path_buf(),
             });
         }
+        if let Some(job) = job {
+            if maker == crew.rank() {
+                scratch = job.staging(disk, folder, maker)?;
+            }
+            paths = say(&scratch)?;
+        }
         Ok(Staging {
             path: path_of(&paths[maker]),
             scratch: (maker == crew.rank()).then_some(scratch),
             is_named: false,
+            stays: AtomicBool::new(job.is_some()),
             disk: Arc::clone(disk),
             makers,
             crew,
         })
+    }
+
+    /// Removes all that is there.
+    pub(super) fn clear(&self) -> Result<(), IngestError> {
+        if self.scratch.is_none() {
+            return Ok(());
+        }
+        for path in self.disk.list(&self.path)? {
+            match self.disk.is_dir(&path)? {
+                true => self.disk.remove_dir_all(&path)?,
+                false => self.disk.remove_file(&path)?,
+            }
+        }
+        self.disk.sync_dir(&self.path)?;
+        Ok(())
+    }
+
+    /// Whether it stays where it does not get its name.
+    pub(super) fn stay(&self, stays: bool) {
+        self.stays.store(stays, Relaxed);
+        self.scratch.iter().for_each(|scratch| scratch.stay(stays));
     }
 
     /// Where it is.
@@ -78,6 +114,10 @@ impl<'a> Staging<'a> {
     ) -> Result<(), IngestError> {
         self.crew.gather(Vec::new())?;
         let scratch = self.scratch.take();
+        if scratch.is_some() {
+            remove_temporary(&*self.disk, &self.path)?;
+            remove_marks(&*self.disk, &self.path)?;
+        }
         let is_maker = scratch.is_some();
         if let Some(scratch) = scratch
             && let Err(error) = scratch.rename(to)
@@ -98,7 +138,7 @@ impl<'a> Staging<'a> {
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
         // Whoever ends last takes what others left behind that ended before.
-        if !self.is_named && self.crew.count() > 1 {
+        if !self.is_named && !self.stays.load(Relaxed) && self.crew.count() > 1 {
             let _ = self.disk.remove_dir_all(&self.path);
         }
     }

@@ -4,10 +4,11 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, GraphWriter, Shape};
+use graphmill_graph::{EdgeKind, GraphWriter, Shape, Side};
 
 use super::cut::Cut;
 use super::distribute::Buckets;
+use super::kept::Completed;
 use super::{Import, Meter, read_ahead};
 use crate::distribute;
 use crate::error::IngestError;
@@ -149,16 +150,31 @@ impl Import<'_> {
                 .sum::<u64>()
         };
 
+        let place = |bucket: usize| match &plan.reverse {
+            Some(reverse) if bucket >= reverse.bucket_first => {
+                (reverse, Side::Reverse, bucket - reverse.bucket_first)
+            }
+            _ => (&plan.forward, Side::Forward, bucket),
+        };
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
         order.retain(|&bucket| cut.owners[bucket] == self.crew.rank());
+        let all: u64 = order.iter().map(|&bucket| arcs_of(bucket)).sum();
+        let file = |bucket| {
+            let (_, side, number) = place(bucket);
+            (side, number)
+        };
+        let free = machine.budget.available();
+        let done = self.done_files(graph, order.iter().map(|&bucket| file(bucket)))?;
+        order.retain(|&bucket| !done.contains_key(&file(bucket)));
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
         let record_bytes = write::record_bytes(plan.weights, duplicates) as u64;
         let chunk_bytes = buckets.spill.chunk_bytes();
         let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
         // That the notes leave enough was known when arcs were distributed.
-        let notes = Need::new(cut).notes;
+        let noted = free - machine.budget.available().min(free);
+        let notes = Need::new(cut).notes.saturating_sub(noted);
         self.check("column files", notes + least)?;
         let available = machine.budget.available() - notes;
         // Enough for every bucket at once, with scratch for its largest part.
@@ -180,11 +196,9 @@ impl Import<'_> {
             chunk_bytes,
         );
 
-        let meter = Meter::new(
-            machine.progress,
-            "write",
-            order.iter().map(|&bucket| arcs_of(bucket)).sum(),
-        );
+        let meter = Meter::new(machine.progress, "write", all);
+        meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
+        let completed = Completed::new(self, graph);
         let make = || {
             let inbox = Inbox::new(
                 &**machine.disk,
@@ -199,15 +213,10 @@ impl Import<'_> {
         };
         let work = |(lane, kept): &mut (write::Lane, Kept), task: u64| {
             let bucket = order[task as usize];
-            let (columns, reversed) = match &plan.reverse {
-                Some(reverse) if bucket >= reverse.bucket_first => (reverse, true),
-                _ => (&plan.forward, false),
-            };
-            let number = bucket - columns.bucket_first;
-            let mut writer = if reversed {
-                graph.reverse_column_file(number)?
-            } else {
-                graph.column_file(number)?
+            let (columns, side, number) = place(bucket);
+            let mut writer = match side {
+                Side::Forward => graph.column_file(number)?,
+                Side::Reverse => graph.reverse_column_file(number)?,
             };
             let file = write::File {
                 plan,
@@ -225,9 +234,10 @@ impl Import<'_> {
             )?;
             writer.finish()?;
             // Arcs turned round are the same arcs: they are counted once.
-            if !reversed {
+            if side == Side::Forward {
                 kept.add(written);
             }
+            completed.add(side, number, written);
             meter.advance(arcs_of(bucket));
             Ok(())
         };
@@ -238,8 +248,14 @@ impl Import<'_> {
             order.len() as u64,
             make,
             work,
-        )?;
+        );
+        if states.is_err() {
+            completed.keep();
+        }
+        let states = states?;
+        let before = done.iter().filter(|((side, _), _)| *side == Side::Forward);
         let mut kept = Kept::default();
+        before.for_each(|(_, part)| kept.add(*part));
         states.into_iter().for_each(|(_, part)| kept.add(part));
         let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
         self.crew.add_up(&mut sums)?;

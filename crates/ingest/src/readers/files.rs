@@ -341,6 +341,11 @@ impl EdgeSource for FileSource {
         self.input.edges.iter().map(|file| file.bytes).collect()
     }
 
+    fn identity(&self) -> Option<String> {
+        // What the files are and when they were changed, and what is made of them.
+        Some(format!("{self:?}"))
+    }
+
     fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
         for file in &self.input.edges {
             if disk.stamp(&file.path)? != file.stamp {

@@ -43,6 +43,9 @@ impl EdgeSource for Memory {
     fn rereads_fast(&self) -> bool {
         self.rereads_fast
     }
+    fn identity(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
     fn reader_bytes(&self) -> u64 {
         0
     }

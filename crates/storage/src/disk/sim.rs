@@ -162,6 +162,8 @@ struct Content {
     durable: Vec<u8>,
     /// Writes since the last sync: where, and what.
     written: Vec<(usize, Vec<u8>)>,
+    /// Those whose sync failed: no other sync makes them durable, as the system takes them for written.
+    lost: Vec<(usize, Vec<u8>)>,
 }
 
 /// Bytes that a power cut leaves wholly written or not at all.
@@ -173,11 +175,14 @@ impl Content {
         Content {
             durable: bytes.clone(),
             bytes,
-            written: Vec::new(),
+            ..Content::default()
         }
     }
     fn write(&mut self, start: usize, bytes: &[u8]) {
         write(&mut self.bytes, start, bytes);
+        let end = start + bytes.len();
+        self.lost
+            .retain(|(lost, bytes)| *lost >= end || lost + bytes.len() <= start);
         self.written.push((start, bytes.to_vec()));
     }
     fn sync(&mut self) {
@@ -189,13 +194,16 @@ impl Content {
             }
         }
     }
+    fn fail_sync(&mut self) {
+        self.lost.append(&mut self.written);
+    }
     /// What a power cut leaves: of each write all, nothing, or some sectors.
     fn after_power_cut(&self, random: &mut Random) -> Vec<u8> {
         let mut left = self.durable.clone();
         if self.bytes.len() > left.len() && random.below(2) == 0 {
             left.resize(self.bytes.len(), 0);
         }
-        for (start, bytes) in &self.written {
+        for (start, bytes) in self.lost.iter().chain(&self.written) {
             let odds = [0, 4, random.below(5)][random.below(3) as usize];
             for (number, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
                 if random.below(4) < odds {
@@ -372,6 +380,9 @@ impl World {
             if (fault, action) == (Some(FaultKind::PowerCut), Action::Write) {
                 let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
                 held.written.push((start, transfer.bytes().to_vec()));
+            }
+            if action == Action::Sync {
+                held.fail_sync();
             }
             return Err(error);
         }
@@ -720,9 +731,13 @@ impl Disk for SimDisk {
 
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
         let file: Arc<SimFile> = own(file)?;
-        at("sync", &file.path, self.world.fail(On::Sync))?;
-        lock(&file.content).sync();
-        Ok(())
+        let failed = self.world.fail(On::Sync);
+        let mut content = lock(&file.content);
+        match &failed {
+            Ok(()) => content.sync(),
+            Err(_) => content.fail_sync(),
+        }
+        at("sync", &file.path, failed)
     }
 
     /// A simulated disk is full when a fault says so, and never by itself.

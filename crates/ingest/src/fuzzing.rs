@@ -1,0 +1,82 @@
+//! What fuzz targets call, since what reads these bytes is nobody else's: records of what an import has done, and the temporary files
+//! that they tell of. Of any bytes no panic, and no more memory than the budget.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk, Stop};
+
+use crate::cut::Granules;
+use crate::error::IngestError;
+use crate::presence::Ranks;
+use crate::spill::{Inbox, Spill};
+use crate::spool::{Arranged, Edges};
+
+const BUDGET: u64 = 16 << 20;
+/// Bytes of a chunk that is read, at most.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
+
+/// Takes edges and leaves them.
+struct Nowhere;
+
+impl Edges for Nowhere {
+    fn integers(&mut self, _: &[(u64, u64)], _: &[f64], _: u64) -> Result<(), IngestError> {
+        Ok(())
+    }
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
+        Ok(())
+    }
+}
+
+/// A record of a kind with these bytes, and the temporary file that it tells of.
+pub fn record(kind: u8, record: &[u8], file: &[u8]) {
+    let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+    let (path, temporary) = (Path::new("/record"), Path::new("/temporary"));
+    let budget = Budget::new(BUDGET);
+    let opened = disk
+        .write_small(path, record)
+        .and_then(|()| disk.write_small(temporary, file))
+        .and_then(|()| ByteFile::open(&disk, &budget, path, 4096));
+    let Ok(opened) = opened else { return };
+    let mut from = RecordReader::at(&opened, 0);
+    let inbox = |chunk_bytes: usize| {
+        let most = chunk_bytes.min(CHUNK_BYTES_MAX);
+        Inbox::new(&*disk, &budget, most, 2)
+    };
+    match kind {
+        0 => {
+            if let Ok(spill) = Spill::take(&*disk, &budget, temporary, &mut from)
+                && spill.chunk_bytes() <= CHUNK_BYTES_MAX
+                && let Ok(mut inbox) = inbox(spill.chunk_bytes())
+            {
+                for bucket in 0..spill.buckets() {
+                    let _ = spill.read(bucket, &mut inbox, &Stop::new(), |_| Ok(()));
+                }
+            }
+        }
+        1..=3 => {
+            let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][usize::from(kind) - 1];
+            let taken = Arranged::take(&*disk, &budget, (temporary, weights), &mut from);
+            if let Ok(spool) = taken
+                && let Ok(mut inbox) = inbox(spool.chunk_bytes())
+            {
+                for unit in 0..spool.units() {
+                    let _ = spool.read(unit, &mut inbox, &Stop::new(), &mut Nowhere);
+                }
+            }
+        }
+        4 => {
+            if let Ok(ranks) = Ranks::take(&budget, &mut from) {
+                for id in 0..100 {
+                    let _ = ranks.look_up().of(id << (id % 40));
+                }
+            }
+        }
+        _ => {
+            let _ = from
+                .number()
+                .map(|vertices| Granules::take(vertices, &mut from));
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Where an import works: temporary files, the graph so far, and what is kept of both when it does not come to its end.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_graph::FormatError;
+use graphmill_storage::{Disk, Scratch};
+
+use super::log::Log;
+use super::staging::Staging;
+use super::{ImportOptions, Machine};
+use crate::crew::Crew;
+use crate::edge::EdgeSource;
+use crate::error::IngestError;
+
+pub(super) struct Place<'a> {
+    pub(super) temporary: Scratch,
+    pub(super) staging: Staging<'a>,
+    /// What was done, where it is kept.
+    pub(super) log: Option<Log<'a>>,
+}
+
+impl<'a> Place<'a> {
+    /// Of an import that makes its graph in `parent`: that of a job, with what was kept of it, if no other process works there; else a
+    /// new one.
+    pub(super) fn open(
+        machine: Machine<'a>,
+        crew: Crew<'a>,
+        parent: &Path,
+        job: Option<Job>,
+        options: &ImportOptions,
+    ) -> Result<Self, IngestError> {
+        let folder = options.temporary.as_deref().unwrap_or(parent);
+        let named = match &job {
+            Some(job) => {
+                if crew.is_first() {
+                    Log::remove_dead(machine, folder);
+                }
+                crew.gather(Vec::new())?;
+                job.folder(machine.disk, folder, &crew)?
+            }
+            None => None,
+        };
+        let job = job.filter(|_| named.is_some());
+        let temporary = match named {
+            Some(named) => named,
+            None => Scratch::create(machine.disk, folder, "temporary")?,
+        };
+        let staging = Staging::create(machine.disk, parent, crew, job.as_ref())?;
+        if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
+            return Err(IngestError::NotShared {
+                folder: parent.to_path_buf(),
+                option: "--reverse",
+            });
+        }
+        let mut log = None;
+        if let (Some(job), Some(every)) = (job, options.keep_every) {
+            let folders = (temporary.path(), staging.path());
+            let job = (job.text(staging.makers()), crew.rank());
+            let (opened, is_new) = Log::open(machine, folders, job, every)?;
+            if is_new {
+                staging.clear()?;
+            }
+            // Who says that it has begun finds nothing of another import there.
+            crew.gather(Vec::new())?;
+            if is_new {
+                opened.begin();
+            }
+            log = Some(opened);
+        }
+        Ok(Place {
+            temporary,
+            staging,
+            log,
+        })
+    }
+
+    /// Has all of it go when the import ends, unless there is something to go on with; whether there is. `made` is what came of it: nobody
+    /// goes on with what turned out to be damaged.
+    pub(super) fn settle(&self, made: &Result<(), IngestError>) -> bool {
+        let Some(log) = &self.log else {
+            return false;
+        };
+        let is_of_what_was_kept = match made {
+            Err(IngestError::Damaged { .. }) => true,
+            Err(IngestError::Graph(error)) => !matches!(
+                error,
+                FormatError::Storage(_) | FormatError::Budget(_) | FormatError::Memory(_)
+            ),
+            _ => false,
+        };
+        if is_of_what_was_kept {
+            // What cannot be removed is met again.
+            let _ = log.forget();
+        }
+        let has_any = log.has_any();
+        self.temporary.stay(has_any);
+        self.staging.stay(has_any || log.have_others());
+        has_any
+    }
+
+    /// Gives the graph its name; all else goes. `taken` says what is wrong where something has that name already.
+    pub(super) fn end(
+        self,
+        output: &Path,
+        taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
+    ) -> Result<(), IngestError> {
+        self.staging.rename(output, taken)?;
+        self.temporary.stay(false);
+        if let Some(log) = &self.log {
+            // Where it is killed meanwhile, what is left is of an import that has nothing to go on with. The graph is there, whatever
+            // becomes of this.
+            let _ = log.forget();
+        }
+        Ok(())
+    }
+}
+
+/// An import whose work can be kept.
+pub(super) struct Job {
+    /// Says which output it has, and where its temporary files are.
+    output: u32,
+    rank: usize,
+    text: String,
+}
+
+impl Job {
+    /// The import of the part of the input that a rank of the crew reads, if what it does can be kept.
+    pub(super) fn new(
+        options: &ImportOptions,
+        crew: &Crew<'_>,
+        source: &dyn EdgeSource,
+        vertices: Option<&dyn EdgeSource>,
+    ) -> Option<Job> {
+        options.keep_every?;
+        let sources = [Some(source), vertices].into_iter().flatten();
+        let identities: Vec<String> = sources.map(EdgeSource::identity).collect::<Option<_>>()?;
+        let output = std::path::absolute(&options.output).ok()?;
+        let temporary = options.temporary.as_deref().unwrap_or(Path::new(""));
+        let temporary = std::path::absolute(temporary).unwrap_or_default();
+        let (rank, ranks) = (crew.rank(), crew.count());
+        let program = env!("CARGO_PKG_VERSION");
+        Some(Job {
+            output: crc32fast::hash(format!("{output:?} {temporary:?}").as_bytes()),
+            rank,
+            text: format!(
+                "graphmill {program}: {} of {output:?}, rank {rank} of {ranks}: {identities:?}",
+                options.of_graph()
+            ),
+        })
+    }
+
+    /// What tells it from other imports, where these ranks have made the folders in which ranks write.
+    pub(super) fn text(&self, makers: &[usize]) -> String {
+        format!("{} {makers:?}", self.text)
+    }
+
+    /// Where that is the name of the folder of temporary files of some import, how the names of the folders of its graph begin.
+    pub(super) fn graphs_of(name: &str) -> Option<String> {
+        let (output, _) = name.strip_prefix(".graphmill-import-")?.split_once('-')?;
+        Some(format!(".graphmill-graph-{output}-"))
+    }
+
+    /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
+    pub(super) fn folder(
+        &self,
+        disk: &Arc<dyn Disk>,
+        folder: &Path,
+        crew: &Crew<'_>,
+    ) -> Result<Option<Scratch>, IngestError> {
+        let name = format!("import-{:08x}-{:05}", self.output, self.rank);
+        let named = Scratch::named(disk, folder, &name)?;
+        let have_all = crew.all(named.is_some())?;
+        Ok(named.filter(|_| have_all))
+    }
+
+    /// The folder of its graph which the rank `maker` makes.
+    pub(super) fn staging(
+        &self,
+        disk: &Arc<dyn Disk>,
+        folder: &Path,
+        maker: usize,
+    ) -> Result<Scratch, IngestError> {
+        let name = format!("graph-{:08x}-{maker:05}", self.output);
+        let named = Scratch::named(disk, folder, &name)?;
+        named.ok_or_else(|| IngestError::input(folder, "another import of the same works there"))
+    }
+}

@@ -1,0 +1,259 @@
+//! A file of numbers and bytes that is found again as it was written, or is known not to be.
+//!
+//! ```text
+//! magic: 8 bytes | what is put | CRC-32 of all before: u32
+//! ```
+//!
+//! Numbers are little-endian; bytes and lists begin with their length as a u64. No length is trusted that the file does not hold.
+
+use std::io::{self, BufReader, Read, Write};
+
+use graphmill_raw::Mistake;
+
+use crate::byte_file::{ByteFile, ByteReader};
+
+/// Bytes that are read at a time.
+const PIECE_BYTES: usize = 4096;
+/// Bytes of the checksum at the end.
+const SUM_BYTES: u64 = size_of::<u32>() as u64;
+
+/// Writes a record.
+#[derive(Debug)]
+pub struct RecordWriter<W> {
+    out: W,
+    hasher: crc32fast::Hasher,
+}
+
+impl<W: Write> Write for RecordWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        Ok(written)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "all of them pass on what the writer says"
+)]
+impl<W: Write> RecordWriter<W> {
+    /// A record of a kind into `out`.
+    pub fn new(out: W, magic: &[u8; 8]) -> io::Result<Self> {
+        let hasher = crc32fast::Hasher::new();
+        let mut record = RecordWriter { out, hasher };
+        record.write_all(magic)?;
+        Ok(record)
+    }
+    /// A number.
+    pub fn number(&mut self, number: u64) -> io::Result<()> {
+        self.write_all(&number.to_le_bytes())
+    }
+    /// A number of 32 bits.
+    pub fn word(&mut self, word: u32) -> io::Result<()> {
+        self.write_all(&word.to_le_bytes())
+    }
+    /// Bytes, as many as there are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.number(bytes.len() as u64)?;
+        self.write_all(bytes)
+    }
+    /// Numbers, as many as there are.
+    pub fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64>) -> io::Result<()> {
+        self.number(numbers.len() as u64)?;
+        numbers
+            .into_iter()
+            .try_for_each(|number| self.number(number))
+    }
+    /// Ends the record; what it was written into.
+    pub fn finish(mut self) -> io::Result<W> {
+        let sum = self.hasher.finalize();
+        self.out.write_all(&sum.to_le_bytes())?;
+        Ok(self.out)
+    }
+}
+
+/// Reads a record.
+#[derive(Debug)]
+pub struct RecordReader<'f> {
+    file: &'f ByteFile,
+    from: BufReader<ByteReader>,
+    at: u64,
+}
+
+#[expect(
+    clippy::missing_errors_doc,
+    reason = "all of them: the file cannot be read, or is not what was written"
+)]
+impl<'f> RecordReader<'f> {
+    /// The record in a file, all of which is read and summed up first.
+    pub fn open(file: &'f ByteFile, magic: &[u8; 8]) -> io::Result<Self> {
+        let mut all = RecordReader::at(file, 0);
+        let mut hasher = crc32fast::Hasher::new();
+        let mut left = file.bytes().checked_sub(SUM_BYTES).ok_or_else(broken)?;
+        let mut piece = [0; PIECE_BYTES];
+        while left > 0 {
+            let part = &mut piece[..left.min(PIECE_BYTES as u64) as usize];
+            all.exact(part)?;
+            hasher.update(part);
+            left -= part.len() as u64;
+        }
+        if all.word()? != hasher.finalize() && !Mistake::VersionNotChecked.is_planted() {
+            return Err(broken());
+        }
+        let mut record = RecordReader::at(file, 0);
+        match record.array()? == *magic {
+            true => Ok(record),
+            false => Err(broken()),
+        }
+    }
+    /// A record that was opened before, from some byte of the file on.
+    #[must_use]
+    pub fn at(file: &'f ByteFile, at: u64) -> Self {
+        RecordReader {
+            file,
+            from: BufReader::with_capacity(PIECE_BYTES, file.reader_from(at)),
+            at,
+        }
+    }
+    /// The byte of the file that comes next.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.at
+    }
+    /// Passes over bytes.
+    pub fn pass(&mut self, bytes: u64) {
+        if bytes > 0 {
+            *self = RecordReader::at(self.file, self.at.saturating_add(bytes));
+        }
+    }
+    /// Fills `bytes`.
+    pub fn exact(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.at += bytes.len() as u64;
+        self.from.read_exact(bytes)
+    }
+    /// So many bytes.
+    pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut array = [0; N];
+        self.exact(&mut array)?;
+        Ok(array)
+    }
+    /// A number of 32 bits.
+    pub fn word(&mut self) -> io::Result<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+    /// A number.
+    pub fn number(&mut self) -> io::Result<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+    /// How many things of so many bytes come, which are all there.
+    pub fn count(&mut self, bytes: u64) -> io::Result<u64> {
+        let count = self.number()?;
+        let left = self.file.bytes().saturating_sub(self.at);
+        match count <= left / bytes {
+            true => Ok(count),
+            false => Err(broken()),
+        }
+    }
+    /// Bytes.
+    pub fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; self.count(1)? as usize];
+        self.exact(&mut bytes)?;
+        Ok(bytes)
+    }
+    /// Numbers.
+    pub fn numbers(&mut self) -> io::Result<Vec<u64>> {
+        (0..self.count(8)?).map(|_| self.number()).collect()
+    }
+    /// Ends the record: nothing is left of it.
+    pub fn end(self) -> io::Result<()> {
+        match self.at.checked_add(SUM_BYTES) == Some(self.file.bytes()) {
+            true => Ok(()),
+            false => Err(broken()),
+        }
+    }
+}
+
+/// The error of a file that is not what was written.
+#[must_use]
+pub fn broken() -> io::Error {
+    io::ErrorKind::InvalidData.into()
+}
+
+/// Whether an error says that a file is not what was written.
+#[must_use]
+pub fn is_broken(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, UnexpectedEof};
+    matches!(error.kind(), InvalidData | UnexpectedEof)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Budget, Disk, SimDisk};
+
+    const MAGIC: &[u8; 8] = b"GMTEST\0\x01";
+
+    fn file(bytes: &[u8]) -> ByteFile {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let path = Path::new("/record");
+        disk.write_small(path, bytes).unwrap();
+        ByteFile::open(&disk, &Budget::new(1 << 20), path, PIECE_BYTES).unwrap()
+    }
+
+    fn written() -> Vec<u8> {
+        let mut record = RecordWriter::new(Vec::new(), MAGIC).unwrap();
+        record.number(7).unwrap();
+        record.bytes(b"some").unwrap();
+        record.numbers([1, 2, u64::MAX].into_iter()).unwrap();
+        record.word(9).unwrap();
+        record.finish().unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> io::Result<(u64, Vec<u8>, Vec<u64>, u32)> {
+        let file = file(bytes);
+        let mut record = RecordReader::open(&file, MAGIC)?;
+        let all = (
+            record.number()?,
+            record.bytes()?,
+            record.numbers()?,
+            record.word()?,
+        );
+        record.end()?;
+        Ok(all)
+    }
+
+    #[test]
+    fn a_record_comes_back_and_no_bit_of_it_can_change() {
+        let bytes = written();
+        let expected = (7, b"some".to_vec(), vec![1, 2, u64::MAX], 9);
+        assert_eq!(read(&bytes).unwrap(), expected);
+        for at in 0..bytes.len() {
+            assert!(is_broken(&read(&bytes[..at]).unwrap_err()), "cut at {at}");
+            for bit in 0..8 {
+                let mut bad = bytes.clone();
+                bad[at] ^= 1 << bit;
+                assert!(is_broken(&read(&bad).unwrap_err()), "byte {at} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_beyond_the_file_are_noticed_where_the_checksum_is_right() {
+        let bytes = written();
+        for at in 8..bytes.len() - 4 {
+            let mut bad = bytes.clone();
+            bad[at] = 0xff;
+            let (all, sum) = bad.split_at_mut(bytes.len() - 4);
+            sum.copy_from_slice(&crc32fast::hash(all).to_le_bytes());
+            if let Err(error) = read(&bad) {
+                assert!(is_broken(&error), "byte {at}: {error}");
+            }
+        }
+    }
+}
