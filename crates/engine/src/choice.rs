@@ -63,12 +63,6 @@ pub(crate) struct OnDisk {
     pub(crate) files: u64,
 }
 
-impl OnDisk {
-    fn is_none(&self) -> bool {
-        self.block_lists + self.cells == 0
-    }
-}
-
 /// Frames of so many cells that so many looks into all of them read.
 fn frames_of_cells(looks: f64, cells: u64, all: u64) -> f64 {
     let share = cells as f64 / (all as f64).max(1.0);
@@ -120,12 +114,12 @@ impl Facts {
         self.arcs.saturating_add(self.vertices)
     }
     /// What a sparse pass costs, on one worker, in the same unit: each active vertex is sought in the columns that hold
-    /// its edges, for gamma each, and then its edges are gone to one by one.
+    /// its edges, and then its edges are gone to one by one. What that reads is counted apart.
     fn sparse(&self) -> u64 {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
         } else {
-            let cost = seek_cost(self.gamma, self.on_disk.is_none());
+            let cost = seek_cost(self.gamma, true);
             self.lookups().saturating_mul(cost)
         };
         let edges = self.edges.saturating_mul(EDGE_SOUGHT);
@@ -285,7 +279,7 @@ mod tests {
         // A scan reads 3 bytes for each of 2^24 edges, which is an element for 8.
         assert_eq!(chosen(on_disk(10, 100)).0, Mode::Seek);
         assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Seek);
-        let many = on_disk(1600, 16_000);
+        let many = on_disk(40_000, 400_000);
         let all = disk.cells / BYTES_AN_ELEMENT as u64;
         assert!(many.read()[1] <= all && many.read()[1] > all / 100 * 99);
         assert!(many.sparse() < many.scan());
@@ -302,10 +296,7 @@ mod tests {
         };
         assert_eq!(chosen(half).0, Mode::Seek);
         // What is scanned is there, what is sought is not.
-        let turned = Facts {
-            scanned: 0,
-            ..on_disk(1000, 10_000)
-        };
+        let turned = Facts { scanned: 0, ..many };
         assert_eq!(chosen(turned).0, Mode::Scatter);
         // Of one batch, a scan reads one row.
         let one = Facts {

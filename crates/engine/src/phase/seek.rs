@@ -111,23 +111,32 @@ impl<P: EdgeProgram> SeekRoom<P> {
         } else {
             0
         };
-        let columns = machine.batches.len() as u64;
-        let entries = pass.active.len().saturating_mul(columns).min(edges);
-        let entry = size_of::<(u64, P::Message)>() as u64;
+        let (ranks, active) = (&machine.ranks, pass.active);
+        let [columns, own] = [machine.batches.len(), ranks.own().len()].map(|count| count as u64);
+        let of = |vertices: u64, places: u64, bytes: usize| {
+            let entries = vertices.saturating_mul(places).min(edges);
+            entries.saturating_mul(bytes as u64)
+        };
+        let entry = size_of::<(u64, P::Message)>();
         let block_lists = match pins.block_lists() {
             true => 0,
-            false => machine.longest_block_lists() * columns.min(streams as u64),
+            false => machine.longest_block_lists() * own.min(streams as u64),
         };
         // What goes to other ranks, and comes to be looked up.
-        let passed = match machine.ranks.alone() {
+        let passed = match ranks.alone() {
             true => 0,
             false => {
-                let goes = entries.saturating_mul(size_of::<Sent<P::Message>>() as u64);
-                goes.saturating_add(pass.active.len().saturating_mul(entry))
+                let places = match self.placed {
+                    true => columns - own,
+                    false => ranks.count() as u64 - 1,
+                };
+                let goes = of(active.own_len(), places, size_of::<Sent<P::Message>>());
+                let others = active.len().saturating_sub(active.own_len());
+                goes.saturating_add(of(others, 1, entry))
             }
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
-        let queues = entries.saturating_mul(entry).saturating_add(passed);
+        let queues = of(active.len(), own, entry).saturating_add(passed);
         let bytes = queues.saturating_mul(2).saturating_add(block_lists);
         let lease = machine.budget.lease("queued messages", bytes).ok();
         self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
