@@ -154,6 +154,84 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
+/// Has each sync of the job of a seed fail once, cuts power at one of the syncs that come next, and goes on with what is durable: what
+/// could not be synced is not. How many that were.
+///
+/// # Errors
+/// The failure from which it does not go on.
+pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let mut count = 0;
+    for of in 0..job.disks().len() {
+        for nth in 1.. {
+            let mut has_failed = false;
+            for later in 1..=4 {
+                let mut disks = job.disks();
+                let faults = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, false))
+                    .and_of_disk(of, fault(FaultKind::PowerCut, On::Sync, nth + later, true));
+                let what = |what: String| format!("seed {seed}: {faults}: {what}");
+                match job.attempt(&disks, &faults, 0) {
+                    Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
+                    Outcome::Failed(_) => has_failed = true,
+                    Outcome::Done(_) => {}
+                }
+                disks[of] = disks[of].after_power_cut(later);
+                job.goes_on(&disks, 1).map_err(what)?;
+                count += 1;
+            }
+            // There are not so many.
+            if !has_failed {
+                break;
+            }
+        }
+    }
+    Ok(count)
+}
+
+/// Stops a run that has published, and goes on with it until it is stopped again, while one name cannot be had: that of each such operation
+/// in turn. No version that was there may be gone then. How many that were.
+///
+/// # Errors
+/// The operation with which one was lost, or after which the run does not go on.
+pub fn every_failed_name(seed: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let stopped = job.disks();
+    job.attempt(&stopped, &Faults::stopping_after(2), 0);
+    let before = versions(&stopped, job.case.ranks).last().copied();
+    if before.is_none() {
+        return Err(format!("seed {seed}: nothing was published"));
+    }
+    let mut count = 0;
+    for of in 0..stopped.len() {
+        // Of all operations some have to do with names.
+        let copies = || {
+            stopped
+                .iter()
+                .map(|disk| disk.copied(0))
+                .collect::<Vec<_>>()
+        };
+        let whole = copies();
+        job.attempt(&whole, &Faults::stopping_after(1), 0);
+        for nth in 1..=whole[of].operations() {
+            let disks = copies();
+            let faults = Faults::stopping_after(1)
+                .and_of_disk(of, fault(FaultKind::Eio, On::Name, nth, false));
+            let what = |what: String| format!("seed {seed}: {faults}: {what}");
+            if let Outcome::Panicked(text) = job.attempt(&disks, &faults, 0) {
+                return Err(what(format!("panic: {text}")));
+            }
+            disks[of].heal();
+            let after = versions(&disks, job.case.ranks).last().copied();
+            if after < before {
+                return Err(what(format!("of version {before:?} {after:?} is left")));
+            }
+            job.goes_on(&disks, 1).map_err(what)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
 /// Changes files of the graph and of a version: bits, lengths, another file's bytes, bytes of before. Each number is a change; how many
 /// there were, and how many of them were noticed: the others had no effect.
 ///

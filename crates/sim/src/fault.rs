@@ -74,6 +74,12 @@ impl Faults {
         }
     }
 
+    /// That, and one failure of a disk besides.
+    pub(crate) fn and_of_disk(mut self, disk: usize, fault: Fault) -> Faults {
+        self.disks.push((disk, fault));
+        self
+    }
+
     /// Somebody asks to stop after so many passes.
     pub(crate) fn stopping_after(passes: u64) -> Faults {
         Faults {

@@ -4,7 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use graphmill_sim::{every_failure, every_power_cut, judge, mutations};
+use graphmill_sim::{
+    every_failed_name, every_failed_sync, every_failure, every_power_cut, judge, mutations,
+};
 
 /// How many times as much as usual.
 fn times() -> u64 {
@@ -91,6 +93,22 @@ fn any_operation_may_fail_in_any_way() {
         every_failure(SMALL[number as usize])
     });
     assert!(failures >= 1000, "{failures} failures");
+}
+
+#[test]
+fn what_a_sync_that_failed_was_for_is_not_gone_on_with() {
+    let count = for_all(SMALL.len() as u64, |number| {
+        every_failed_sync(SMALL[number as usize])
+    });
+    assert!(count >= 200, "{count} failures");
+}
+
+#[test]
+fn no_version_is_lost_by_a_name_that_cannot_be_had() {
+    let count = for_all(SMALL.len() as u64, |number| {
+        every_failed_name(SMALL[number as usize])
+    });
+    assert!(count >= 200, "{count} failures");
 }
 
 #[test]
