@@ -112,7 +112,7 @@ impl<'f, I: Word, A: AtomicWord<I>> Forest<'f, I, A> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -148,12 +148,12 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::AtomicU32;
+    use crate::sync::{AtomicU32, every_order, thread};
 
     fn pointers(nodes: u32) -> Arc<Vec<AtomicU32>> {
         Arc::new((0..nodes).map(AtomicU32::new).collect())
@@ -165,13 +165,11 @@ mod every_order {
         pairs: [&'static [(u32, u32)]; 2],
         unite: fn(&[AtomicU32], u32, u32),
     ) {
-        loom::model(move || {
+        every_order(move || {
             let pointers = pointers(nodes);
             let theirs = {
                 let pointers = Arc::clone(&pointers);
-                loom::thread::spawn(move || {
-                    pairs[0].iter().for_each(|(a, b)| unite(&pointers, *a, *b))
-                })
+                thread::spawn(move || pairs[0].iter().for_each(|(a, b)| unite(&pointers, *a, *b)))
             };
             pairs[1].iter().for_each(|(a, b)| unite(&pointers, *a, *b));
             theirs.join().unwrap();
@@ -188,14 +186,25 @@ mod every_order {
         become_one(4, [&[(2, 3), (1, 3)], &[(0, 3)]], unite);
     }
 
+    #[test]
+    #[cfg(shuttle)]
+    fn no_union_of_many_is_lost() {
+        let unite = |pointers: &[AtomicU32], a, b| Forest::new(pointers).unite(a, b);
+        let paths: [&[_]; 2] = [
+            &[(7, 6), (5, 4), (3, 2), (1, 0), (6, 5)],
+            &[(4, 3), (2, 1), (0, 7), (5, 2), (6, 1)],
+        ];
+        become_one(8, paths, unite);
+    }
+
     /// Two threads make these nodes of a path flat, in every order: all point at 0 then, and never at a node of another tree.
     fn become_flat(parts: [&'static [usize]; 2], flatten: fn(&[AtomicU32], usize)) {
-        loom::model(move || {
+        every_order(move || {
             // 3 -> 2 -> 1 -> 0
             let pointers: Arc<Vec<AtomicU32>> = Arc::new([0, 0, 1, 2].map(AtomicU32::new).into());
             let theirs = {
                 let pointers = Arc::clone(&pointers);
-                loom::thread::spawn(move || parts[0].iter().for_each(|v| flatten(&pointers, *v)))
+                thread::spawn(move || parts[0].iter().for_each(|v| flatten(&pointers, *v)))
             };
             parts[1].iter().for_each(|v| flatten(&pointers, *v));
             theirs.join().unwrap();

@@ -175,7 +175,7 @@ impl<M: Element> Mailboxes<M> {
     }
 
     /// Has mailbox `i` on its way into the cache.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     pub fn prefetch(&self, i: usize) {
         crate::prefetch(&self.states, i);
@@ -257,7 +257,7 @@ fn boxes<M: Element>(places: usize) -> Mailboxes<M> {
     Mailboxes::new(places, buffers)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -320,12 +320,12 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::thread;
+    use crate::sync::{every_order, thread};
 
     /// Threads put messages into a mailbox where those of `before` are already, in every order that the memory model allows: nothing is
     /// lost, and one of all messages was the first. Into an empty one there are two threads that put: where two wait for the one with
@@ -336,7 +336,7 @@ mod every_order {
         put: fn(&Mailboxes<M>, M) -> bool,
         all: M,
     ) {
-        loom::model(move || {
+        every_order(move || {
             let boxes = Arc::new(boxes::<M>(1));
             let firsts_of = move |boxes: &Mailboxes<M>, messages: &[M]| {
                 messages.iter().filter(|one| put(boxes, **one)).count()
@@ -392,6 +392,20 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(shuttle)]
+    fn messages_of_many_threads_add_up() {
+        puts(&[], &[&[1, 2], &[4, 8], &[16, 32], &[64]], sum, 127);
+        puts(&[9], &[&[8, 7], &[6, 3], &[4, 5]], least, 3);
+        let put = |boxes: &Mailboxes<_>, one| boxes.put(0, one, wide);
+        puts(
+            &[],
+            &[&[[1, 10]], &[[2, 20]], &[[4, 40], [8, 80]]],
+            put,
+            [15, 150],
+        );
+    }
+
+    #[test]
     #[should_panic(expected = "nothing is lost")]
     fn a_store_in_place_of_the_exchange_is_noticed() {
         let alone = |boxes: &Mailboxes<u32>, one| boxes.put_alone(0, one, |sum, one| *sum += one);
@@ -399,6 +413,7 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "nothing is lost")]
     fn a_narrow_mailbox_that_is_full_too_early_is_noticed() {
         let put = |boxes: &Mailboxes<u32>, one| {
@@ -409,6 +424,7 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn a_wide_mailbox_that_is_unlocked_too_early_is_noticed() {
         let put = |boxes: &Mailboxes<_>, one| boxes.put_and_say(0, one, wide, Ordering::Relaxed);

@@ -84,13 +84,13 @@ impl Marks {
     }
 
     /// All words, once nobody marks any more.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub fn into_words(self) -> impl Iterator<Item = u64> {
         self.words.into_iter().map(AtomicU64::into_inner)
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -112,16 +112,16 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::thread;
+    use crate::sync::{every_order, thread};
 
     /// Two threads mark places of one word while a third takes marks out: each mark comes out once, then or later.
     fn marked_and_taken(mark: fn(&Marks, usize), take: fn(&Marks, usize) -> u64) {
-        loom::model(move || {
+        every_order(move || {
             let marks = Arc::new(Marks::new(64));
             let threads = [1, 63].map(|place| {
                 let marks = Arc::clone(&marks);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::sync::{AtomicU64, AtomicUsize, Condvar, Mutex, Ordering, lock, spin};
 
 /// So many looks, a few microseconds, before a thread sleeps.
-const SPINS: usize = if cfg!(loom) { 1 } else { 100 };
+const SPINS: usize = if cfg!(any(loom, shuttle)) { 1 } else { 100 };
 
 /// How many news there were, and who sleeps until there are more.
 #[derive(Debug, Default)]
@@ -63,7 +63,7 @@ impl News {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -85,7 +85,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
@@ -131,6 +131,13 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(shuttle)]
+    fn many_tell() {
+        parts(5, News::tell);
+    }
+
+    #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "deadlock")]
     fn a_teller_that_sees_no_sleeper_is_noticed() {
         parts(1, |news| {

@@ -202,7 +202,7 @@ fn segments<T: Element>(cuts: &[usize]) -> Segments<T> {
     Segments::new(AlignedBuffer::zeroed(bytes).unwrap(), cuts.to_vec())
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -284,16 +284,16 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::thread;
+    use crate::sync::{every_order, thread};
 
     /// A writer beside another thread, in every order that the memory model allows. Either may find the segment borrowed.
     fn beside_a_writer(other: fn(&Segments<u64>), give_back: fn(SegmentMut<'_, u64>)) {
-        loom::model(move || {
+        every_order(move || {
             let segments = Arc::new(segments::<u64>(&[0, 2]));
             let others = {
                 let segments = Arc::clone(&segments);
@@ -333,6 +333,7 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn a_writer_that_leaves_without_a_word_is_noticed() {
         beside_a_writer(read, |segment| {
@@ -342,6 +343,7 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn a_reader_that_leaves_without_a_word_is_noticed() {
         let careless = |segments: &Segments<u64>| {

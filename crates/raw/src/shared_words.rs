@@ -4,7 +4,7 @@
 //! returns) makes all of them visible.
 
 #![cfg_attr(
-    not(loom),
+    not(any(loom, shuttle)),
     expect(unsafe_code, reason = "looks at plain numbers as atomic ones")
 )]
 
@@ -20,7 +20,7 @@ pub trait Word: Element + Ord + std::fmt::Debug {
     /// The index of a number.
     fn index(self) -> usize;
     /// Looks at numbers as atomic ones for as long as they are borrowed.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     fn shared(words: &mut [Self]) -> &[Self::Atomic];
 }
 
@@ -70,7 +70,7 @@ macro_rules! words {
             fn index(self) -> usize {
                 self as usize
             }
-            #[cfg(not(loom))]
+            #[cfg(not(any(loom, shuttle)))]
             #[inline]
             fn shared(words: &mut [$word]) -> &[$atomic] {
                 const {
@@ -105,7 +105,7 @@ words! {
     u64: AtomicU64;
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -131,16 +131,16 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
 
     use super::*;
-    use crate::sync::thread;
+    use crate::sync::{every_order, thread};
 
     /// Two threads lower a number, each to its own; the lesser stays, and the thread whose it is was told so.
     fn lowered(to: [u32; 2], alone: bool) {
-        loom::model(move || {
+        every_order(move || {
             let number = Arc::new(AtomicU32::new(9));
             let theirs = {
                 let number = Arc::clone(&number);

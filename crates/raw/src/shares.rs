@@ -69,7 +69,7 @@ impl<T> Shares<T> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -96,7 +96,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use std::sync::Arc;
     use std::time::Duration;
@@ -177,6 +177,13 @@ mod every_order {
         all_is_done(3, &[3, 1], 0, Shares::take);
         // One that shares, one that takes, and one that judges; with three interruptions it takes a minute and a half.
         all_is_done(2, &[2, 0, 0], 0, Shares::take);
+    }
+
+    #[test]
+    #[cfg(shuttle)]
+    fn many_threads_go_when_all_is_done() {
+        all_is_done(0, &[6, 0, 2, 0, 0], 3, Shares::take);
+        all_is_done(0, &[9, 0, 0, 0], 0, Shares::take);
     }
 
     #[test]

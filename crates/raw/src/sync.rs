@@ -1,5 +1,5 @@
-//! Atomics and cells of the standard library, or those of a checker that goes through every order of their accesses
-//! (`RUSTFLAGS="--cfg loom"`).
+//! Atomics and cells of the standard library, or those of a checker: one that goes through every order of their accesses
+//! (`RUSTFLAGS="--cfg loom"`), or one that draws orders of more threads than that comes to an end with (`--cfg shuttle`).
 
 #![expect(
     unsafe_code,
@@ -19,7 +19,14 @@ pub(crate) use loom::{
     sync::{Condvar, Mutex, MutexGuard},
     thread,
 };
-#[cfg(not(loom))]
+#[cfg(shuttle)]
+pub(crate) use shuttle::{
+    hint::spin_loop as spin,
+    sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    sync::{Condvar, Mutex, MutexGuard},
+    thread,
+};
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::{
     hint::spin_loop as spin,
     sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
@@ -56,6 +63,12 @@ impl Watch {
     }
 }
 
+/// Goes through every order that the memory model allows.
+#[cfg(all(test, loom))]
+pub(crate) fn every_order(program: impl Fn() + Sync + Send + 'static) {
+    loom::model(program);
+}
+
 /// Goes through every order in which threads are interrupted so many times at most: those of threads that put each other to sleep
 /// and wake each other are too many otherwise.
 #[cfg(all(test, loom))]
@@ -63,6 +76,22 @@ pub(crate) fn nearly_every_order(interruptions: usize, program: impl Fn() + Sync
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(interruptions);
     model.check(program);
+}
+
+/// Draws as many orders as `GRAPHMILL_SCHEDULES` says: half of them any, half such that threads are interrupted a few times (Burckhardt et al., "A randomized scheduler with
+/// probabilistic guarantees of finding bugs").
+#[cfg(all(test, shuttle))]
+pub(crate) fn every_order(program: impl Fn() + Sync + Send + 'static) {
+    let asked = std::env::var("GRAPHMILL_SCHEDULES").ok();
+    let schedules = asked.and_then(|count| count.parse().ok()).unwrap_or(2000);
+    let program = std::sync::Arc::new(program);
+    let again = std::sync::Arc::clone(&program);
+    shuttle::check_random(move || again(), schedules / 2);
+    shuttle::check_pct(move || program(), schedules / 2, 3);
+}
+#[cfg(all(test, shuttle))]
+pub(crate) fn nearly_every_order(_: usize, program: impl Fn() + Sync + Send + 'static) {
+    every_order(program);
 }
 
 /// A cell with the checker's way of reaching into it.
@@ -85,35 +114,35 @@ impl<T> UnsafeCell<T> {
 ///
 /// # Safety
 /// Any bytes are a value of the type, which needs no drop.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) unsafe trait PlainCell {}
 // SAFETY: an atomic number is its bytes.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 unsafe impl PlainCell for AtomicU8 {}
 // SAFETY: as above.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 unsafe impl PlainCell for AtomicU64 {}
 // SAFETY: a cell is what is in it, and any bytes are an element, which is `Copy`.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 unsafe impl<M: crate::Element> PlainCell for UnsafeCell<M> {}
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 pub(crate) trait PlainCell {}
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl<T> PlainCell for T {}
 
 /// A row of cells that threads share, in memory of the caller's choice.
 pub(crate) struct Cells<T> {
     /// Nobody makes a reference to its bytes any more.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     memory: AlignedBuffer,
     /// Cells of the checker are more than their bytes.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     cells: Box<[T]>,
     count: usize,
     cell: std::marker::PhantomData<T>,
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 impl<T: PlainCell> Cells<T> {
     /// So many cells, or as many as the memory holds.
     pub(crate) fn new(memory: AlignedBuffer, count: usize, _: impl Fn() -> T) -> Self {
@@ -126,7 +155,7 @@ impl<T: PlainCell> Cells<T> {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 impl<T: PlainCell> Cells<T> {
     /// So many cells; the memory is left alone.
     pub(crate) fn new(_: AlignedBuffer, count: usize, cell: impl Fn() -> T) -> Self {
@@ -140,14 +169,14 @@ impl<T: PlainCell> Cells<T> {
 
 impl<T: PlainCell> Deref for Cells<T> {
     type Target = [T];
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     #[inline(always)]
     fn deref(&self) -> &[T] {
         // SAFETY: the memory holds `count` cells (see `new`) and is aligned for them, its bytes are good ones, it is reached through
         // cells only, and it lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.memory.start().as_ptr().cast(), self.count) }
     }
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     fn deref(&self) -> &[T] {
         &self.cells[..self.count]
     }

@@ -210,7 +210,7 @@ fn wait_until(spins: usize, ready: impl Fn() -> bool) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
@@ -294,7 +294,7 @@ mod tests {
     }
 }
 
-#[cfg(all(test, loom))]
+#[cfg(all(test, any(loom, shuttle)))]
 mod every_order {
     use super::*;
     use crate::sync::{Watch, nearly_every_order};
@@ -324,6 +324,14 @@ mod every_order {
     }
 
     #[test]
+    #[cfg(shuttle)]
+    fn many_threads_run_it() {
+        calls(6, 0, Shared::serve);
+        calls(6, 2, Shared::serve);
+    }
+
+    #[test]
+    #[cfg(loom)]
     #[should_panic(expected = "Causality violation")]
     fn a_thread_that_leaves_without_a_word_is_noticed() {
         // Of three: the checker lets nobody run between the last one's word and its waking of the caller, who learns all by that too.
