@@ -4,6 +4,7 @@
 
 mod labels_in_memory;
 mod ranks_that_are_lost;
+mod refused_memory;
 mod same_answer_in_every_mode;
 mod vertex_programs;
 mod what_is_charged_is_spent;
