@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Imports and runs of about ten times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
+included: none is killed, and each gives the bytes of one without a limit and with memory to spare.
+
+  tests/memory/run.py           prints what was done; exits with 0 or 1
+
+Needs root and cgroups; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
+"""
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from limits import limited  # noqa: E402
+
+MIB = 1 << 20
+# What a process takes besides its budget, at most.
+BESIDES = 96 * MIB
+
+
+def command():
+    """The command that is tested."""
+    if "GRAPHMILL" in os.environ:
+        return os.environ["GRAPHMILL"]
+    subprocess.run(["cargo", "build", "--locked", "-p", "graphmill-cli"], cwd=ROOT, check=True)
+    return str((ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/graphmill").resolve())
+
+
+def digest(path):
+    """Of a file, or of all files in a folder with their names."""
+    found = hashlib.sha256()
+    for file in [path] if path.is_file() else sorted(path.rglob("*")):
+        if file.is_file():
+            found.update(str(file.relative_to(path)).encode())
+            with open(file, "rb") as bytes_of:
+                while piece := bytes_of.read(MIB):
+                    found.update(piece)
+    return found.hexdigest()
+
+
+def size(path):
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
+
+
+def remove(path):
+    subprocess.run(["rm", "-rf", path], check=True)
+
+
+def main():
+    graphmill = command()
+    try:
+        with limited(BESIDES) as under:
+            subprocess.run([*under, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"skipped: no limit of memory can be set ({error})")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        call = lambda words: subprocess.run([graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
+        call("generate kronecker 20 12 -q -o numbers.el")
+        with open("numbers.el") as numbers, open("names.el", "w") as names:
+            for line in numbers:
+                source, destination = line.split()
+                names.write(f"vertex-{source} vertex-{destination}\n")
+        with open("hub.el", "w") as hub:
+            for vertex in range(5_000_000):
+                hub.write(f"{vertex} 0\n0 {vertex * 7 % 5_000_001}\n")
+        call("generate kronecker 21 40 --undirected --batch-size 65536 -q -o graph")
+        call("generate kronecker 20 40 --weights f32 -q -o weighted")
+        jobs = [
+            # Of input, its budget in MiB, and the words.
+            ("numbers.el", 16, "import numbers.el --threads 2 -o {out}"),
+            ("names.el", 24, "import names.el --threads 2 -o {out}"),
+            ("names.el", 24, "import names.el --threads 1 --order degree --reverse -o {out}"),
+            ("hub.el", 10, "import hub.el --threads 2 -o {out}"),
+            ("graph", 25, "run pagerank graph --iterations 2 --threads 1 -o {out}"),
+            ("graph", 34, "run pagerank graph --iterations 2 --threads 2 --method pregel-pull -o {out}"),
+            ("graph", 54, "run pagerank graph --iterations 2 --threads 2 --ranks 2 -o {out}"),
+            ("graph", 32, "run bfs graph --source 1 --threads 2 --parents -o {out}"),
+            ("graph", 30, "run wcc graph --method labels --threads 2 -o {out}"),
+            ("graph", 30, "run wcc graph --threads 2 -o {out}"),
+            ("weighted", 24, "run sssp weighted --source 1 --threads 1 -o {out}"),
+            ("weighted", 24, "run sssp weighted --source 1 --method bellman-ford --threads 1 -o {out}"),
+        ]
+        for of, budget, words in jobs:
+            at_least = size(pathlib.Path(of)) / (budget * MIB)
+            out, answers = pathlib.Path("out.csv" if words.startswith("run") else "out"), []
+            for memory, limit in [(2048, None), (budget, budget * MIB + BESIDES)]:
+                with limited(limit) as under:
+                    done = subprocess.run([*under, graphmill, *words.format(out=out).split(), "-q", "--memory", f"{memory}M"], capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"{words} with {memory} MiB: exit code {done.returncode}: {done.stderr}")
+                answers.append(digest(out))
+                remove(out)
+            if answers[0] != answers[1]:
+                sys.exit(f"{words}: other bytes with {budget} MiB")
+            print(f"{words.replace(' -o {out}', '')}: {budget} MiB for {at_least:.1f} times as much, the same bytes", flush=True)
+
+
+main()
