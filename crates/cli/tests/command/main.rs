@@ -16,6 +16,7 @@ mod limits;
 mod lost_ranks;
 mod memory;
 mod mpi;
+mod old_files;
 mod order;
 mod parts;
 mod placed;

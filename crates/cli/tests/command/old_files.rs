@@ -1,0 +1,88 @@
+//! Stored graphs and versions of earlier programs are read, or refused with what to do. `fixtures/` has those of each format, written by the
+//! program that had it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::{call, succeed};
+
+/// What the graph of the fixtures was imported from.
+const EDGES: &str = "a b 1.5\nb c 2\nc a 0.25\nd c 7\nlong-name-of-a-vertex a 3\na a 1\n";
+
+fn unpack(fixture: &str, into: &Path) {
+    let archive = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(fixture);
+    let mut tar = Command::new("tar");
+    tar.arg("xzf").arg(archive).arg("-C").arg(into);
+    assert!(tar.status().expect("tar runs").success(), "{fixture}");
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// A folder with the stored graph `g`, and `new` of the same edges by this program.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    unpack("graph-format-4.tar.gz", at);
+    std::fs::write(at.join("edges.wel"), EDGES).expect("a file");
+    succeed(
+        at,
+        &words("import edges.wel --weights f32 --reverse -q -o new"),
+    );
+    folder
+}
+
+#[test]
+fn a_stored_graph_of_format_4_is_read() {
+    let folder = folder();
+    let at = folder.path();
+    for run in [
+        "pagerank --iterations 9",
+        "wcc --method labels",
+        "wcc",
+        "bfs --source a --parents",
+        "sssp --source long-name-of-a-vertex",
+    ] {
+        let (algorithm, options) = run.split_once(' ').unwrap_or((run, "-q"));
+        let result = |graph: &str| {
+            let line = format!("run {algorithm} {graph} {options} -o {graph}.csv");
+            succeed(at, &words(&line));
+            std::fs::read_to_string(at.join(format!("{graph}.csv"))).expect("a result")
+        };
+        let (found, wanted) = (result("g"), result("new"));
+        assert!(
+            found == wanted && found.lines().count() == 6,
+            "{run}:\n{found}"
+        );
+    }
+}
+
+/// Versions are read by the program that wrote them: another says which one it was.
+#[test]
+fn versions_of_format_2_are_gone_on_with_or_refused() {
+    let folder = folder();
+    let at = folder.path();
+    unpack("versions-format-2.tar.gz", at);
+    let run = "run pagerank g --iterations 400 --threads 1";
+    succeed(at, &words(&format!("{run} -q -o wanted.csv")));
+    let resumed = format!("{run} --checkpoint-dir versions --resume -o found.csv");
+    let output = call(at, &words(&resumed));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let read = |name| std::fs::read(at.join(name)).expect("a result");
+    match env!("CARGO_PKG_VERSION") {
+        "0.1.0" => {
+            assert!(
+                said.contains("going on with the run that was interrupted, after 149 calls"),
+                "{said}"
+            );
+            assert!(read("found.csv") == read("wanted.csv"));
+        }
+        _ => assert!(
+            !output.status.success() && said.contains("program graphmill 0.1.0"),
+            "{said}"
+        ),
+    }
+}
