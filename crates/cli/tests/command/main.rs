@@ -25,6 +25,7 @@ mod points;
 mod ranks;
 mod results;
 mod resume;
+mod same_bytes;
 mod usage;
 
 use std::ffi::OsStr;

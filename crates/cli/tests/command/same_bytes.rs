@@ -1,0 +1,64 @@
+//! A result depends on the graph and the question alone: not on threads, memory, ways of doing it, ranks, or the process.
+
+use crate::{names, succeed};
+
+/// What is asked.
+const QUESTIONS: [&str; 6] = [
+    "pagerank --iterations 7",
+    "pagerank --tolerance 1e-6 --iterations 50",
+    "bfs --source SOME --parents",
+    "wcc --method labels",
+    "sssp --source SOME",
+    "sssp --source SOME --method bellman-ford",
+];
+
+/// How it is done; some with hardly enough memory.
+const WAYS: [&str; 14] = [
+    "--threads 1",
+    "--threads 2",
+    "--threads 3",
+    "--threads 8",
+    "--threads 1 --memory 25M",
+    "--threads 2 --memory 32M",
+    "--threads 3 --memory 40M --io threads",
+    "--threads 2 --memory 32M --checkpoints 0",
+    "--threads 2 --place edges=stream",
+    "--threads 2 --seek never --direction gather",
+    "--threads 2 --seek always",
+    "--threads 2 --ranks 2",
+    "--threads 3 --ranks 3 --memory 90M",
+    "--threads 4 --ranks 4 --dispatch push --memory 120M",
+];
+
+#[test]
+fn the_way_a_question_is_answered_does_not_change_a_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let call = |words: String| succeed(at, &words.split(' ').collect::<Vec<_>>());
+    call("generate kronecker 15 8 --weights f32 -q -o numbers.wel".into());
+    let numbers = std::fs::read_to_string(at.join("numbers.wel")).expect("edges");
+    let named = |line: &str| format!("vertex-{}\n", line.replacen(' ', " vertex-", 1));
+    let edges: String = numbers.lines().map(named).collect();
+    std::fs::write(at.join("edges.wel"), &edges).expect("a file");
+    // Of a graph whose ids are text, in many batches.
+    let import = "import edges.wel --weights f32 --reverse -q -o graph --batch-size 2048";
+    call(format!("{import} --threads 2"));
+    let some = edges.split(' ').next().expect("an edge");
+    let mut pairs = 0;
+    for question in QUESTIONS {
+        let question = question.replace("SOME", some);
+        let (algorithm, options) = question.split_once(' ').expect("words");
+        let result = |way: &str| {
+            let output = "-q -o result.csv";
+            call(format!("run {algorithm} graph {options} {way} {output}"));
+            std::fs::read(at.join("result.csv")).expect("a result")
+        };
+        let wanted = result("--threads 2");
+        for way in WAYS {
+            assert!(result(way) == wanted, "{question} {way}");
+            pairs += 1;
+        }
+    }
+    assert!(pairs >= 50, "{pairs} pairs");
+    assert!(!names(at).iter().any(|name| name.starts_with('.')));
+}
