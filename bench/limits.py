@@ -21,6 +21,8 @@ def limited(limit):
         group.mkdir()
         try:
             (group / file).write_text(str(limit))
+            if (group / "memory.swap.max").exists():
+                (group / "memory.swap.max").write_text("0")
             yield ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
         finally:
             group.rmdir()

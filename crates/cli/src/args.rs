@@ -471,7 +471,7 @@ pub(crate) struct Experiments {
     /// Go only to the places of the active vertices' edges
     #[arg(long, value_name = "auto|never|always", value_enum, default_value_t)]
     pub(crate) seek: Seek,
-    /// Cost of one such place, in vertices scanned [default: 1024]
+    /// Cost of one such place on disk, in vertices scanned; a 32nd of that in memory, and where reading is counted apart [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) gamma: Option<u64>,
     /// With several ranks, send a rank all messages instead of those it needs where the list of the sources that it needs is as long as R

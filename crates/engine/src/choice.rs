@@ -6,7 +6,7 @@ use crate::metrics::Mode;
 use crate::program::Direction;
 use crate::settings::{KernelChoice, SeekChoice};
 
-/// A seek into cells that are in memory costs one part in so many of a seek on disk.
+/// A seek costs one part in so many of one that reads from disk, where that is counted apart or cells are in memory.
 const MEMORY_SEEK: u64 = 32;
 /// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
 const EDGE_SOUGHT: u64 = 8;
@@ -119,7 +119,7 @@ impl Facts {
         let lookups = if self.decoded {
             self.active.saturating_mul(LIST)
         } else {
-            let cost = seek_cost(self.gamma, true);
+            let cost = seek_in_memory(self.gamma);
             self.lookups().saturating_mul(cost)
         };
         let edges = self.edges.saturating_mul(EDGE_SOUGHT);
@@ -127,7 +127,7 @@ impl Facts {
     }
     /// So few edges that a sparse pass is right whatever the rest says.
     pub(crate) fn edges_enough(&self) -> u64 {
-        let edge = self.gamma.saturating_add(EDGE_SOUGHT);
+        let edge = seek_in_memory(self.gamma).saturating_add(EDGE_SOUGHT);
         self.scan() / self.workers.saturating_mul(edge).max(1)
     }
 }
@@ -144,17 +144,19 @@ pub(crate) fn seeks_in_cell(
     match choice {
         SeekChoice::Never => false,
         SeekChoice::Always => true,
-        SeekChoice::Auto => active.saturating_mul(seek_cost(gamma, is_pinned)) < edges,
+        SeekChoice::Auto => {
+            let seek = match is_pinned {
+                true => seek_in_memory(gamma),
+                false => gamma.max(1),
+            };
+            active.saturating_mul(seek) < edges
+        }
     }
 }
 
-/// The cost of one seek in elements scanned.
-fn seek_cost(gamma: u64, in_memory: bool) -> u64 {
-    if in_memory {
-        gamma.div_ceil(MEMORY_SEEK).max(1)
-    } else {
-        gamma.max(1)
-    }
+/// The cost of a seek that reads nothing, in elements scanned.
+fn seek_in_memory(gamma: u64) -> u64 {
+    gamma.div_ceil(MEMORY_SEEK).max(1)
 }
 
 /// The mode of a pass, and whether it goes over the turned graph.

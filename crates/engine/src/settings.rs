@@ -77,7 +77,7 @@ pub struct Settings {
     pub kernel: KernelChoice,
     /// Whether sparse passes seek.
     pub seek: SeekChoice,
-    /// The cost of one seek in elements scanned (DFOGraph, section 4.1, where it is 1024).
+    /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1, where it is 1024); in memory it is a 32nd.
     pub gamma: u64,
     /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
     /// (DFOGraph, section 4.3, where it is 2); without it, where next to all sources have.

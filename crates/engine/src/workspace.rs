@@ -177,6 +177,8 @@ impl<P: EdgeProgram> Workspace<P> {
             if ranks.total([u64::from(!fits)])? == [0] {
                 return Ok(Choice { mode, turned });
             }
+            // It may have fitted here, and not elsewhere.
+            self.seek.release();
         }
         if held.way(turned).all().is_none() {
             self.pin(ways, turned, held)?;

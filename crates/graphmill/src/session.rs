@@ -25,7 +25,7 @@ pub struct Tuning {
     pub kernel: KernelChoice,
     /// Whether sparse passes seek.
     pub seek: SeekChoice,
-    /// The cost of one seek in elements scanned (DFOGraph, section 4.1).
+    /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1); in memory it is a 32nd.
     pub gamma: u64,
     /// From how many times the messages on the list of sources that have edges to a rank keeps messages from being filtered (DFOGraph,
     /// section 4.3); without it they are unless next to all sources have.

@@ -1,9 +1,12 @@
 //! Atomics and cells of the standard library, or those of a checker: one that goes through every order of their accesses
 //! (`RUSTFLAGS="--cfg loom"`), or one that draws orders of more threads than that comes to an end with (`--cfg shuttle`).
 
-#![expect(
-    unsafe_code,
-    reason = "looks at plain memory as cells that threads share"
+#![cfg_attr(
+    not(shuttle),
+    expect(
+        unsafe_code,
+        reason = "looks at plain memory as cells that threads share"
+    )
 )]
 
 use std::ops::Deref;
@@ -83,7 +86,10 @@ pub(crate) fn nearly_every_order(interruptions: usize, program: impl Fn() + Sync
 #[cfg(all(test, shuttle))]
 pub(crate) fn every_order(program: impl Fn() + Sync + Send + 'static) {
     let asked = std::env::var("GRAPHMILL_SCHEDULES").ok();
-    let schedules = asked.and_then(|count| count.parse().ok()).unwrap_or(2000);
+    let schedules = asked
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(2000)
+        .max(2);
     let program = std::sync::Arc::new(program);
     let again = std::sync::Arc::clone(&program);
     shuttle::check_random(move || again(), schedules / 2);

@@ -173,7 +173,8 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
                 match job.attempt(&disks, &faults, 0) {
                     Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
                     Outcome::Failed(_) => has_failed = true,
-                    Outcome::Done(_) => {}
+                    Outcome::Done(bytes) if bytes == job.wanted => {}
+                    Outcome::Done(_) => return Err(what("wrong answer".into())),
                 }
                 disks[of] = disks[of].after_power_cut(later);
                 job.goes_on(&disks, 1).map_err(what)?;
@@ -217,12 +218,16 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
             let faults = Faults::stopping_after(1)
                 .and_of_disk(of, fault(FaultKind::Eio, On::Name, nth, false));
             let what = |what: String| format!("seed {seed}: {faults}: {what}");
-            if let Outcome::Panicked(text) = job.attempt(&disks, &faults, 0) {
-                return Err(what(format!("panic: {text}")));
-            }
+            let outcome = job.attempt(&disks, &faults, 0);
             disks[of].heal();
+            let has_ended = match outcome {
+                Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
+                Outcome::Failed(_) => false,
+                Outcome::Done(bytes) if bytes == job.wanted => true,
+                Outcome::Done(_) => return Err(what("wrong answer".into())),
+            };
             let after = versions(&disks, job.case.ranks).last().copied();
-            if after < before {
+            if after < before && !has_ended {
                 return Err(what(format!("of version {before:?} {after:?} is left")));
             }
             job.goes_on(&disks, 1).map_err(what)?;

@@ -67,6 +67,15 @@ impl<W: Write> RecordWriter<W> {
             .into_iter()
             .try_for_each(|number| self.number(number))
     }
+    /// Whether there is something, and if so what `put` writes of it.
+    pub fn optional<T>(
+        &mut self,
+        some: Option<T>,
+        put: impl FnOnce(T, &mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.word(u32::from(some.is_some()))?;
+        some.map_or(Ok(()), |some| put(some, self))
+    }
     /// Ends the record; what it was written into.
     pub fn finish(mut self) -> io::Result<W> {
         let sum = self.hasher.finalize();
@@ -167,6 +176,17 @@ impl<'f> RecordReader<'f> {
     pub fn numbers(&mut self) -> io::Result<Vec<u64>> {
         (0..self.count(8)?).map(|_| self.number()).collect()
     }
+    /// What `take` reads, where there is something.
+    pub fn optional<T>(
+        &mut self,
+        take: impl FnOnce(&mut Self) -> io::Result<T>,
+    ) -> io::Result<Option<T>> {
+        match self.word()? {
+            0 => Ok(None),
+            1 => take(self).map(Some),
+            _ => Err(broken()),
+        }
+    }
     /// Ends the record: nothing is left of it.
     pub fn end(self) -> io::Result<()> {
         match self.at.checked_add(SUM_BYTES) == Some(self.file.bytes()) {
@@ -212,10 +232,18 @@ mod tests {
         record.bytes(b"some").unwrap();
         record.numbers([1, 2, u64::MAX].into_iter()).unwrap();
         record.word(9).unwrap();
+        record
+            .optional(Some(8), |number, out| out.number(number))
+            .unwrap();
+        record
+            .optional(None, |number, out| out.number(number))
+            .unwrap();
         record.finish().unwrap()
     }
 
-    fn read(bytes: &[u8]) -> io::Result<(u64, Vec<u8>, Vec<u64>, u32)> {
+    type Read = (u64, Vec<u8>, Vec<u64>, u32, [Option<u64>; 2]);
+
+    fn read(bytes: &[u8]) -> io::Result<Read> {
         let file = file(bytes);
         let mut record = RecordReader::open(&file, MAGIC)?;
         let all = (
@@ -223,6 +251,10 @@ mod tests {
             record.bytes()?,
             record.numbers()?,
             record.word()?,
+            [
+                record.optional(RecordReader::number)?,
+                record.optional(RecordReader::number)?,
+            ],
         );
         record.end()?;
         Ok(all)
@@ -231,7 +263,13 @@ mod tests {
     #[test]
     fn a_record_comes_back_and_no_bit_of_it_can_change() {
         let bytes = written();
-        let expected = (7, b"some".to_vec(), vec![1, 2, u64::MAX], 9);
+        let expected = (
+            7,
+            b"some".to_vec(),
+            vec![1, 2, u64::MAX],
+            9,
+            [Some(8), None],
+        );
         assert_eq!(read(&bytes).unwrap(), expected);
         for at in 0..bytes.len() {
             assert!(is_broken(&read(&bytes[..at]).unwrap_err()), "cut at {at}");

@@ -1,14 +1,17 @@
 //! What passes read, and what they leave in memory for those that come after them.
 
+use std::sync::Arc;
+
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use graphmill_engine::{
-    Direction, EdgesAt, Engine, EngineError, KernelChoice, LabelProgram, Mode as How, SeekChoice,
-    Superstep, Unite,
+    Checkpoints, Direction, EdgesAt, Engine, EngineError, Every, KernelChoice, LabelProgram,
+    Mode as How, SeekChoice, Settings, Superstep, Unite,
 };
-use graphmill_storage::{IoChoice, open_disk};
+use graphmill_graph::StoredGraph;
+use graphmill_storage::{Budget, IoChoice, Workers, open_disk};
 use tempfile::TempDir;
 
-use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run};
+use crate::{Memory, Mode, Plain, Ranks, all, engine, engines, random, run, settings};
 
 const VERTICES: u64 = 20_000;
 
@@ -332,4 +335,49 @@ fn rows_of_vertices_find_room_when_cells_have_taken_what_was_left() {
         panic!("{pinned:?}");
     };
     assert!(first > second && second == third, "{pinned:?}");
+}
+
+#[test]
+fn a_version_is_no_more_than_the_pages_that_changed() {
+    const FAR: u64 = 400_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = Plain::directed("path", FAR, (0..50).map(|v| (v, v + 1, 1.0)));
+    let (disk, stored) = (
+        open_disk(IoChoice::Auto).unwrap(),
+        folder.path().join("graph"),
+    );
+    path.store(&disk, &stored, 10_000, u64::MAX, false);
+    let written = |every: Option<Every>| {
+        let versions = folder.path().join("versions");
+        std::fs::create_dir_all(&versions).unwrap();
+        let workers = Workers::threads(2, disk.clone()).unwrap();
+        let settings = Settings {
+            checkpoints: every.map(|every| Checkpoints {
+                folder: versions.clone(),
+                job: 7,
+                every,
+                keep: 1,
+                resume: false,
+            }),
+            ..settings(disk.clone(), workers, folder.path(), MODE, 1 << 28, None)
+        };
+        let graph = StoredGraph::open(&disk, &Budget::new(1 << 30), &stored).unwrap();
+        let mut engine = Engine::new(Arc::new(graph), settings).unwrap();
+        let method = sssp::Method::BellmanFord;
+        let distances = engines(sssp::run::<f64>(&mut engine, 0, method)).unwrap();
+        let passes = engine.metrics().supersteps.clone();
+        assert_eq!(all(&engine, distances)[50], 50.0);
+        std::fs::remove_dir_all(&versions).unwrap();
+        let written = passes.iter().map(|pass| pass.bytes_written);
+        written.collect::<Vec<u64>>()
+    };
+    assert_eq!(written(None).iter().sum::<u64>(), 0);
+    // The first has all rows, in 40 batches of a page or more each; each other a page or two of them, and one of what calls were told.
+    let with_versions = written(Some(Every::Calls(1)));
+    let all_rows = with_versions.iter().max().unwrap();
+    let later = &with_versions[3..];
+    assert!(later.len() > 45);
+    let is_little = |bytes: &u64| *bytes > 0 && *bytes <= all_rows / 10;
+    assert!(later.iter().all(is_little), "{with_versions:?}");
+    assert!(with_versions.iter().sum::<u64>() >= FAR * 8);
 }

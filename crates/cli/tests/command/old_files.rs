@@ -60,7 +60,8 @@ fn a_stored_graph_of_format_4_is_read() {
     }
 }
 
-/// Versions are read by the program that wrote them: another says which one it was.
+/// Versions are read by the program that wrote them: another says which one it was. What calls are named after must not change in one that says
+/// it is the same.
 #[test]
 fn versions_of_format_2_are_gone_on_with_or_refused() {
     let folder = folder();

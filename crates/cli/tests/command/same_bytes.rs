@@ -12,7 +12,7 @@ const QUESTIONS: [&str; 6] = [
     "sssp --source SOME --method bellman-ford",
 ];
 
-/// How it is done; some with hardly enough memory.
+/// How it is done: 84 pairs with what is asked.
 const WAYS: [&str; 14] = [
     "--threads 1",
     "--threads 2",
@@ -44,7 +44,6 @@ fn the_way_a_question_is_answered_does_not_change_a_byte() {
     let import = "import edges.wel --weights f32 --reverse -q -o graph --batch-size 2048";
     call(format!("{import} --threads 2"));
     let some = edges.split(' ').next().expect("an edge");
-    let mut pairs = 0;
     for question in QUESTIONS {
         let question = question.replace("SOME", some);
         let (algorithm, options) = question.split_once(' ').expect("words");
@@ -56,9 +55,7 @@ fn the_way_a_question_is_answered_does_not_change_a_byte() {
         let wanted = result("--threads 2");
         for way in WAYS {
             assert!(result(way) == wanted, "{question} {way}");
-            pairs += 1;
         }
     }
-    assert!(pairs >= 50, "{pairs} pairs");
     assert!(!names(at).iter().any(|name| name.starts_with('.')));
 }

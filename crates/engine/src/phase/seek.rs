@@ -95,6 +95,11 @@ impl<P: EdgeProgram> SeekRoom<P> {
         Ok(())
     }
 
+    /// Gives back what was leased for a pass that is not done so.
+    pub(crate) fn release(&mut self) {
+        self.reserved = None;
+    }
+
     /// Leases the queues of a sparse pass over vertices of at most so many edges, and the lists of blocks that it reads by so many
     /// streams on its way; `false` when the budget might not hold them and `leave` bytes for what the pass takes later.
     pub(crate) fn reserve(
@@ -105,6 +110,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
         streams: usize,
         leave: u64,
     ) -> bool {
+        self.release();
         let machine = pass.machine;
         let unfilled = if self.queues.is_empty() {
             Self::memory(machine)
@@ -131,12 +137,17 @@ impl<P: EdgeProgram> SeekRoom<P> {
                     false => ranks.count() as u64 - 1,
                 };
                 let goes = of(active.own_len(), places, size_of::<Sent<P::Message>>());
-                let others = active.len().saturating_sub(active.own_len());
+                let others = match self.placed {
+                    true => 0,
+                    false => active.len().saturating_sub(active.own_len()),
+                };
                 goes.saturating_add(of(others, 1, entry))
             }
         };
         // Growing a queue copies it, so twice its entries can be held for a moment.
         let queues = of(active.len(), own, entry).saturating_add(passed);
+        // One that begins has room for a few.
+        let queues = queues.saturating_add(of(own, 1, 4 * entry));
         let bytes = queues.saturating_mul(2).saturating_add(block_lists);
         let lease = machine.budget.lease("queued messages", bytes).ok();
         self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());

@@ -92,8 +92,7 @@ impl<'a> Import<'a> {
         let distributed = |from: &mut RecordReader<'_>| {
             let account = Account::take(from)?;
             let tally = Tally::take(from)?;
-            let order = from.numbers()?;
-            let order = <[u64; 2]>::try_from(order).ok();
+            let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
             let spill = Spill::take(disk, budget, &self.temporary.join(ARCS), from)?;
             let bytes = from.count(1)?;
             let counts = budget.buffer("counts of arcs", bytes as usize);
@@ -142,31 +141,13 @@ impl<'a> Import<'a> {
         log.write(SCANNED, &files, |out| {
             Account::of(self).put(out)?;
             found.source.put(out)?;
-            match &found.vertices {
-                None => out.word(0)?,
-                Some(vertices) => {
-                    out.word(1)?;
-                    vertices.put(out)?;
-                }
-            }
+            out.optional(found.vertices.as_ref(), Source::put)?;
             let scanned = &found.scanned;
-            out.numbers(scanned.id_max.into_iter().collect::<Vec<_>>().into_iter())?;
+            out.optional(scanned.id_max, |id, out| out.number(id))?;
             scanned.arcs_in.put(out)?;
-            match &scanned.arcs_out {
-                None => out.word(0)?,
-                Some(arcs_out) => {
-                    out.word(1)?;
-                    arcs_out.put(out)?;
-                }
-            }
+            out.optional(scanned.arcs_out.as_ref(), Histogram::put)?;
             out.bytes(&scanned.sample.to_bytes())?;
-            match &found.presence {
-                None => out.word(0),
-                Some(presence) => {
-                    out.word(1)?;
-                    presence.put(out)
-                }
-            }
+            out.optional(found.presence.as_ref(), Presence::put)
         });
         Ok(())
     }
@@ -174,24 +155,18 @@ impl<'a> Import<'a> {
     fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<scan::Found<'a>> {
         let budget = self.machine.budget;
         let source = self.take_source(self.source, from)?;
-        let vertices = match (from.word()?, self.vertices) {
-            (1, Some(vertices)) => Some(self.take_source(vertices, from)?),
-            _ => None,
-        };
-        let id_max = from.numbers()?.first().copied();
+        let vertices = from.optional(|from| {
+            let vertices = self.vertices.ok_or_else(broken)?;
+            self.take_source(vertices, from)
+        })?;
+        let id_max = from.optional(RecordReader::number)?;
         let arcs_in = Histogram::take(budget, from)?;
-        let arcs_out = match from.word()? {
-            0 => None,
-            _ => Some(Histogram::take(budget, from)?),
-        };
+        let arcs_out = from.optional(|from| Histogram::take(budget, from))?;
         let sample = Sample::merged(&[from.bytes()?]).map_err(|_| broken())?;
-        let presence = match from.word()? {
-            0 => None,
-            _ => {
-                let most = (budget.available() / 2).min(self.options.work_bytes_max);
-                Some(Presence::take(budget, most, from)?)
-            }
-        };
+        let presence = from.optional(|from| {
+            let most = (budget.available() / 2).min(self.options.work_bytes_max);
+            Presence::take(budget, most, from)
+        })?;
         Ok(scan::Found {
             source,
             vertices,
@@ -239,20 +214,12 @@ impl<'a> Import<'a> {
             Account::of(self).put(out)?;
             tally.put(out)?;
             indexed.source.put(out)?;
-            match &indexed.indices {
-                Indices::Same => out.word(0)?,
-                Indices::Rank(ranks) => {
-                    out.word(1)?;
-                    ranks.put(out)?;
-                }
-            }
-            match &indexed.degrees {
-                None => out.word(0),
-                Some(degrees) => {
-                    out.word(1)?;
-                    degrees.put(out)
-                }
-            }
+            let ranks = match &indexed.indices {
+                Indices::Same => None,
+                Indices::Rank(ranks) => Some(ranks),
+            };
+            out.optional(ranks, Ranks::put)?;
+            out.optional(indexed.degrees.as_ref(), Degrees::put)
         });
         Ok(())
     }
@@ -260,17 +227,10 @@ impl<'a> Import<'a> {
     fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<Indexed<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
         let source = self.take_source(self.source, from)?;
-        let indices = match from.word()? {
-            0 => Indices::Same,
-            _ => Indices::Rank(Ranks::take(budget, from)?),
-        };
-        let degrees = match from.word()? {
-            0 => None,
-            _ => {
-                let path = self.temporary.join(DEGREES);
-                Some(Degrees::take(disk, budget, &path, from)?)
-            }
-        };
+        let ranks = from.optional(|from| Ranks::take(budget, from))?;
+        let indices = ranks.map_or(Indices::Same, Indices::Rank);
+        let path = self.temporary.join(DEGREES);
+        let degrees = from.optional(|from| Degrees::take(disk, budget, &path, from))?;
         Ok(Indexed {
             source,
             indices,
@@ -298,12 +258,9 @@ impl<'a> Import<'a> {
         log.write(DISTRIBUTED, &files, |out| {
             Account::of(self).put(out)?;
             tally.put(out)?;
-            out.numbers(
-                order
-                    .unwrap_or_default()
-                    .into_iter()
-                    .take(order.map_or(0, |_| 2)),
-            )?;
+            out.optional(order, |order, out| {
+                order.iter().try_for_each(|number| out.number(*number))
+            })?;
             buckets.spill.put(out)?;
             out.bytes(&buckets.counts)
         });
@@ -441,13 +398,7 @@ impl Tally {
         out.numbers(ids.unwrap_or_default().into_iter())?;
         out.number(self.vertices)?;
         self.arcs_in.put(out)?;
-        match &self.arcs_out {
-            None => out.word(0),
-            Some(arcs_out) => {
-                out.word(1)?;
-                arcs_out.put(out)
-            }
-        }
+        out.optional(self.arcs_out.as_ref(), Granules::put)
     }
 
     fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
@@ -460,10 +411,7 @@ impl Tally {
             ids,
             vertices,
             arcs_in: Granules::take(vertices, from)?,
-            arcs_out: match from.word()? {
-                0 => None,
-                _ => Some(Granules::take(vertices, from)?),
-            },
+            arcs_out: from.optional(|from| Granules::take(vertices, from))?,
         })
     }
 }

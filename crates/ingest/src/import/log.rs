@@ -35,7 +35,7 @@ use crate::error::IngestError;
 use crate::spill::lock;
 
 /// What records begin with, and their version.
-const MAGIC: &[u8; 8] = b"GMSTEP\0\x01";
+const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
 /// Bytes of a record on their way.
 const CHUNK_BYTES: usize = 64 << 10;
 /// The record that says which import it is.
