@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Imports and runs of about ten times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
+"""Imports and runs of 7 to 14 times as much as their memory, each under a limit of the kernel of its budget and 96 MiB, page cache
 included: none is killed, and each gives the bytes of one without a limit and with memory to spare.
 
   tests/memory/run.py           prints what was done; exits with 0 or 1

@@ -23,7 +23,6 @@ use crate::distribute::Indices;
 use crate::edge::{EdgeSource, PieceReport};
 use crate::error::IngestError;
 use crate::presence::{Presence, Ranks};
-use crate::report::ImportReport;
 use crate::scan::Scanned;
 use crate::source::Source;
 use crate::spill::{Spill, lock};
@@ -421,30 +420,18 @@ struct Account([u64; 11]);
 
 impl Account {
     fn of(import: &Import<'_>) -> Self {
-        let ImportReport {
-            lines,
-            comments,
-            blank,
-            skipped,
-            vertex_lines,
-            vertex_lines_skipped,
-            edges,
-            dropped_self_loops,
-            vertices,
-            temporary_bytes,
-            ..
-        } = import.report;
+        let report = &import.report;
         Account([
-            lines,
-            comments,
-            blank,
-            skipped,
-            vertex_lines,
-            vertex_lines_skipped,
-            edges,
-            dropped_self_loops,
-            vertices,
-            temporary_bytes,
+            report.lines,
+            report.comments,
+            report.blank,
+            report.skipped,
+            report.vertex_lines,
+            report.vertex_lines_skipped,
+            report.edges,
+            report.dropped_self_loops,
+            report.vertices,
+            report.temporary_bytes,
             import.edges_here,
         ])
     }
