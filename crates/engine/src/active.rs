@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use crate::program::Sum;
 use crate::ranks::{Ranks, mismatch};
 use crate::recovery::History;
-use crate::recovery::record::members;
+use crate::recovery::members;
 
 const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
@@ -78,7 +78,7 @@ impl BatchSet {
         prefetch(&self.words, i / WORD);
     }
 
-    fn remove(&mut self, i: usize) {
+    pub(crate) fn remove(&mut self, i: usize) {
         let word = &mut self.words[i / WORD];
         if *word >> (i % WORD) & 1 == 0 {
             return;
@@ -342,7 +342,7 @@ impl ActiveSet {
             for _ in 0..saved.read(from.number())? {
                 let batch = saved.read(from.number())? as usize;
                 let is_own = pool.ranks.own().contains(&batch);
-                if !is_own || !saved.read(members(&mut from, &mut *self.batch(batch)?))? {
+                if !is_own || !saved.read(members::take(&mut from, &mut *self.batch(batch)?))? {
                     return Err(EngineError::OtherRun {
                         what: "its sets of vertices are of another graph",
                     });

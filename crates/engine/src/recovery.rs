@@ -10,6 +10,7 @@
 
 mod calls;
 pub(crate) mod history;
+pub(crate) mod members;
 pub(crate) mod record;
 
 use std::collections::VecDeque;
@@ -68,6 +69,15 @@ pub struct Resumed {
     pub damaged: Vec<PathBuf>,
 }
 
+/// What is to be done between two calls of the driver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Due {
+    /// A version is published.
+    pub(crate) version: bool,
+    /// Work ends.
+    pub(crate) end: bool,
+}
+
 /// The versions of a run on their way.
 pub(crate) struct Recovery {
     disk: Arc<dyn Disk>,
@@ -78,7 +88,7 @@ pub(crate) struct Recovery {
     published: VecDeque<u64>,
     /// Full pages of what calls were told.
     told: PageTable,
-    /// When the last one was published, and calls since.
+    /// When the last one was published, and calls since that did something.
     when: Duration,
     calls: u64,
     /// Rows of some rank are on disk.
@@ -399,16 +409,16 @@ impl Recovery {
         }
     }
 
-    /// Whether a version is to be published after one more call, and whether work is to end after that: all ranks agree.
-    pub(crate) fn is_due(
-        &mut self,
-        now: Duration,
-        ranks: &Ranks,
-    ) -> Result<(bool, bool), EngineError> {
-        let Some(interval) = self.interval() else {
-            return Ok((false, false));
-        };
+    /// Takes note of a call that did something.
+    pub(crate) fn call_done(&mut self) {
         self.calls += 1;
+    }
+
+    /// What is to be done before the next call: all ranks agree.
+    pub(crate) fn due(&self, now: Duration, ranks: &Ranks) -> Result<Due, EngineError> {
+        let Some(interval) = self.interval() else {
+            return Ok(Due::default());
+        };
         let is_due = match interval {
             Every::Calls(calls) => self.calls >= calls,
             Every::Time(time) => now.saturating_sub(self.when) >= time,
@@ -416,7 +426,11 @@ impl Recovery {
         };
         // Clocks of ranks differ, and who hears of a wish to end.
         let [due, ends] = ranks.total([is_due, self.stop.asked()].map(u64::from))?;
-        Ok((due + ends > 0, ends > 0))
+        let end = ends > 0;
+        Ok(Due {
+            version: self.calls > 0 && (due > 0 || end),
+            end,
+        })
     }
 
     /// Begins a version. What is durable of one that failed is not known, so that none is published after it.

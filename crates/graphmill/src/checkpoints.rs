@@ -27,7 +27,7 @@ use crate::{Error, Machine, Session};
 pub use engine::Every;
 
 /// The format of what is published.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 const NAME: &str = "run.json";
 /// The file that says that the run has come to its end.
 const DONE: &str = "done";

@@ -63,27 +63,52 @@ fn a_stored_graph_of_format_4_is_read() {
 /// Versions are read by the program that wrote them: another says which one it was. What calls are named after must not change in one that says
 /// it is the same.
 #[test]
-fn versions_of_format_2_are_gone_on_with_or_refused() {
+fn versions_of_format_3_are_gone_on_with_or_refused() {
+    let folder = folder();
+    let at = folder.path();
+    unpack("versions-format-3.tar.gz", at);
+    for (run, versions, calls) in [
+        (
+            "run pagerank g --iterations 400 --threads 1",
+            "versions",
+            80,
+        ),
+        (
+            "run bfs g --source a --place edges=stream --threads 1",
+            "search",
+            4,
+        ),
+    ] {
+        succeed(at, &words(&format!("{run} -q -o wanted.csv")));
+        let resumed = format!("{run} --checkpoint-dir {versions} --resume -o found.csv");
+        let output = call(at, &words(&resumed));
+        let said = String::from_utf8_lossy(&output.stderr);
+        let read = |name| std::fs::read(at.join(name)).expect("a result");
+        match env!("CARGO_PKG_VERSION") {
+            "0.1.0" => {
+                let goes_on = format!("that was interrupted, after {calls} calls");
+                assert!(said.contains(&goes_on), "{said}");
+                assert!(read("found.csv") == read("wanted.csv"));
+            }
+            _ => assert!(
+                !output.status.success() && said.contains("program graphmill 0.1.0"),
+                "{said}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn versions_of_format_2_are_refused_by_name() {
     let folder = folder();
     let at = folder.path();
     unpack("versions-format-2.tar.gz", at);
-    let run = "run pagerank g --iterations 400 --threads 1";
-    succeed(at, &words(&format!("{run} -q -o wanted.csv")));
-    let resumed = format!("{run} --checkpoint-dir versions --resume -o found.csv");
-    let output = call(at, &words(&resumed));
+    let run = "run pagerank g --iterations 400 --threads 1 --checkpoint-dir versions --resume";
+    let output = call(at, &words(&format!("{run} -o found.csv")));
     let said = String::from_utf8_lossy(&output.stderr);
-    let read = |name| std::fs::read(at.join(name)).expect("a result");
-    match env!("CARGO_PKG_VERSION") {
-        "0.1.0" => {
-            assert!(
-                said.contains("going on with the run that was interrupted, after 149 calls"),
-                "{said}"
-            );
-            assert!(read("found.csv") == read("wanted.csv"));
-        }
-        _ => assert!(
-            !output.status.success() && said.contains("program graphmill 0.1.0"),
-            "{said}"
-        ),
-    }
+    assert!(
+        !output.status.success() && said.contains("the run there has format 2, not 3"),
+        "{said}"
+    );
+    assert!(!at.join("found.csv").exists() && at.join("versions/rank-00000/run.json").exists());
 }

@@ -1,4 +1,7 @@
 //! Calls of the driver: told again, or carried out, and the versions between them.
+//!
+//! A version is published when the driver makes its next call, or none any more: it has let go by then of the sets that it does not need, and
+//! found out whether what it was told is an error.
 
 use graphmill_raw::Mistake;
 
@@ -30,9 +33,9 @@ impl Engine {
             for set in &mut sets {
                 set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
             }
-            self.catch_up()?;
             return Ok((sum, sets));
         }
+        self.between_calls()?;
         self.active.history().enter();
         let done = work(self);
         self.active.history().leave();
@@ -45,7 +48,7 @@ impl Engine {
             set.hand_out(total)?;
         }
         self.active.history().note(name, &said);
-        self.publish_if_due()?;
+        self.recovery.iter_mut().for_each(Recovery::call_done);
         Ok((sum, sets))
     }
 
@@ -59,28 +62,16 @@ impl Engine {
         if let Some(said) = answer {
             return Ok(said == [1]);
         }
+        self.between_calls()?;
         let decided = work(self)?;
         self.active.history().note(name, &[u8::from(decided)]);
         Ok(decided)
     }
 
-    /// Takes over rows from the version that is gone on with, when all was told again that it has.
-    fn catch_up(&mut self) -> Result<(), EngineError> {
-        if self.active.history().is_told_again() {
-            return Ok(());
-        }
-        let Some(found) = self.recovery.as_mut().and_then(Recovery::take_found) else {
-            return Ok(());
-        };
-        let Common { arrays, row_io, .. } = &mut self.common;
-        match row_io.first() {
-            Some(io) => arrays.restore(&found.arrays, &mut lock(io)),
-            None => Ok(()),
-        }
-    }
-
-    fn publish_if_due(&mut self) -> Result<(), EngineError> {
-        let Some(recovery) = &mut self.recovery else {
+    /// What is done before a call that is not told again: the rows of the version that is gone on with are taken over, where all was told
+    /// that it has, or a version is published, where one is due.
+    fn between_calls(&mut self) -> Result<(), EngineError> {
+        let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
         let Common {
@@ -89,9 +80,37 @@ impl Engine {
             ranks,
             clock,
             ..
+        } = &mut self.common;
+        let Some(io) = row_io.first() else {
+            return Ok(());
+        };
+        if self.broken {
+            // What a pass that failed has left is no version.
+            return Err(EngineError::Broken);
+        }
+        if let Some(found) = recovery.take_found() {
+            arrays.restore(&found.arrays, &mut lock(io))?;
+        }
+        let due = recovery.due(clock.now(), ranks)?;
+        if due.version {
+            self.publish()?;
+        }
+        match due.end {
+            true => Err(EngineError::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// Publishes a version of what there is.
+    fn publish(&mut self) -> Result<(), EngineError> {
+        let Common {
+            arrays,
+            row_io,
+            ranks,
+            clock,
+            ..
         } = &self.common;
-        let (is_due, ends) = recovery.is_due(clock.now(), ranks)?;
-        let Some(io) = row_io.first().filter(|_| is_due) else {
+        let (Some(recovery), Some(io)) = (&mut self.recovery, row_io.first()) else {
             return Ok(());
         };
         let (entries, number) = {
@@ -122,10 +141,7 @@ impl Engine {
         let sets = self.active.of_driver();
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
         arrays.published(&record, oldest);
-        match ends {
-            true => Err(EngineError::Stopped),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// What the run goes on with, if it does.
@@ -144,15 +160,16 @@ impl Engine {
     /// no rows.
     ///
     /// # Errors
-    /// It did less, and so is another program.
+    /// It did less, and so is another program; the last version cannot be published, or the user asked to stop.
     pub fn end_calls(&mut self) -> Result<(), EngineError> {
-        self.recovery.iter_mut().for_each(Recovery::end_calls);
-        match self.active.history().is_told_again() {
-            false => Ok(()),
-            true => Err(EngineError::OtherRun {
+        if self.active.history().is_told_again() {
+            return Err(EngineError::OtherRun {
                 what: "the program ends before the place where that run was",
-            }),
+            });
         }
+        self.between_calls()?;
+        self.recovery.iter_mut().for_each(Recovery::end_calls);
+        Ok(())
     }
 
     /// Removes all versions: what the run was for is done.

@@ -4,21 +4,19 @@
 //! job, number of the version: u64, whether it follows another: u8 | told, arrays, sets
 //! told   CRC-32 of what calls were told: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
 //! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
-//! sets   count of (number: u64, batches: count of (batch: u64, form: u8, members))
+//! sets   count of (number: u64, batches: count of (batch: u64, who is in the set: members.rs))
 //! ```
-//!
-//! The members of a batch in a set are all (form 0), a count of u32 (1) or
-//! words of 64 bits (2). Sets may be large: they are written and read member by member.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use graphmill_storage::{ByteFile, RecordReader, RecordWriter, broken};
 
+use super::members;
 use crate::active::{BatchSet, Sets, lock};
 use crate::page_file::{PageTable, Slot};
 
-const MAGIC: &[u8; 8] = b"GMVERS\0\x02";
+const MAGIC: &[u8; 8] = b"GMVERS\0\x03";
 
 /// What calls were told, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,7 +105,11 @@ impl Record {
             let has_any = |set: &&std::sync::Mutex<BatchSet>| lock(set).count() > 0;
             out.number(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
-                put_members(&mut out, batch, &lock(set))?;
+                let set = lock(set);
+                if set.count() > 0 {
+                    out.number(batch as u64)?;
+                    members::put(&mut out, &set)?;
+                }
             }
         }
         out.finish().map(drop)
@@ -141,7 +143,7 @@ impl Record {
             record.sets.push((from.number()?, from.position()));
             for _ in 0..from.number()? {
                 from.number()?;
-                pass_members(&mut from)?;
+                members::pass(&mut from)?;
             }
         }
         from.end()?;
@@ -168,75 +170,6 @@ fn pages(from: &mut RecordReader<'_>) -> io::Result<PageTable> {
         Ok(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)))
     };
     (0..count).map(one).collect()
-}
-
-/// Forms of members.
-const ALL: u8 = 0;
-const LIST: u8 = 1;
-const WORDS: u8 = 2;
-
-/// Puts the members of a batch in a set, where it has any.
-fn put_members(out: &mut RecordWriter<impl Write>, batch: usize, set: &BatchSet) -> io::Result<()> {
-    if set.count() == 0 {
-        return Ok(());
-    }
-    out.number(batch as u64)?;
-    let words = set.words();
-    if set.is_full() {
-        out.write_all(&[ALL])
-    } else if set.count() <= 2 * words.len() {
-        out.write_all(&[LIST])?;
-        out.number(set.count() as u64)?;
-        let mut done = Ok(());
-        set.for_each(|i| {
-            if done.is_ok() {
-                done = out.word(i as u32);
-            }
-        });
-        done
-    } else {
-        out.write_all(&[WORDS])?;
-        out.numbers(words.iter().copied())
-    }
-}
-
-/// Goes past the members of a batch.
-fn pass_members(from: &mut RecordReader<'_>) -> io::Result<()> {
-    let [form] = from.array()?;
-    let bytes = match form {
-        ALL => 0,
-        LIST => 4 * from.count(4)?,
-        WORDS => 8 * from.count(8)?,
-        _ => return Err(broken()),
-    };
-    from.pass(bytes);
-    Ok(())
-}
-
-/// Inserts the members of a batch; `false` if that is not of a batch of this span.
-pub(crate) fn members(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Result<bool> {
-    let span = set.span();
-    let mut are_inside = true;
-    let mut insert = |i: usize| match i < span {
-        true => set.insert(i),
-        false => are_inside = false,
-    };
-    let [form] = from.array()?;
-    match form {
-        ALL => (0..span).for_each(insert),
-        LIST => {
-            for _ in 0..from.count(4)? {
-                insert(from.word()? as usize);
-            }
-        }
-        WORDS => {
-            for w in 0..from.count(8)? as usize {
-                crate::active::bits(&[from.number()?], 64 * w, &mut insert);
-            }
-        }
-        _ => return Err(broken()),
-    }
-    Ok(are_inside)
 }
 
 #[cfg(test)]
@@ -339,7 +272,7 @@ mod tests {
             let batch = from.number().unwrap();
             let mut back = BatchSet::default();
             back.reserve(200, &Budget::new(1 << 20)).unwrap();
-            assert!(members(&mut from, &mut back).unwrap());
+            assert!(members::take(&mut from, &mut back).unwrap());
             counts.push((batch, back.count()));
         }
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
@@ -350,7 +283,7 @@ mod tests {
         from.number().unwrap();
         for expected in [true, true, false] {
             from.number().unwrap();
-            assert_eq!(members(&mut from, &mut small).unwrap(), expected);
+            assert_eq!(members::take(&mut from, &mut small).unwrap(), expected);
         }
     }
 }
