@@ -563,7 +563,8 @@ impl Shared<'_> {
         let touched = looking.sizes.signal.or(looking.sizes.apply);
         let rows = match self.rows_resident {
             true => 0,
-            false => 2 * looking.rows_bytes(touched.written),
+            // Of the newest version, of the pass after it, and of one that is on its way.
+            false => 3 * looking.rows_bytes(touched.written),
         };
         let mut files = rows + self.needs_files;
         if room.held.is_some() {

@@ -226,13 +226,15 @@ impl Copies {
 /// The pages of a batch in which there are changed rows, of elements of so many bytes.
 fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
     let mut changed = Vec::new();
+    // Rows before this one are in pages that are told already: a division for each page, not for each row.
+    let mut told = 0;
     dirty.for_each(|i| {
-        let from = i * element_bytes / page_bytes;
-        let to = ((i + 1) * element_bytes - 1) / page_bytes;
-        for page in from..=to {
-            if changed.last() != Some(&page) {
-                changed.push(page);
-            }
+        if i >= told {
+            let from = i * element_bytes / page_bytes;
+            let to = ((i + 1) * element_bytes - 1) / page_bytes;
+            let is_told = changed.last() == Some(&from);
+            changed.extend(from + usize::from(is_told)..=to);
+            told = (to + 1) * page_bytes / element_bytes;
         }
     });
     changed
@@ -815,5 +817,31 @@ impl ArrayStore {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_row_changes_the_pages_that_hold_it() {
+        const PAGE_BYTES: usize = 64;
+        for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
+            for step in [1, 3, 17, 50] {
+                let mut dirty = BatchSet::default();
+                dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
+                let mut pages = BTreeSet::new();
+                for i in (0..300).step_by(step) {
+                    dirty.insert(i);
+                    let bytes = i * element_bytes..(i + 1) * element_bytes;
+                    pages.extend(bytes.map(|byte| byte / PAGE_BYTES));
+                }
+                let found = pages_of(&dirty, element_bytes, PAGE_BYTES);
+                assert_eq!(found, Vec::from_iter(pages), "{element_bytes} bytes");
+            }
+        }
     }
 }
