@@ -6,7 +6,6 @@ included: none is killed, and each gives the bytes of one without a limit and wi
 
 Needs root and cgroups; skipped, with exit code 0 and the reason, where there are none. The command is GRAPHMILL, or is built.
 """
-import hashlib
 import os
 import pathlib
 import subprocess
@@ -14,40 +13,16 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "bench"))
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests")]
+from command import MIB, command, digest, remove  # noqa: E402
 from limits import limited  # noqa: E402
 
-MIB = 1 << 20
 # What a process takes besides its budget, at most.
 BESIDES = 96 * MIB
 
 
-def command():
-    """The command that is tested."""
-    if "GRAPHMILL" in os.environ:
-        return os.environ["GRAPHMILL"]
-    subprocess.run(["cargo", "build", "--locked", "-p", "graphmill-cli"], cwd=ROOT, check=True)
-    return str((ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/graphmill").resolve())
-
-
-def digest(path):
-    """Of a file, or of all files in a folder with their names."""
-    found = hashlib.sha256()
-    for file in [path] if path.is_file() else sorted(path.rglob("*")):
-        if file.is_file():
-            found.update(str(file.relative_to(path)).encode())
-            with open(file, "rb") as bytes_of:
-                while piece := bytes_of.read(MIB):
-                    found.update(piece)
-    return found.hexdigest()
-
-
 def size(path):
     return sum(file.stat().st_size for file in ([path] if path.is_file() else path.rglob("*")) if file.is_file())
-
-
-def remove(path):
-    subprocess.run(["rm", "-rf", path], check=True)
 
 
 def main():

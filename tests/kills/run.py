@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Imports and runs that are killed again and again at random moments, and gone on with, until they come to their end: each gives the bytes
+of one that nothing disturbed, and leaves nothing behind.
+
+  tests/kills/run.py [--seconds 60] [--seed 1]      prints what was done; exits with 0 or 1
+
+A job is drawn: what is asked, memory that is hardly enough or is, threads, ranks in one process or by mpirun (where there is one), how often
+versions are published, how many are kept. It is killed whole, or one of its ranks is, or it hears a signal and ends by itself; then
+the same is asked again. No attempt may take longer than two minutes, panic, or leave a result that is not whole. The command is GRAPHMILL, or is built.
+"""
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from command import command, digest, remove  # noqa: E402
+
+# Kills of a job at most, before it is let go to its end.
+KILLS_MAX = 25
+SECONDS_MAX = 120
+IMPORTS = [
+    "import numbers.wel --weights f32",
+    "import names.wel --weights f32 --reverse",
+    "import names.wel --order degree --undirected",
+    "generate kronecker 17 6 --undirected --batch-size 8192",
+]
+RUNS = [
+    "run pagerank graph --iterations 12",
+    "run pagerank graph --iterations 12 --method pregel-pull",
+    "run bfs graph --source 1 --parents",
+    "run bfs grid --source 7",
+    "run wcc graph --method labels",
+    "run wcc grid",
+    "run sssp graph --source 1",
+    "run sssp grid --source 7 --method bellman-ford",
+    "run pagerank named --iterations 9",
+    "run wcc named --method labels",
+]
+MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
+
+
+class Job:
+    """What is asked in one way, and asked again when it was killed."""
+
+    def __init__(self, soak, draw):
+        self.soak, self.draw = soak, draw
+        self.is_import = draw.random() < 0.25
+        self.asked = draw.choice(IMPORTS if self.is_import else RUNS)
+        self.out = pathlib.Path("found" if self.is_import else draw.choice(["found.csv", "found.parquet"]))
+        ranks = draw.choice([1, 1, 1, 2, 3, 4])
+        # What one rule draws no other rank has a part of.
+        ranks = 1 if self.asked.startswith("generate") else ranks
+        self.by_mpirun = soak.has_mpi and ranks > 1 and draw.random() < 0.4
+        threads = ranks if self.by_mpirun else ranks * draw.choice([1, 2])
+        self.start = [*MPIRUN, str(ranks)] if self.by_mpirun else []
+        self.words = [*self.asked.split(), "-o", str(self.out), "--threads", str(1 if self.by_mpirun else threads)]
+        if ranks > 1 and not self.by_mpirun:
+            self.words += ["--ranks", str(ranks)]
+        if self.is_import:
+            self.words += ["--memory", f"{draw.choice([48, 512]) * (1 if self.by_mpirun else ranks)}M", "--checkpoint-every", draw.choice(["0s", "1s"])]
+            return
+        is_paged = draw.random() < 0.6
+        self.words += ["--memory", self.least() if is_paged else f"{256 * ranks}M"]
+        self.words += ["--io", draw.choice(["auto", "threads"]), "--seek", draw.choice(["auto", "auto", "always"])]
+        if not is_paged or draw.random() < 0.7:
+            self.words += ["--checkpoint-dir", "versions", "--resume"]
+        self.words += ["--checkpoint-every", draw.choice(["1", "1", "3", "0s", "1s"]), "--checkpoints", str(draw.choice([1, 1, 2, 3]))]
+
+    def least(self):
+        """The least memory that does."""
+        done = subprocess.run(self.command([*self.words, "-q", "--checkpoints", "0", "--memory", "1M"]), capture_output=True, text=True, env=self.soak.environment)
+        found = re.search(r"give --memory (\d+)M", done.stderr)
+        if not found:
+            self.fail(f"it does not say how much memory it needs: {done.stderr}")
+        return f"{found[1]}M"
+
+    def command(self, words):
+        return [*self.start, self.soak.graphmill, *words]
+
+    def wanted(self):
+        """What one rank gives, with memory to spare, and how long it takes as this job goes about it."""
+        one = [*self.asked.split(), "-q", "--checkpoints", "0"]
+        wanted = self.soak.wanted.get(self.asked + self.out.suffix)
+        if not wanted:
+            out = pathlib.Path("wanted" + self.out.suffix)
+            subprocess.run([self.soak.graphmill, *one, "-o", out], check=True, stdout=subprocess.DEVNULL)
+            wanted = self.soak.wanted[self.asked + self.out.suffix] = digest(out)
+            remove(out)
+        started = time.monotonic()
+        self.attempt(self.words, None)
+        took = time.monotonic() - started
+        self.check(wanted)
+        return wanted, took
+
+    def attempt(self, words, kill):
+        """Asks, and kills it after some seconds; whether it came to its end."""
+        child = subprocess.Popen(
+            self.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.soak.environment, start_new_session=True
+        )
+        ends_by_itself = True
+        if kill is not None:
+            try:
+                child.wait(kill)
+            except subprocess.TimeoutExpired:
+                ends_by_itself = self.disturb(child)
+        try:
+            said = child.communicate(timeout=SECONDS_MAX)[1]
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            self.fail(f"it hangs: {child.communicate()[1]}")
+        if "panicked" in said:
+            self.fail(said)
+        if child.returncode and ends_by_itself:
+            self.fail(f"exit code {child.returncode}: {said}")
+        return child.returncode == 0
+
+    def disturb(self, child):
+        """Kills all of it or a part, or sends a signal; whether it is to end well all the same."""
+        how = self.draw.choice(["all", "all", "all", "one", "ask", "insist"])
+        try:
+            if how == "one" and self.by_mpirun:
+                ranks = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
+                os.kill(int(self.draw.choice(ranks)) if ranks else child.pid, signal.SIGKILL)
+            elif how == "ask" and not self.by_mpirun:
+                child.send_signal(self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]))
+            elif how == "insist" and not self.by_mpirun:
+                child.send_signal(signal.SIGINT)
+                time.sleep(self.draw.uniform(0, 0.02))
+                child.send_signal(signal.SIGTERM)
+            else:
+                how = "all"
+                os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            # It has just come to its end.
+            pass
+        self.soak.kills[how] += 1
+        return False
+
+    def check(self, wanted):
+        if digest(self.out) != wanted:
+            self.fail("other bytes")
+        remove(self.out)
+        left = set(os.listdir()) - self.soak.there
+        if left:
+            self.fail(f"it left {sorted(left)}")
+
+    def go(self):
+        wanted, took = self.wanted()
+        for _ in range(KILLS_MAX):
+            if self.attempt(self.words, self.draw.uniform(0, took)):
+                return self.check(wanted)
+            if self.out.exists() and digest(self.out) != wanted:
+                self.fail("a result that is not whole")
+        if not self.attempt(self.words, None):
+            self.fail("it does not come to its end")
+        self.check(wanted)
+
+    def fail(self, what):
+        sys.exit(f"job {self.soak.jobs} of seed {self.soak.seed}: {' '.join(map(str, self.command(self.words)))}\n{what}\n{os.getcwd()} is as it was left")
+
+
+class Soak:
+    def __init__(self, asked):
+        self.seed, self.graphmill = asked.seed, command()
+        self.wanted, self.kills, self.jobs = {}, collections.Counter(), 0
+        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GRAPHMILL_MPI": os.path.abspath("plugin.so")}
+        call = lambda words: subprocess.run([self.graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
+        call("generate kronecker 18 6 --undirected --weights f32 --batch-size 8192 -q -o graph")
+        call("generate grid 150 120 --weights f32 --batch-size 2048 -q -o grid")
+        call("generate kronecker 16 10 --weights f32 -q -o numbers.wel")
+        with open("numbers.wel") as numbers, open("names.wel", "w") as names:
+            for line in numbers:
+                source, destination, weight = line.split()
+                names.write(f"v{source} v{destination} {weight}\n")
+        call("import names.wel --batch-size 4096 -q -o named")
+        self.has_mpi = bool(shutil.which("mpirun") and shutil.which("mpicc"))
+        if self.has_mpi:
+            call("mpi build -o plugin.so")
+        self.there = set(os.listdir())
+
+    def go(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            # A job is drawn by its number, so that it is the same again.
+            Job(self, random.Random(f"{self.seed} {self.jobs}")).go()
+            self.jobs += 1
+        by_mpi = "" if self.has_mpi else "; none by mpirun: there is no Open MPI"
+        kills = ", ".join(f"{count} {how}" for how, count in sorted(self.kills.items()))
+        print(f"{self.jobs} jobs of seed {self.seed}, disturbed {sum(self.kills.values())} times ({kills}): the same bytes{by_mpi}")
+
+
+def main():
+    reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    reader.add_argument("--seconds", type=float, default=60)
+    reader.add_argument("--seed", type=int, default=1)
+    asked = reader.parse_args()
+    folder = tempfile.mkdtemp()
+    os.chdir(folder)
+    soak = Soak(asked)
+    soak.go(asked.seconds)
+    os.chdir("/")
+    remove(folder)
+
+
+main()
