@@ -168,7 +168,7 @@ impl Machine {
         let edges = graph.edges().unwrap_or(0);
         let least = edges.saturating_mul(kind.edge_bytes());
         check_space(&**self.disk(), &folder_of(output), least)?;
-        let mut file = FileAside::create(self.disk(), self.budget(), output, CHUNK_BYTES)?;
+        let mut file = FileAside::create_apart(self.disk(), self.budget(), output, CHUNK_BYTES)?;
         let mut reader = graph.reader(self.disk(), self.budget())?;
         let mut writing = Writing {
             file: &mut file,

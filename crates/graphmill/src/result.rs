@@ -123,7 +123,8 @@ pub(crate) fn write<E: From<ResultError>>(
         .lease("pages of the result", FORMAT_BYTES)
         .map_err(StorageError::from)
         .map_err(ResultError::from)?;
-    let sink = FileAside::create(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
+    let sink =
+        FileAside::create_apart(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
     let mut rows: Box<dyn RowWriter<FileAside>> = match format {
         Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
         Format::Csv => Box::new(csv::CsvRows::new(sink, &shape.column)?),

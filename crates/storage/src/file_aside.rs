@@ -13,6 +13,7 @@ use graphmill_raw::Mistake;
 use crate::budget::{Budget, Buffer};
 use crate::disk::{Completion, Disk, FileHandle, GRAIN_BYTES, Open, Operation, Queue};
 use crate::error::StorageError;
+use crate::scratch::Scratch;
 
 /// Chunks that are filled or on their way to the disk.
 const CHUNKS: usize = 2;
@@ -34,6 +35,8 @@ pub struct FileAside {
     /// Bytes submitted so far: where the chunk being filled belongs.
     offset: u64,
     is_published: bool,
+    /// What it is in until it has its name, where it is not beside it.
+    _folder: Option<Scratch>,
 }
 
 impl FileAside {
@@ -43,7 +46,8 @@ impl FileAside {
         (CHUNKS * chunk_bytes) as u64
     }
 
-    /// A new file that will stand at `path`, written in chunks of so many bytes, a multiple of [`GRAIN_BYTES`].
+    /// A new file that will stand at `path`, written in chunks of so many bytes, a multiple of [`GRAIN_BYTES`]. Until then it is beside it, and
+    /// stays there if the process is killed.
     ///
     /// # Errors
     /// The folder cannot be written, or the budget has no room for the chunks.
@@ -58,14 +62,45 @@ impl FileAside {
         let aside = loop {
             let mut name = path.file_name().unwrap_or_default().to_os_string();
             name.push(format!(".{}-{number}.partial", std::process::id()));
-            let aside = match Mistake::WrittenInPlace.is_planted() {
-                true => path.to_path_buf(),
-                false => path.with_file_name(name),
-            };
+            let aside = path.with_file_name(name);
             if !disk.exists(&aside)? {
                 break aside;
             }
             number += 1;
+        };
+        Self::open(disk, budget, path, (aside, None), chunk_bytes)
+    }
+
+    /// The same in a folder of its own beside `path`, which goes with what is in it when another is made there and the process was killed.
+    ///
+    /// # Errors
+    /// As for [`FileAside::create`].
+    pub fn create_apart(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+        chunk_bytes: usize,
+    ) -> Result<FileAside, StorageError> {
+        let above = path.parent().unwrap_or(Path::new(""));
+        let above = match above.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => above,
+        };
+        let folder = Scratch::create(disk, above, "file")?;
+        let aside = folder.path().join(path.file_name().unwrap_or_default());
+        Self::open(disk, budget, path, (aside, Some(folder)), chunk_bytes)
+    }
+
+    fn open(
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        path: &Path,
+        (aside, folder): (PathBuf, Option<Scratch>),
+        chunk_bytes: usize,
+    ) -> Result<FileAside, StorageError> {
+        let aside = match Mistake::WrittenInPlace.is_planted() {
+            true => path.to_path_buf(),
+            false => aside,
         };
         let mut spare = Vec::with_capacity(CHUNKS);
         for _ in 0..CHUNKS {
@@ -84,6 +119,7 @@ impl FileAside {
             filled: 0,
             offset: 0,
             is_published: false,
+            _folder: folder,
         })
     }
 
@@ -227,10 +263,32 @@ mod tests {
         let disk = open_disk(IoChoice::Threads).unwrap();
         let path = folder.path().join("result");
         disk.write_small(&path, b"old").unwrap();
-        let mut file = FileAside::create(&disk, &Budget::new(1 << 30), &path, CHUNK_BYTES).unwrap();
-        file.write_all(&[1; 2 * CHUNK_BYTES]).unwrap();
-        drop(file);
+        for create in [FileAside::create, FileAside::create_apart] {
+            let mut file = create(&disk, &Budget::new(1 << 30), &path, CHUNK_BYTES).unwrap();
+            file.write_all(&[1; 2 * CHUNK_BYTES]).unwrap();
+            drop(file);
+            assert_eq!(names(folder.path()), ["result"]);
+            assert_eq!(disk.read_small(&path, 9).unwrap(), b"old");
+        }
+    }
+
+    #[test]
+    fn a_folder_apart_goes_when_its_file_has_its_name_and_with_the_next_where_it_was_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = open_disk(IoChoice::Threads).unwrap();
+        let path = folder.path().join("result");
+        // As a killed process leaves one: nobody holds it.
+        let left = Scratch::create(&disk, folder.path(), "file").unwrap();
+        let dead = PathBuf::from(format!("{}-1", left.path().display()));
+        disk.create_dir_all(&dead).unwrap();
+        disk.write_small(&dead.join("result"), b"half").unwrap();
+        drop(left);
+        assert_eq!(names(folder.path()).len(), 1);
+        let budget = Budget::new(1 << 30);
+        let mut file = FileAside::create_apart(&disk, &budget, &path, CHUNK_BYTES).unwrap();
+        file.write_all(b"new").unwrap();
+        file.publish().unwrap();
         assert_eq!(names(folder.path()), ["result"]);
-        assert_eq!(disk.read_small(&path, 9).unwrap(), b"old");
+        assert_eq!(disk.read_small(&path, 9).unwrap(), b"new");
     }
 }
