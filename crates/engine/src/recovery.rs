@@ -48,8 +48,10 @@ pub enum Every {
 /// Where versions are published, how often, and how many are kept.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// The folder of this rank, which is there, and in which there is nothing else.
+    /// The folder of this rank, which is there, and in which there is nothing else. It is durable once there is a version in it.
     pub folder: PathBuf,
+    /// A file that is there before the first version, and its bytes.
+    pub description: (&'static str, Vec<u8>),
     /// What tells this run from others: its graph, algorithm and options.
     pub job: u64,
     /// How often.
@@ -167,13 +169,16 @@ impl Recovery {
             recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
+        let were_any = !there.is_empty();
         for (number, path) in there {
             match Some(number) == found || Mistake::OtherVersionsStay.is_planted() {
                 true => recovery.published.push_back(number),
                 false => recovery.disk.remove_file(&path)?,
             }
         }
-        recovery.disk.sync_dir(&recovery.asked.folder)?;
+        if were_any {
+            recovery.disk.sync_dir(&recovery.asked.folder)?;
+        }
         // Nobody writes over what a version had before it is gone.
         ranks.total([])?;
         recovery.be_patient();
@@ -435,10 +440,16 @@ impl Recovery {
 
     /// Begins a version. What is durable of one that failed is not known, so that none is published after it.
     pub(crate) fn begin(&mut self) -> Result<&mut PageTable, EngineError> {
-        match std::mem::replace(&mut self.is_on_its_way, true) {
-            true => Err(EngineError::Broken),
-            false => Ok(&mut self.told),
+        if std::mem::replace(&mut self.is_on_its_way, true) {
+            return Err(EngineError::Broken);
         }
+        if self.published.is_empty() {
+            let (name, bytes) = &self.asked.description;
+            self.disk
+                .write_small(&self.asked.folder.join(name), bytes)?;
+            sync_above(&*self.disk, &self.asked.folder)?;
+        }
+        Ok(&mut self.told)
     }
 
     /// Publishes the version that was begun, with these sets; the number of the oldest that is there then.
@@ -489,6 +500,26 @@ impl Recovery {
         }
         Ok(self.disk.sync_dir(&self.asked.folder)?)
     }
+}
+
+/// Makes the names of a folder and of those above it durable: whoever made them may not have done so, or failed at it.
+fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    for (number, above) in folder.ancestors().skip(1).enumerate() {
+        let is_here = above.as_os_str().is_empty();
+        let synced = disk.sync_dir(if is_here { Path::new(".") } else { above });
+        let is_not_ours = |error: &StorageError| {
+            let StorageError::Path { source, .. } = error else {
+                return false;
+            };
+            source.kind() == std::io::ErrorKind::PermissionDenied
+        };
+        match synced {
+            Err(error) if number < 2 && !is_not_ours(&error) => return Err(error),
+            // Those further up were there before.
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether a file has the name of a version.

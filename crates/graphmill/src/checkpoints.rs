@@ -1,7 +1,8 @@
 //! Where a run publishes its versions, and which run they are of.
 //!
-//! Each rank has a folder of its own there, with a file that says what the run is (`run.json`), the pages of its rows and its versions. It
-//! is held as long as the run lives. What is gone on with has to be the same run. When the run has come to its end, every rank says so
+//! Each rank has a folder of its own there, with the pages of its rows, its versions and, once there is one, a file that says what the run is
+//! (`run.json`). Nothing of it is durable before, so that a run without versions waits for no disk. The folder is held as long as the run
+//! lives, and says on which machine that is (`at-...`). What is gone on with has to be the same run. When the run has come to its end, every rank says so
 //! there (`done`), and when all have, all of it goes: whatever is left where one is killed meanwhile is of a run that is done.
 //!
 //! A folder that nobody named is among the temporary files and named after the run, so that the same run finds it.
@@ -16,7 +17,7 @@ use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
-use graphmill_storage::{Clock, Disk, Hold, Holding, StorageError, has_no_locks, machine_id};
+use graphmill_storage::{Clock, Disk, Hold, Holding, Open, StorageError, has_no_locks, machine_id};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Hash;
@@ -29,6 +30,8 @@ pub use engine::Every;
 /// The format of what is published.
 const FORMAT: u32 = 3;
 const NAME: &str = "run.json";
+/// How the name of the file begins that says on which machine the folder is held: locks may not reach others.
+const AT: &str = "at-";
 /// The file that says that the run has come to its end.
 const DONE: &str = "done";
 /// How the names of folders begin that nobody named.
@@ -75,19 +78,9 @@ struct Identity {
     options: BTreeMap<String, String>,
     ranks: usize,
     trials: u32,
-    /// Where it was begun, which is not what the run is: locks may not reach other machines.
-    machine: String,
 }
 
 impl Identity {
-    /// The same wherever it is begun.
-    fn without_machine(&self) -> Identity {
-        Identity {
-            machine: String::new(),
-            ..self.clone()
-        }
-    }
-
     /// What another run has otherwise, if anything.
     fn other(&self, there: &Identity) -> Option<String> {
         let differs = |what: &str, mine: &str, theirs: &str| {
@@ -146,7 +139,6 @@ impl Plan {
             options: self.config.options.clone(),
             ranks: machine.fabric().map_or(1, |fabric| fabric.ranks()),
             trials: self.config.trials,
-            machine: machine_id(),
         };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
             path: PathBuf::from(NAME),
@@ -154,7 +146,7 @@ impl Plan {
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Hash::new();
-            hash.add(format!("{:?}", identity.without_machine()).as_bytes());
+            hash.add(format!("{identity:?}").as_bytes());
             // Others may have no right to what is there.
             hash.add(&user());
             tmp.join(format!("{OWN_FOLDER}{}", hash.text()))
@@ -164,11 +156,14 @@ impl Plan {
         let is_named = asked.folder.is_some();
         if !is_named {
             if machine.rank() == 0 {
-                remove_empty(&*disk, tmp, &base, &identity.machine);
+                remove_empty(&*disk, tmp, &base);
             }
             machine.meet()?;
         }
-        let made = match hold(&*disk, &**machine.clock(), &folder) {
+        let made = match hold(&*disk, &**machine.clock(), &folder).and_then(|held| {
+            held.map(|held| mark(&*disk, &folder).map(|()| held))
+                .transpose()
+        }) {
             // What nobody asked for is no reason to fail.
             Err(_) if !is_named => None,
             made => made?,
@@ -180,6 +175,7 @@ impl Plan {
             is_asked: asked.resume,
             asked: engine::Checkpoints {
                 folder: folder.clone(),
+                description: (NAME, text),
                 job: graph.graph_id(),
                 every: asked.every,
                 keep: asked.keep,
@@ -202,29 +198,35 @@ impl Plan {
             return Ok(None);
         };
         versions.clear_done(machine)?;
-        let named = match versions.is_new(&identity, asked.resume)? {
-            true => versions
-                .disk
-                .write_small(&versions.folder.join(NAME), &text),
-            false => Ok(()),
-        };
-        if is_named {
-            named?;
-            return Ok(Some(versions));
-        }
-        let named = machine.gather(&[u8::from(named.is_ok())])?;
-        let are_all = named.iter().all(|named| *named == [1]);
-        Ok(Some(versions).filter(|_| are_all))
+        versions.check(&identity, asked.resume)?;
+        Ok(Some(versions))
     }
+}
+
+/// The name of the file that says that a folder is held by a process of this machine.
+fn at_machine() -> String {
+    format!("{AT}{}", machine_id())
+}
+
+/// Says on which machine a folder is held.
+fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
+    let is_mark = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(AT))
+    };
+    let there = disk.list(folder)?;
+    there
+        .iter()
+        .filter(|path| is_mark(path))
+        .try_for_each(|mark| disk.remove_file(mark))?;
+    disk.open(&folder.join(at_machine()), Open::Create)?;
+    Ok(())
 }
 
 /// Takes hold of a folder, which is made; `None`: another run has it, else a hold where the file system has locks.
 fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
     for attempt in 1.. {
-        let made = disk
-            .create_dir_all(folder)
-            .and_then(|()| sync_above(disk, folder));
-        let held = made.and_then(|()| disk.hold(folder, Holding::Alone));
+        let held = make(disk, folder).and_then(|()| disk.hold(folder, Holding::Alone));
         match held {
             Ok(Some(hold)) => return Ok(Some(Some(hold))),
             Err(error) if has_no_locks(&error) => return Ok(Some(None)),
@@ -237,24 +239,14 @@ fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Opti
     Ok(None)
 }
 
-/// Makes the names of a folder and of those above it durable: whoever made them may have failed at that.
-fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
-    for (number, above) in folder.ancestors().skip(1).enumerate() {
-        let is_here = above.as_os_str().is_empty();
-        let synced = disk.sync_dir(if is_here { Path::new(".") } else { above });
-        let is_not_ours = |error: &StorageError| {
-            let StorageError::Path { source, .. } = error else {
-                return false;
-            };
-            source.kind() == std::io::ErrorKind::PermissionDenied
-        };
-        match synced {
-            Err(error) if number < 2 && !is_not_ours(&error) => return Err(error),
-            // Those further up were there before.
-            _ => {}
-        }
+/// Makes the folder of a rank, and that of all: not durably, unless there are more to make.
+fn make(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let base = folder.parent().unwrap_or(folder);
+    if let Some(above) = base.parent().filter(|above| !above.as_os_str().is_empty()) {
+        disk.create_dir_all(above)?;
     }
-    Ok(())
+    disk.create_dir(base)?;
+    disk.create_dir(folder)
 }
 
 /// The user that this process is of.
@@ -265,19 +257,13 @@ fn user() -> Vec<u8> {
 
 /// Removes folders that nobody named and that killed runs of this machine left before they published anything, but for this run's own.
 /// What cannot be removed is in nobody's way.
-fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path, machine: &str) {
+fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     let is_own = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(OWN_FOLDER)) && *path != own
     };
-    // One that does not say where it was made may be on its way, or of a machine that no lock reaches.
-    let is_ours = |folder: &Path| {
-        let text = disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
-        let there = text
-            .ok()
-            .and_then(|text| serde_json::from_slice::<Identity>(&text).ok());
-        there.is_some_and(|there| there.machine == machine)
-    };
+    // One that does not say where it is held may be on its way, or of a machine that no lock reaches.
+    let is_ours = |folder: &Path| matches!(disk.exists(&folder.join(at_machine())), Ok(true));
     for base in disk
         .list(tmp)
         .unwrap_or_default()
@@ -365,32 +351,27 @@ impl Versions {
         Ok(self.disk.remove_file(&self.folder.join(DONE))?)
     }
 
-    /// Whether nothing was there before this run; what was has to be of the same.
-    fn is_new(&self, identity: &Identity, resume: bool) -> Result<bool, Error> {
+    /// What was published there before has to be of the same run.
+    fn check(&self, identity: &Identity, resume: bool) -> Result<(), Error> {
         let wrong = |what| Error::Checkpoints {
             path: self.base.clone(),
             what,
         };
-        let path = self.folder.join(NAME);
-        if !self.disk.exists(&path)? {
-            return Ok(true);
+        if !self.has_any()? {
+            return Ok(());
         }
-        let there = self.disk.read_small(&path, NAME_BYTES_MAX)?;
+        let there = (self.disk).read_small(&self.folder.join(NAME), NAME_BYTES_MAX)?;
         let there: Identity = serde_json::from_slice(&there)
             .map_err(|error| wrong(format!("{NAME} does not say which run it is of ({error})")))?;
-        let has_any = self.has_any()?;
-        if self.is_named && !resume && has_any {
+        if self.is_named && !resume {
             return Err(wrong(format!(
                 "there are versions of a run of {} already",
                 there.algorithm
             )));
         }
-        match identity.other(&there) {
-            // Nothing was published.
-            Some(_) if !has_any => Ok(true),
-            Some(what) => Err(wrong(format!("the run there has {what}"))),
-            None => Ok(false),
-        }
+        identity.other(&there).map_or(Ok(()), |what| {
+            Err(wrong(format!("the run there has {what}")))
+        })
     }
 
     /// Whether there is any version.

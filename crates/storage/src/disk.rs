@@ -100,6 +100,13 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError>;
 
+    /// Makes one directory; nothing happens where it exists. After a power cut it may be gone unless [`Disk::sync_dir`] was called on the
+    /// one that it is in.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: there is nothing that it could be in.
+    fn create_dir(&self, path: &Path) -> Result<(), StorageError>;
+
     /// Gives a file or directory another name, durably and at one stroke. A file that has the name is replaced, and so is an
     /// empty directory by a directory. What is renamed must have been synced before.
     ///

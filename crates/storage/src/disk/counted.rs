@@ -56,6 +56,9 @@ impl Disk for CountedDisk {
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         self.disk.create_dir_all(path)
     }
+    fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
+        self.disk.create_dir(path)
+    }
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
         self.disk.rename(from, to)
     }

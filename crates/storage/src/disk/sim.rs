@@ -148,6 +148,23 @@ impl Names {
         self.pending.push((dir.to_path_buf(), change));
     }
 
+    /// Makes a directory; whether there was none.
+    fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
+        match self.now.get(dir) {
+            None => {
+                let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
+                self.change(parent(dir), made);
+                Ok(true)
+            }
+            Some(Entry::Dir(_)) => Ok(false),
+            Some(Entry::File(_)) => at(
+                "make directory",
+                dir,
+                Err(io::ErrorKind::NotADirectory.into()),
+            ),
+        }
+    }
+
     fn sync(&mut self, dir: &Path) {
         let durable = &mut self.durable;
         let of_dir = (self.pending).extract_if(.., |(changed, _)| changed == dir);
@@ -480,24 +497,21 @@ impl Disk for SimDisk {
             .filter(|dir| !dir.as_os_str().is_empty())
             .collect();
         for dir in dirs.into_iter().rev() {
-            match names.now.get(dir) {
-                None => {
-                    let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
-                    names.change(parent(dir), made);
-                    at("sync", path, self.world.fail(On::Sync))?;
-                    names.sync(parent(dir));
-                }
-                Some(Entry::Dir(_)) => {}
-                Some(Entry::File(_)) => {
-                    return at(
-                        "make directory",
-                        path,
-                        Err(io::ErrorKind::NotADirectory.into()),
-                    );
-                }
+            if names.make_dir(dir)? {
+                at("sync", path, self.world.fail(On::Sync))?;
+                names.sync(parent(dir));
             }
         }
         Ok(())
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
+        at("make directory", path, self.world.fail(On::Name))?;
+        let mut names = lock(&self.world.names);
+        if !is_dir(&names.now, parent(path)) {
+            return at("make directory", path, Err(io::ErrorKind::NotFound.into()));
+        }
+        names.make_dir(path).map(drop)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {

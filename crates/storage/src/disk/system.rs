@@ -105,14 +105,18 @@ impl Disk for SystemDisk {
         let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.is_dir();
         let missing: Vec<&Path> = path.ancestors().take_while(missing).collect();
         for dir in missing.into_iter().rev() {
-            match std::fs::create_dir(dir) {
-                // Somebody else was faster.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && dir.is_dir() => {}
-                made => at("make directory", dir, made)?,
-            }
+            self.create_dir(dir)?;
             self.sync_dir(parent(dir))?;
         }
         Ok(())
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
+        match std::fs::create_dir(path) {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            made => at("make directory", path, made),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
