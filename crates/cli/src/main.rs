@@ -71,7 +71,9 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
         // Each error names its cause itself.
         Some(format!("error: {error}"))
     };
-    let code = if stop.asked() || is(graphmill::Error::is_interrupted) {
+    // Of several ranks it is enough that one was asked.
+    let is_asked = stop.asked() || is(graphmill::Error::is_stopped);
+    let code = if is_asked || is(graphmill::Error::is_interrupted) {
         signals::INTERRUPTED
     } else if is_broken_pipe(error) {
         DONE
