@@ -6,11 +6,14 @@
 //! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
 //! shell and the system may both send it.
 //!
+//! A rank that waits for others to start hears nothing of a wish to stop, and would wait for ever for one that was killed: it ends by itself.
+//!
 //! A write past the limit of file sizes (SIGXFSZ) would kill; heard and left alone, it is an error of that write.
 
 use std::io::Write;
 use std::sync::Arc;
 use std::thread::Builder;
+use std::time::Duration;
 
 use graphmill::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
@@ -56,6 +59,31 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
         }
     })?;
     Ok(())
+}
+
+/// How long a rank that was asked to stop waits for others to start, in this many steps.
+const MEETING: Duration = Duration::from_secs(5);
+const STEPS: u32 = 50;
+
+/// Has the process end soon after it was asked to stop, as long as what this gives lives.
+///
+/// # Errors
+/// The system refuses the thread that looks.
+pub(crate) fn end_when_asked(stop: &Stop) -> std::io::Result<Arc<()>> {
+    let waits = Arc::new(());
+    let (stop, lives) = (stop.clone(), Arc::downgrade(&waits));
+    Builder::new().name("meeting".to_string()).spawn(move || {
+        let mut left = STEPS;
+        while left > 0 && lives.strong_count() > 0 {
+            std::thread::sleep(MEETING / STEPS);
+            left -= u32::from(stop.asked());
+        }
+        if lives.strong_count() > 0 {
+            say("interrupted while it waited for other ranks to start");
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    })?;
+    Ok(waits)
 }
 
 /// What is said when work stops now.

@@ -29,7 +29,7 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
             import(machine, &unwatched()).map(drop)
         })?,
         Some(job) => {
-            let fabric = options::start(&job, ranks)?;
+            let fabric = options::start(&job, ranks, stop)?;
             options::advise(&job, fabric.as_ref(), &args.machine);
             let is_first = fabric.rank() == 0;
             let report =

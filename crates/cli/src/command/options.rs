@@ -3,9 +3,12 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use graphmill::{DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob};
+use graphmill::{
+    DispatchChoice, EdgeKind, Fabric, ImportConfig, IoChoice, MachineConfig, MpiJob, Stop,
+};
 
 use crate::args::{self, Edges, Machine, Reading, Storing};
+use crate::signals;
 
 /// What may be taken of the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {
@@ -23,14 +26,16 @@ pub(super) fn machine(args: &Machine) -> MachineConfig {
 }
 
 /// The way to the other ranks of a job, of which each process is one.
-pub(super) fn start(job: &MpiJob, ranks: usize) -> Result<Arc<dyn Fabric>, graphmill::Error> {
-    match ranks {
-        1 => job.start(),
-        _ => Err(graphmill::Error::Meaningless {
+pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<Arc<dyn Fabric>> {
+    if ranks != 1 {
+        return Err(graphmill::Error::Meaningless {
             option: "--ranks",
             needs: "a process that is no rank of an MPI job",
-        }),
+        }
+        .into());
     }
+    let _waits = signals::end_when_asked(stop)?;
+    Ok(job.start()?)
 }
 
 /// Has the first rank say how ranks get all processors that there are for them, where nobody said how many they are to take.

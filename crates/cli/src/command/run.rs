@@ -92,7 +92,7 @@ fn as_rank(
 ) -> anyhow::Result<Option<graphmill::Run>> {
     let (machine, asked) = (job.share(config.machine.clone()), config.ranks);
     let plan = Plan::new(Config { machine, ..config })?;
-    let fabric = options::start(job, asked)?;
+    let fabric = options::start(job, asked, stop)?;
     options::advise(job, fabric.as_ref(), args);
     let is_first = fabric.rank() == 0;
     let quiet = graphmill::unwatched();

@@ -297,6 +297,32 @@ fn parts_are_all_there_or_none_wherever_a_rank_is_killed() {
     assert_eq!(names(at), ["graph", "one.csv", "plugin.so", "r.csv"]);
 }
 
+#[test]
+fn a_rank_that_waits_for_others_to_start_ends_when_it_is_asked_to() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let mut mpirun = mpirun(at);
+    mpirun
+        .args(["-n", "1", env!("CARGO_BIN_EXE_graphmill")])
+        .args(["run", "wcc", "graph", ":", "-n", "1", "sleep", "600"]);
+    succeed(at, &["generate", "grid", "5", "5", "-q", "-o", "graph"]);
+    let child = mpirun
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("mpirun starts");
+    let waits = rank_once(child.id(), 0, at, "graph").to_string();
+    std::thread::sleep(Duration::from_millis(500));
+    let asked = Command::new("kill").arg(&waits).status();
+    assert!(asked.is_ok_and(|status| status.success()));
+    let said = child.wait_with_output().expect("it ends").stderr;
+    let said = String::from_utf8_lossy(&said);
+    assert!(said.contains("waited for other ranks to start"), "{said}");
+}
+
 /// How often ranks are killed in a test: more where it is asked for.
 fn kills(usual: u64) -> u64 {
     let asked = std::env::var("GRAPHMILL_KILLS").ok();
