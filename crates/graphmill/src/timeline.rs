@@ -52,7 +52,9 @@ impl Recording {
     pub(crate) fn begin(machine: &Machine) -> Recording {
         let end = Arc::new((Mutex::new(false), Condvar::new()));
         let (machine, ended) = (machine.clone(), Arc::clone(&end));
-        let record = move || record(&machine, &ended);
+        // The thread may start late.
+        let began = (counters(&machine), machine.clock().now());
+        let record = move || record(&machine, began, &ended);
         let thread = thread::Builder::new().name("timeline".into()).spawn(record);
         Recording {
             end,
@@ -94,13 +96,16 @@ fn counters(machine: &Machine) -> [u64; COUNTERS] {
     [read, written, sent, received, busy]
 }
 
-fn record(machine: &Machine, (ended, wake): &(Mutex<bool>, Condvar)) -> Recorded {
+fn record(
+    machine: &Machine,
+    (mut before, mut due): ([u64; COUNTERS], Duration),
+    (ended, wake): &(Mutex<bool>, Condvar),
+) -> Recorded {
     let mut recorded = Recorded {
         doubled: 0,
         steps: Vec::new(),
     };
     let clock = machine.clock();
-    let (mut before, mut due) = (counters(machine), clock.now());
     let mut is_over = ended.lock().unwrap_or_else(PoisonError::into_inner);
     while !*is_over {
         due += STEP * (1 << recorded.doubled);

@@ -354,6 +354,7 @@ fn a_version_is_no_more_than_the_pages_that_changed() {
         let settings = Settings {
             checkpoints: every.map(|every| Checkpoints {
                 folder: versions.clone(),
+                description: ("run.json", Vec::new()),
                 job: 7,
                 every,
                 keep: 1,
