@@ -158,8 +158,11 @@ fn imported(
         }
         told.failed += 1;
         faults.leave(&mut disks, random);
-        // It has its name, and was not yet known to be durable.
+        // It has its name, which may not be durable: that failed. Systems write names by themselves in a while, and by then it is.
         if disks[0].exists(GRAPH.as_ref()).unwrap_or(false) {
+            disks[0].heal();
+            let written = disks[0].sync_dir("/".as_ref());
+            written.map_err(|error| error.to_string())?;
             break;
         }
     }
