@@ -93,6 +93,8 @@ pub(crate) struct Recovery {
     /// When the last one was published, and calls since that did something.
     when: Duration,
     calls: u64,
+    /// Something was decided that the next call relies on: what was done for it is in no version.
+    is_decided: bool,
     /// Rows of some rank are on disk.
     is_paged: bool,
     /// One was begun.
@@ -147,6 +149,7 @@ impl Recovery {
             told: PageTable::new(),
             when: now,
             calls: 0,
+            is_decided: false,
             is_paged: false,
             is_on_its_way: false,
             found: None,
@@ -417,11 +420,16 @@ impl Recovery {
     /// Takes note of a call that did something.
     pub(crate) fn call_done(&mut self) {
         self.calls += 1;
+        self.is_decided = false;
+    }
+    /// Takes note that the next call relies on what was decided: no version is published before that.
+    pub(crate) fn decided(&mut self) {
+        self.is_decided = true;
     }
 
     /// What is to be done before the next call: all ranks agree.
     pub(crate) fn due(&self, now: Duration, ranks: &Ranks) -> Result<Due, EngineError> {
-        let Some(interval) = self.interval() else {
+        let Some(interval) = self.interval().filter(|_| !self.is_decided) else {
             return Ok(Due::default());
         };
         let is_due = match interval {

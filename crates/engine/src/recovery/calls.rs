@@ -65,6 +65,7 @@ impl Engine {
         self.between_calls()?;
         let decided = work(self)?;
         self.active.history().note(name, &[u8::from(decided)]);
+        self.recovery.iter_mut().for_each(Recovery::decided);
         Ok(decided)
     }
 
