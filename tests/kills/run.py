@@ -5,8 +5,9 @@ of one that nothing disturbed, and leaves nothing behind.
   tests/kills/run.py [--seconds 60] [--seed 1]      prints what was done; exits with 0 or 1
 
 A job is drawn: what is asked, memory that is hardly enough or is, threads, ranks in one process or by mpirun (where there is one), how often
-versions are published, how many are kept. It is killed whole, or one of its ranks is, or it hears a signal and ends by itself; then
-the same is asked again. No attempt may take longer than two minutes, panic, or leave a result that is not whole. The command is GRAPHMILL, or is built.
+versions are published, how many are kept. It is killed whole, or one of its ranks is, or it (or one of its ranks) hears a signal and ends by
+itself; then the same is asked again, and goes on with the newest version that all ranks had. No attempt may take longer than two minutes,
+panic, or leave a result that is not whole. There are 50 kills at least. The command is GRAPHMILL, or is built.
 """
 import argparse
 import collections
@@ -27,6 +28,11 @@ from command import command, digest, remove  # noqa: E402
 # Kills of a job at most, before it is let go to its end.
 KILLS_MAX = 25
 SECONDS_MAX = 120
+# Kills of all jobs at least.
+KILLS_MIN = 50
+# A process that is younger may not hear signals yet, and is killed by them.
+SECONDS_DEAF = 0.2
+INTERRUPTED = 130
 IMPORTS = [
     "import numbers.wel --weights f32",
     "import names.wel --weights f32 --reverse",
@@ -48,6 +54,37 @@ RUNS = [
 MPIRUN = "mpirun --oversubscribe --bind-to none --mca mpi_yield_when_idle 1 -n".split()
 
 
+def below(process):
+    """All that a process has started, and what these have, and so on."""
+    try:
+        tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
+        children = [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except OSError:
+        return []
+    return children + [one for child in children for one in below(child)]
+
+
+def state(process):
+    """A letter; none where it is gone."""
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1][0]
+    except OSError:
+        return ""
+
+
+def lives(process):
+    """Whether it has not ended: those that nobody has asked after are still listed."""
+    return state(process) not in ("", "Z", "X")
+
+
+def end(process, number):
+    """Sends a signal; it may have ended just now."""
+    try:
+        os.kill(process, number)
+    except ProcessLookupError:
+        pass
+
+
 class Job:
     """What is asked in one way, and asked again when it was killed."""
 
@@ -58,7 +95,7 @@ class Job:
         self.out = pathlib.Path("found" if self.is_import else draw.choice(["found.csv", "found.parquet"]))
         ranks = draw.choice([1, 1, 1, 2, 3, 4])
         # One process alone draws a graph.
-        ranks = 1 if self.asked.startswith("generate") else ranks
+        ranks = self.ranks = 1 if self.asked.startswith("generate") else ranks
         self.by_mpirun = soak.has_mpi and ranks > 1 and draw.random() < 0.4
         threads = ranks if self.by_mpirun else ranks * draw.choice([1, 2])
         self.start = [*MPIRUN, str(ranks)] if self.by_mpirun else []
@@ -105,60 +142,81 @@ class Job:
 
     def attempt(self, words, kill):
         """Asks, and kills it after some seconds; whether it came to its end."""
+        newest, is_done = self.newest(), self.out.exists() or any(pathlib.Path().glob("*/rank-*/done"))
         child = subprocess.Popen(
             self.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.soak.environment, start_new_session=True
         )
-        ends_by_itself = True
+        codes = [0]
         if kill is not None:
             try:
                 child.wait(kill)
             except subprocess.TimeoutExpired:
-                ends_by_itself = self.disturb(child)
+                codes = self.disturb(child, kill)
         try:
             said = child.communicate(timeout=SECONDS_MAX)[1]
         except subprocess.TimeoutExpired:
-            name = pathlib.Path(self.soak.graphmill).name[:15]
-            ranks = subprocess.run(["pgrep", "-a", "-x", name], capture_output=True, text=True).stdout
-            os.killpg(child.pid, signal.SIGKILL)
-            subprocess.run(["pkill", "-9", "-x", name])
+            ranks = [rank for rank in below(child.pid) if lives(rank)]
+            states = [f"{rank}: {state(rank)}" for rank in ranks]
+            for process in [*ranks, child.pid]:
+                end(process, signal.SIGKILL)
             said = child.communicate()[1]
             # That of Open MPI may hang when all that it had started has ended (docs/cluster.md).
             if ranks or not self.by_mpirun:
-                self.fail(f"it hangs: {said}\n{ranks}")
+                self.fail(f"it hangs: {said}\n{states}")
             self.soak.kills["mpirun alone"] += 1
         if "panicked" in said:
             self.fail(said)
-        if child.returncode and ends_by_itself:
-            self.fail(f"exit code {child.returncode}: {said}")
+        if codes and child.returncode not in codes:
+            self.fail(f"exit code {child.returncode}, not of {codes}: {said}")
+        if not is_done:
+            self.check_start(newest, said)
         return child.returncode == 0
 
-    def disturb(self, child):
-        """Kills all of it or a part, or sends a signal; whether it is to end well all the same."""
+    def disturb(self, child, age):
+        """Kills all of it or a part, or sends a signal; the exit codes that it may have, or none: any."""
         how = self.draw.choice(["all", "all", "all", "one", "ask", "insist"])
-        # Those of mpirun are in groups of their own.
-        ranks = subprocess.run(["pgrep", "-P", str(child.pid)], capture_output=True, text=True).stdout.split()
-        ranks = [int(rank) for rank in ranks]
-        try:
-            if how == "one" and ranks:
-                os.kill(self.draw.choice(ranks), signal.SIGKILL)
-            elif how == "ask" and not self.by_mpirun:
-                child.send_signal(self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGUSR1]))
-            elif how == "insist" and not self.by_mpirun:
-                child.send_signal(signal.SIGINT)
+        ranks = below(child.pid) if self.by_mpirun else []
+        codes = []
+        if how == "one" and ranks:
+            end(self.draw.choice(ranks), signal.SIGKILL)
+        elif how == "ask" and ranks:
+            # One rank hears it, and all end.
+            how = "ask one"
+            end(self.draw.choice(ranks), signal.SIGUSR1)
+        elif how in ("ask", "insist") and not self.by_mpirun:
+            asked = [self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])]
+            if how == "insist":
+                asked = [signal.SIGINT, signal.SIGTERM]
+            codes = [0, INTERRUPTED, *[-number for number in asked if age < SECONDS_DEAF]]
+            for number in asked:
+                end(child.pid, number)
                 time.sleep(self.draw.uniform(0, 0.02))
-                child.send_signal(signal.SIGTERM)
-            else:
-                how = "all"
-                os.killpg(child.pid, signal.SIGKILL)
-                for rank in ranks:
-                    subprocess.run(["kill", "-9", str(rank)], capture_output=True)
-                while any(os.path.exists(f"/proc/{rank}") for rank in ranks):
-                    time.sleep(0.001)
-        except ProcessLookupError:
-            # It has just come to its end.
-            pass
+        else:
+            how = "all"
+            for process in [child.pid, *ranks]:
+                end(process, signal.SIGKILL)
+            while any(map(lives, ranks)):
+                time.sleep(0.001)
         self.soak.kills[how] += 1
-        return False
+        return codes
+
+    def newest(self):
+        """The newest version that all ranks have; 0 is none."""
+        found = collections.defaultdict(list)
+        for path in pathlib.Path().glob("*/rank-*/version-*"):
+            if path.name.removeprefix("version-").isdecimal():
+                found[path.parent].append(int(path.name.removeprefix("version-")))
+        of_all = [number for numbers in found.values() for number in numbers]
+        return max((number for number in of_all if of_all.count(number) == self.ranks), default=0)
+
+    def check_start(self, newest, said):
+        """An attempt that came so far went on with the newest version."""
+        found = re.search(r"going on with the run that was interrupted, after (\d+) calls", said)
+        went_on = int(found[1]) if found else 0
+        # What is in the first pass has begun, or gone on.
+        if went_on != newest and (found or "pass" in said):
+            self.fail(f"it went on after {went_on} calls, not after {newest}: {said}")
+        self.soak.resumed += went_on > 0
 
     def check(self, wanted):
         if digest(self.out) != wanted:
@@ -191,7 +249,7 @@ class Job:
 class Soak:
     def __init__(self, asked):
         self.seed, self.graphmill = asked.seed, command()
-        self.wanted, self.kills, self.jobs = {}, collections.Counter(), 0
+        self.wanted, self.kills, self.jobs, self.resumed = {}, collections.Counter(), 0, 0
         self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "GRAPHMILL_MPI": os.path.abspath("plugin.so")}
         call = self.call = lambda words: subprocess.run([self.graphmill, *words.split()], check=True, stdout=subprocess.DEVNULL)
         pathlib.Path("tiny.el").write_text("1 2\n")
@@ -210,13 +268,13 @@ class Soak:
 
     def go(self, seconds):
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end or self.kills.total() < KILLS_MIN:
             # A job is drawn by its number, so that it is the same again.
             Job(self, random.Random(f"{self.seed} {self.jobs}")).go()
             self.jobs += 1
         by_mpi = "" if self.has_mpi else "; none by mpirun: there is no Open MPI"
         kills = ", ".join(f"{count} {how}" for how, count in sorted(self.kills.items()))
-        print(f"{self.jobs} jobs of seed {self.seed}, disturbed {sum(self.kills.values())} times ({kills}): the same bytes{by_mpi}")
+        print(f"{self.jobs} jobs of seed {self.seed}, disturbed {self.kills.total()} times ({kills}), {self.resumed} went on with a version: the same bytes{by_mpi}")
 
 
 def main():
