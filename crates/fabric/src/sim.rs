@@ -30,8 +30,8 @@ const STUCK_LIMITS: u64 = 10_000;
 pub struct Network {
     /// The longest time that a frame takes, and the word that a rank is lost.
     pub delay_max: Duration,
-    /// A rank that crashes, and when.
-    pub crash: Option<(usize, Duration)>,
+    /// Ranks that crash, and when.
+    pub crashes: [Option<(usize, Duration)>; 2],
     /// Two ranks whose connection breaks, and when.
     pub broken: Option<([usize; 2], Duration)>,
     /// A rank that nothing is heard of any more, and that hears nothing, and from when on.
@@ -43,7 +43,7 @@ impl Default for Network {
     fn default() -> Self {
         Network {
             delay_max: Duration::from_millis(1),
-            crash: None,
+            crashes: [None; 2],
             broken: None,
             silent: None,
         }
@@ -146,7 +146,7 @@ pub fn simulated(seed: u64, ranks: usize, network: Network) -> Vec<SimFabric> {
         turn: None,
         limits_in_a_row: 0,
     };
-    if let Some((rank, at)) = network.crash {
+    for (rank, at) in network.crashes.into_iter().flatten() {
         state.happen(at, Event::Crash { rank });
     }
     if let Some(([one, other], at)) = network.broken {

@@ -62,7 +62,7 @@ fn faulty([rank, other]: [usize; 2], at: Duration) -> [Network; 3] {
     let sound = Network::default();
     [
         Network {
-            crash: Some((rank, at)),
+            crashes: [Some((rank, at)), None],
             ..sound
         },
         Network {

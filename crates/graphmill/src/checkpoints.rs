@@ -160,10 +160,7 @@ impl Plan {
             }
             machine.meet()?;
         }
-        let made = match hold(&*disk, &**machine.clock(), &folder).and_then(|held| {
-            held.map(|held| mark(&*disk, &folder).map(|()| held))
-                .transpose()
-        }) {
+        let made = match hold(&*disk, &**machine.clock(), &folder) {
             // What nobody asked for is no reason to fail.
             Err(_) if !is_named => None,
             made => made?,
@@ -209,7 +206,7 @@ fn at_machine() -> String {
 }
 
 /// Says on which machine a folder is held.
-fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
+fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     let is_mark = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(AT))
@@ -223,20 +220,31 @@ fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes hold of a folder, which is made; `None`: another run has it, else a hold where the file system has locks.
-fn hold(disk: &dyn Disk, clock: &dyn Clock, folder: &Path) -> Result<Option<Option<Hold>>, Error> {
-    for attempt in 1.. {
-        let held = make(disk, folder).and_then(|()| disk.hold(folder, Holding::Alone));
-        match held {
-            Ok(Some(hold)) => return Ok(Some(Some(hold))),
-            Err(error) if has_no_locks(&error) => return Ok(Some(None)),
-            Err(error) if attempt == ATTEMPTS => return Err(error.into()),
-            Ok(None) if attempt == ATTEMPTS => break,
-            // Somebody looks whether it may go, or removed what is above it.
-            Ok(None) | Err(_) => clock.wait(PAUSE),
+/// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks.
+fn hold(
+    disk: &dyn Disk,
+    clock: &dyn Clock,
+    folder: &Path,
+) -> Result<Option<Option<Hold>>, StorageError> {
+    let attempt = || {
+        make(disk, folder)?;
+        let held = match disk.hold(folder, Holding::Alone) {
+            Err(error) if has_no_locks(&error) => Some(None),
+            held => held?.map(Some),
+        };
+        if held.is_some() {
+            mark(disk, folder)?;
         }
+        Ok(held)
+    };
+    for _ in 1..ATTEMPTS {
+        if let Ok(Some(hold)) = attempt() {
+            return Ok(Some(hold));
+        }
+        // Somebody looks whether it may go, or removed what is above it.
+        clock.wait(PAUSE);
     }
-    Ok(None)
+    attempt()
 }
 
 /// Makes the folder of a rank, and that of all: not durably, unless there are more to make.

@@ -35,6 +35,8 @@ pub enum Mistake {
     SetsForgotten,
     /// Of what calls were told, changes of sets are left out.
     EntriesForgotten,
+    /// A version is published between a decision and the call that relies on it.
+    DecisionForgotten,
     /// A sync that failed is taken for one that did not.
     FailedSyncIgnored,
     /// A folder that cannot be listed is taken for an empty one.
@@ -47,7 +49,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Mistake; 18] = [
+    pub const ALL: [Mistake; 19] = [
         Mistake::PagesNotSynced,
         Mistake::StepNotSynced,
         Mistake::FileNotSynced,
@@ -62,6 +64,7 @@ impl Mistake {
         Mistake::ChangesMissed,
         Mistake::SetsForgotten,
         Mistake::EntriesForgotten,
+        Mistake::DecisionForgotten,
         Mistake::FailedSyncIgnored,
         Mistake::FailedListIgnored,
         Mistake::EndNotSaid,

@@ -75,7 +75,7 @@ impl Case {
             (*from, *to) = (*from * stride + first, *to * stride + first);
         }
         let source = edges[one_of(edges.len() as u64) as usize].0.to_string();
-        let (algorithm, options) = match one_of(5) {
+        let (algorithm, options) = match one_of(6) {
             0 => (
                 "pagerank",
                 vec![("iterations", (1 + one_of(8)).to_string())],
@@ -89,6 +89,7 @@ impl Case {
                     ("iterations", (1 + one_of(5)).to_string()),
                 ],
             ),
+            4 => ("sssp", vec![("source", source)]),
             _ => (
                 "sssp",
                 vec![("source", source), ("method", "bellman-ford".to_string())],
@@ -126,7 +127,7 @@ impl Case {
             named: one_of(3) > 0,
             every,
             keep: 1 + one_of(2) as usize,
-            attempts: one_of(5) as usize,
+            attempts: one_of(7) as usize,
         }
     }
 }

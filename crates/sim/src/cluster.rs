@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use graphmill::{
     Watcher, unwatched,
 };
 use graphmill_fabric::{Fabric, Network, simulated};
-use graphmill_storage::{Clock, Disk, SimDisk};
+use graphmill_storage::{Clock, Disk, Random, SimDisk};
 
 use crate::case::Case;
 use crate::fault::Faults;
@@ -38,28 +39,75 @@ pub(crate) enum Outcome {
     Panicked(String),
 }
 
-/// Time that goes by as it is asked for.
-#[derive(Debug, Default)]
-struct Ticking(Mutex<Duration>);
+/// Time that goes by as it is asked for, now and then much of it at once.
+#[derive(Debug)]
+pub(crate) struct Ticking(Mutex<Time>);
+
+#[derive(Debug)]
+struct Time {
+    now: Duration,
+    random: Random,
+    looks: u64,
+    /// Who is asked to stop, and at the how-manieth look.
+    wishes: Vec<(u64, Stop)>,
+}
+
+impl Ticking {
+    fn new(seed: u64) -> Ticking {
+        Ticking(Mutex::new(Time {
+            now: Duration::ZERO,
+            random: Random::new(seed),
+            looks: 0,
+            wishes: Vec::new(),
+        }))
+    }
+
+    fn time(&self) -> MutexGuard<'_, Time> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks to stop when the time is asked for the how-manieth time; who was asked before is asked to stop at once.
+    pub(crate) fn ask_at(&self, nth: u64, stop: &Stop) {
+        self.time().wishes.push((nth, stop.clone()));
+    }
+}
 
 impl Clock for Ticking {
     fn now(&self) -> Duration {
-        self.wait(TICK);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut time = self.time();
+        time.looks += 1;
+        for (_, stop) in time.wishes.iter().filter(|(at, _)| *at == time.looks) {
+            match stop.asked() {
+                true => stop.insist(),
+                false => stop.request(),
+            }
+        }
+        let ticks = match time.random.below(32) {
+            0 => time.random.below(1000) as u32,
+            _ => 1,
+        };
+        time.now += TICK * ticks;
+        time.now
     }
     fn wait(&self, time: Duration) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += time;
+        self.time().now += time;
     }
 }
 
 impl Case {
-    fn machine(&self, disk: &SimDisk, memory: u64, seed: u64) -> MachineConfig {
+    fn machine(
+        &self,
+        disk: &SimDisk,
+        clock: &Arc<Ticking>,
+        memory: u64,
+        seed: u64,
+    ) -> MachineConfig {
         MachineConfig {
             memory: Some(memory),
             threads: Some(self.threads),
             simulated: Some(SimulatedMachine {
                 disk: Arc::new(disk.clone()),
-                clock: Arc::new(Ticking::default()),
+                clock: Arc::clone(clock) as Arc<dyn Clock>,
                 seed,
             }),
             ..MachineConfig::default()
@@ -76,9 +124,14 @@ impl Case {
     }
 
     /// Stores the graph, by one rank.
-    pub(crate) fn import(&self, disk: &SimDisk, seed: u64) -> Outcome {
+    pub(crate) fn import(&self, disk: &SimDisk, faults: &Faults, seed: u64) -> Outcome {
+        let (stop, clock) = (Stop::new(), Arc::new(Ticking::new(seed)));
+        let (disks, clocks, stops) = (from_ref(disk), from_ref(&clock), from_ref(&stop));
+        faults.inject(disks);
+        faults.ask(disks, clocks, stops);
         let work = || {
-            let machine = Machine::open(&self.machine(disk, ENOUGH, seed), Stop::new())?;
+            let machine = self.machine(disk, &clock, ENOUGH, seed);
+            let machine = Machine::open(&machine, stop.clone())?;
             let edges = [PathBuf::from(EDGES)];
             machine.import(&edges, Path::new(GRAPH), &self.import, &unwatched())?;
             Ok(Vec::new())
@@ -106,7 +159,8 @@ impl Case {
     /// The result of a run that nothing disturbs and that publishes nothing.
     pub(crate) fn undisturbed(&self, disk: &SimDisk) -> Outcome {
         let work = || {
-            let mut config = self.config(self.machine(disk, ENOUGH, self.seed));
+            let clock = Arc::new(Ticking::new(self.seed));
+            let mut config = self.config(self.machine(disk, &clock, ENOUGH, self.seed));
             config.checkpoints.keep = 0;
             Plan::new(config)?.run(&Stop::new(), &unwatched())?;
             Ok(disk.read_small(Path::new(RESULT), u64::MAX)?)
@@ -140,9 +194,13 @@ impl Case {
     }
 
     fn on_ranks(&self, disks: &[SimDisk], memory: u64, faults: &Faults, seed: u64) -> Outcome {
-        let stop = Stop::new();
+        // Each is a process, which hears signals of its own.
+        let stops: Vec<Stop> = (0..self.ranks).map(|_| Stop::new()).collect();
+        let clock = |rank| Arc::new(Ticking::new(seed ^ rank as u64));
+        let clocks: Vec<_> = (0..self.ranks).map(clock).collect();
+        faults.ask(disks, &clocks, &stops);
         let passes = AtomicU64::new(0);
-        let (asked, after) = (stop.clone(), faults.stop_after);
+        let (asked, after) = (stops[0].clone(), faults.stop_after);
         let resumed = Arc::clone(&faults.resumed);
         let watcher: Watcher = Arc::new(move |progress| match progress {
             Progress::Superstep { .. }
@@ -160,10 +218,11 @@ impl Case {
         });
         let work = |rank: usize, fabric: Option<Arc<dyn Fabric>>| {
             let disk = disks.get(rank).unwrap_or(&disks[0]);
-            let plan = Plan::new(self.config(self.machine(disk, memory, seed ^ rank as u64)))?;
+            let machine = self.machine(disk, &clocks[rank], memory, seed ^ rank as u64);
+            let plan = Plan::new(self.config(machine))?;
             match fabric {
-                Some(fabric) => plan.run_as(fabric, &stop, &watcher)?,
-                None => plan.run(&stop, &watcher)?,
+                Some(fabric) => plan.run_as(fabric, &stops[rank], &watcher)?,
+                None => plan.run(&stops[rank], &watcher)?,
             };
             Ok(Vec::new())
         };

@@ -9,7 +9,7 @@ use graphmill_storage::{Disk, Fault, FaultKind, On, Random, SimDisk};
 
 use crate::case::Case;
 use crate::cluster::{GRAPH, Outcome, RESULT, versions};
-use crate::fault::Faults;
+use crate::fault::{Faults, Moment};
 use crate::judge::says_bug;
 
 /// A graph that is stored, and the right answer.
@@ -27,7 +27,9 @@ impl Job {
             ..Case::draw(seed)
         };
         let disk = case.disk().map_err(|error| error.to_string())?;
-        if let failed @ (Outcome::Failed(_) | Outcome::Panicked(_)) = case.import(&disk, seed) {
+        if let failed @ (Outcome::Failed(_) | Outcome::Panicked(_)) =
+            case.import(&disk, &Faults::default(), seed)
+        {
             return Err(format!("import: {failed:?}"));
         }
         let wanted = match case.undisturbed(&disk.copied(1)) {
@@ -232,6 +234,36 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
             }
             job.goes_on(&disks, 1).map_err(what)?;
             count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Asks each rank to stop at each moment of a run: of those that it is asked at, it ends at the next where it may, and is gone on with. How many
+/// there were.
+///
+/// # Errors
+/// The moment after which the run does not end so, or does not go on.
+pub fn every_wish(seed: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let mut count = 0;
+    for rank in 0..job.case.ranks {
+        for at in [Moment::Operation, Moment::Look] {
+            for nth in 1.. {
+                let faults = Faults::asking(rank, nth, at);
+                let what = |what: String| format!("seed {seed}: {faults}: {what}");
+                let disks = job.disks();
+                match job.attempt(&disks, &faults, nth) {
+                    // It was done before.
+                    Outcome::Done(bytes) if bytes == job.wanted => break,
+                    Outcome::Failed(errors)
+                        if errors.iter().all(|error| error.contains("interrupted")) => {}
+                    other => return Err(what(format!("{other:?}"))),
+                }
+                disks.iter().for_each(SimDisk::heal);
+                job.goes_on(&disks, 1).map_err(what)?;
+                count += 1;
+            }
         }
     }
     Ok(count)

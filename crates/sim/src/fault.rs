@@ -6,7 +6,26 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use graphmill_fabric::Network;
-use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk};
+use graphmill_storage::{Fault, FaultKind, On, Random, SimDisk, Stop};
+
+use crate::cluster::Ticking;
+
+/// Somebody asks a rank to stop.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    rank: usize,
+    /// At the how-manieth of these.
+    nth: u64,
+    at: Moment,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Moment {
+    /// Operations on its disk.
+    Operation,
+    /// Looks at its clock, as between two calls of its driver.
+    Look,
+}
 
 /// What goes wrong.
 #[derive(Debug, Clone, Default)]
@@ -14,8 +33,10 @@ pub(crate) struct Faults {
     /// Of disks, by number.
     disks: Vec<(usize, Fault)>,
     pub(crate) network: Network,
-    /// After so many passes somebody asks to stop.
+    /// After so many passes somebody asks a rank to stop.
     pub(crate) stop_after: Option<u64>,
+    /// A rank is asked to stop.
+    wishes: Vec<Wish>,
     /// The version that the attempt said that it goes on with; 0 is none.
     pub(crate) resumed: Arc<AtomicU64>,
 }
@@ -33,7 +54,7 @@ impl Faults {
         let disk = random.below(disks as u64) as usize;
         let on = [On::Any, On::Read, On::Write, On::Sync, On::Name][random.below(5) as usize];
         let later = nth + 1 + random.below(12);
-        let mut fail = |kind, on, nth, for_good| {
+        let mut fail_on = |disk, kind, on, nth, for_good| {
             let fault = Fault {
                 kind,
                 on,
@@ -42,12 +63,21 @@ impl Faults {
             };
             faults.disks.push((disk, fault));
         };
+        // All disks of the cluster lose power at about the same time.
+        if random.below(10) == 0 {
+            for disk in 0..disks {
+                let nth = nth + random.below(12);
+                fail_on(disk, FaultKind::PowerCut, On::Any, nth, true);
+            }
+            return faults;
+        }
+        let mut fail = |kind, on, nth, for_good| fail_on(disk, kind, on, nth, for_good);
         // Now and then a name cannot be had besides.
         if random.below(6) == 0 {
             fail(FaultKind::Eio, On::Name, 1 + random.below(64), false);
         }
         // One rank alone has no network.
-        match random.below(if ranks > 1 { 13 } else { 10 }) {
+        match random.below(if ranks > 1 { 14 } else { 11 }) {
             0..=3 => fail(FaultKind::PowerCut, On::Any, nth, true),
             4 => fail(FaultKind::Eio, on, nth, false),
             5 => fail(FaultKind::Eio, on, nth, true),
@@ -59,8 +89,27 @@ impl Faults {
                 fail(FaultKind::PowerCut, On::Sync, later, true);
             }
             9 => faults.stop_after = Some(1 + nth % 8),
-            10 => faults.network.crash = Some((rank, at)),
-            11 => faults.network.broken = Some(([rank, other], at)),
+            10 => {
+                let at = [Moment::Operation, Moment::Look][random.below(2) as usize];
+                let (nth, later) = match at {
+                    Moment::Operation => (nth, later),
+                    Moment::Look => (1 + random.below(24), 1 + random.below(48)),
+                };
+                faults.wishes.push(Wish { rank, nth, at });
+                // Asked twice, it is not patient.
+                if random.below(3) == 0 {
+                    let nth = later;
+                    faults.wishes.push(Wish { rank, nth, at });
+                }
+            }
+            11 => {
+                faults.network.crashes[0] = Some((rank, at));
+                if random.below(3) == 0 {
+                    let at = at + Duration::from_micros(random.below(2000));
+                    faults.network.crashes[1] = Some((other, at));
+                }
+            }
+            12 => faults.network.broken = Some(([rank, other], at)),
             _ => faults.network.silent = Some((rank, at)),
         }
         faults
@@ -85,6 +134,27 @@ impl Faults {
         Faults {
             stop_after: Some(passes),
             ..Faults::default()
+        }
+    }
+
+    /// Somebody asks a rank to stop.
+    pub(crate) fn asking(rank: usize, nth: u64, at: Moment) -> Faults {
+        Faults {
+            wishes: vec![Wish { rank, nth, at }],
+            ..Faults::default()
+        }
+    }
+
+    /// Has ranks be asked to stop that have these clocks.
+    pub(crate) fn ask(&self, disks: &[SimDisk], clocks: &[Arc<Ticking>], stops: &[Stop]) {
+        for Wish { rank, nth, at } in &self.wishes {
+            match at {
+                Moment::Operation => {
+                    let disk = disks.get(*rank).unwrap_or(&disks[0]);
+                    disk.ask_at(*nth, &stops[*rank]);
+                }
+                Moment::Look => clocks[*rank].ask_at(*nth, &stops[*rank]),
+            }
         }
     }
 
@@ -113,7 +183,8 @@ impl Faults {
         let is_harmful = |(_, fault): &(usize, Fault)| fault.kind != FaultKind::Short;
         !self.disks.iter().any(is_harmful)
             && self.stop_after.is_none()
-            && network.crash.is_none()
+            && self.wishes.is_empty()
+            && network.crashes == [None; 2]
             && network.broken.is_none()
             && network.silent.is_none()
     }
@@ -135,7 +206,7 @@ impl fmt::Display for Faults {
             )?;
         }
         let network = &self.network;
-        if let Some((rank, at)) = network.crash {
+        for (rank, at) in network.crashes.iter().flatten() {
             write!(f, "rank {rank} crashes at {at:?} ")?;
         }
         if let Some((ranks, at)) = network.broken {
@@ -143,6 +214,9 @@ impl fmt::Display for Faults {
         }
         if let Some((rank, at)) = network.silent {
             write!(f, "rank {rank} is silent from {at:?} on ")?;
+        }
+        for Wish { rank, nth, at } in &self.wishes {
+            write!(f, "rank {rank} is asked to stop at {at:?} {nth} ")?;
         }
         match self.stop_after {
             Some(passes) => write!(f, "to stop after {passes} passes"),

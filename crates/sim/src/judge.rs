@@ -140,8 +140,7 @@ fn imported(
             true => Faults::draw(random, 1, 1, 500),
             false => Faults::default(),
         };
-        faults.inject(&disks);
-        match case.import(&disks[0], random.next_u64()) {
+        match case.import(&disks[0], &faults, random.next_u64()) {
             Outcome::Done(_) => {
                 disks[0].heal();
                 break;

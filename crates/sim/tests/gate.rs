@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use graphmill_sim::{
-    every_failed_name, every_failed_sync, every_failure, every_power_cut, judge, mutations,
+    every_failed_name, every_failed_sync, every_failure, every_power_cut, every_wish, judge,
+    mutations,
 };
 
 /// How many times as much as usual.
@@ -80,7 +81,7 @@ fn part(number: u64, seeds: &[u64]) -> (u64, u64) {
 #[test]
 fn power_may_be_cut_at_any_operation() {
     // What is left is drawn anew for each.
-    let states = for_all(4 * CUT.len() as u64 * times(), |number| {
+    let states = for_all(5 * CUT.len() as u64 * times(), |number| {
         let (seed, part) = part(number, &CUT);
         every_power_cut(seed, part)
     });
@@ -109,6 +110,17 @@ fn no_version_is_lost_by_a_name_that_cannot_be_had() {
         every_failed_name(SMALL[number as usize])
     });
     assert!(count >= 200, "{count} failures");
+}
+
+/// Those that are asked to stop at each moment: the last two choose on their way to go on in memory, when there is something to publish.
+const ASKED: [u64; 5] = [7, 0, 6, 2220, 2578];
+
+#[test]
+fn anybody_may_be_asked_to_stop_at_any_moment() {
+    let count = for_all(ASKED.len() as u64, |number| {
+        every_wish(ASKED[number as usize])
+    });
+    assert!(count >= 500, "{count} moments");
 }
 
 #[test]

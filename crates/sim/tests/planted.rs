@@ -1,7 +1,9 @@
 //! Mistakes that are planted are found. They are planted in the whole process, so one test plants them all.
 
 use graphmill_raw::{Mistake, plant};
-use graphmill_sim::{every_failed_name, every_failed_sync, every_power_cut, judge, mutations};
+use graphmill_sim::{
+    every_failed_name, every_failed_sync, every_power_cut, every_wish, judge, mutations,
+};
 
 /// Seeds, at most, until one finds a mistake.
 const SEEDS: u64 = 600;
@@ -21,6 +23,11 @@ fn found(mistake: Mistake) -> Option<String> {
             return [7, 0, 6]
                 .into_iter()
                 .find_map(|seed| every_failed_sync(seed).err());
+        }
+        Mistake::DecisionForgotten => {
+            return [2220, 2578]
+                .into_iter()
+                .find_map(|seed| every_wish(seed).err());
         }
         Mistake::FailedListIgnored => {
             return [7, 0, 6]

@@ -3,11 +3,12 @@
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::mpi::{job, mpirun, plugin};
+use crate::resume::versions;
 use crate::{call, names, succeed};
 
 /// A job of so many ranks that has begun, with stderr in a pipe.
@@ -195,7 +196,7 @@ fn fails_since(mut job: Command, full: usize, what: &str) {
 }
 
 /// A file system that goes with the test.
-struct Mounted(std::path::PathBuf);
+struct Mounted(PathBuf);
 
 impl Drop for Mounted {
     fn drop(&mut self) {
@@ -430,6 +431,80 @@ fn a_rank_that_is_killed_ends_the_job_and_leaves_no_result() {
     let output = call(at, &["run", "pagerank", "graph", "-q", "-o", "r.csv"]);
     assert!(output.status.success());
     assert!(!names(at).iter().any(|name| name.starts_with(".graphmill")));
+}
+
+/// The newest version that all of so many ranks have; 0 is none.
+fn newest(at: &Path, ranks: usize) -> u64 {
+    let name = |path: PathBuf| path.file_name()?.to_str().map(str::to_string);
+    let number = |name: String| name.strip_prefix("version-")?.parse::<u64>().ok();
+    let there = versions(at).into_iter().filter_map(name);
+    let there: Vec<u64> = there.filter_map(number).collect();
+    let of_all = |version: &&u64| there.iter().filter(|other| other == version).count() == ranks;
+    there.iter().filter(of_all).max().copied().unwrap_or(0)
+}
+
+/// The version that a job said that it goes on with.
+fn went_on_with(said: &str) -> u64 {
+    let after = said.split_once("interrupted, after ");
+    let number = after.and_then(|(_, rest)| rest.split_once(" calls"));
+    number.map_or(0, |(number, _)| number.parse().expect("a number"))
+}
+
+#[test]
+fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
+    const RANKS: usize = 4;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    if !plugin(at) {
+        return;
+    }
+    let kills = kills(12);
+    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
+    let iterations = (4 * kills + 40).to_string();
+    let run = ["run", "pagerank", "graph", "--iterations", &iterations];
+    succeed(at, &[&run[..], &["-q", "-o", "wanted.csv"]].concat());
+    let versions = ["--checkpoint-dir", "versions", "--checkpoint-every", "1"];
+    let asked = [&run[..], &versions, &["--resume", "-o", "found.csv"]].concat();
+    let mut last = 0;
+    for kill in 0..kills {
+        let mpirun = started(at, RANKS, &asked);
+        let begun = Instant::now();
+        let (published, ranks) = loop {
+            let published = newest(at, RANKS);
+            let ranks = ranks_of(mpirun.id());
+            // A few passes further, as many as come before anybody looks.
+            if published >= last + 1 + kill % 3 && ranks.len() == RANKS {
+                break (published, ranks);
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "they publish");
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        let is_asked = kill % 4 == 3;
+        let signal = if is_asked { "-USR1" } else { "-KILL" };
+        let one = ranks[kill as usize % RANKS].to_string();
+        let sent = Command::new("kill").args([signal, &one]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "it lives");
+        let Ended { status, said, .. } = end_of(mpirun);
+        assert_eq!(went_on_with(&said), last, "{said}");
+        assert!(!status.is_some_and(|status| status.success()), "{said}");
+        last = newest(at, RANKS);
+        assert!(last >= published, "{last} of {published}");
+        if is_asked {
+            // All end, since one was asked to.
+            assert!(said.contains("with --resume goes on"), "{said}");
+            assert!(
+                status.is_none_or(|status| status.code() == Some(130)),
+                "{said}"
+            );
+        }
+        assert!(!at.join("found.csv").exists());
+    }
+    let Ended { status, said, .. } = end_of(started(at, RANKS, &asked));
+    assert!(status.is_none_or(|status| status.success()), "{said}");
+    assert_eq!(went_on_with(&said), last, "{said}");
+    let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
+    assert!(read("found.csv") == read("wanted.csv"), "other bytes");
+    assert_eq!(names(at), ["found.csv", "graph", "plugin.so", "wanted.csv"]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(crate) fn words<'w>(run: &'w str, more: &'w str) -> Vec<&'w str> {
 const VERSIONS: &str = "-q --checkpoint-dir versions --checkpoint-every 1";
 
 /// The files of versions that there are in the folder that was named.
-fn versions(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn versions(folder: &Path) -> Vec<PathBuf> {
     versions_in(&folder.join("versions"))
 }
 

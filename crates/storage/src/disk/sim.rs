@@ -20,6 +20,7 @@ use super::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue,
 };
 use crate::error::StorageError;
+use crate::stop::Stop;
 
 /// Which operations a fault may hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -251,6 +252,8 @@ struct Holders {
 struct Fate {
     random: Random,
     faults: Vec<Fault>,
+    /// Who is asked to stop, and at the how-manieth operation of all.
+    wishes: Vec<(u64, Stop)>,
     operations: u64,
 }
 
@@ -267,6 +270,7 @@ impl SimDisk {
         let fate = Fate {
             random: Random::new(seed),
             faults: Vec::new(),
+            wishes: Vec::new(),
             operations: 0,
         };
         SimDisk {
@@ -282,9 +286,18 @@ impl SimDisk {
         lock(&self.world.fate).faults.push(fault);
     }
 
-    /// Forgets all planned failures.
+    /// Asks to stop, at the how-manieth operation from now; 1 is the next. Who was asked before is asked to stop at once.
+    pub fn ask_at(&self, nth: u64, stop: &Stop) {
+        let mut fate = lock(&self.world.fate);
+        let at = fate.operations + nth;
+        fate.wishes.push((at, stop.clone()));
+    }
+
+    /// Forgets all planned failures, and whom to ask to stop.
     pub fn heal(&self) {
-        lock(&self.world.fate).faults.clear();
+        let mut fate = lock(&self.world.fate);
+        fate.faults.clear();
+        fate.wishes.clear();
     }
 
     /// The disk that a power cut now would leave, by a seed that says what of the changes that are not durable is there; without
@@ -358,6 +371,15 @@ impl World {
     fn fate(&self, on: On) -> Option<FaultKind> {
         let mut fate = lock(&self.fate);
         fate.operations += 1;
+        let now = fate.operations;
+        fate.wishes.retain(|(at, stop)| {
+            match *at == now {
+                true if stop.asked() => stop.insist(),
+                true => stop.request(),
+                false => {}
+            }
+            *at > now
+        });
         let mut kind = None;
         fate.faults.retain_mut(|fault| {
             let hit = fault.on == On::Any || fault.on == on;
