@@ -17,7 +17,10 @@ use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
-use graphmill_storage::{Clock, Disk, Hold, Holding, Open, StorageError, has_no_locks, machine_id};
+use graphmill_storage::{
+    Clock, Disk, Hold, Holding, Open, StorageError, has_no_locks, is_this_machine, machine_id,
+    unheld,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::Hash;
@@ -160,7 +163,7 @@ impl Plan {
             }
             machine.meet()?;
         }
-        let made = match hold(&*disk, &**machine.clock(), &folder) {
+        let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
             // What nobody asked for is no reason to fail.
             Err(_) if !is_named => None,
             made => made?,
@@ -189,7 +192,7 @@ impl Plan {
                 return Err(Error::VersionsHeld { path: base });
             }
             watcher(&Progress::Warning(&format!(
-                "{}: no versions are published, and none is gone on with: it cannot be written, or another run publishes there",
+                "{}: no versions are published, and none is gone on with: it cannot be written, another run publishes there, or its file system has no locks (--checkpoint-dir names a folder of this run alone)",
                 base.display()
             )));
             return Ok(None);
@@ -200,36 +203,34 @@ impl Plan {
     }
 }
 
-/// The name of the file that says that a folder is held by a process of this machine.
-fn at_machine() -> String {
-    format!("{AT}{}", machine_id())
+/// The machine on which a folder is held, where a file in it says so.
+fn machine_of(mark: &Path) -> Option<&str> {
+    mark.file_name()?.to_str()?.strip_prefix(AT)
 }
 
 /// Says on which machine a folder is held.
 fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
-    let is_mark = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(AT))
-    };
     let there = disk.list(folder)?;
     there
         .iter()
-        .filter(|path| is_mark(path))
+        .filter(|path| machine_of(path).is_some())
         .try_for_each(|mark| disk.remove_file(mark))?;
-    disk.open(&folder.join(at_machine()), Open::Create)?;
+    disk.open(&folder.join(format!("{AT}{}", machine_id())), Open::Create)?;
     Ok(())
 }
 
-/// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks.
+/// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks. Without
+/// them one that nobody named is not had: who asks for the same would have it, too.
 fn hold(
     disk: &dyn Disk,
     clock: &dyn Clock,
     folder: &Path,
+    is_named: bool,
 ) -> Result<Option<Option<Hold>>, StorageError> {
     let attempt = || {
         make(disk, folder)?;
         let held = match disk.hold(folder, Holding::Alone) {
-            Err(error) if has_no_locks(&error) => Some(None),
+            Err(error) if is_named && has_no_locks(&error) => Some(None),
             held => held?.map(Some),
         };
         if held.is_some() {
@@ -238,8 +239,15 @@ fn hold(
         Ok(held)
     };
     for _ in 1..ATTEMPTS {
-        if let Ok(Some(hold)) = attempt() {
-            return Ok(Some(hold));
+        match attempt() {
+            Ok(Some(hold)) => return Ok(Some(hold)),
+            Err(error) if has_no_locks(&error) => {
+                // What is in it stays.
+                let _ = disk.remove_dir(folder);
+                let _ = disk.remove_dir(folder.parent().unwrap_or(folder));
+                return Err(error);
+            }
+            Ok(None) | Err(_) => {}
         }
         // Somebody looks whether it may go, or removed what is above it.
         clock.wait(PAUSE);
@@ -266,25 +274,20 @@ fn user() -> Vec<u8> {
 /// Removes folders that nobody named and that killed runs of this machine left before they published anything, but for this run's own.
 /// What cannot be removed is in nobody's way.
 fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
-    let is_own = |path: &PathBuf| {
+    let is_other = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.starts_with(OWN_FOLDER)) && *path != own
     };
-    // One that does not say where it is held may be on its way, or of a machine that no lock reaches.
-    let is_ours = |folder: &Path| matches!(disk.exists(&folder.join(at_machine())), Ok(true));
-    for base in disk
-        .list(tmp)
-        .unwrap_or_default()
-        .iter()
-        .filter(|path| is_own(path))
-    {
-        for folder in disk.list(base).unwrap_or_default() {
-            if is_ours(&folder)
-                && let Ok(Some(_hold)) = disk.hold(&folder, Holding::Alone)
-                && let Ok(there) = disk.list(&folder)
-                && !there.iter().any(|path| engine::is_version(path))
-            {
-                let _ = disk.remove_dir_all(&folder);
+    let there = disk.list(tmp).unwrap_or_default();
+    for base in there.iter().filter(|path| is_other(path)) {
+        for (folder, _hold) in unheld(disk, base, |_| true) {
+            let there = disk.list(&folder).unwrap_or_default();
+            let mut machines = there.iter().filter_map(|path| machine_of(path));
+            let is_ours = machines.next().is_some_and(|id| is_this_machine(id, base));
+            match is_ours && !there.iter().any(|path| engine::is_version(path)) {
+                true => drop(disk.remove_dir_all(&folder)),
+                // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
+                false => drop(disk.remove_dir(&folder)),
             }
         }
         let _ = disk.remove_dir(base);

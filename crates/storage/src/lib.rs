@@ -14,6 +14,7 @@
 //! | `disk/transfer.rs` | what is left of an operation after a short read or write |
 //! | `placement.rs`, `placement/` | [`Placement`]: which kind of data is to lie on which tier of memory |
 //! | `tiers.rs`, `tiers/` | [`Tiers`]: memory by kind of data |
+//! | `machine.rs` | [`machine_id`]: whose a leftover is; [`unheld`]: those of the dead |
 //! | `scratch.rs` | [`Scratch`]: a folder to work in, which goes again |
 //! | `file_aside.rs`, `byte_file.rs` | [`FileAside`]: a file that appears complete; [`ByteFile`]: one that is read anywhere |
 //! | `record.rs` | [`RecordWriter`], [`RecordReader`]: numbers and bytes in a file, with a checksum |
@@ -29,6 +30,7 @@ mod clock;
 mod disk;
 mod error;
 mod file_aside;
+mod machine;
 mod placement;
 mod record;
 mod scratch;
@@ -48,9 +50,10 @@ pub use disk::{
 pub use error::{JobError, StorageError};
 pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
+pub use machine::{is_this_machine, machine_id, unheld};
 pub use placement::{Kind, Placement, PlacementError, Where};
 pub use record::{RecordReader, RecordWriter, broken, is_broken};
-pub use scratch::{Scratch, has_no_locks, machine_id};
+pub use scratch::{Scratch, has_no_locks};
 pub use stop::{Patience, Stop};
 pub use tiers::Tiers;
 pub use workers::{Job, Step, Worker, Workers};

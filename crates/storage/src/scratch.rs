@@ -5,10 +5,8 @@
 //!
 //! One that has a name of its own stays when the work in it does not come to its end, for the next of that name.
 //!
-//! Of the others what a killed process left goes when the next folder is made beside it. A folder is held as long as its process lives, by a lock
-//! that the system lets go of when the process ends, so the dead are told from the living whatever their numbers are. Names say
-//! on which machine a folder was made, since the locks of some file systems do not reach others; those are left alone, and so
-//! is everything on a file system without such locks.
+//! Of the others what a killed process left goes when the next folder is made beside it: names say on which machine that was, and locks whether
+//! its process lives (`machine.rs`). What others left stays, and so does everything on a file system without locks.
 
 use std::fmt;
 use std::io;
@@ -18,6 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::disk::{Disk, Hold, Holding};
 use crate::error::StorageError;
+use crate::machine::{is_this_machine, machine_id, unheld};
 
 /// Names tried while somebody else removes the folder in which this one is to be.
 const ATTEMPTS_MAX: u32 = 16;
@@ -56,7 +55,7 @@ impl Scratch {
     ) -> Result<Scratch, StorageError> {
         let mut scratch = Scratch::below(disk, folder)?;
         let machine = machine_id();
-        remove_dead(&**disk, folder, &machine);
+        remove_dead(&**disk, folder);
         let process = std::process::id();
         let mut attempts = 0;
         loop {
@@ -166,13 +165,6 @@ impl Scratch {
 /// What the names of all such folders begin with.
 const PREFIX: &str = ".graphmill-";
 
-/// What tells this machine from others that may share a folder, as a part of a file name: the number that its kernel drew when it
-/// started. Locks may not reach machines of the same name, but they reach all containers of one kernel, whatever their names.
-pub fn machine_id() -> String {
-    let number = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    number.chars().filter(char::is_ascii_alphanumeric).collect()
-}
-
 /// Whether an error says that the file system has no locks.
 pub fn has_no_locks(error: &StorageError) -> bool {
     matches!(
@@ -184,19 +176,18 @@ pub fn has_no_locks(error: &StorageError) -> bool {
 
 /// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in
 /// nobody's way.
-fn remove_dead(disk: &dyn Disk, folder: &Path, machine: &str) {
+fn remove_dead(disk: &dyn Disk, folder: &Path) {
     let is_ours = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         let name = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('@'));
-        let numbers = name.and_then(|(_, name)| name.strip_prefix(machine)?.strip_prefix('-'));
-        numbers.is_some_and(|rest| rest.bytes().all(|b| b == b'-' || b.is_ascii_digit()))
+        name.and_then(|(_, name)| name.split_once('-'))
+            .is_some_and(|(machine, numbers)| {
+                let are_numbers = numbers.bytes().all(|b| b == b'-' || b.is_ascii_digit());
+                are_numbers && is_this_machine(machine, folder)
+            })
     };
-    for path in disk.list(folder).unwrap_or_default() {
-        if is_ours(&path)
-            && let Ok(Some(_hold)) = disk.hold(&path, Holding::Alone)
-        {
-            let _ = disk.remove_dir_all(&path);
-        }
+    for (path, _hold) in unheld(disk, folder, is_ours) {
+        let _ = disk.remove_dir_all(&path);
     }
 }
 

@@ -11,7 +11,7 @@ mod disks;
 use std::path::PathBuf;
 
 use disks::{all, byte_at, file_of, read};
-use graphmill_storage::{Holding, Open, Scratch, StorageError};
+use graphmill_storage::{Holding, Open, Scratch, StorageError, is_this_machine, machine_id};
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
     match error {
@@ -177,8 +177,15 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
             disk.create_dir_all(&left.join("b")).unwrap();
             disk.write_small(&left.join("b/file"), b"1").unwrap();
         }
+        // Made before the machine was started anew: which that was, the folder of simulated files does not say.
+        let ours = machine_id();
+        let before = format!("{}{}", &ours[..8], "0".repeat(ours.len() - 8));
+        let earlier = dir.join(format!(".graphmill-run@{before}-1-0"));
+        disk.create_dir_all(&earlier).unwrap();
+        let goes = is_this_machine(&before, &dir);
         let next = Scratch::create(disk, &dir, "import").unwrap();
-        let mut left = [living.path(), next.path(), &other];
+        let mut left = vec![living.path(), next.path(), &other];
+        left.extend((!goes).then_some(&*earlier));
         left.sort();
         assert_eq!(disk.list(&dir).unwrap(), left, "{}", place.name);
     }

@@ -114,11 +114,8 @@ impl Engine {
         let (Some(recovery), Some(io)) = (&mut self.recovery, row_io.first()) else {
             return Ok(());
         };
-        let (entries, number) = {
-            let history = self.active.history();
-            (history.entries().clone(), history.count())
-        };
-        let entries = entries.bytes();
+        let history = self.active.history();
+        let (entries, number) = (history.entries().bytes(), history.count());
         let pages = recovery.begin()?;
         arrays.save_told(entries, pages, &mut lock(io))?;
         let full = pages.len() * arrays.pages().page_bytes();
@@ -127,6 +124,7 @@ impl Engine {
             pages: pages.clone(),
             rest: entries[full..].to_vec(),
         };
+        drop(history);
         let mut record = Record {
             number,
             told,

@@ -109,11 +109,20 @@ pub(super) fn pass(from: &mut RecordReader<'_>) -> io::Result<()> {
     if form == ALL {
         return Ok(());
     }
-    let [_] = from.array()?;
+    let [k] = from.array()?;
+    check(form, k)?;
     from.number()?;
     let words = from.count(8)?;
     from.pass(8 * words);
     Ok(())
+}
+
+/// That there is such a form, with so many low bits.
+fn check(form: u8, k: u8) -> io::Result<()> {
+    match matches!(form, IN | OUT) && u32::from(k) < WORD {
+        true => Ok(()),
+        false => Err(broken()),
+    }
 }
 
 /// Takes over the members of a batch into a set that is empty; `false` if that is not of a batch of this span.
@@ -126,10 +135,8 @@ pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Resul
         return Ok(true);
     }
     let [k] = from.array()?;
+    check(form, k)?;
     let k = u32::from(k);
-    if !matches!(form, IN | OUT) || k >= WORD {
-        return Err(broken());
-    }
     let count = from.number()?;
     let left = from.count(8)?;
     let mut words = WordsIn {

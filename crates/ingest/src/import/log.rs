@@ -26,7 +26,7 @@ use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     ByteFile, Disk, FileAside, Holding, Open, RecordReader, RecordWriter, StorageError, is_broken,
-    machine_id,
+    is_this_machine, machine_id, unheld,
 };
 
 use super::Machine;
@@ -131,14 +131,12 @@ impl<'a> Log<'a> {
     /// way.
     pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path) {
         let disk = &**machine.disk;
-        for temporary in disk.list(folder).unwrap_or_default() {
+        let graphs_of = |temporary: &Path| {
             let name = temporary.file_name().and_then(OsStr::to_str);
-            let Some(graphs) = name.and_then(Job::graphs_of) else {
-                continue;
-            };
-            let Ok(Some(_hold)) = disk.hold(&temporary, Holding::Alone) else {
-                continue;
-            };
+            name.and_then(Job::graphs_of)
+        };
+        for (temporary, _hold) in unheld(disk, folder, |path| graphs_of(path).is_some()) {
+            let graphs = graphs_of(&temporary).unwrap_or_default();
             let log = Log {
                 machine,
                 temporary,
@@ -151,7 +149,10 @@ impl<'a> Log<'a> {
             };
             let nothing = log.names().is_ok_and(|names| names == [JOB]);
             let begun = log.read(JOB, Begun::take).ok().flatten();
-            let is_ours = |begun: &Begun| begun.machine == machine_id().as_bytes();
+            let is_ours = |begun: &Begun| {
+                let machine = std::str::from_utf8(&begun.machine);
+                machine.is_ok_and(|machine| is_this_machine(machine, folder))
+            };
             let Some(begun) = begun.filter(|begun| nothing && is_ours(begun)) else {
                 // Killed before it had begun, if it is empty.
                 let _ = disk.remove_dir(&log.temporary);

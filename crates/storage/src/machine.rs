@@ -1,0 +1,105 @@
+//! What tells this machine from others that may share a folder, and whose leftovers in one may go.
+//!
+//! A folder is held as long as its process lives, by a lock that the system lets go of when the process ends, so the dead are told from the
+//! living whatever their numbers are. But the locks of some file systems do not reach other machines, even of the same name; they reach all
+//! containers of one kernel, whatever their names. So what a machine left has the number there that its kernel drew when it started, and one
+//! that stays: what was left before it started anew is its own, too, where the file system is of this machine alone.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statfs;
+
+use crate::disk::{Disk, Hold, Holding};
+
+/// Digits of the part that stays; of zeros where there is none.
+const LASTING: usize = 8;
+const NONE: &str = "00000000";
+
+/// This machine, as a part of a file name.
+pub fn machine_id() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let lasting = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    id_of(&lasting, &boot)
+}
+
+fn id_of(lasting: &str, boot: &str) -> String {
+    let is_drawn = |digit: char| digit.is_ascii_hexdigit();
+    let lasting = match lasting.trim() {
+        drawn if drawn.len() >= LASTING && drawn.chars().all(is_drawn) => {
+            format!("{:08x}", crc32fast::hash(drawn.as_bytes()))
+        }
+        _ => NONE.to_string(),
+    };
+    lasting + &boot.replace(|c: char| !c.is_ascii_alphanumeric(), "")
+}
+
+/// Whether that is this machine, so that locks in `folder` tell the dead from the living.
+pub fn is_this_machine(id: &str, folder: &Path) -> bool {
+    let ours = machine_id();
+    id == ours || is_same_since(id, &ours) && is_local(folder)
+}
+
+/// Whether it is the machine with this id that was started anew meanwhile, unless another one is like it.
+fn is_same_since(id: &str, ours: &str) -> bool {
+    let lasting = id.get(..LASTING);
+    id.len() == ours.len() && lasting != Some(NONE) && lasting == ours.get(..LASTING)
+}
+
+/// Whether a folder is on a file system that one kernel alone can have, of those that are well known.
+fn is_local(folder: &Path) -> bool {
+    let folder = match folder.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => folder,
+    };
+    // ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
+    const LOCAL: [u32; 8] = [
+        0xef53,
+        0x5846_5342,
+        0x9123_683e,
+        0xf2f5_2010,
+        0xca45_1a4e,
+        0x2fc1_2fc1,
+        0x0102_1994,
+        0x794c_7630,
+    ];
+    statfs(folder).is_ok_and(|facts| LOCAL.contains(&(facts.f_type as u32)))
+}
+
+/// What is left in a folder of those that may be wanted, and that nobody holds: held as long as it is looked at. What cannot be looked at is in
+/// nobody's way.
+pub fn unheld<'d>(
+    disk: &'d dyn Disk,
+    folder: &Path,
+    is_wanted: impl Fn(&Path) -> bool + 'd,
+) -> impl Iterator<Item = (PathBuf, Hold)> + 'd {
+    let there = disk.list(folder).unwrap_or_default().into_iter();
+    there.filter_map(move |path| {
+        let hold = is_wanted(&path).then(|| disk.hold(&path, Holding::Alone));
+        Some((path, hold?.ok()??))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_was_started_anew_is_the_same() {
+        let (one, other) = ("6d2f0a7c91d34c0b8a4f", "0123456789abcdef0123");
+        let ours = id_of(one, "1111-2222\n");
+        assert!(ours.ends_with("11112222") && ours.len() == 16);
+        assert!(is_same_since(&id_of(one, "3333-4444\n"), &ours));
+        assert!(!is_same_since(&id_of(other, "3333-4444\n"), &ours));
+        let unknown = id_of("uninitialized\n", "1111-2222\n");
+        assert!(unknown.starts_with(NONE) && unknown.len() == 16);
+        assert!(!is_same_since(&id_of("", "3333-4444\n"), &unknown));
+        assert!(is_this_machine(&machine_id(), Path::new("nowhere")));
+        assert!(!is_this_machine("", Path::new("/")));
+    }
+
+    #[test]
+    fn folders_that_others_may_have_are_not_local() {
+        assert!(!is_local(Path::new("/proc")) && !is_local(Path::new("nowhere")));
+        assert_eq!(is_local(Path::new("")), is_local(Path::new(".")));
+    }
+}
