@@ -126,6 +126,7 @@ pub fn every_failure(seed: u64) -> Result<u64, String> {
         for (kind, on) in [
             (FaultKind::Eio, On::Any),
             (FaultKind::Enospc, On::Write),
+            (FaultKind::Enospc, On::Sync),
             (FaultKind::Eio, On::Sync),
             (FaultKind::Short, On::Any),
         ] {

@@ -53,6 +53,7 @@ impl Faults {
         let other = (rank + 1) % ranks;
         let disk = random.below(disks as u64) as usize;
         let on = [On::Any, On::Read, On::Write, On::Sync, On::Name][random.below(5) as usize];
+        let full = [On::Write, On::Write, On::Sync][random.below(3) as usize];
         let later = nth + 1 + random.below(12);
         let mut fail_on = |disk, kind, on, nth, for_good| {
             let fault = Fault {
@@ -81,7 +82,8 @@ impl Faults {
             0..=3 => fail(FaultKind::PowerCut, On::Any, nth, true),
             4 => fail(FaultKind::Eio, on, nth, false),
             5 => fail(FaultKind::Eio, on, nth, true),
-            6 => fail(FaultKind::Enospc, On::Write, nth, true),
+            // Some find out that they are full when what was written is made durable.
+            6 => fail(FaultKind::Enospc, full, nth, true),
             7 => fail(FaultKind::Short, on, nth, false),
             8 => {
                 // What could not be made durable is lost later.
