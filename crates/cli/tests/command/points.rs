@@ -23,6 +23,9 @@ const CALLS: [&str; 7] = [
 /// Points of a kind that are tried one by one; of those behind them every third.
 const EACH: u64 = 12;
 
+/// An import with which goes what one that had come to its end left.
+const OTHER: &str = "import edges.el -o other";
+
 /// Whether `strace` can trace here.
 fn can_trace() -> bool {
     let mut strace = Command::new("strace");
@@ -109,6 +112,11 @@ fn from_each_point_the_command_goes_on() {
                 let is_there = path.exists();
                 if is_there {
                     assert!(bytes() == wanted, "{command}: left by {calls} {nth}");
+                    if command.starts_with("import") {
+                        succeed(folder, &words(OTHER, "-q"));
+                        assert_eq!(names(folder).len(), 4, "{command}: {calls} {nth}");
+                        std::fs::remove_dir_all(folder.join("other")).expect("a graph");
+                    }
                     remove();
                 }
                 succeed(folder, &words(&command, "-q"));

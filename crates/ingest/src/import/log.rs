@@ -127,9 +127,9 @@ impl<'a> Log<'a> {
         self.write(JOB, &none, |out| begun.put(out));
     }
 
-    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step. What cannot be removed is in nobody's
-    /// way.
-    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path) {
+    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, and those but for `own` whose graph has
+    /// got its name since, or was removed. What cannot be removed is in nobody's way.
+    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
         let disk = &**machine.disk;
         let graphs_of = |temporary: &Path| {
             let name = temporary.file_name().and_then(OsStr::to_str);
@@ -153,12 +153,18 @@ impl<'a> Log<'a> {
                 let machine = std::str::from_utf8(&begun.machine);
                 machine.is_ok_and(|machine| is_this_machine(machine, folder))
             };
-            let Some(begun) = begun.filter(|begun| nothing && is_ours(begun)) else {
+            let Some(begun) = begun.filter(is_ours) else {
                 // Killed before it had begun, if it is empty.
                 let _ = disk.remove_dir(&log.temporary);
                 continue;
             };
             let graph = Path::new(OsStr::from_bytes(&begun.graph));
+            // Elsewhere the same folder may have another path.
+            let is_seen = (graph.parent()).is_some_and(|above| disk.is_dir(above).unwrap_or(false));
+            let is_gone = is_seen && matches!(disk.exists(graph), Ok(false));
+            if !nothing && (!is_gone || own.is_of(&graphs)) {
+                continue;
+            }
             // No other folder, whatever the record says.
             let name = graph.file_name().and_then(OsStr::to_str);
             let is_its = name.is_some_and(|name| name.starts_with(&graphs));

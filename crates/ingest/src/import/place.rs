@@ -34,7 +34,7 @@ impl<'a> Place<'a> {
         let named = match &job {
             Some(job) => {
                 if crew.is_first() {
-                    Log::remove_dead(machine, folder);
+                    Log::remove_dead(machine, folder, job);
                 }
                 crew.gather(Vec::new())?;
                 job.folder(machine.disk, folder, &crew)?
@@ -108,8 +108,7 @@ impl<'a> Place<'a> {
         self.staging.rename(output, taken)?;
         self.temporary.stay(false);
         if let Some(log) = &self.log {
-            // Where it is killed meanwhile, what is left is of an import that has nothing to go on with. The graph is there, whatever
-            // becomes of this.
+            // Where it is killed before or meanwhile, what is left goes with the next import. The graph is there, whatever becomes of this.
             let _ = log.forget();
         }
         Ok(())
@@ -159,6 +158,11 @@ impl Job {
     pub(super) fn graphs_of(name: &str) -> Option<String> {
         let (output, _) = name.strip_prefix(".graphmill-import-")?.split_once('-')?;
         Some(format!(".graphmill-graph-{output}-"))
+    }
+
+    /// Whether the names of the folders of its graph begin so.
+    pub(super) fn is_of(&self, graphs: &str) -> bool {
+        graphs == format!(".graphmill-graph-{:08x}-", self.output)
     }
 
     /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
