@@ -4,6 +4,7 @@
 
 #![no_main]
 
+use graphmill_fuzz as _;
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockEncoder, BlockView, Group, GroupWalk, Place, SourceIndex,
     SourceIndexBuilder,

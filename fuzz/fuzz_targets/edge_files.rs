@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use graphmill_fuzz as _;
 use graphmill_graph::{EdgeKind, StoredGraph, verify};
 use graphmill_ingest::{
     EdgeSink, EdgeSource, FileSource, Ids, ImportOptions, IngestError, Machine, OnError,

@@ -3,6 +3,7 @@
 
 #![no_main]
 
+use graphmill_fuzz as _;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use example::{Change, Example};
+use graphmill_fuzz as _;
 use graphmill_graph::{
     BLOCK_EDGES_MAX, BlockView, ColumnSet, EdgeKind, Extent, ExtentReader, FanoutTable,
     FormatError, FrameReader, GroupWalk, IdCursor, IdKind, SourceIndex, StoredGraph, VertexId,
