@@ -33,6 +33,8 @@ pub struct Scratch {
     /// The folders above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
     stays: AtomicBool,
+    /// The file in it that goes last.
+    last: Option<&'static str>,
 }
 
 impl fmt::Debug for Scratch {
@@ -138,7 +140,15 @@ impl Scratch {
             _hold: None,
             made,
             stays: AtomicBool::new(false),
+            last: None,
         })
+    }
+
+    /// Has a file in it go last, which says what it is: somebody may be killed while it goes.
+    #[must_use]
+    pub fn with_last(mut self, file: &'static str) -> Scratch {
+        self.last = Some(file);
+        self
     }
 
     /// Whether it stays when this is dropped.
@@ -191,6 +201,23 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
     }
 }
 
+/// Removes a folder and all that is in it, a file of this name after all else.
+///
+/// # Errors
+/// As for [`Disk::remove_dir_all`].
+pub fn remove_dir_but_last(disk: &dyn Disk, dir: &Path, last: &str) -> Result<(), StorageError> {
+    for path in disk.list(dir)? {
+        if path.file_name().is_some_and(|name| name == last) {
+            continue;
+        }
+        match disk.is_dir(&path)? {
+            true => disk.remove_dir_all(&path)?,
+            false => disk.remove_file(&path)?,
+        }
+    }
+    disk.remove_dir_all(dir)
+}
+
 fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
@@ -202,7 +229,10 @@ impl Drop for Scratch {
         }
         // Nobody is left to tell; what stays is named after the process.
         if let Some(path) = &self.path {
-            let _ = self.disk.remove_dir_all(path);
+            let _ = match self.last {
+                Some(last) => remove_dir_but_last(&*self.disk, path, last),
+                None => self.disk.remove_dir_all(path),
+            };
         }
         for above in &self.made {
             // Not where there is something in it.

@@ -459,13 +459,14 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
         return;
     }
     let kills = kills(12);
-    succeed(at, &["generate", "kronecker", "14", "16", "-o", "graph"]);
-    let iterations = (4 * kills + 40).to_string();
+    succeed(at, &["generate", "kronecker", "15", "16", "-o", "graph"]);
+    let iterations = (20 * kills + 40).to_string();
     let run = ["run", "pagerank", "graph", "--iterations", &iterations];
     succeed(at, &[&run[..], &["-q", "-o", "wanted.csv"]].concat());
     let versions = ["--checkpoint-dir", "versions", "--checkpoint-every", "1"];
     let asked = [&run[..], &versions, &["--resume", "-o", "found.csv"]].concat();
-    let mut last = 0;
+    let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
+    let (mut last, mut count) = (0, 0);
     for kill in 0..kills {
         let mpirun = started(at, RANKS, &asked);
         let begun = Instant::now();
@@ -486,6 +487,11 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
         assert!(sent.is_ok_and(|status| status.success()), "it lives");
         let Ended { status, said, .. } = end_of(mpirun);
         assert_eq!(went_on_with(&said), last, "{said}");
+        if at.join("found.csv").exists() {
+            // On a busy machine it may have come to its end before it was killed.
+            break;
+        }
+        count += 1;
         assert!(!status.is_some_and(|status| status.success()), "{said}");
         last = newest(at, RANKS);
         assert!(last >= published, "{last} of {published}");
@@ -497,12 +503,12 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
                 "{said}"
             );
         }
-        assert!(!at.join("found.csv").exists());
     }
+    assert!(count >= kills / 2, "{count} of {kills} in time");
+    let has_ended = at.join("found.csv").exists();
     let Ended { status, said, .. } = end_of(started(at, RANKS, &asked));
     assert!(status.is_none_or(|status| status.success()), "{said}");
-    assert_eq!(went_on_with(&said), last, "{said}");
-    let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
+    assert!(has_ended || went_on_with(&said) == last, "{said}");
     assert!(read("found.csv") == read("wanted.csv"), "other bytes");
     assert_eq!(names(at), ["found.csv", "graph", "plugin.so", "wanted.csv"]);
 }

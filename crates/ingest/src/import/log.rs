@@ -26,7 +26,7 @@ use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     ByteFile, Disk, FileAside, Holding, Open, RecordReader, RecordWriter, StorageError, is_broken,
-    is_this_machine, machine_id, unheld,
+    is_this_machine, machine_id, remove_dir_but_last, unheld,
 };
 
 use super::Machine;
@@ -40,6 +40,8 @@ const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
 const CHUNK_BYTES: usize = 64 << 10;
 /// The record that says which import it is.
 const JOB: &str = "job";
+/// Its file goes last: it says whose a folder is.
+pub(super) const JOB_FILE: &str = "job.step";
 /// Records of steps.
 pub(super) const SCANNED: &str = "scanned";
 pub(super) const INDEXED: &str = "indexed";
@@ -177,7 +179,7 @@ impl<'a> Log<'a> {
                     _ => continue,
                 }
             }
-            let _ = disk.remove_dir_all(&log.temporary);
+            let _ = remove_dir_but_last(disk, &log.temporary, JOB_FILE);
         }
     }
 

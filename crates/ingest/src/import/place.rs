@@ -6,7 +6,7 @@ use std::sync::Arc;
 use graphmill_graph::FormatError;
 use graphmill_storage::{Disk, Scratch};
 
-use super::log::Log;
+use super::log::{JOB_FILE, Log};
 use super::staging::Staging;
 use super::{ImportOptions, Machine};
 use crate::crew::Crew;
@@ -14,8 +14,9 @@ use crate::edge::EdgeSource;
 use crate::error::IngestError;
 
 pub(super) struct Place<'a> {
-    pub(super) temporary: Scratch,
+    // In this order: the folder that says whose they are goes last.
     pub(super) staging: Staging<'a>,
+    pub(super) temporary: Scratch,
     /// What was done, where it is kept.
     pub(super) log: Option<Log<'a>>,
 }
@@ -69,8 +70,8 @@ impl<'a> Place<'a> {
             log = Some(opened);
         }
         Ok(Place {
-            temporary,
             staging,
+            temporary,
             log,
         })
     }
@@ -175,7 +176,8 @@ impl Job {
         let name = format!("import-{:08x}-{:05}", self.output, self.rank);
         let named = Scratch::named(disk, folder, &name)?;
         let have_all = crew.all(named.is_some())?;
-        Ok(named.filter(|_| have_all))
+        let named = named.filter(|_| have_all);
+        Ok(named.map(|named| named.with_last(JOB_FILE)))
     }
 
     /// The folder of its graph which the rank `maker` makes.
