@@ -30,8 +30,6 @@ KILLS_MAX = 25
 SECONDS_MAX = 120
 # Kills of all jobs at least.
 KILLS_MIN = 50
-# A process that is younger may not hear signals yet, and is killed by them.
-SECONDS_DEAF = 0.2
 INTERRUPTED = 130
 IMPORTS = [
     "import numbers.wel --weights f32",
@@ -75,6 +73,15 @@ def state(process):
 def lives(process):
     """Whether it has not ended: those that nobody has asked after are still listed."""
     return state(process) not in ("", "Z", "X")
+
+
+def hears(process, number):
+    """Whether it hears a signal, which ends it else: one that has just been started does not yet."""
+    try:
+        caught = re.search(r"SigCgt:\s*(\w+)", pathlib.Path(f"/proc/{process}/status").read_text())
+        return bool(int(caught[1], 16) >> (number - 1) & 1)
+    except OSError:
+        return False
 
 
 def end(process, number):
@@ -146,24 +153,30 @@ class Job:
         child = subprocess.Popen(
             self.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.soak.environment, start_new_session=True
         )
-        codes = [0]
+        codes, ranks = [0], []
         if kill is not None:
             try:
                 child.wait(kill)
             except subprocess.TimeoutExpired:
-                codes = self.disturb(child, kill)
+                codes, ranks = self.disturb(child)
         try:
             said = child.communicate(timeout=SECONDS_MAX)[1]
         except subprocess.TimeoutExpired:
-            ranks = [rank for rank in below(child.pid) if lives(rank)]
-            states = [f"{rank}: {state(rank)}" for rank in ranks]
-            for process in [*ranks, child.pid]:
+            living = [rank for rank in {*ranks, *below(child.pid)} if lives(rank)]
+            states = [f"{rank}: {state(rank)}" for rank in living]
+            for process in [*living, child.pid]:
                 end(process, signal.SIGKILL)
             said = child.communicate()[1]
             # That of Open MPI may hang when all that it had started has ended (docs/cluster.md).
-            if ranks or not self.by_mpirun:
+            if living or not self.by_mpirun:
                 self.fail(f"it hangs: {said}\n{states}")
             self.soak.kills["mpirun alone"] += 1
+        # Some outlive it by a little.
+        end_of_all = time.monotonic() + SECONDS_MAX
+        while any(map(lives, ranks)):
+            if time.monotonic() > end_of_all:
+                self.fail(f"ranks outlive it: {said}")
+            time.sleep(0.001)
         if "panicked" in said:
             self.fail(said)
         if codes and child.returncode not in codes:
@@ -172,8 +185,8 @@ class Job:
             self.check_start(newest, said)
         return child.returncode == 0
 
-    def disturb(self, child, age):
-        """Kills all of it or a part, or sends a signal; the exit codes that it may have, or none: any."""
+    def disturb(self, child):
+        """Kills all of it or a part, or sends a signal; the exit codes that it may have, or none: any; and its ranks."""
         how = self.draw.choice(["all", "all", "all", "one", "ask", "insist"])
         ranks = below(child.pid) if self.by_mpirun else []
         codes = []
@@ -187,7 +200,7 @@ class Job:
             asked = [self.draw.choice([signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])]
             if how == "insist":
                 asked = [signal.SIGINT, signal.SIGTERM]
-            codes = [0, INTERRUPTED, *[-number for number in asked if age < SECONDS_DEAF]]
+            codes = [0, INTERRUPTED, *[-number for number in asked if not hears(child.pid, number)]]
             for number in asked:
                 end(child.pid, number)
                 time.sleep(self.draw.uniform(0, 0.02))
@@ -195,10 +208,8 @@ class Job:
             how = "all"
             for process in [child.pid, *ranks]:
                 end(process, signal.SIGKILL)
-            while any(map(lives, ranks)):
-                time.sleep(0.001)
         self.soak.kills[how] += 1
-        return codes
+        return codes, ranks
 
     def newest(self):
         """The newest version that all ranks have; 0 is none."""

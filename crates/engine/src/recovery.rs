@@ -397,7 +397,12 @@ impl Recovery {
     /// Work that is gone on with later is not ended within a pass.
     fn be_patient(&mut self) {
         // Who was asked to stop already does not go on.
-        if self.patience.is_none() && self.interval().is_some() && !self.stop.asked() {
+        let is_forgotten = Mistake::PatienceForgotten.is_planted();
+        if self.patience.is_none()
+            && self.interval().is_some()
+            && !self.stop.asked()
+            && !is_forgotten
+        {
             self.patience = Some(self.stop.be_patient());
         }
     }

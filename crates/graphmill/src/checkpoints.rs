@@ -19,7 +19,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     Clock, Disk, Hold, Holding, Open, StorageError, has_no_locks, is_this_machine, machine_id,
-    unheld,
+    remove_dir_but_last, unheld,
 };
 use serde::{Deserialize, Serialize};
 
@@ -210,13 +210,20 @@ fn machine_of(mark: &Path) -> Option<&str> {
 
 /// Says on which machine a folder is held.
 fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let ours = folder.join(format!("{AT}{}", machine_id(folder)));
     let there = disk.list(folder)?;
+    if !there.contains(&ours) {
+        disk.open(&ours, Open::Create)?;
+    }
     there
         .iter()
-        .filter(|path| machine_of(path).is_some())
-        .try_for_each(|mark| disk.remove_file(mark))?;
-    disk.open(&folder.join(format!("{AT}{}", machine_id())), Open::Create)?;
-    Ok(())
+        .filter(|path| machine_of(path).is_some() && **path != ours)
+        .try_for_each(|mark| disk.remove_file(mark))
+}
+
+/// Removes the folder of a rank: last what says where it is held, so that whoever finds a part of it knows.
+fn remove(disk: &dyn Disk, folder: &Path) {
+    let _ = remove_dir_but_last(disk, folder, |path| machine_of(path).is_some());
 }
 
 /// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks. Without
@@ -285,7 +292,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
             let mut machines = there.iter().filter_map(|path| machine_of(path));
             let is_ours = machines.next().is_some_and(|id| is_this_machine(id, base));
             match is_ours && !there.iter().any(|path| engine::is_version(path)) {
-                true => drop(disk.remove_dir_all(&folder)),
+                true => remove(disk, &folder),
                 // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
                 false => drop(disk.remove_dir(&folder)),
             }
@@ -352,7 +359,7 @@ impl Versions {
         }
         self.say_done(machine)??;
         let mut files = self.disk.list(&self.folder)?;
-        files.retain(|path| !path.ends_with(DONE));
+        files.retain(|path| !path.ends_with(DONE) && machine_of(path).is_none());
         files
             .iter()
             .try_for_each(|path| self.disk.remove_file(path))?;
@@ -445,7 +452,7 @@ impl Drop for Versions {
         // Where the disk does not say what is there, it stays.
         if let Ok(false) = self.has_any() {
             // What stays is in nobody's way: it says which run it was of, and has no version.
-            let _ = self.disk.remove_dir_all(&self.folder);
+            remove(&*self.disk, &self.folder);
             // The last rank finds nothing in it; what is not ours stays.
             let _ = self.disk.remove_dir(&self.base);
         }

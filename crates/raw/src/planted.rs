@@ -37,6 +37,8 @@ pub enum Mistake {
     EntriesForgotten,
     /// A version is published between a decision and the call that relies on it.
     DecisionForgotten,
+    /// A run that is asked to stop does not end its pass first.
+    PatienceForgotten,
     /// A sync that failed is taken for one that did not.
     FailedSyncIgnored,
     /// A folder that cannot be listed is taken for an empty one.
@@ -49,7 +51,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Mistake; 19] = [
+    pub const ALL: [Mistake; 20] = [
         Mistake::PagesNotSynced,
         Mistake::StepNotSynced,
         Mistake::FileNotSynced,
@@ -65,6 +67,7 @@ impl Mistake {
         Mistake::SetsForgotten,
         Mistake::EntriesForgotten,
         Mistake::DecisionForgotten,
+        Mistake::PatienceForgotten,
         Mistake::FailedSyncIgnored,
         Mistake::FailedListIgnored,
         Mistake::EndNotSaid,

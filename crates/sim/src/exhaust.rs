@@ -1,6 +1,7 @@
 //! One small job, and everything that can go wrong with it: power cut at each operation on a disk, each operation failing in each way,
 //! and files that are not what was written.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -240,8 +241,8 @@ pub fn every_failed_name(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
-/// Asks each rank to stop at each moment of a run: of those that it is asked at, it ends at the next where it may, and is gone on with. How many
-/// there were.
+/// Asks each rank to stop at each moment of a run: it ends at the next where it may, with a version of all that it has done, and is gone on
+/// with. How many there were.
 ///
 /// # Errors
 /// The moment after which the run does not end so, or does not go on.
@@ -249,22 +250,39 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
     let job = Job::new(seed)?;
     let mut count = 0;
     for rank in 0..job.case.ranks {
-        for at in [Moment::Operation, Moment::Look] {
+        // Where it has ended: between all calls, if it is asked there, and between many, if it is asked meanwhile.
+        let mut places = 0;
+        for at in [Moment::Look, Moment::Operation] {
+            // Nobody hears of it any more from some moment on.
+            let (mut has_ended, mut of_versions) = (false, BTreeSet::new());
             for nth in 1.. {
                 let faults = Faults::asking(rank, nth, at);
                 let what = |what: String| format!("seed {seed}: {faults}: {what}");
                 let disks = job.disks();
-                match job.attempt(&disks, &faults, nth) {
-                    // It was done before.
-                    Outcome::Done(bytes) if bytes == job.wanted => break,
+                match job.attempt(&disks, &faults, 0) {
+                    Outcome::Done(bytes) if bytes == job.wanted => has_ended = true,
                     Outcome::Failed(errors)
-                        if errors.iter().all(|error| error.contains("interrupted")) => {}
+                        if !has_ended
+                            && errors.iter().all(|error| error.contains("interrupted")) => {}
                     other => return Err(what(format!("{other:?}"))),
                 }
+                let operations = disks.iter().map(SimDisk::operations).max();
+                if has_ended && Some(nth) >= operations {
+                    break;
+                }
+                of_versions.extend(versions(&disks, job.case.ranks).last().copied());
                 disks.iter().for_each(SimDisk::heal);
-                job.goes_on(&disks, 1).map_err(what)?;
-                count += 1;
+                if !has_ended {
+                    job.goes_on(&disks, 1).map_err(what)?;
+                    count += 1;
+                }
             }
+            if 2 * of_versions.len() < places {
+                return Err(format!(
+                    "seed {seed}: rank {rank}, asked at each {at:?}, ends with {of_versions:?} alone"
+                ));
+            }
+            places = of_versions.len();
         }
     }
     Ok(count)

@@ -109,7 +109,8 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
         let before = there.iter().rev().nth(1).copied();
         let resumed = faults.resumed.load(Ordering::Relaxed);
         known = known.max(resumed).max(before.unwrap_or_default());
-        if is_interrupted {
+        // What it found there, and has not gone on with, may be what one before could not publish.
+        if is_interrupted && there.last() > Some(&newest) {
             known = known.max(there.last().copied().unwrap_or_default());
         }
         newest = left.last().copied().unwrap_or_default();

@@ -24,8 +24,8 @@ fn found(mistake: Mistake) -> Option<String> {
                 .into_iter()
                 .find_map(|seed| every_failed_sync(seed).err());
         }
-        Mistake::DecisionForgotten => {
-            return [2220, 2578]
+        Mistake::DecisionForgotten | Mistake::PatienceForgotten => {
+            return [7, 2220, 2578]
                 .into_iter()
                 .find_map(|seed| every_wish(seed).err());
         }

@@ -2,8 +2,8 @@
 //!
 //! A folder is held as long as its process lives, by a lock that the system lets go of when the process ends, so the dead are told from the
 //! living whatever their numbers are. But the locks of some file systems do not reach other machines, even of the same name; they reach all
-//! containers of one kernel, whatever their names. So what a machine left has the number there that its kernel drew when it started, and one
-//! that stays: what was left before it started anew is its own, too, where the file system is of this machine alone.
+//! containers of one kernel, whatever their names. So what a machine left has the number there that its kernel drew when it started. On a
+//! file system that the machine has by itself there is one besides that stays: what was left before it started anew is its own, too.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,14 @@ use crate::disk::{Disk, Hold, Holding};
 const LASTING: usize = 8;
 const NONE: &str = "00000000";
 
-/// This machine, as a part of a file name.
-pub fn machine_id() -> String {
+/// This machine, as a part of the name of a file that lies in `folder`.
+pub fn machine_id(folder: &Path) -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let lasting = std::fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let lasting = match is_local(folder) {
+        true => std::fs::read_to_string("/etc/machine-id").unwrap_or_default(),
+        // Others may have it, and look at it where it is local.
+        false => String::new(),
+    };
     id_of(&lasting, &boot)
 }
 
@@ -35,22 +39,18 @@ fn id_of(lasting: &str, boot: &str) -> String {
 
 /// Whether that is this machine, so that locks in `folder` tell the dead from the living.
 pub fn is_this_machine(id: &str, folder: &Path) -> bool {
-    let ours = machine_id();
-    id == ours || is_same_since(id, &ours) && is_local(folder)
+    is_same(id, &machine_id(folder))
 }
 
-/// Whether it is the machine with this id that was started anew meanwhile, unless another one is like it.
-fn is_same_since(id: &str, ours: &str) -> bool {
-    let lasting = id.get(..LASTING);
-    id.len() == ours.len() && lasting != Some(NONE) && lasting == ours.get(..LASTING)
+/// Whether they are of one start of a machine, or of two, where both know which machine that is.
+fn is_same(id: &str, ours: &str) -> bool {
+    let [lasting, own] = [id, ours].map(|id| id.get(..LASTING));
+    let is_known = lasting != Some(NONE) && lasting == own;
+    ours.len() > LASTING && id.len() == ours.len() && (id == ours || is_known)
 }
 
-/// Whether a folder is on a file system that one kernel alone can have, of those that are well known.
-fn is_local(folder: &Path) -> bool {
-    let folder = match folder.as_os_str().is_empty() {
-        true => Path::new("."),
-        false => folder,
-    };
+/// Whether a folder is on a file system of this machine, of those that are well known. Others may have it too, by way of this one.
+pub fn is_local(folder: &Path) -> bool {
     // ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
     const LOCAL: [u32; 8] = [
         0xef53,
@@ -62,7 +62,15 @@ fn is_local(folder: &Path) -> bool {
         0x0102_1994,
         0x794c_7630,
     ];
-    statfs(folder).is_ok_and(|facts| LOCAL.contains(&(facts.f_type as u32)))
+    // One that is to be made will be where the one above it is.
+    let mut there = folder
+        .ancestors()
+        .map(|above| match above.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => above,
+        });
+    let facts = there.find_map(|above| statfs(above).ok());
+    facts.is_some_and(|facts| LOCAL.contains(&(facts.f_type as u32)))
 }
 
 /// What is left in a folder of those that may be wanted, and that nobody holds: held as long as it is looked at. What cannot be looked at is in
@@ -88,18 +96,19 @@ mod tests {
         let (one, other) = ("6d2f0a7c91d34c0b8a4f", "0123456789abcdef0123");
         let ours = id_of(one, "1111-2222\n");
         assert!(ours.ends_with("11112222") && ours.len() == 16);
-        assert!(is_same_since(&id_of(one, "3333-4444\n"), &ours));
-        assert!(!is_same_since(&id_of(other, "3333-4444\n"), &ours));
+        assert!(is_same(&ours, &ours) && is_same(&id_of(one, "3333-4444\n"), &ours));
+        assert!(!is_same(&id_of(other, "3333-4444\n"), &ours));
         let unknown = id_of("uninitialized\n", "1111-2222\n");
         assert!(unknown.starts_with(NONE) && unknown.len() == 16);
-        assert!(!is_same_since(&id_of("", "3333-4444\n"), &unknown));
-        assert!(is_this_machine(&machine_id(), Path::new("nowhere")));
-        assert!(!is_this_machine("", Path::new("/")));
+        assert!(is_same(&unknown, &unknown) && !is_same(&unknown, &ours));
+        assert!(!is_same(&id_of("", "3333-4444\n"), &unknown));
+        // Where the kernel does not say, nothing is anybody's.
+        assert!(!is_same(NONE, NONE) && !is_same("", ""));
     }
 
     #[test]
     fn folders_that_others_may_have_are_not_local() {
-        assert!(!is_local(Path::new("/proc")) && !is_local(Path::new("nowhere")));
-        assert_eq!(is_local(Path::new("")), is_local(Path::new(".")));
+        assert!(!is_local(Path::new("/proc")) && !is_local(Path::new("/proc/nowhere")));
+        assert_eq!(is_local(Path::new("nowhere")), is_local(Path::new(".")));
     }
 }

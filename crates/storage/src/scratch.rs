@@ -56,13 +56,14 @@ impl Scratch {
         what: &str,
     ) -> Result<Scratch, StorageError> {
         let mut scratch = Scratch::below(disk, folder)?;
-        let machine = machine_id();
         remove_dead(&**disk, folder);
+        let mut machine = None;
         let process = std::process::id();
         let mut attempts = 0;
         loop {
             // No two threads try the same name.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            let machine = machine.get_or_insert_with(|| machine_id(folder));
             let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
             if disk.exists(&path)? {
                 continue;
@@ -201,13 +202,17 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
     }
 }
 
-/// Removes a folder and all that is in it, a file of this name after all else.
+/// Removes a folder and all that is in it, some files after all else.
 ///
 /// # Errors
 /// As for [`Disk::remove_dir_all`].
-pub fn remove_dir_but_last(disk: &dyn Disk, dir: &Path, last: &str) -> Result<(), StorageError> {
+pub fn remove_dir_but_last(
+    disk: &dyn Disk,
+    dir: &Path,
+    is_last: impl Fn(&Path) -> bool,
+) -> Result<(), StorageError> {
     for path in disk.list(dir)? {
-        if path.file_name().is_some_and(|name| name == last) {
+        if is_last(&path) {
             continue;
         }
         match disk.is_dir(&path)? {
@@ -230,7 +235,7 @@ impl Drop for Scratch {
         // Nobody is left to tell; what stays is named after the process.
         if let Some(path) = &self.path {
             let _ = match self.last {
-                Some(last) => remove_dir_but_last(&*self.disk, path, last),
+                Some(last) => remove_dir_but_last(&*self.disk, path, |path| path.ends_with(last)),
                 None => self.disk.remove_dir_all(path),
             };
         }

@@ -178,7 +178,7 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
             disk.write_small(&left.join("b/file"), b"1").unwrap();
         }
         // Made before the machine was started anew: which that was, the folder of simulated files does not say.
-        let ours = machine_id();
+        let ours = machine_id(&dir);
         let before = format!("{}{}", &ours[..8], "0".repeat(ours.len() - 8));
         let earlier = dir.join(format!(".graphmill-run@{before}-1-0"));
         disk.create_dir_all(&earlier).unwrap();

@@ -41,7 +41,7 @@ impl Fault {
     fn network(self, [rank, other]: [usize; 2], at: Duration) -> Network {
         let mut network = Network::default();
         match self {
-            Fault::Crash => network.crash = Some((rank, at)),
+            Fault::Crash => network.crashes[0] = Some((rank, at)),
             Fault::Break => network.broken = Some(([rank, other], at)),
             Fault::Silence => network.silent = Some((rank, at)),
         }

@@ -468,13 +468,19 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
     let read = |name: &str| std::fs::read(at.join(name)).expect("a result");
     let (mut last, mut count) = (0, 0);
     for kill in 0..kills {
-        let mpirun = started(at, RANKS, &asked);
+        let mut mpirun = started(at, RANKS, &asked);
         let begun = Instant::now();
         let (published, ranks) = loop {
             let published = newest(at, RANKS);
-            let ranks = ranks_of(mpirun.id());
             // A few passes further, as many as come before anybody looks.
-            if published >= last + 1 + kill % 3 && ranks.len() == RANKS {
+            let is_due = published >= last + 1 + kill % 3;
+            let ranks = if is_due {
+                ranks_of(mpirun.id())
+            } else {
+                Vec::new()
+            };
+            let has_ended = mpirun.try_wait().expect("it is a child").is_some();
+            if has_ended || ranks.len() == RANKS {
                 break (published, ranks);
             }
             assert!(begun.elapsed() < Duration::from_secs(60), "they publish");
@@ -482,9 +488,13 @@ fn a_job_whose_ranks_are_killed_or_asked_to_end_goes_on_to_the_same_bytes() {
         };
         let is_asked = kill % 4 == 3;
         let signal = if is_asked { "-USR1" } else { "-KILL" };
-        let one = ranks[kill as usize % RANKS].to_string();
-        let sent = Command::new("kill").args([signal, &one]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "it lives");
+        // Each rank is killed, and each is asked.
+        if let Some(one) = ranks.get((kill + kill / 4) as usize % RANKS) {
+            let sent = Command::new("kill")
+                .args([signal, &one.to_string()])
+                .output();
+            assert!(sent.is_ok());
+        }
         let Ended { status, said, .. } = end_of(mpirun);
         assert_eq!(went_on_with(&said), last, "{said}");
         if at.join("found.csv").exists() {

@@ -9,6 +9,7 @@
 //! indexed      step 2 has ended: the edges, how their ends become indices, what was counted
 //! distributed  step 4 has ended: the buckets of arcs
 //! columns-N    column file N is complete, and others with it; reverse-N: of the transposed graph
+//! ended        the graph is complete, and gets its name
 //! ```
 //!
 //! A record begins with the files that it tells of and their lengths: without these it is none. Whatever no record tells of is of a step
@@ -26,7 +27,7 @@ use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     ByteFile, Disk, FileAside, Holding, Open, RecordReader, RecordWriter, StorageError, is_broken,
-    is_this_machine, machine_id, remove_dir_but_last, unheld,
+    is_local, is_this_machine, machine_id, remove_dir_but_last, unheld,
 };
 
 use super::Machine;
@@ -42,6 +43,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 const JOB: &str = "job";
 /// Its file goes last: it says whose a folder is.
 pub(super) const JOB_FILE: &str = "job.step";
+/// The record that says that the graph is complete: where it is not in its folder any more, it has its name.
+const ENDED: &str = "ended";
 /// Records of steps.
 pub(super) const SCANNED: &str = "scanned";
 pub(super) const INDEXED: &str = "indexed";
@@ -106,18 +109,25 @@ impl<'a> Log<'a> {
             is_whole: AtomicBool::new(true),
         };
         let there = log.read(JOB, Begun::take)?;
-        let is_new = there.is_none_or(|there| there.job != log.job.as_bytes());
-        if is_new {
-            log.remove_records(&log.names()?)?;
+        let there = there.filter(|there| there.job == log.job.as_bytes());
+        match &there {
+            None => log.remove_records(&log.names()?)?,
+            Some(there) => {
+                log.remove_records(&[ENDED])?;
+                // It may have been begun on another machine.
+                if there.machine != machine_id(&log.temporary).as_bytes() {
+                    log.begin();
+                }
+            }
         }
-        Ok((log, is_new))
+        Ok((log, there.is_none()))
     }
 
     /// Says which import it is, when nothing of another is left.
     pub(super) fn begin(&self) {
         let begun = Begun {
             job: self.job.as_bytes().to_vec(),
-            machine: machine_id().into_bytes(),
+            machine: machine_id(&self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
                 .map(|path| path.into_os_string().into_vec())
                 .unwrap_or_default(),
@@ -129,9 +139,18 @@ impl<'a> Log<'a> {
         self.write(JOB, &none, |out| begun.put(out));
     }
 
-    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, and those but for `own` whose graph has
-    /// got its name since, or was removed. What cannot be removed is in nobody's way.
-    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
+    /// Says that the graph is complete, and gets its name now.
+    pub(super) fn end(&self) {
+        let none = Files {
+            temporary: &[],
+            graph: &[],
+        };
+        self.write(ENDED, &none, |_| Ok(()));
+    }
+
+    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, or whose graph has got its name. What
+    /// cannot be removed is in nobody's way.
+    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path) {
         let disk = &**machine.disk;
         let graphs_of = |temporary: &Path| {
             let name = temporary.file_name().and_then(OsStr::to_str);
@@ -149,7 +168,11 @@ impl<'a> Log<'a> {
                 newest: Mutex::default(),
                 is_whole: AtomicBool::new(false),
             };
-            let nothing = log.names().is_ok_and(|names| names == [JOB]);
+            let names = log.names();
+            let nothing = names
+                .as_ref()
+                .is_ok_and(|names| !names.iter().any(is_of_step));
+            let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
             let begun = log.read(JOB, Begun::take).ok().flatten();
             let is_ours = |begun: &Begun| {
                 let machine = std::str::from_utf8(&begun.machine);
@@ -161,15 +184,18 @@ impl<'a> Log<'a> {
                 continue;
             };
             let graph = Path::new(OsStr::from_bytes(&begun.graph));
-            // Elsewhere the same folder may have another path.
-            let is_seen = (graph.parent()).is_some_and(|above| disk.is_dir(above).unwrap_or(false));
-            let is_gone = is_seen && matches!(disk.exists(graph), Ok(false));
-            if !nothing && (!is_gone || own.is_of(&graphs)) {
+            let is_named = has_ended && matches!(disk.exists(graph), Ok(false));
+            if !nothing && !is_named {
                 continue;
             }
             // No other folder, whatever the record says.
             let name = graph.file_name().and_then(OsStr::to_str);
             let is_its = name.is_some_and(|name| name.starts_with(&graphs));
+            // Where it is apart, locks may reach fewer there.
+            let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
+            if is_its && !is_beside && !is_local(graph) {
+                continue;
+            }
             if is_its && disk.is_dir(graph).unwrap_or(false) {
                 match disk.hold(graph, Holding::Alone) {
                     Ok(Some(_hold)) if !has_marks(disk, graph) => {
@@ -179,7 +205,8 @@ impl<'a> Log<'a> {
                     _ => continue,
                 }
             }
-            let _ = remove_dir_but_last(disk, &log.temporary, JOB_FILE);
+            let is_job = |path: &Path| path.ends_with(JOB_FILE);
+            let _ = remove_dir_but_last(disk, &log.temporary, is_job);
         }
     }
 
@@ -291,7 +318,7 @@ impl<'a> Log<'a> {
     /// Whether any step or column file may have been kept here: also where the disk does not say.
     pub(super) fn has_any(&self) -> bool {
         let names = self.names();
-        !names.is_ok_and(|names| names.iter().all(|name| name == JOB))
+        !names.is_ok_and(|names| !names.iter().any(is_of_step))
     }
 
     /// The same of any rank that works in the folder of the graph.
@@ -363,6 +390,11 @@ impl<'a> Log<'a> {
     fn path(&self, name: &str) -> PathBuf {
         self.temporary.join(name).with_extension(ENDING)
     }
+}
+
+/// Whether a record is of a step.
+fn is_of_step(name: &String) -> bool {
+    name != JOB && name != ENDED
 }
 
 /// Whether a file says that a rank has ended a step.

@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
         let named = match &job {
             Some(job) => {
                 if crew.is_first() {
-                    Log::remove_dead(machine, folder, job);
+                    Log::remove_dead(machine, folder);
                 }
                 crew.gather(Vec::new())?;
                 job.folder(machine.disk, folder, &crew)?
@@ -106,6 +106,9 @@ impl<'a> Place<'a> {
         output: &Path,
         taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
     ) -> Result<(), IngestError> {
+        if let Some(log) = &self.log {
+            log.end();
+        }
         self.staging.rename(output, taken)?;
         self.temporary.stay(false);
         if let Some(log) = &self.log {
@@ -159,11 +162,6 @@ impl Job {
     pub(super) fn graphs_of(name: &str) -> Option<String> {
         let (output, _) = name.strip_prefix(".graphmill-import-")?.split_once('-')?;
         Some(format!(".graphmill-graph-{output}-"))
-    }
-
-    /// Whether the names of the folders of its graph begin so.
-    pub(super) fn is_of(&self, graphs: &str) -> bool {
-        graphs == format!(".graphmill-graph-{:08x}-", self.output)
     }
 
     /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
