@@ -104,10 +104,12 @@ fn carry_out(case: &Case, story: &mut Vec<String>) -> Result<Told, String> {
             return Err("a part of a result is left".to_string());
         }
         let left = versions(&disks, case.ranks);
-        story.push(format!("  versions {there:?}, then {left:?}"));
+        let resumed = faults.resumed.load(Ordering::Relaxed);
+        story.push(format!(
+            "  went on with {resumed}; versions {there:?}, then {left:?}"
+        ));
         // The one before the newest was published before the newest was begun.
         let before = there.iter().rev().nth(1).copied();
-        let resumed = faults.resumed.load(Ordering::Relaxed);
         known = known.max(resumed).max(before.unwrap_or_default());
         // What it found there, and has not gone on with, may be what one before could not publish.
         if is_interrupted && there.last() > Some(&newest) {
