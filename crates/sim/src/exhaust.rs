@@ -288,6 +288,23 @@ pub fn every_wish(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
+/// Stops a run on disks that have no locks, and goes on: where nobody named a folder there is no version. Whether somebody did.
+///
+/// # Errors
+/// There is one, or none where a folder was named; or it does not go on.
+pub fn without_locks(seed: u64) -> Result<bool, String> {
+    let job = Job::new(seed)?;
+    let disks = job.disks();
+    disks.iter().for_each(SimDisk::lose_locks);
+    job.attempt(&disks, &Faults::stopping_after(2), 0);
+    let there = versions(&disks, job.case.ranks);
+    if there.is_empty() == job.case.named {
+        return Err(format!("seed {seed}: there are {there:?}"));
+    }
+    job.goes_on(&disks, 1)?;
+    Ok(job.case.named)
+}
+
 /// Changes files of the graph and of a version: bits, lengths, another file's bytes, bytes of before. Each number is a change; how many
 /// there were, and how many of them were noticed: the others had no effect.
 ///

@@ -6,7 +6,7 @@ use std::thread;
 
 use graphmill_sim::{
     every_failed_name, every_failed_sync, every_failure, every_power_cut, every_wish, judge,
-    mutations,
+    mutations, without_locks,
 };
 
 /// How many times as much as usual.
@@ -121,6 +121,12 @@ fn anybody_may_be_asked_to_stop_at_any_moment() {
         every_wish(ASKED[number as usize])
     });
     assert!(count >= 500, "{count} moments");
+}
+
+#[test]
+fn without_locks_versions_are_in_named_folders_alone() {
+    let named = SMALL.map(|seed| without_locks(seed).expect("it goes on"));
+    assert!(named.contains(&true) && named.contains(&false));
 }
 
 #[test]

@@ -139,8 +139,11 @@ impl<'a> Log<'a> {
         self.write(JOB, &none, |out| begun.put(out));
     }
 
-    /// Says that the graph is complete, and gets its name now.
+    /// Says that the graph is complete, and gets its name now, where anything is kept.
     pub(super) fn end(&self) {
+        if !self.is_whole.load(Relaxed) {
+            return;
+        }
         let none = Files {
             temporary: &[],
             graph: &[],
@@ -193,10 +196,10 @@ impl<'a> Log<'a> {
             let is_its = name.is_some_and(|name| name.starts_with(&graphs));
             // Where it is apart, locks may reach fewer there.
             let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
-            if is_its && !is_beside && !is_local(graph) {
-                continue;
-            }
             if is_its && disk.is_dir(graph).unwrap_or(false) {
+                if !is_beside && !is_local(graph) {
+                    continue;
+                }
                 match disk.hold(graph, Holding::Alone) {
                     Ok(Some(_hold)) if !has_marks(disk, graph) => {
                         let _ = disk.remove_dir_all(graph);

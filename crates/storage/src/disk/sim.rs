@@ -255,6 +255,7 @@ struct Fate {
     /// Who is asked to stop, and at the how-manieth operation of all.
     wishes: Vec<(u64, Stop)>,
     operations: u64,
+    has_no_locks: bool,
 }
 
 /// An open file: like a descriptor, it outlives its name.
@@ -272,6 +273,7 @@ impl SimDisk {
             faults: Vec::new(),
             wishes: Vec::new(),
             operations: 0,
+            has_no_locks: false,
         };
         SimDisk {
             world: Arc::new(World {
@@ -291,6 +293,11 @@ impl SimDisk {
         let mut fate = lock(&self.world.fate);
         let at = fate.operations + nth;
         fate.wishes.push((at, stop.clone()));
+    }
+
+    /// From now on nothing on it can be held, as on some file systems.
+    pub fn lose_locks(&self) {
+        lock(&self.world.fate).has_no_locks = true;
     }
 
     /// Forgets all planned failures, and whom to ask to stop.
@@ -636,6 +643,9 @@ impl Disk for SimDisk {
 
     fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
         at("lock", dir, self.world.fail(On::Name))?;
+        if lock(&self.world.fate).has_no_locks {
+            return at("lock", dir, Err(io::ErrorKind::Unsupported.into()));
+        }
         let names = lock(&self.world.names);
         let Some(Entry::Dir(holders)) = names.now.get(dir) else {
             return Ok(None);
