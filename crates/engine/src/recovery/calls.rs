@@ -93,12 +93,15 @@ impl Engine {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
         let due = recovery.due(clock.now(), ranks)?;
-        if due.version {
-            self.publish()?;
-        }
-        match due.end {
-            true => Err(EngineError::Stopped),
+        let published = match due.version {
+            true => self.publish(),
             false => Ok(()),
+        };
+        match published {
+            // Another that was asked the same has ended already, having heard that all have the version.
+            Err(EngineError::Fabric(_)) if due.end => Err(EngineError::Stopped),
+            Ok(()) if due.end => Err(EngineError::Stopped),
+            published => published,
         }
     }
 
