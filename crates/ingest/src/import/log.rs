@@ -333,6 +333,8 @@ impl<'a> Log<'a> {
     pub(super) fn forget(&self) -> Result<(), IngestError> {
         let mut names = self.names()?;
         names.retain(|name| name != JOB);
+        // As long as there are any of steps, it says that nobody needs them.
+        names.sort_by_key(|name| name == ENDED);
         self.remove_records(&names)
     }
 
