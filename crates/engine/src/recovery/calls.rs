@@ -3,6 +3,7 @@
 //! A version is published when the driver makes its next call, or none any more: it has let go by then of the sets that it does not need, and
 //! found out whether what it was told is an error.
 
+use graphmill_fabric::FabricError;
 use graphmill_raw::Mistake;
 
 use super::record::{Record, Told};
@@ -99,8 +100,9 @@ impl Engine {
         };
         match published {
             // Another that was asked the same has ended already, having heard that all have the version.
-            Err(EngineError::Fabric(_)) if due.end => Err(EngineError::Stopped),
-            Ok(()) if due.end => Err(EngineError::Stopped),
+            Ok(()) | Err(EngineError::Fabric(FabricError::Lost { .. })) if due.end => {
+                Err(EngineError::Stopped)
+            }
             published => published,
         }
     }
