@@ -6,14 +6,17 @@
     reason = "processes take real time, and their plugin is written beside the ports"
 )]
 
+mod mpirun;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use graphmill_fabric::{
     Channel, Completion, Fabric, FabricError, MpiFabric, Operation, all_gather, barrier,
 };
 use graphmill_raw::AlignedBuffer;
+use mpirun::Ended;
 
 /// In the environment of ranks: the plugin.
 const PLUGIN: &str = "GRAPHMILL_TEST_PLUGIN";
@@ -49,43 +52,27 @@ fn plugin(folder: &Path, stops_last: bool) -> Option<PathBuf> {
 }
 
 /// Runs the ranks of one of the tests below.
-fn ranks(count: usize, name: &str) -> Option<Output> {
+fn ranks(count: usize, name: &str) -> Option<Ended> {
     ranks_by(count, name, false)
 }
 
-fn ranks_by(count: usize, name: &str, stops_last: bool) -> Option<Output> {
+fn ranks_by(count: usize, name: &str, stops_last: bool) -> Option<Ended> {
     let folder = tempfile::tempdir().unwrap();
     let plugin = plugin(folder.path(), stops_last)?;
-    let output = Command::new("mpirun")
-        .args([
-            "--allow-run-as-root",
-            "--oversubscribe",
-            "--bind-to",
-            "none",
-        ])
-        .args([
-            "--mca",
-            "mpi_yield_when_idle",
-            "1",
-            "-n",
-            &count.to_string(),
-        ])
+    let started = mpirun::mpirun()
+        .args(["-n", &count.to_string()])
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", name, "--nocapture", "--ignored"])
         .env(PLUGIN, plugin)
-        .output();
-    Some(output.unwrap())
-}
-
-fn said(output: &Output) -> String {
-    [&output.stdout, &output.stderr]
-        .map(|said| String::from_utf8_lossy(said))
-        .concat()
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    Some(mpirun::end_of(started.unwrap()))
 }
 
 fn succeed(count: usize, name: &str) {
-    if let Some(output) = ranks(count, name) {
-        assert!(output.status.success(), "{}", said(&output));
+    if let Some(ended) = ranks(count, name) {
+        assert!(ended.has_succeeded(), "{}", ended.said);
     }
 }
 
@@ -207,11 +194,11 @@ fn rank_sends_too_much() {
 
 #[test]
 fn a_rank_that_fails_is_named_by_all() {
-    let Some(output) = ranks(3, "rank_hears_of_a_failure") else {
+    let Some(ended) = ranks(3, "rank_hears_of_a_failure") else {
         return;
     };
-    assert!(!output.status.success());
-    let said = said(&output);
+    assert!(!ended.has_succeeded());
+    let said = ended.said;
     for rank in [0, 2] {
         let named = format!("rank {rank}: rank 1 is lost: its disk is full");
         assert!(said.contains(&named), "{said}");
@@ -248,13 +235,12 @@ fn stop() {
 
 #[test]
 fn a_rank_that_goes_silent_is_named_by_all() {
-    let began = std::time::Instant::now();
-    let Some(output) = ranks(4, "rank_goes_silent") else {
+    let Some(ended) = ranks(4, "rank_goes_silent") else {
         return;
     };
-    assert!(!output.status.success());
-    assert!(began.elapsed() < Duration::from_secs(40));
-    let said = said(&output);
+    assert!(!ended.has_succeeded());
+    assert!(ended.took < Duration::from_secs(40));
+    let said = ended.said;
     for rank in [0, 2, 3] {
         let named = format!("rank {rank}: rank 1 is lost: nothing was heard of it for 15 s");
         assert!(said.contains(&named), "{said}");
@@ -279,13 +265,12 @@ fn rank_goes_silent() {
 
 #[test]
 fn a_rank_that_stops_on_its_last_step_keeps_nobody() {
-    let began = std::time::Instant::now();
-    let Some(output) = ranks_by(3, "rank_leaves", true) else {
+    let Some(ended) = ranks_by(3, "rank_leaves", true) else {
         return;
     };
-    assert!(!output.status.success());
-    assert!(began.elapsed() < Duration::from_secs(40));
-    let said = said(&output);
+    assert!(!ended.has_succeeded());
+    assert!(ended.took < Duration::from_secs(40));
+    let said = ended.said;
     for rank in [0, 2] {
         assert!(said.contains(&format!("rank {rank} has left")), "{said}");
     }

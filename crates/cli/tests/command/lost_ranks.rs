@@ -1,31 +1,25 @@
 //! Ranks that `mpirun` started and that are lost: one that is killed, that hangs, or whose disk is full ends the job, and nothing looks whole
 //! that is not. Skipped without Open MPI.
 
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::mpi::{job, mpirun, plugin};
+use crate::mpirun::{Ended, end_of, ranks_of};
 use crate::resume::versions;
 use crate::{call, names, succeed};
 
-/// A job of so many ranks that has begun, with stderr in a pipe.
-fn started(at: &Path, ranks: usize, arguments: &[&str]) -> Child {
-    let mut mpirun = job(at, ranks, arguments);
+/// A job that has begun, with stderr in a pipe.
+fn start(mut mpirun: Command) -> Child {
     mpirun.stdout(Stdio::null()).stderr(Stdio::piped());
     mpirun.spawn().expect("mpirun starts")
 }
 
-/// The ranks of a job on this machine.
-fn ranks_of(mpirun: u32) -> Vec<u32> {
-    let children = Command::new("pgrep")
-        .args(["-P", &mpirun.to_string()])
-        .output();
-    let said = children.map(|output| output.stdout).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    said.lines().filter_map(|line| line.parse().ok()).collect()
+/// The same, of so many ranks.
+fn started(at: &Path, ranks: usize, arguments: &[&str]) -> Child {
+    start(job(at, ranks, arguments))
 }
 
 /// The process of a rank, once a file whose name begins so is there.
@@ -43,78 +37,21 @@ fn rank_once(mpirun: u32, rank: usize, folder: &Path, begins: &str) -> u32 {
     }
 }
 
-/// How a job ended.
-struct Ended {
-    /// None where `mpirun` did not end after its ranks had: that of Open MPI 4.1 with PMIx 4.2 waits for a lock of its own now and
-    /// then, where a rank was killed while others finished (`pmix_rte_finalize`).
-    status: Option<ExitStatus>,
-    said: String,
-    /// From the call to the end of the last rank.
-    took: Duration,
-}
-
-/// Waits for the end of a job that was started with stderr in a pipe.
-fn end_of(mut mpirun: Child) -> Ended {
-    let mut errors = mpirun.stderr.take().expect("a pipe");
-    let said = std::thread::spawn(move || {
-        let mut said = String::new();
-        errors.read_to_string(&mut said).map(|_| said)
-    });
-    let lives = |process: &u32| {
-        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let state = state.rsplit_once(") ").map(|after| after.1.to_string());
-        state.is_some_and(|state| !state.starts_with('Z'))
-    };
-    let (began, mut gone) = (Instant::now(), None);
-    let mut ranks = Vec::new();
-    let status = loop {
-        ranks.extend(ranks_of(mpirun.id()));
-        ranks.sort_unstable();
-        ranks.dedup();
-        let status = mpirun.try_wait().expect("it is a child");
-        if status.is_some() {
-            break status;
-        }
-        match gone {
-            _ if ranks.iter().any(lives) => gone = None,
-            None => gone = Some(Instant::now()),
-            Some(gone) if gone.elapsed() > Duration::from_secs(10) => {
-                println!("all ranks had ended, and mpirun did not: it was killed");
-                mpirun.kill().and_then(|()| mpirun.wait()).expect("it ends");
-                break None;
-            }
-            Some(_) => {}
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    // Some outlive `mpirun` by a little.
-    while ranks.iter().any(lives) {
-        gone = None;
-        assert!(began.elapsed() < Duration::from_secs(60), "ranks end");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ended {
-        status,
-        said: said.join().expect("a text").expect("text"),
-        took: gone.unwrap_or_else(Instant::now) - began,
-    }
-}
-
 /// Stops a rank as if it hung, and gives back what the job said when it ended.
 fn said_without(at: &Path, silent: usize, begins: &str, arguments: &[&str]) -> String {
     let mpirun = started(at, 4, arguments);
     let hung = rank_once(mpirun.id(), silent, at, begins).to_string();
     let stopped = Command::new("kill").args(["-STOP", &hung]).status();
     assert!(stopped.expect("kill starts").success());
-    let Ended { status, said, took } = end_of(mpirun);
-    assert!(!status.is_some_and(|status| status.success()), "{said}");
+    let ended = end_of(mpirun);
+    let (said, took) = (&ended.said, ended.took);
+    assert!(!ended.has_succeeded(), "{said}");
     assert!(took < Duration::from_secs(30), "{took:?}: {said}");
     println!(
         "{arguments:?} ended {:.1} s after rank {silent} was stopped",
         took.as_secs_f64()
     );
-    said
+    ended.said
 }
 
 #[test]
@@ -177,11 +114,12 @@ fn with_one_by(at: &Path, one: usize, by: &[&str], arguments: &[&str], of_one: &
 }
 
 /// A job that has to fail, since a rank could not write: all ranks have to say which, and where.
-fn fails_since(mut job: Command, full: usize, what: &str) {
-    let output = job.output().expect("mpirun starts");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success(), "rank {full}: {said}");
-    assert!(output.status.signal().is_none(), "{said}");
+fn fails_since(job: Command, full: usize, what: &str) {
+    let ended = end_of(start(job));
+    let said = &ended.said;
+    assert!(!ended.has_succeeded(), "rank {full}: {said}");
+    let signal = ended.status.and_then(|status| status.signal());
+    assert!(signal.is_none(), "{said}");
     for rank in 0..4 {
         let told = match rank == full {
             true => format!("rank {rank}: error: cannot "),
@@ -310,17 +248,12 @@ fn a_rank_that_waits_for_others_to_start_ends_when_it_is_asked_to() {
         .args(["-n", "1", env!("CARGO_BIN_EXE_graphmill")])
         .args(["run", "wcc", "graph", ":", "-n", "1", "sleep", "600"]);
     succeed(at, &["generate", "grid", "5", "5", "-q", "-o", "graph"]);
-    let child = mpirun
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("mpirun starts");
+    let child = start(mpirun);
     let waits = rank_once(child.id(), 0, at, "graph").to_string();
     std::thread::sleep(Duration::from_millis(500));
     let asked = Command::new("kill").arg(&waits).status();
     assert!(asked.is_ok_and(|status| status.success()));
-    let said = child.wait_with_output().expect("it ends").stderr;
-    let said = String::from_utf8_lossy(&said);
+    let said = end_of(child).said;
     assert!(said.contains("waited for other ranks to start"), "{said}");
 }
 

@@ -16,6 +16,8 @@ mod limits;
 mod lost_ranks;
 mod memory;
 mod mpi;
+#[path = "../../../fabric/tests/mpirun/mod.rs"]
+mod mpirun;
 mod old_files;
 mod order;
 mod parts;

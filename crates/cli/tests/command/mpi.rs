@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use crate::mpirun;
 use crate::ranks::{each_does_its_share, metrics};
 use crate::{names, succeed};
 
@@ -20,15 +21,11 @@ pub(crate) fn plugin(folder: &Path) -> bool {
     true
 }
 
-/// `mpirun` as all tests need it.
+/// `mpirun` with the plugin, in its folder.
 pub(crate) fn mpirun(folder: &Path) -> Command {
-    let mut mpirun = Command::new("mpirun");
+    let mut mpirun = mpirun::mpirun();
     mpirun
-        .args(["--oversubscribe", "--bind-to", "none"])
-        .args(["--mca", "mpi_yield_when_idle", "1"])
         .current_dir(folder)
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("GRAPHMILL_MPI", folder.join("plugin.so"));
     mpirun
 }

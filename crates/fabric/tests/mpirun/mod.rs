@@ -1,0 +1,101 @@
+//! Jobs of Open MPI's `mpirun` on this machine, and their ends: shared by the tests of the fabric and of the command.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// `mpirun` for ranks that share the processors of this machine, whoever runs it.
+pub(crate) fn mpirun() -> Command {
+    let mut mpirun = Command::new("mpirun");
+    mpirun
+        .args(["--oversubscribe", "--bind-to", "none"])
+        .args(["--mca", "mpi_yield_when_idle", "1"])
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    mpirun
+}
+
+/// The ranks of a job on this machine.
+pub(crate) fn ranks_of(mpirun: u32) -> Vec<u32> {
+    let children = Command::new("pgrep")
+        .args(["-P", &mpirun.to_string()])
+        .output();
+    let said = children.map(|output| output.stdout).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    said.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// How a job ended.
+pub(crate) struct Ended {
+    /// None where `mpirun` did not end after its ranks had: that of Open MPI 4.1 with PMIx 4.2 waits for a lock of its own now and
+    /// then, where a rank was killed while others finished (`PMIx_server_finalize`).
+    pub(crate) status: Option<ExitStatus>,
+    /// On stdout, then on stderr, as far as they are pipes.
+    pub(crate) said: String,
+    /// From the call to the end of the last rank.
+    pub(crate) took: Duration,
+}
+
+impl Ended {
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.status.is_some_and(|status| status.success())
+    }
+}
+
+/// Reads a pipe to its end, beside the others.
+fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<String>> {
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut said)?;
+        }
+        Ok(String::from_utf8_lossy(&said).into_owned())
+    })
+}
+
+/// Waits for the end of a job.
+pub(crate) fn end_of(mut mpirun: Child) -> Ended {
+    let said = [read(mpirun.stdout.take()), read(mpirun.stderr.take())];
+    let lives = |process: &u32| {
+        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let state = state.rsplit_once(") ").map(|after| after.1.to_string());
+        state.is_some_and(|state| !state.starts_with('Z'))
+    };
+    let (began, mut gone) = (Instant::now(), None);
+    let mut ranks = Vec::new();
+    let status = loop {
+        ranks.extend(ranks_of(mpirun.id()));
+        ranks.sort_unstable();
+        ranks.dedup();
+        let status = mpirun.try_wait().expect("it is a child");
+        if status.is_some() {
+            break status;
+        }
+        match gone {
+            _ if ranks.is_empty() || ranks.iter().any(lives) => gone = None,
+            None => gone = Some(Instant::now()),
+            Some(gone) if gone.elapsed() > Duration::from_secs(10) => {
+                println!("all ranks had ended, and mpirun did not: it was killed");
+                mpirun.kill().and_then(|()| mpirun.wait()).expect("it ends");
+                break None;
+            }
+            Some(_) => {}
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "ranks end");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    // Some outlive `mpirun` by a little.
+    while ranks.iter().any(lives) {
+        gone = None;
+        assert!(began.elapsed() < Duration::from_secs(120), "ranks end");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ended {
+        status,
+        said: said
+            .map(|said| said.join().expect("no panic").expect("a pipe"))
+            .concat(),
+        took: gone.unwrap_or_else(Instant::now) - began,
+    }
+}
