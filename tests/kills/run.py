@@ -28,6 +28,8 @@ from command import command, digest, remove  # noqa: E402
 # Kills of a job at most, before it is let go to its end.
 KILLS_MAX = 25
 SECONDS_MAX = 120
+# Seconds that mpirun may be left alone: that of Open MPI may hang when all that it had started has ended (docs/cluster.md).
+ALONE_MAX = 30
 # Kills of all jobs at least.
 KILLS_MIN = 50
 INTERRUPTED = 130
@@ -123,11 +125,36 @@ class Job:
 
     def least(self):
         """The least memory that does."""
-        done = subprocess.run(self.command([*self.words, "-q", "--checkpoints", "0", "--memory", "1M"]), capture_output=True, text=True, env=self.soak.environment)
-        found = re.search(r"give --memory (\d+)M", done.stderr)
+        said, _ = self.end_of(self.start_with([*self.words, "-q", "--checkpoints", "0", "--memory", "1M"]), [])
+        found = re.search(r"give --memory (\d+)M", said)
         if not found:
-            self.fail(f"it does not say how much memory it needs: {done.stderr}")
+            self.fail(f"it does not say how much memory it needs: {said}")
         return f"{found[1]}M"
+
+    def start_with(self, words):
+        return subprocess.Popen(
+            self.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.soak.environment, start_new_session=True
+        )
+
+    def end_of(self, child, ranks):
+        """What it has said when it and its ranks have ended, and whether it did by itself."""
+        alone, deadline = 0, time.monotonic() + SECONDS_MAX
+        while True:
+            try:
+                return child.communicate(timeout=1)[1], True
+            except subprocess.TimeoutExpired:
+                living = [rank for rank in {*ranks, *below(child.pid)} if lives(rank)]
+            alone = alone + 1 if self.by_mpirun and not living else 0
+            if alone < ALONE_MAX and time.monotonic() < deadline:
+                continue
+            states = [f"{rank}: {state(rank)}" for rank in living]
+            for process in [*living, child.pid]:
+                end(process, signal.SIGKILL)
+            said = child.communicate()[1]
+            if alone < ALONE_MAX:
+                self.fail(f"it hangs: {said}\n{states}")
+            self.soak.kills["mpirun alone"] += 1
+            return said, False
 
     def command(self, words):
         return [*self.start, self.soak.graphmill, *words]
@@ -150,27 +177,14 @@ class Job:
     def attempt(self, words, kill):
         """Asks, and kills it after some seconds; whether it came to its end."""
         newest, is_done = self.newest(), self.out.exists() or any(pathlib.Path().glob("*/rank-*/done"))
-        child = subprocess.Popen(
-            self.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.soak.environment, start_new_session=True
-        )
+        child = self.start_with(words)
         codes, ranks = [0], []
         if kill is not None:
             try:
                 child.wait(kill)
             except subprocess.TimeoutExpired:
                 codes, ranks = self.disturb(child)
-        try:
-            said = child.communicate(timeout=SECONDS_MAX)[1]
-        except subprocess.TimeoutExpired:
-            living = [rank for rank in {*ranks, *below(child.pid)} if lives(rank)]
-            states = [f"{rank}: {state(rank)}" for rank in living]
-            for process in [*living, child.pid]:
-                end(process, signal.SIGKILL)
-            said = child.communicate()[1]
-            # That of Open MPI may hang when all that it had started has ended (docs/cluster.md).
-            if living or not self.by_mpirun:
-                self.fail(f"it hangs: {said}\n{states}")
-            self.soak.kills["mpirun alone"] += 1
+        said, has_ended = self.end_of(child, ranks)
         # Some outlive it by a little.
         end_of_all = time.monotonic() + SECONDS_MAX
         while any(map(lives, ranks)):
@@ -179,7 +193,7 @@ class Job:
             time.sleep(0.001)
         if "panicked" in said:
             self.fail(said)
-        if codes and child.returncode not in codes:
+        if has_ended and codes and child.returncode not in codes:
             self.fail(f"exit code {child.returncode}, not of {codes}: {said}")
         if not is_done:
             self.check_start(newest, said)

@@ -11,15 +11,14 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use graphmill_engine as engine;
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
 use graphmill_storage::{
-    Clock, Disk, Hold, Holding, Open, StorageError, has_no_locks, is_this_machine, machine_id,
-    remove_dir_but_last, unheld,
+    Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, StorageError, has_no_locks,
+    is_this_machine, machine_id, remove_dir_but_last, unheld,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,9 +40,6 @@ const DONE: &str = "done";
 const OWN_FOLDER: &str = ".graphmill-versions-";
 /// Bytes of what says which run it is, at most.
 const NAME_BYTES_MAX: u64 = 1 << 20;
-/// Times that a folder is tried which another run looks at meanwhile, and the time between.
-const ATTEMPTS: u32 = 16;
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// Versions of a run, which one that was killed goes on with.
 #[derive(Debug, Clone, PartialEq)]
@@ -245,7 +241,7 @@ fn hold(
         }
         Ok(held)
     };
-    for _ in 1..ATTEMPTS {
+    for _ in 1..HOLD_ATTEMPTS {
         match attempt() {
             Ok(Some(hold)) => return Ok(Some(hold)),
             Err(error) if has_no_locks(&error) => {
@@ -257,7 +253,7 @@ fn hold(
             Ok(None) | Err(_) => {}
         }
         // Somebody looks whether it may go, or removed what is above it.
-        clock.wait(PAUSE);
+        clock.wait(HOLD_PAUSE);
     }
     attempt()
 }
@@ -289,8 +285,9 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     for base in there.iter().filter(|path| is_other(path)) {
         for (folder, _hold) in unheld(disk, base, |_| true) {
             let there = disk.list(&folder).unwrap_or_default();
-            let mut machines = there.iter().filter_map(|path| machine_of(path));
-            let is_ours = machines.next().is_some_and(|id| is_this_machine(id, base));
+            let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
+            // Where locks do not reach, another machine may take hold of it just now, and say so besides.
+            let is_ours = machines.peek().is_some() && machines.all(|id| is_this_machine(id, base));
             match is_ours && !there.iter().any(|path| engine::is_version(path)) {
                 true => remove(disk, &folder),
                 // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
@@ -456,5 +453,37 @@ impl Drop for Versions {
             // The last rank finds nothing in it; what is not ours stays.
             let _ = self.disk.remove_dir(&self.base);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_storage::SimDisk;
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_another_machine_may_have_stays() -> Result<(), StorageError> {
+        let disk = SimDisk::new(1);
+        let (tmp, own) = (Path::new("/tmp"), Path::new("/tmp/own"));
+        let base = tmp.join(format!("{OWN_FOLDER}0"));
+        for (marks, stays) in [
+            (vec![machine_id(&base)], false),
+            (vec![machine_id(&base), "elsewhere".to_string()], true),
+            (vec!["elsewhere".to_string()], true),
+            (vec![], false),
+        ] {
+            let folder = base.join("rank-00000");
+            disk.create_dir_all(&folder)?;
+            for machine in &marks {
+                disk.open(&folder.join(format!("{AT}{machine}")), Open::Create)?;
+            }
+            remove_empty(&disk, tmp, own);
+            assert_eq!(disk.exists(&base)?, stays, "{marks:?}");
+            if stays {
+                disk.remove_dir_all(&base)?;
+            }
+        }
+        Ok(())
     }
 }

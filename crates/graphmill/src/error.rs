@@ -292,7 +292,7 @@ impl Error {
         }
     }
 
-    /// Whether somebody asked to stop, and nothing else went wrong.
+    /// Whether somebody asked to stop, this rank or another, and nothing else went wrong.
     pub fn is_stopped(&self) -> bool {
         matches!(
             self,
@@ -301,7 +301,7 @@ impl Error {
                 | Error::Engine(EngineError::Stopped)
                 | Error::Validate(ValidateError::Stopped)
                 | Error::Algorithm(AlgorithmError::Engine(EngineError::Stopped))
-        )
+        ) || matches!(self.between_ranks(), Some(lost) if is_end_as_asked(lost))
     }
 
     /// Whether somebody asked to stop what can be gone on with.
@@ -383,13 +383,28 @@ fn list(before: &str, names: &[&str], after: &str) -> String {
     }
 }
 
+/// Whether a rank is lost that ended as it was asked to.
+pub(crate) fn is_end_as_asked(lost: &FabricError) -> bool {
+    // All that says so begins with it.
+    let asked = Error::Stopped.to_string();
+    matches!(lost, FabricError::Lost { cause, .. } if cause.starts_with(&asked))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn stopped_is_told_from_failed_wherever_it_comes_from() {
-        let stopped: [Error; 5] = [
+        let lost = |cause: String| FabricError::Lost { rank: 1, cause };
+        let asked = Error::Interrupted {
+            folder: PathBuf::new(),
+            again: "the same command goes on",
+        };
+        let stopped: [Error; 8] = [
+            lost(asked.to_string()).into(),
+            lost(IngestError::Stopped.to_string()).into(),
+            EngineError::from(lost(EngineError::Stopped.to_string())).into(),
             Error::Stopped,
             IngestError::Stopped.into(),
             EngineError::Stopped.into(),
@@ -397,7 +412,8 @@ mod tests {
             ValidateError::Stopped.into(),
         ];
         assert!(stopped.iter().all(Error::is_stopped));
-        let failed: [Error; 3] = [
+        let failed: [Error; 4] = [
+            lost("it was killed".into()).into(),
             IngestError::SumTooLarge.into(),
             EngineError::Broken.into(),
             AlgorithmError::from(EngineError::Broken).into(),

@@ -65,11 +65,12 @@ impl<'a> ImportProgress<'a> {
     /// The error that an import ended with: whoever asked it to stop is told that it can be gone on with.
     pub(crate) fn ended_with(&self, error: IngestError) -> Error {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match (error, &*kept) {
-            (IngestError::Stopped, Some(folder)) => Error::InterruptedImport {
+        let error = Error::from(error);
+        match &*kept {
+            Some(folder) if error.is_stopped() => Error::InterruptedImport {
                 folder: folder.clone(),
             },
-            (error, _) => error.into(),
+            _ => error,
         }
     }
 }
@@ -108,6 +109,13 @@ impl graphmill_ingest::Progress for ImportProgress<'_> {
     fn keeps_no_more(&self, error: &IngestError) {
         (self.watcher)(&Progress::Warning(&format!(
             "what is done from now on is not kept for an import that goes on: {error}"
+        )));
+    }
+
+    fn keeps_nothing(&self, folder: &Path) {
+        (self.watcher)(&Progress::Note(&format!(
+            "{}: what is done is not kept for an import that goes on: another import of the same works there, or its file system has no locks",
+            folder.display()
         )));
     }
 

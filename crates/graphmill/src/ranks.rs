@@ -9,6 +9,7 @@ use graphmill_fabric::{Fabric, FabricError, local};
 use graphmill_ingest::IngestError;
 use graphmill_storage::{Stop, StorageError};
 
+use crate::error::is_end_as_asked;
 use crate::machine::{MachineConfig, default_memory, default_threads};
 use crate::plan::Plan;
 use crate::progress::{Watcher, unwatched};
@@ -110,11 +111,15 @@ pub fn as_rank<T>(
 }
 
 /// What a rank says that failed after another was lost: that the other was, since what it met itself may come of that, as files that are
-/// gone. What all meet alike, a mistake in what is asked, each says by itself.
+/// gone. What all meet alike, a mistake in what is asked, each says by itself; and all end as one was asked to.
 fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
     match &lost {
         FabricError::Lost { rank, .. } if *rank == own => error,
         FabricError::Lost { cause, .. } if error.is_usage() || *cause == error.to_string() => error,
+        _ if is_end_as_asked(&lost) => match error.is_interrupted() {
+            true => error,
+            false => Error::Stopped,
+        },
         _ => lost.into(),
     }
 }

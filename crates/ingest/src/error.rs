@@ -188,7 +188,7 @@ pub enum IngestError {
     },
 
     /// The user or the program asked to stop.
-    #[error("stopped on request")]
+    #[error("interrupted")]
     Stopped,
 
     /// A rule of this program is broken; no input should be able to.

@@ -45,6 +45,9 @@ impl Progress for Heard {
         let step = if files > 0 { "column files" } else { step };
         self.0.lock().unwrap().insert(step);
     }
+    fn keeps_nothing(&self, _: &Path) {
+        self.0.lock().unwrap().insert("nothing is kept");
+    }
 }
 
 impl Case<'_> {
@@ -334,6 +337,11 @@ fn after_a_failure_of_the_disk() {
     }
 }
 
+/// What is beside a graph.
+fn beside(benches: &[Bench]) -> Vec<PathBuf> {
+    benches[0].disk.list(Path::new("/data")).unwrap()
+}
+
 #[test]
 fn what_had_ended_no_step_goes_with_the_next_import() {
     let close = edges(Ids::Integer, 4000, VertexId::Integer);
@@ -348,14 +356,102 @@ fn what_had_ended_no_step_goes_with_the_next_import() {
         ranks: 1,
         own_disks: false,
     };
-    let benches = case(GRAPH).bench(1);
-    benches[0].sim.inject(power_cut(100));
-    assert!(case(GRAPH).import(&benches, &Heard::default())[0].is_err());
-    let left = [on(benches[0].sim.after_power_cut(1))];
-    let beside = |benches: &[Bench]| benches[0].disk.list(Path::new("/data")).unwrap();
-    assert_eq!(beside(&left).len(), 2, "what it worked in is left");
-    for done in case("/data/other").import(&left, &Heard::default()) {
+    let fresh = case(GRAPH).bench(1);
+    case(GRAPH)
+        .import(&fresh, &Heard::default())
+        .remove(0)
+        .unwrap();
+    let (mut named, mut were_left) = (0, 0);
+    for nth in 1..=fresh[0].sim.operations() {
+        let benches = case(GRAPH).bench(1);
+        benches[0].sim.inject(power_cut(nth));
+        let _ = case(GRAPH).import(&benches, &Heard::default());
+        let left = [on(benches[0].sim.after_power_cut(nth))];
+        let is_named = left[0].disk.exists(Path::new(GRAPH)).unwrap();
+        named += u64::from(is_named);
+        were_left += u64::from(beside(&left).len() > usize::from(is_named));
+        for done in case("/data/other").import(&left, &Heard::default()) {
+            done.unwrap();
+        }
+        let mut wanted = vec![Path::new("/data/other")];
+        if is_named {
+            wanted.insert(0, Path::new(GRAPH));
+        }
+        assert_eq!(beside(&left), wanted, "at {nth}");
+    }
+    assert!(
+        named > 0 && were_left > 50,
+        "{named} named, {were_left} left"
+    );
+}
+
+#[test]
+fn what_more_ranks_have_kept_goes_with_an_import_by_fewer() {
+    let names = edges(Ids::Text, 4000, |id| {
+        VertexId::Text(format!("vertex {id}").into_bytes())
+    });
+    let case = |ranks| Case {
+        name: "fewer ranks",
+        from: From::Edges(&names),
+        options: options(),
+        ranks,
+        own_disks: false,
+    };
+    let fresh = case(1).bench(1);
+    case(1).import(&fresh, &Heard::default()).remove(0).unwrap();
+    let wanted = case(1).files(&fresh);
+    let by_three = case(3).bench(1);
+    for done in case(3).import(&by_three, &Heard::default()) {
         done.unwrap();
     }
-    assert_eq!(beside(&left), [Path::new("/data/other")]);
+    let operations = by_three[0].sim.operations();
+    let mut were_left = 0;
+    for nth in (1..operations).step_by(operations as usize / 40) {
+        let benches = case(3).bench(1);
+        benches[0].sim.inject(power_cut(nth));
+        let _ = case(3).import(&benches, &Heard::default());
+        let left = [on(benches[0].sim.after_power_cut(nth))];
+        if left[0].disk.exists(Path::new(GRAPH)).unwrap() {
+            left[0].disk.remove_dir_all(Path::new(GRAPH)).unwrap();
+        }
+        were_left += u64::from(beside(&left).len() > 3);
+        case(1).import(&left, &Heard::default()).remove(0).unwrap();
+        assert!(case(1).files(&left) == wanted, "at {nth}");
+    }
+    assert!(were_left > 10, "{were_left} left");
+}
+
+#[test]
+fn where_the_graph_is_made_without_locks_nothing_is_kept() {
+    let close = edges(Ids::Integer, 4000, VertexId::Integer);
+    for (ranks, without) in [(1, "/data"), (3, "/data"), (3, "/tmp")] {
+        let case = Case {
+            name: "no locks",
+            from: From::Edges(&close),
+            options: ImportOptions {
+                temporary: Some("/tmp".into()),
+                ..options()
+            },
+            ranks,
+            own_disks: false,
+        };
+        let fresh = case.bench(1);
+        for done in case.import(&fresh, &Heard::default()) {
+            done.unwrap();
+        }
+        let benches = case.bench(1);
+        benches[0].disk.create_dir_all(Path::new("/tmp")).unwrap();
+        benches[0].sim.lose_locks(Path::new(without));
+        let heard = Heard::default();
+        for done in case.import(&benches, &heard) {
+            done.unwrap();
+        }
+        assert!(case.files(&benches) == case.files(&fresh), "{ranks} ranks");
+        assert!(
+            benches[0].disk.list(Path::new("/tmp")).unwrap().is_empty(),
+            "{ranks} ranks"
+        );
+        let heard = heard.0.into_inner().unwrap();
+        assert!(heard.contains("nothing is kept"), "{heard:?}");
+    }
 }

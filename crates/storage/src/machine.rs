@@ -6,10 +6,16 @@
 //! file system that the machine has by itself there is one besides that stays: what was left before it started anew is its own, too.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::statfs;
 
 use crate::disk::{Disk, Hold, Holding};
+
+/// Times that a folder is tried which somebody may hold only to look at it, and the time between.
+pub const HOLD_ATTEMPTS: u32 = 16;
+/// See [`HOLD_ATTEMPTS`].
+pub const HOLD_PAUSE: Duration = Duration::from_millis(10);
 
 /// Digits of the part that stays; of zeros where there is none.
 const LASTING: usize = 8;

@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::clock::Clock;
 use crate::disk::{Disk, Hold, Holding};
 use crate::error::StorageError;
-use crate::machine::{is_this_machine, machine_id, unheld};
+use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 
 /// Names tried while somebody else removes the folder in which this one is to be.
 const ATTEMPTS_MAX: u32 = 16;
@@ -95,13 +96,16 @@ impl Scratch {
     /// # Errors
     /// [`StorageError::Path`].
     pub fn named(
-        disk: &Arc<dyn Disk>,
+        (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         name: &str,
     ) -> Result<Option<Scratch>, StorageError> {
         let mut scratch = Scratch::below(disk, folder)?;
         let path = folder.join(format!("{PREFIX}{name}"));
-        for _ in 0..ATTEMPTS_MAX {
+        for attempt in 0..HOLD_ATTEMPTS {
+            if attempt > 0 {
+                clock.wait(HOLD_PAUSE);
+            }
             disk.create_dir_all(&path)?;
             let held = disk.hold(&path, Holding::Alone);
             match held {

@@ -9,9 +9,13 @@
 mod disks;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use disks::{all, byte_at, file_of, read};
-use graphmill_storage::{Holding, Open, Scratch, StorageError, is_this_machine, machine_id};
+use graphmill_storage::{
+    Clock, Holding, Open, Scratch, StorageError, SystemClock, is_this_machine, machine_id,
+};
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
     match error {
@@ -188,6 +192,41 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
         left.extend((!goes).then_some(&*earlier));
         left.sort();
         assert_eq!(disk.list(&dir).unwrap(), left, "{}", place.name);
+    }
+}
+
+/// A clock whose first wait lets go of something.
+#[derive(Debug)]
+struct LetsGo<'a>(&'a Mutex<Option<Scratch>>);
+
+impl Clock for LetsGo<'_> {
+    fn now(&self) -> Duration {
+        Duration::ZERO
+    }
+    fn wait(&self, _: Duration) {
+        *self.0.lock().unwrap() = None;
+    }
+}
+
+#[test]
+fn a_named_folder_is_had_when_nobody_looks_at_it_any_more() {
+    for place in all() {
+        let clock = SystemClock::new();
+        let named = |clock: &dyn Clock| {
+            let named = Scratch::named((&place.disk, clock), &place.dir, "one");
+            named.unwrap()
+        };
+        let first = named(&clock).unwrap();
+        place
+            .disk
+            .write_small(&first.path().join("file"), b"1")
+            .unwrap();
+        first.stay(true);
+        assert!(named(&clock).is_none(), "{}: somebody has it", place.name);
+        let first = Mutex::new(Some(first));
+        let second = named(&LetsGo(&first)).unwrap();
+        assert!(place.disk.exists(&second.path().join("file")).unwrap());
+        second.stay(false);
     }
 }
 

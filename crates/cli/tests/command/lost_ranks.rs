@@ -250,6 +250,18 @@ fn a_rank_that_waits_for_others_to_start_ends_when_it_is_asked_to() {
     succeed(at, &["generate", "grid", "5", "5", "-q", "-o", "graph"]);
     let child = start(mpirun);
     let waits = rank_once(child.id(), 0, at, "graph").to_string();
+    // From when on it hears of it, and some time to get where it waits.
+    let hears = || {
+        let status = std::fs::read_to_string(format!("/proc/{waits}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask >> 14 & 1 == 1)
+    };
+    let begun = Instant::now();
+    while !hears() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "it hears");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     std::thread::sleep(Duration::from_millis(500));
     let asked = Command::new("kill").arg(&waits).status();
     assert!(asked.is_ok_and(|status| status.success()));

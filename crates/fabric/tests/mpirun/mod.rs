@@ -54,6 +54,15 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<
     })
 }
 
+/// Kills a job that does not end in two minutes: that is a failure.
+fn end_late(began: Instant, ranks: &[u32], mpirun: u32) {
+    if began.elapsed() > Duration::from_secs(120) {
+        let processes = ranks.iter().chain([&mpirun]).map(u32::to_string);
+        let _ = Command::new("kill").arg("-9").args(processes).status();
+        panic!("the job does not end");
+    }
+}
+
 /// Waits for the end of a job.
 pub(crate) fn end_of(mut mpirun: Child) -> Ended {
     let said = [read(mpirun.stdout.take()), read(mpirun.stderr.take())];
@@ -82,13 +91,13 @@ pub(crate) fn end_of(mut mpirun: Child) -> Ended {
             }
             Some(_) => {}
         }
-        assert!(began.elapsed() < Duration::from_secs(120), "ranks end");
+        end_late(began, &ranks, mpirun.id());
         std::thread::sleep(Duration::from_millis(20));
     };
     // Some outlive `mpirun` by a little.
     while ranks.iter().any(lives) {
         gone = None;
-        assert!(began.elapsed() < Duration::from_secs(120), "ranks end");
+        end_late(began, &ranks, mpirun.id());
         std::thread::sleep(Duration::from_millis(20));
     }
     Ended {

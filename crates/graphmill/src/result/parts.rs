@@ -95,20 +95,20 @@ impl Parts {
     /// # Errors
     /// The folder cannot be renamed; a rank is lost. What has its name is whole.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<u64, Error> {
+        let is_maker = self.scratch.is_some();
+        // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
+        self.is_named = !is_maker;
         let said = self.machine.gather(&bytes.to_le_bytes())?;
         let number = |said: Vec<u8>| said.try_into().map_or(0, u64::from_le_bytes);
         let bytes = said.into_iter().map(number).sum();
-        let scratch = self.scratch.take();
-        let is_maker = scratch.is_some();
-        if let Some(scratch) = scratch {
+        if let Some(scratch) = self.scratch.take() {
             // Nothing that came in the meantime is lost.
             self.machine.check_parts(&self.to)?;
             put(&**self.machine.disk(), scratch, &self.to)?;
+            self.is_named = true;
         }
-        self.is_named = is_maker;
-        let told = self.machine.meet();
         // What has its name is whole, whatever becomes of the others.
-        self.is_named |= told.is_ok();
+        let told = self.machine.meet();
         match is_maker {
             true => Ok(bytes),
             false => told.map(|()| bytes),

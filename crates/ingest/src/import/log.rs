@@ -141,7 +141,8 @@ impl<'a> Log<'a> {
 
     /// Says that the graph is complete, and gets its name now, where anything is kept.
     pub(super) fn end(&self) {
-        if !self.is_whole.load(Relaxed) {
+        // Where nothing is kept the next import removes what is left anyway.
+        if !self.is_whole.load(Relaxed) || !self.has_any() {
             return;
         }
         let none = Files {
@@ -151,14 +152,15 @@ impl<'a> Log<'a> {
         self.write(ENDED, &none, |_| Ok(()));
     }
 
-    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, or whose graph has got its name. What
-    /// cannot be removed is in nobody's way.
-    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path) {
+    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, or whose graph has got its name; and
+    /// of ranks that `own` does not have any more. What cannot be removed is in nobody's way.
+    pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
         let disk = &**machine.disk;
-        let graphs_of = |temporary: &Path| {
-            let name = temporary.file_name().and_then(OsStr::to_str);
-            name.and_then(Job::graphs_of)
-        };
+        let name_of = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
+        let graphs_of = |temporary: &Path| Job::graphs_of(&name_of(temporary)?);
+        let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(&name));
+        // Where only this machine can work in it, no record has to say that it did.
+        let is_local_here = is_local(folder);
         for (temporary, _hold) in unheld(disk, folder, |path| graphs_of(path).is_some()) {
             let graphs = graphs_of(&temporary).unwrap_or_default();
             let log = Log {
@@ -177,31 +179,42 @@ impl<'a> Log<'a> {
                 .is_ok_and(|names| !names.iter().any(is_of_step));
             let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
             let begun = log.read(JOB, Begun::take).ok().flatten();
-            let is_ours = |begun: &Begun| {
-                let machine = std::str::from_utf8(&begun.machine);
-                machine.is_ok_and(|machine| is_this_machine(machine, folder))
+            let is_ours = match &begun {
+                Some(begun) => std::str::from_utf8(&begun.machine)
+                    .is_ok_and(|machine| is_this_machine(machine, folder)),
+                // Killed before it had begun.
+                None => is_local_here,
             };
-            let Some(begun) = begun.filter(is_ours) else {
-                // Killed before it had begun, if it is empty.
+            if !is_ours {
                 let _ = disk.remove_dir(&log.temporary);
                 continue;
-            };
-            let graph = Path::new(OsStr::from_bytes(&begun.graph));
+            }
+            let is_of = |path: &Path| name_of(path).is_some_and(|name| name.starts_with(&graphs));
+            if begun.is_none() {
+                for (graph, _hold) in unheld(disk, folder, is_of) {
+                    // If it is empty.
+                    let _ = disk.remove_dir(&graph);
+                }
+            }
+            let graph = begun.map(|begun| begun.graph).unwrap_or_default();
+            let graph = Path::new(OsStr::from_bytes(&graph));
             let is_named = has_ended && matches!(disk.exists(graph), Ok(false));
-            if !nothing && !is_named {
+            let is_superseded = is_beyond(&log.temporary);
+            if !nothing && !is_named && !is_superseded {
                 continue;
             }
             // No other folder, whatever the record says.
-            let name = graph.file_name().and_then(OsStr::to_str);
-            let is_its = name.is_some_and(|name| name.starts_with(&graphs));
+            let is_its = is_of(graph);
             // Where it is apart, locks may reach fewer there.
             let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
-            if is_its && disk.is_dir(graph).unwrap_or(false) {
+            // Where a rank of `own` goes on in that folder, it removes what is not its.
+            let is_taken = is_superseded && !is_beyond(graph);
+            if is_its && !is_taken && disk.is_dir(graph).unwrap_or(false) {
                 if !is_beside && !is_local(graph) {
                     continue;
                 }
                 match disk.hold(graph, Holding::Alone) {
-                    Ok(Some(_hold)) if !has_marks(disk, graph) => {
+                    Ok(Some(_hold)) if is_superseded || !has_marks(disk, graph) => {
                         let _ = disk.remove_dir_all(graph);
                     }
                     // Other ranks have ended steps, or work there.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use graphmill_graph::FormatError;
-use graphmill_storage::{Disk, Scratch};
+use graphmill_storage::{Clock, Disk, Scratch};
 
 use super::log::{JOB_FILE, Log};
 use super::staging::Staging;
@@ -32,22 +32,26 @@ impl<'a> Place<'a> {
         options: &ImportOptions,
     ) -> Result<Self, IngestError> {
         let folder = options.temporary.as_deref().unwrap_or(parent);
+        let ports = (machine.disk, machine.clock);
         let named = match &job {
             Some(job) => {
-                if crew.is_first() {
-                    Log::remove_dead(machine, folder);
-                }
+                Log::remove_dead(machine, folder, job);
                 crew.gather(Vec::new())?;
-                job.folder(machine.disk, folder, &crew)?
+                job.folder(ports, folder, &crew)?
             }
             None => None,
         };
-        let job = job.filter(|_| named.is_some());
-        let temporary = match named {
+        let kept = job.as_ref().filter(|_| named.is_some());
+        let staging = Staging::create(ports, parent, crew, kept)?;
+        if job.is_some() && !staging.is_of_job() {
+            let apart = if named.is_some() { parent } else { folder };
+            machine.progress.keeps_nothing(apart);
+        }
+        let job = job.filter(|_| staging.is_of_job());
+        let temporary = match named.filter(|_| staging.is_of_job()) {
             Some(named) => named,
             None => Scratch::create(machine.disk, folder, "temporary")?,
         };
-        let staging = Staging::create(machine.disk, parent, crew, job.as_ref())?;
         if options.turns_round() && staging.makers().iter().any(|maker| *maker != 0) {
             return Err(IngestError::NotShared {
                 folder: parent.to_path_buf(),
@@ -124,6 +128,7 @@ pub(super) struct Job {
     /// Says which output it has, and where its temporary files are.
     output: u32,
     rank: usize,
+    ranks: usize,
     text: String,
 }
 
@@ -146,6 +151,7 @@ impl Job {
         Some(Job {
             output: crc32fast::hash(format!("{output:?} {temporary:?}").as_bytes()),
             rank,
+            ranks,
             text: format!(
                 "graphmill {program}: {} of {output:?}, rank {rank} of {ranks}: {identities:?}",
                 options.of_graph()
@@ -164,29 +170,37 @@ impl Job {
         Some(format!(".graphmill-graph-{output}-"))
     }
 
+    /// Whether that is the name of a folder, of temporary files or of a graph, that a rank beyond its own made: for the same output, by more ranks.
+    pub(super) fn is_beyond(&self, name: &str) -> bool {
+        let number = ["import", "graph"].iter().find_map(|what| {
+            let own = format!(".graphmill-{what}-{:08x}-", self.output);
+            name.strip_prefix(&own)?.parse::<usize>().ok()
+        });
+        number.is_some_and(|rank| rank >= self.ranks)
+    }
+
     /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
     pub(super) fn folder(
         &self,
-        disk: &Arc<dyn Disk>,
+        ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         crew: &Crew<'_>,
     ) -> Result<Option<Scratch>, IngestError> {
         let name = format!("import-{:08x}-{:05}", self.output, self.rank);
-        let named = Scratch::named(disk, folder, &name)?;
+        let named = Scratch::named(ports, folder, &name)?;
         let have_all = crew.all(named.is_some())?;
         let named = named.filter(|_| have_all);
         Ok(named.map(|named| named.with_last(JOB_FILE)))
     }
 
-    /// The folder of its graph which the rank `maker` makes.
+    /// The folder of its graph which the rank `maker` makes, as for [`Scratch::named`].
     pub(super) fn staging(
         &self,
-        disk: &Arc<dyn Disk>,
+        ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         maker: usize,
-    ) -> Result<Scratch, IngestError> {
+    ) -> Result<Option<Scratch>, IngestError> {
         let name = format!("graph-{:08x}-{maker:05}", self.output);
-        let named = Scratch::named(disk, folder, &name)?;
-        named.ok_or_else(|| IngestError::input(folder, "another import of the same works there"))
+        Ok(Scratch::named(ports, folder, &name)?)
     }
 }

@@ -13,6 +13,9 @@ pub trait Progress: Sync + std::fmt::Debug {
     /// Work goes on with a step, since another import of the same had ended those before; so many column files are complete.
     fn goes_on(&self, _step: &'static str, _files: usize) {}
 
+    /// Nothing of what is done is kept: in a folder another import of the same works, or nobody can tell whether it does.
+    fn keeps_nothing(&self, _folder: &Path) {}
+
     /// What is done from now on is not kept, because of an error.
     fn keeps_no_more(&self, _error: &IngestError) {}
 

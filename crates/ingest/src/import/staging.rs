@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_graph::remove_temporary;
-use graphmill_storage::{Disk, Scratch};
+use graphmill_storage::{Clock, Disk, Scratch};
 
 use super::log::remove_marks;
 use super::place::Job;
@@ -23,6 +23,8 @@ pub(super) struct Staging<'a> {
     is_named: bool,
     /// It stays without it.
     stays: AtomicBool,
+    /// It is that of a job.
+    is_of_job: bool,
     disk: Arc<dyn Disk>,
     /// The rank that made the folder in which each rank works.
     makers: Vec<usize>,
@@ -30,9 +32,9 @@ pub(super) struct Staging<'a> {
 }
 
 impl<'a> Staging<'a> {
-    /// A new one in `folder`, or that of a job, with what was kept there.
+    /// A new one in `folder`; or that of a job, with what was kept there, unless another process works in it or nobody could tell.
     pub(super) fn create(
-        disk: &Arc<dyn Disk>,
+        (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
         crew: Crew<'a>,
         job: Option<&Job>,
@@ -58,9 +60,15 @@ impl<'a> Staging<'a> {
                 folder: folder.to_path_buf(),
             });
         }
+        let mut is_of_job = false;
         if let Some(job) = job {
-            if maker == crew.rank() {
-                scratch = job.staging(disk, folder, maker)?;
+            let named = match maker == crew.rank() {
+                true => job.staging((disk, clock), folder, maker)?,
+                false => None,
+            };
+            is_of_job = crew.all(maker != crew.rank() || named.is_some())?;
+            if let Some(named) = named.filter(|_| is_of_job) {
+                scratch = named;
             }
             paths = say(&scratch)?;
         }
@@ -68,7 +76,8 @@ impl<'a> Staging<'a> {
             path: path_of(&paths[maker]),
             scratch: (maker == crew.rank()).then_some(scratch),
             is_named: false,
-            stays: AtomicBool::new(job.is_some()),
+            stays: AtomicBool::new(is_of_job),
+            is_of_job,
             disk: Arc::clone(disk),
             makers,
             crew,
@@ -101,6 +110,11 @@ impl<'a> Staging<'a> {
         &self.path
     }
 
+    /// Whether it is that of the job.
+    pub(super) fn is_of_job(&self) -> bool {
+        self.is_of_job
+    }
+
     /// The rank that made the folder in which each rank works.
     pub(super) fn makers(&self) -> &[usize] {
         &self.makers
@@ -112,22 +126,20 @@ impl<'a> Staging<'a> {
         to: &Path,
         taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
     ) -> Result<(), IngestError> {
+        let is_maker = self.scratch.is_some();
+        // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
+        self.is_named = !is_maker;
         self.crew.gather(Vec::new())?;
-        let scratch = self.scratch.take();
-        if scratch.is_some() {
+        if let Some(scratch) = self.scratch.take() {
             remove_temporary(&*self.disk, &self.path)?;
             remove_marks(&*self.disk, &self.path)?;
+            if let Err(error) = scratch.rename(to) {
+                return Err(taken()?.unwrap_or(error.into()));
+            }
+            self.is_named = true;
         }
-        let is_maker = scratch.is_some();
-        if let Some(scratch) = scratch
-            && let Err(error) = scratch.rename(to)
-        {
-            return Err(taken()?.unwrap_or(error.into()));
-        }
-        self.is_named = is_maker;
-        let told = self.crew.gather(Vec::new());
         // What has its name is whole, whatever becomes of the others.
-        self.is_named |= told.is_ok();
+        let told = self.crew.gather(Vec::new());
         match is_maker {
             true => Ok(()),
             false => told.map(drop),
@@ -141,5 +153,42 @@ impl Drop for Staging<'_> {
         if !self.is_named && !self.stays.load(Relaxed) && self.crew.count() > 1 {
             let _ = self.disk.remove_dir_all(&self.path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_fabric::{Fabric, local};
+    use graphmill_storage::{SimDisk, Stop, SystemClock};
+
+    use super::*;
+
+    #[test]
+    fn a_rank_that_ends_leaves_the_folder_to_whoever_gives_it_its_name() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let (clock, stop, asked) = (SystemClock::new(), Stop::new(), Stop::new());
+        let to = Path::new("/graph");
+        let fabrics = local(2);
+        let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]
+            .map(|(fabric, stop)| Crew::new(Some(fabric as &dyn Fabric), stop));
+        std::thread::scope(|scope| {
+            let create = |crew| Staging::create((&disk, &clock), Path::new("/"), crew, None);
+            let other = scope.spawn(move || create(second).unwrap());
+            let made = create(first).unwrap();
+            let other = other.join().unwrap();
+            let file = made.path().join("graph.json");
+            disk.write_small(&file, b"whole").unwrap();
+            // It has heard that all have done their part, for all that others know.
+            asked.request();
+            assert!(matches!(
+                other.rename(to, || Ok(None)),
+                Err(IngestError::Stopped)
+            ));
+            assert!(disk.exists(&file).unwrap());
+            fabrics[1].fail("interrupted");
+            // Nor has it its name where not all have.
+            assert!(made.rename(to, || Ok(None)).is_err());
+            assert!(disk.list(Path::new("/")).unwrap().is_empty());
+        });
     }
 }

@@ -255,7 +255,7 @@ struct Fate {
     /// Who is asked to stop, and at the how-manieth operation of all.
     wishes: Vec<(u64, Stop)>,
     operations: u64,
-    has_no_locks: bool,
+    no_locks: Option<PathBuf>,
 }
 
 /// An open file: like a descriptor, it outlives its name.
@@ -273,7 +273,7 @@ impl SimDisk {
             faults: Vec::new(),
             wishes: Vec::new(),
             operations: 0,
-            has_no_locks: false,
+            no_locks: None,
         };
         SimDisk {
             world: Arc::new(World {
@@ -295,9 +295,9 @@ impl SimDisk {
         fate.wishes.push((at, stop.clone()));
     }
 
-    /// From now on nothing on it can be held, as on some file systems.
-    pub fn lose_locks(&self) {
-        lock(&self.world.fate).has_no_locks = true;
+    /// From now on nothing below a directory can be held, as on some file systems.
+    pub fn lose_locks(&self, below: &Path) {
+        lock(&self.world.fate).no_locks = Some(below.to_path_buf());
     }
 
     /// Forgets all planned failures, and whom to ask to stop.
@@ -643,7 +643,8 @@ impl Disk for SimDisk {
 
     fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
         at("lock", dir, self.world.fail(On::Name))?;
-        if lock(&self.world.fate).has_no_locks {
+        let no_locks = lock(&self.world.fate).no_locks.clone();
+        if no_locks.is_some_and(|below| dir.starts_with(below)) {
             return at("lock", dir, Err(io::ErrorKind::Unsupported.into()));
         }
         let names = lock(&self.world.names);
