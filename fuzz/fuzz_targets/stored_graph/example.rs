@@ -9,6 +9,8 @@ use graphmill_storage::{Budget, Disk, SimDisk, Stop, SystemClock, Workers};
 
 const FRAME: usize = 64 << 10;
 const GRAIN: usize = 4096;
+/// Bytes beyond which changes do not lengthen a file: one after the other could double it.
+const FILE_BYTES_MAX: usize = 4 << 20;
 /// How files of columns end, in the order of their roots.
 const OF_COLUMNS: [&str; 4] = ["data", "index", "bitmaps", "weights"];
 
@@ -68,7 +70,7 @@ impl<'a> Change<'a> {
             5 => file.truncate(at),
             6 => file.extend(std::iter::repeat_n(
                 self.bytes.first().copied().unwrap_or(0),
-                at,
+                at.min(FILE_BYTES_MAX.saturating_sub(file.len())),
             )),
             _ => {
                 file.splice(at..at, self.bytes.iter().copied());
