@@ -1,5 +1,7 @@
 //! What can go wrong between a question and its answer.
 
+use std::error::Error as _;
+use std::io;
 use std::path::PathBuf;
 
 use graphmill_algorithms::AlgorithmError;
@@ -7,7 +9,7 @@ use graphmill_engine::EngineError;
 use graphmill_fabric::FabricError;
 use graphmill_graph::FormatError;
 use graphmill_ingest::IngestError;
-use graphmill_storage::{BudgetError, PlacementError, StorageError};
+use graphmill_storage::{BudgetError, PlacementError, StorageError, is_of_disk};
 
 use crate::result::ResultError;
 use crate::validate::ValidateError;
@@ -148,7 +150,7 @@ pub enum Error {
         /// The folder beside them.
         folder: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A graph that ranks were to make is there by now.
     #[error("{}: another run has imported it meanwhile: run again", path.display())]
@@ -164,7 +166,7 @@ pub enum Error {
         /// Its folder.
         folder: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// There is no writing where temporary files would go.
     #[error("cannot make temporary files in {}: {source}: name another folder for them (--tmp)", folder.display())]
@@ -172,7 +174,7 @@ pub enum Error {
         /// Where they would go.
         folder: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A count or a rate with which nothing would ever be done.
     #[error("{option}: nothing is done with none: give a number above 0")]
@@ -312,6 +314,26 @@ impl Error {
         )
     }
 
+    /// What the others are told that work with a rank that ends so: of one that was asked to, [no more](is_end_as_asked).
+    pub(crate) fn to_others(&self) -> String {
+        match self.is_stopped() || self.is_interrupted() {
+            true => Error::Stopped.to_string(),
+            false => self.to_string(),
+        }
+    }
+
+    /// Whether a disk is full or fails.
+    pub(crate) fn is_of_disk(&self) -> bool {
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            if error.downcast_ref().is_some_and(is_of_disk) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// Whether versions that are there cannot be gone on with.
     pub(crate) fn is_of_versions(&self) -> bool {
         let (Error::Engine(error) | Error::Algorithm(AlgorithmError::Engine(error))) = self else {
@@ -385,9 +407,8 @@ fn list(before: &str, names: &[&str], after: &str) -> String {
 
 /// Whether a rank is lost that ended as it was asked to.
 pub(crate) fn is_end_as_asked(lost: &FabricError) -> bool {
-    // All that says so begins with it.
     let asked = Error::Stopped.to_string();
-    matches!(lost, FabricError::Lost { cause, .. } if cause.starts_with(&asked))
+    matches!(lost, FabricError::Lost { cause, .. } if *cause == asked)
 }
 
 #[cfg(test)]
@@ -402,7 +423,7 @@ mod tests {
             again: "the same command goes on",
         };
         let stopped: [Error; 8] = [
-            lost(asked.to_string()).into(),
+            lost(asked.to_others()).into(),
             lost(IngestError::Stopped.to_string()).into(),
             EngineError::from(lost(EngineError::Stopped.to_string())).into(),
             Error::Stopped,
@@ -412,8 +433,12 @@ mod tests {
             ValidateError::Stopped.into(),
         ];
         assert!(stopped.iter().all(Error::is_stopped));
-        let failed: [Error; 4] = [
+        let no_file = Error::NoInput {
+            path: "interrupted".into(),
+        };
+        let failed: [Error; 5] = [
             lost("it was killed".into()).into(),
+            lost(no_file.to_others()).into(),
             IngestError::SumTooLarge.into(),
             EngineError::Broken.into(),
             AlgorithmError::from(EngineError::Broken).into(),

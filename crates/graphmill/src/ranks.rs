@@ -105,17 +105,19 @@ pub fn as_rank<T>(
     });
     match &done {
         Ok(_) => fabric.leave(),
-        Err(error) => fabric.fail(&error.to_string()),
+        Err(error) => fabric.fail(&error.to_others()),
     }
     done
 }
 
 /// What a rank says that failed after another was lost: that the other was, since what it met itself may come of that, as files that are
-/// gone. What all meet alike, a mistake in what is asked, each says by itself; and all end as one was asked to.
+/// gone. What all meet alike, a mistake in what is asked, and what a disk of its own does, each says by itself; and all end as one was asked
+/// to.
 fn told_by(lost: FabricError, own: usize, error: Error) -> Error {
     match &lost {
         FabricError::Lost { rank, .. } if *rank == own => error,
         FabricError::Lost { cause, .. } if error.is_usage() || *cause == error.to_string() => error,
+        _ if error.is_of_disk() => error,
         _ if is_end_as_asked(&lost) => match error.is_interrupted() {
             true => error,
             false => Error::Stopped,
@@ -181,5 +183,34 @@ fn of_all(error: Error, ranks: u64) -> Error {
             least: least * ranks,
         }),
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_rank_with_a_full_disk_says_so_and_one_whose_files_are_gone_does_not() {
+        let met = |kind: io::ErrorKind| {
+            Error::from(EngineError::from(StorageError::Path {
+                action: "write",
+                path: "rows".into(),
+                source: kind.into(),
+            }))
+        };
+        let told = |cause: &str, error| {
+            let cause = cause.to_string();
+            told_by(FabricError::Lost { rank: 1, cause }, 0, error)
+        };
+        let asked = Error::Stopped.to_others();
+        for cause in [&*asked, "it was killed"] {
+            assert!(told(cause, met(io::ErrorKind::StorageFull)).is_of_disk());
+            let told = told(cause, met(io::ErrorKind::NotFound));
+            assert_eq!(told.is_stopped(), cause == asked, "{told}");
+            assert_eq!(told.between_ranks().is_some(), cause != asked, "{told}");
+        }
     }
 }

@@ -116,6 +116,17 @@ pub enum StorageError {
     },
 }
 
+/// Whether the system says that a disk is full or fails: that comes of nothing that other processes do with their files.
+pub fn is_of_disk(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull
+            | io::ErrorKind::QuotaExceeded
+            | io::ErrorKind::FileTooLarge
+            | io::ErrorKind::ReadOnlyFilesystem
+    ) || error.raw_os_error() == Some(libc::EIO)
+}
+
 /// What a user can do about an error of the system, where there is more to say than the error itself.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {

@@ -47,7 +47,7 @@ pub use disk::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open,
     Operation, Queue, open_disk,
 };
-pub use error::{JobError, StorageError};
+pub use error::{JobError, StorageError, is_of_disk};
 pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
 pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_local, is_this_machine, machine_id, unheld};

@@ -85,7 +85,7 @@ impl Parts {
     /// Tells the others that this rank fails, before the folder goes in which they may still write: or they would tell of that.
     pub(crate) fn give_up(&self, error: &Error) {
         if let Some(fabric) = self.machine.fabric() {
-            fabric.fail(&error.to_string());
+            fabric.fail(&error.to_others());
         }
     }
 
