@@ -197,7 +197,8 @@ class Job:
             self.fail(f"exit code {child.returncode}, not of {codes}: {said}")
         if not is_done:
             self.check_start(newest, said)
-        return child.returncode == 0
+        # Where nobody disturbed it, its ranks had ended by themselves.
+        return child.returncode == 0 or (not has_ended and kill is None and self.out.exists())
 
     def disturb(self, child):
         """Kills all of it or a part, or sends a signal; the exit codes that it may have, or none: any; and its ranks."""

@@ -1,5 +1,6 @@
 //! Jobs of Open MPI's `mpirun` on this machine, and their ends: shared by the tests of the fabric and of the command.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::JoinHandle;
@@ -54,10 +55,25 @@ fn read(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<std::io::Result<
     })
 }
 
+/// When a process started, in ticks of its machine, as long as it has not ended: others may get its number later.
+fn start_of(process: u32) -> Option<u64> {
+    let said = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, facts) = said.rsplit_once(") ")?;
+    let mut facts = facts.split(' ');
+    let has_ended = facts.next()?.starts_with(['Z', 'X']);
+    (!has_ended).then(|| facts.nth(18)?.parse().ok())?
+}
+
+/// Whether a rank has not ended, of which is known when it started.
+fn lives(&(process, start): &(u32, u64)) -> bool {
+    start_of(process) == Some(start)
+}
+
 /// Kills a job that does not end in two minutes: that is a failure.
-fn end_late(began: Instant, ranks: &[u32], mpirun: u32) {
+fn end_late(began: Instant, ranks: &BTreeSet<(u32, u64)>, mpirun: Option<u32>) {
     if began.elapsed() > Duration::from_secs(120) {
-        let processes = ranks.iter().chain([&mpirun]).map(u32::to_string);
+        let living = ranks.iter().filter(|rank| lives(rank)).map(|rank| rank.0);
+        let processes = living.chain(mpirun).map(|process| process.to_string());
         let _ = Command::new("kill").arg("-9").args(processes).status();
         panic!("the job does not end");
     }
@@ -66,17 +82,11 @@ fn end_late(began: Instant, ranks: &[u32], mpirun: u32) {
 /// Waits for the end of a job.
 pub(crate) fn end_of(mut mpirun: Child) -> Ended {
     let said = [read(mpirun.stdout.take()), read(mpirun.stderr.take())];
-    let lives = |process: &u32| {
-        let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-        let state = state.rsplit_once(") ").map(|after| after.1.to_string());
-        state.is_some_and(|state| !state.starts_with('Z'))
-    };
     let (began, mut gone) = (Instant::now(), None);
-    let mut ranks = Vec::new();
+    let mut ranks = BTreeSet::new();
     let status = loop {
-        ranks.extend(ranks_of(mpirun.id()));
-        ranks.sort_unstable();
-        ranks.dedup();
+        let there = ranks_of(mpirun.id()).into_iter();
+        ranks.extend(there.filter_map(|rank| Some((rank, start_of(rank)?))));
         let status = mpirun.try_wait().expect("it is a child");
         if status.is_some() {
             break status;
@@ -91,13 +101,13 @@ pub(crate) fn end_of(mut mpirun: Child) -> Ended {
             }
             Some(_) => {}
         }
-        end_late(began, &ranks, mpirun.id());
+        end_late(began, &ranks, Some(mpirun.id()));
         std::thread::sleep(Duration::from_millis(20));
     };
     // Some outlive `mpirun` by a little.
     while ranks.iter().any(lives) {
         gone = None;
-        end_late(began, &ranks, mpirun.id());
+        end_late(began, &ranks, None);
         std::thread::sleep(Duration::from_millis(20));
     }
     Ended {
