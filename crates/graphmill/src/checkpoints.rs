@@ -206,7 +206,7 @@ fn machine_of(mark: &Path) -> Option<&str> {
 
 /// Says on which machine a folder is held.
 fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
-    let ours = folder.join(format!("{AT}{}", machine_id(folder)));
+    let ours = folder.join(format!("{AT}{}", machine_id(disk, folder)));
     let there = disk.list(folder)?;
     if !there.contains(&ours) {
         disk.open(&ours, Open::Create)?;
@@ -287,7 +287,8 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
             let there = disk.list(&folder).unwrap_or_default();
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
             // Where locks do not reach, another machine may take hold of it just now, and say so besides.
-            let is_ours = machines.peek().is_some() && machines.all(|id| is_this_machine(id, base));
+            let is_ours =
+                machines.peek().is_some() && machines.all(|id| is_this_machine(id, disk, base));
             match is_ours && !there.iter().any(|path| engine::is_version(path)) {
                 true => remove(disk, &folder),
                 // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
@@ -468,8 +469,11 @@ mod tests {
         let (tmp, own) = (Path::new("/tmp"), Path::new("/tmp/own"));
         let base = tmp.join(format!("{OWN_FOLDER}0"));
         for (marks, stays) in [
-            (vec![machine_id(&base)], false),
-            (vec![machine_id(&base), "elsewhere".to_string()], true),
+            (vec![machine_id(&disk, &base)], false),
+            (
+                vec![machine_id(&disk, &base), "elsewhere".to_string()],
+                true,
+            ),
             (vec!["elsewhere".to_string()], true),
             (vec![], false),
         ] {

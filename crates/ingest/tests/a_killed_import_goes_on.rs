@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Bench, Memory};
 use graphmill_fabric::{Fabric, local};
-use graphmill_graph::{EdgeKind, Order, VertexId};
+use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId, verify};
 use graphmill_ingest::{
     Duplicates, Generated, GraphRule, Ids, ImportOptions, IngestError, Machine, Progress, generate,
     import,
@@ -345,44 +345,45 @@ fn beside(benches: &[Bench]) -> Vec<PathBuf> {
 #[test]
 fn what_had_ended_no_step_goes_with_the_next_import() {
     let close = edges(Ids::Integer, 4000, VertexId::Integer);
-    let case = |output: &str| Case {
-        name: "nothing kept",
-        from: From::Edges(&close),
-        options: ImportOptions {
-            keep_every: Some(Duration::from_secs(3600)),
-            output: output.into(),
-            ..options()
-        },
-        ranks: 1,
-        own_disks: false,
-    };
-    let fresh = case(GRAPH).bench(1);
-    case(GRAPH)
-        .import(&fresh, &Heard::default())
-        .remove(0)
-        .unwrap();
-    let (mut named, mut were_left) = (0, 0);
-    for nth in 1..=fresh[0].sim.operations() {
-        let benches = case(GRAPH).bench(1);
-        benches[0].sim.inject(power_cut(nth));
-        let _ = case(GRAPH).import(&benches, &Heard::default());
-        let left = [on(benches[0].sim.after_power_cut(nth))];
-        let is_named = left[0].disk.exists(Path::new(GRAPH)).unwrap();
-        named += u64::from(is_named);
-        were_left += u64::from(beside(&left).len() > usize::from(is_named));
-        for done in case("/data/other").import(&left, &Heard::default()) {
+    for (ranks, step) in [(1, 1), (3, 7)] {
+        let case = |output: &str| Case {
+            name: "nothing kept",
+            from: From::Edges(&close),
+            options: ImportOptions {
+                keep_every: Some(Duration::from_secs(3600)),
+                output: output.into(),
+                ..options()
+            },
+            ranks,
+            own_disks: false,
+        };
+        let fresh = case(GRAPH).bench(1);
+        for done in case(GRAPH).import(&fresh, &Heard::default()) {
             done.unwrap();
         }
-        let mut wanted = vec![Path::new("/data/other")];
-        if is_named {
-            wanted.insert(0, Path::new(GRAPH));
+        let (mut named, mut were_left) = (0, 0);
+        for nth in (1..=fresh[0].sim.operations()).step_by(step) {
+            let benches = case(GRAPH).bench(1);
+            benches[0].sim.inject(power_cut(nth));
+            let _ = case(GRAPH).import(&benches, &Heard::default());
+            let left = [on(benches[0].sim.after_power_cut(nth))];
+            let is_named = left[0].disk.exists(Path::new(GRAPH)).unwrap();
+            named += u64::from(is_named);
+            were_left += u64::from(beside(&left).len() > usize::from(is_named));
+            for done in case("/data/other").import(&left, &Heard::default()) {
+                done.unwrap();
+            }
+            let mut wanted = vec![Path::new("/data/other")];
+            if is_named {
+                wanted.insert(0, Path::new(GRAPH));
+            }
+            assert_eq!(beside(&left), wanted, "{ranks} ranks, at {nth}");
         }
-        assert_eq!(beside(&left), wanted, "at {nth}");
+        assert!(
+            named > 0 && were_left > 30,
+            "{named} named, {were_left} left"
+        );
     }
-    assert!(
-        named > 0 && were_left > 50,
-        "{named} named, {were_left} left"
-    );
 }
 
 #[test]
@@ -419,6 +420,129 @@ fn what_more_ranks_have_kept_goes_with_an_import_by_fewer() {
         assert!(case(1).files(&left) == wanted, "at {nth}");
     }
     assert!(were_left > 10, "{were_left} left");
+}
+
+/// Whether an import has kept what another can go on with.
+fn is_any_kept(benches: &[Bench]) -> bool {
+    let is = |path: &PathBuf, what: &str| path.to_string_lossy().contains(what);
+    let mut folders = beside(benches);
+    folders.retain(|path| is(path, ".graphmill-import-"));
+    let files = folders
+        .iter()
+        .flat_map(|folder| benches[0].disk.list(folder).unwrap());
+    let mut records = files.filter(|path| is(path, ".step"));
+    records.any(|record| !record.ends_with("job.step"))
+}
+
+#[test]
+fn what_another_import_has_kept_goes_even_where_that_is_cut_short() {
+    let names = edges(Ids::Text, 4000, |id| {
+        VertexId::Text(format!("vertex {id}").into_bytes())
+    });
+    for (before, ranks, step) in [(1, 1, 3), (3, 3, 8), (3, 1, 5)] {
+        let case = |output: &str, batch_size, ranks| Case {
+            name: "another import",
+            from: From::Edges(&names),
+            options: ImportOptions {
+                output: output.into(),
+                batch_size: Some(batch_size),
+                ..options()
+            },
+            ranks,
+            own_disks: false,
+        };
+        let fresh = case(GRAPH, 64, before).bench(1);
+        for done in case(GRAPH, 64, before).import(&fresh, &Heard::default()) {
+            done.unwrap();
+        }
+        // Columns of the first have been kept.
+        let late = fresh[0].sim.operations() * 9 / 10;
+        let kept = case(GRAPH, 64, before).bench(1);
+        kept[0].sim.inject(power_cut(late));
+        let _ = case(GRAPH, 64, before).import(&kept, &Heard::default());
+        let left = on(kept[0].sim.after_power_cut(late));
+        let (mut were_left, mut went) = (0, 0);
+        for nth in (1..400).step_by(step) {
+            let again = [on(left.sim.copied(nth))];
+            again[0].sim.inject(power_cut(nth));
+            let _ = case(GRAPH, 65, ranks).import(&again, &Heard::default());
+            let left = [on(again[0].sim.after_power_cut(nth))];
+            were_left += u64::from(beside(&left).len() > 1);
+            for done in case("/data/other", 64, ranks).import(&left, &Heard::default()) {
+                done.unwrap();
+            }
+            let is_alone = beside(&left) == [Path::new("/data/other")];
+            assert!(
+                is_alone || is_any_kept(&left),
+                "{before} ranks, then {ranks}, at {nth}: {:?}",
+                beside(&left)
+            );
+            went += u64::from(is_alone);
+            // Whatever is left is no obstacle for either of them.
+            for done in case(GRAPH, 64 + nth % 2, ranks).import(&left, &Heard::default()) {
+                done.unwrap();
+            }
+            assert_eq!(beside(&left), [Path::new(GRAPH), Path::new("/data/other")]);
+        }
+        assert!(were_left > 40 && went > 0, "{were_left} left, {went} went");
+    }
+}
+
+#[test]
+fn nobody_goes_on_with_what_is_damaged() {
+    let names = edges(Ids::Text, 4000, |id| {
+        VertexId::Text(format!("vertex {id}").into_bytes())
+    });
+    let case = Case {
+        name: "damaged",
+        from: From::Edges(&names),
+        options: options(),
+        ranks: 1,
+        own_disks: false,
+    };
+    let fresh = case.bench(1);
+    case.import(&fresh, &Heard::default()).remove(0).unwrap();
+    let wanted = case.files(&fresh);
+    let operations = fresh[0].sim.operations();
+    let mut refused = 0;
+    for nth in (1..operations).step_by(operations as usize / 40) {
+        let kept = case.bench(1);
+        kept[0].sim.inject(power_cut(nth));
+        let _ = case.import(&kept, &Heard::default());
+        let left = [on(kept[0].sim.after_power_cut(nth))];
+        if left[0].disk.exists(Path::new(GRAPH)).unwrap() {
+            continue;
+        }
+        for folder in beside(&left) {
+            for path in left[0].disk.list(&folder).unwrap() {
+                let is_data = path.extension().is_none_or(|ending| ending != "step");
+                if is_data && !left[0].disk.is_dir(&path).unwrap() {
+                    let mut bytes = left[0].disk.read_small(&path, 1 << 24).unwrap();
+                    let middle = bytes.len() / 2;
+                    bytes
+                        .iter_mut()
+                        .skip(middle)
+                        .take(1)
+                        .for_each(|byte| *byte ^= 1);
+                    left[0].disk.write_small(&path, &bytes).unwrap();
+                }
+            }
+        }
+        if case.import(&left, &Heard::default()).remove(0).is_err() {
+            refused += 1;
+            assert_eq!(beside(&left), [] as [PathBuf; 0], "at {nth}");
+            case.import(&left, &Heard::default()).remove(0).unwrap();
+        }
+        if case.files(&left) != wanted {
+            // Column files that were complete say themselves that they are damaged, as if they had been later.
+            let budget = Budget::new(BUDGET);
+            let graph = StoredGraph::open(&left[0].disk, &budget, Path::new(GRAPH));
+            let verified =
+                graph.and_then(|graph| verify(&Arc::new(graph), &budget, &Stop::new(), |_| {}));
+            assert!(verified.is_err(), "at {nth}");
+        }
+    }
+    assert!(refused > 5, "{refused} refused");
 }
 
 #[test]

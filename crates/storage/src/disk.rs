@@ -212,6 +212,10 @@ pub trait Disk: Send + Sync + Debug {
     /// # Errors
     /// [`StorageError::Path`].
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError>;
+
+    /// Whether a folder, which may yet have to be made, is on a file system of this machine, of those that are well known. Others may have it
+    /// too, by way of this one.
+    fn is_local(&self, folder: &Path) -> bool;
 }
 
 /// What a [`Queue`] carries out. The buffer is away until the operation is complete.

@@ -50,7 +50,7 @@ pub use disk::{
 pub use error::{JobError, StorageError, is_of_disk};
 pub use file_aside::FileAside;
 pub use graphmill_raw::Random;
-pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_local, is_this_machine, machine_id, unheld};
+pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 pub use placement::{Kind, Placement, PlacementError, Where};
 pub use record::{RecordReader, RecordWriter, broken, is_broken};
 pub use scratch::{Scratch, has_no_locks, remove_dir_but_last};

@@ -8,8 +8,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::statfs;
-
 use crate::disk::{Disk, Hold, Holding};
 
 /// Times that a folder is tried which somebody may hold only to look at it, and the time between.
@@ -22,9 +20,9 @@ const LASTING: usize = 8;
 const NONE: &str = "00000000";
 
 /// This machine, as a part of the name of a file that lies in `folder`.
-pub fn machine_id(folder: &Path) -> String {
+pub fn machine_id(disk: &dyn Disk, folder: &Path) -> String {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let lasting = match is_local(folder) {
+    let lasting = match disk.is_local(folder) {
         true => std::fs::read_to_string("/etc/machine-id").unwrap_or_default(),
         // Others may have it, and look at it where it is local.
         false => String::new(),
@@ -44,8 +42,8 @@ fn id_of(lasting: &str, boot: &str) -> String {
 }
 
 /// Whether that is this machine, so that locks in `folder` tell the dead from the living.
-pub fn is_this_machine(id: &str, folder: &Path) -> bool {
-    is_same(id, &machine_id(folder))
+pub fn is_this_machine(id: &str, disk: &dyn Disk, folder: &Path) -> bool {
+    is_same(id, &machine_id(disk, folder))
 }
 
 /// Whether they are of one start of a machine, or of two, where both know which machine that is.
@@ -53,30 +51,6 @@ fn is_same(id: &str, ours: &str) -> bool {
     let [lasting, own] = [id, ours].map(|id| id.get(..LASTING));
     let is_known = lasting != Some(NONE) && lasting == own;
     ours.len() > LASTING && id.len() == ours.len() && (id == ours || is_known)
-}
-
-/// Whether a folder is on a file system of this machine, of those that are well known. Others may have it too, by way of this one.
-pub fn is_local(folder: &Path) -> bool {
-    // ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
-    const LOCAL: [u32; 8] = [
-        0xef53,
-        0x5846_5342,
-        0x9123_683e,
-        0xf2f5_2010,
-        0xca45_1a4e,
-        0x2fc1_2fc1,
-        0x0102_1994,
-        0x794c_7630,
-    ];
-    // One that is to be made will be where the one above it is.
-    let mut there = folder
-        .ancestors()
-        .map(|above| match above.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => above,
-        });
-    let facts = there.find_map(|above| statfs(above).ok());
-    facts.is_some_and(|facts| LOCAL.contains(&(facts.f_type as u32)))
 }
 
 /// What is left in a folder of those that may be wanted, and that nobody holds: held as long as it is looked at. What cannot be looked at is in
@@ -110,11 +84,5 @@ mod tests {
         assert!(!is_same(&id_of("", "3333-4444\n"), &unknown));
         // Where the kernel does not say, nothing is anybody's.
         assert!(!is_same(NONE, NONE) && !is_same("", ""));
-    }
-
-    #[test]
-    fn folders_that_others_may_have_are_not_local() {
-        assert!(!is_local(Path::new("/proc")) && !is_local(Path::new("/proc/nowhere")));
-        assert_eq!(is_local(Path::new("nowhere")), is_local(Path::new(".")));
     }
 }

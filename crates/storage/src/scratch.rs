@@ -64,7 +64,7 @@ impl Scratch {
         loop {
             // No two threads try the same name.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let machine = machine.get_or_insert_with(|| machine_id(folder));
+            let machine = machine.get_or_insert_with(|| machine_id(&**disk, folder));
             let path = folder.join(format!("{PREFIX}{what}@{machine}-{process}-{number}"));
             if disk.exists(&path)? {
                 continue;
@@ -198,7 +198,7 @@ fn remove_dead(disk: &dyn Disk, folder: &Path) {
         name.and_then(|(_, name)| name.split_once('-'))
             .is_some_and(|(machine, numbers)| {
                 let are_numbers = numbers.bytes().all(|b| b == b'-' || b.is_ascii_digit());
-                are_numbers && is_this_machine(machine, folder)
+                are_numbers && is_this_machine(machine, disk, folder)
             })
     };
     for (path, _hold) in unheld(disk, folder, is_ours) {

@@ -8,7 +8,7 @@
 
 mod disks;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -181,12 +181,12 @@ fn folders_of_the_dead_go_and_those_of_the_living_stay() {
             disk.create_dir_all(&left.join("b")).unwrap();
             disk.write_small(&left.join("b/file"), b"1").unwrap();
         }
-        // Made before the machine was started anew: which that was, the folder of simulated files does not say.
-        let ours = machine_id(&dir);
+        // Made before the machine was started anew: which that was, a machine may not say.
+        let ours = machine_id(&**disk, &dir);
         let before = format!("{}{}", &ours[..8], "0".repeat(ours.len() - 8));
         let earlier = dir.join(format!(".graphmill-run@{before}-1-0"));
         disk.create_dir_all(&earlier).unwrap();
-        let goes = is_this_machine(&before, &dir);
+        let goes = is_this_machine(&before, &**disk, &dir);
         let next = Scratch::create(disk, &dir, "import").unwrap();
         let mut left = vec![living.path(), next.path(), &other];
         left.extend((!goes).then_some(&*earlier));
@@ -364,5 +364,14 @@ fn a_file_outlives_its_name() {
         place.disk.remove_file(file.path()).unwrap();
         let mut queue = place.disk.queue(1).unwrap();
         assert_eq!(read(queue.as_mut(), &file, 0, 4096)[7], byte_at(7));
+    }
+}
+
+#[test]
+fn folders_that_others_may_have_are_not_local() {
+    for place in all().iter().filter(|place| !place.name.starts_with("sim")) {
+        let is_local = |path: &str| place.disk.is_local(Path::new(path));
+        assert!(!is_local("/proc") && !is_local("/proc/nowhere"));
+        assert_eq!(is_local("nowhere"), is_local("."));
     }
 }

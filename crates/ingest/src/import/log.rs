@@ -27,7 +27,7 @@ use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     ByteFile, Disk, FileAside, Holding, Open, RecordReader, RecordWriter, StorageError, is_broken,
-    is_local, is_this_machine, machine_id, remove_dir_but_last, unheld,
+    is_this_machine, machine_id, remove_dir_but_last, unheld,
 };
 
 use super::Machine;
@@ -90,12 +90,12 @@ pub(super) struct Files<'f> {
 }
 
 impl<'a> Log<'a> {
-    /// Of the import that `job` says, with records in `temporary`, and whether there were none; another import's go. It makes its graph in
-    /// `graph`, where `rank` works too.
+    /// Of the import that `job` says, with records in `temporary`, and whether it is new there: others may have left some. It makes its graph
+    /// in `graph`.
     pub(super) fn open(
         machine: Machine<'a>,
         (temporary, graph): (&Path, &Path),
-        (job, rank): (String, usize),
+        job: String,
         every: Duration,
     ) -> Result<(Self, bool), IngestError> {
         let log = Log {
@@ -103,21 +103,18 @@ impl<'a> Log<'a> {
             temporary: temporary.to_path_buf(),
             graph: graph.to_path_buf(),
             job,
-            mark: graph.join(format!("{MARK}{rank:05}")),
+            mark: graph.join(mark_of(temporary)),
             every,
             newest: Mutex::new(machine.clock.now()),
             is_whole: AtomicBool::new(true),
         };
         let there = log.read(JOB, Begun::take)?;
         let there = there.filter(|there| there.job == log.job.as_bytes());
-        match &there {
-            None => log.remove_records(&log.names()?)?,
-            Some(there) => {
-                log.remove_records(&[ENDED])?;
-                // It may have been begun on another machine.
-                if there.machine != machine_id(&log.temporary).as_bytes() {
-                    log.begin();
-                }
+        if let Some(there) = &there {
+            log.remove_records(&[ENDED])?;
+            // It may have been begun on another machine.
+            if there.machine != machine_id(&**machine.disk, &log.temporary).as_bytes() {
+                log.begin();
             }
         }
         Ok((log, there.is_none()))
@@ -127,7 +124,7 @@ impl<'a> Log<'a> {
     pub(super) fn begin(&self) {
         let begun = Begun {
             job: self.job.as_bytes().to_vec(),
-            machine: machine_id(&self.temporary).into_bytes(),
+            machine: machine_id(&**self.machine.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
                 .map(|path| path.into_os_string().into_vec())
                 .unwrap_or_default(),
@@ -156,11 +153,15 @@ impl<'a> Log<'a> {
     /// of ranks that `own` does not have any more. What cannot be removed is in nobody's way.
     pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
         let disk = &**machine.disk;
+        // One at a time, of all ranks and imports: else they would take each other for processes that go on with what is left.
+        let Ok(Some(_hold)) = disk.hold(folder, Holding::Alone) else {
+            return;
+        };
         let name_of = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
         let graphs_of = |temporary: &Path| Job::graphs_of(&name_of(temporary)?);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(&name));
         // Where only this machine can work in it, no record has to say that it did.
-        let is_local_here = is_local(folder);
+        let is_local_here = disk.is_local(folder);
         for (temporary, _hold) in unheld(disk, folder, |path| graphs_of(path).is_some()) {
             let graphs = graphs_of(&temporary).unwrap_or_default();
             let log = Log {
@@ -181,7 +182,7 @@ impl<'a> Log<'a> {
             let begun = log.read(JOB, Begun::take).ok().flatten();
             let is_ours = match &begun {
                 Some(begun) => std::str::from_utf8(&begun.machine)
-                    .is_ok_and(|machine| is_this_machine(machine, folder)),
+                    .is_ok_and(|machine| is_this_machine(machine, disk, folder)),
                 // Killed before it had begun.
                 None => is_local_here,
             };
@@ -210,15 +211,21 @@ impl<'a> Log<'a> {
             // Where a rank of `own` goes on in that folder, it removes what is not its.
             let is_taken = is_superseded && !is_beyond(graph);
             if is_its && !is_taken && disk.is_dir(graph).unwrap_or(false) {
-                if !is_beside && !is_local(graph) {
+                if !is_beside && !disk.is_local(graph) {
                     continue;
                 }
-                match disk.hold(graph, Holding::Alone) {
-                    Ok(Some(_hold)) if is_superseded || !has_marks(disk, graph) => {
-                        let _ = disk.remove_dir_all(graph);
-                    }
-                    // Other ranks have ended steps, or work there.
-                    _ => continue,
+                let Ok(Some(_hold)) = disk.hold(graph, Holding::Alone) else {
+                    // Other ranks work there.
+                    continue;
+                };
+                // That of this rank may be older than its first record.
+                let own = graph.join(mark_of(&log.temporary));
+                if disk.remove_file(&own).is_ok() && disk.sync_dir(graph).is_err() {
+                    continue;
+                }
+                // Else other ranks have ended steps, and it goes with what they have kept.
+                if is_superseded || !has_marks(disk, graph) {
+                    let _ = disk.remove_dir_all(graph);
                 }
             }
             let is_job = |path: &Path| path.ends_with(JOB_FILE);
@@ -342,8 +349,14 @@ impl<'a> Log<'a> {
         has_marks(&**self.machine.disk, &self.graph)
     }
 
-    /// Removes all records of steps, durably: nobody goes on with them any more.
+    /// Removes all records of steps, durably: nobody goes on with them any more. Which import it was stays known until another begins.
     pub(super) fn forget(&self) -> Result<(), IngestError> {
+        let disk = &**self.machine.disk;
+        // First: without it the records still say themselves that they are there.
+        if disk.exists(&self.mark)? {
+            disk.remove_file(&self.mark)?;
+            disk.sync_dir(&self.graph)?;
+        }
         let mut names = self.names()?;
         names.retain(|name| name != JOB);
         // As long as there are any of steps, it says that nobody needs them.
@@ -413,6 +426,13 @@ impl<'a> Log<'a> {
 /// Whether a record is of a step.
 fn is_of_step(name: &String) -> bool {
     name != JOB && name != ENDED
+}
+
+/// The name of the file that says that the rank has ended a step which has this folder of temporary files.
+fn mark_of(temporary: &Path) -> String {
+    let name = temporary.file_name().and_then(OsStr::to_str);
+    let rank = name.and_then(|name| name.rsplit('-').next());
+    format!("{MARK}{}", rank.unwrap_or_default())
 }
 
 /// Whether a file says that a rank has ended a step.

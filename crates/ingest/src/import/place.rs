@@ -61,10 +61,15 @@ impl<'a> Place<'a> {
         let mut log = None;
         if let (Some(job), Some(every)) = (job, options.keep_every) {
             let folders = (temporary.path(), staging.path());
-            let job = (job.text(staging.makers()), crew.rank());
+            let job = job.text(staging.makers());
             let (opened, is_new) = Log::open(machine, folders, job, every)?;
+            // In this order: records without their files are none, and what has neither goes with any import, should this one be killed.
             if is_new {
                 staging.clear()?;
+            }
+            crew.gather(Vec::new())?;
+            if is_new {
+                opened.forget()?;
             }
             // Who says that it has begun finds nothing of another import there.
             crew.gather(Vec::new())?;

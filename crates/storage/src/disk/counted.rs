@@ -113,6 +113,9 @@ impl Disk for CountedDisk {
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
         self.disk.free_bytes(path)
     }
+    fn is_local(&self, folder: &Path) -> bool {
+        self.disk.is_local(folder)
+    }
 }
 
 #[derive(Debug)]

@@ -792,6 +792,10 @@ impl Disk for SimDisk {
         at("look at", path, self.world.fail(On::Name))?;
         Ok(u64::MAX)
     }
+
+    fn is_local(&self, _: &Path) -> bool {
+        true
+    }
 }
 
 fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {

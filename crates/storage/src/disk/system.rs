@@ -22,6 +22,18 @@ use super::{
 };
 use crate::error::StorageError;
 
+/// File systems of a machine alone: ext, XFS, Btrfs, F2FS, bcachefs, ZFS, tmpfs, and what containers have over these.
+const LOCAL: [u32; 8] = [
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0xca45_1a4e,
+    0x2fc1_2fc1,
+    0x0102_1994,
+    0x794c_7630,
+];
+
 /// The disk of this machine.
 #[derive(Debug)]
 pub(crate) struct SystemDisk {
@@ -307,6 +319,18 @@ impl Disk for SystemDisk {
             0 => u64::MAX,
             _ => stat.f_bavail.saturating_mul(stat.f_frsize),
         })
+    }
+
+    fn is_local(&self, folder: &Path) -> bool {
+        // One that is to be made will be where the one above it is.
+        let mut there = folder
+            .ancestors()
+            .map(|above| match above.as_os_str().is_empty() {
+                true => Path::new("."),
+                false => above,
+            });
+        let facts = there.find_map(|above| rustix::fs::statfs(above).ok());
+        facts.is_some_and(|facts| LOCAL.contains(&(facts.f_type as u32)))
     }
 }
 
