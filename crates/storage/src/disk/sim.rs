@@ -6,64 +6,34 @@
 //! What is durable is known apart from what there is: after a power cut ([`SimDisk::after_power_cut`]) there are the names that were made
 //! durable, of the other changes of each directory the first so many, and of each file what was synced, with any of the sectors written
 //! since.
+//!
+//! | file | what |
+//! | --- | --- |
+//! | `names.rs` | names of files and directories |
+//! | `content.rs` | bytes of files |
+//! | `faults.rs` | [`Fault`]: what goes wrong, and when |
+//! | `queue.rs` | the order of completions |
 
-use std::collections::{BTreeMap, VecDeque};
+mod content;
+mod faults;
+mod names;
+mod queue;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use graphmill_raw::Random;
-use graphmill_raw::uring::Action;
 
-use super::transfer::{Next, Transfer, own};
-use super::{
-    Completion, Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue,
-};
+use self::content::Content;
+use self::faults::{Fate, error_of};
+pub use self::faults::{Fault, FaultKind, On};
+use self::names::{Change, Entry, Names, children, is_dir, parent, put, take};
+use self::queue::SimQueue;
+use super::transfer::own;
+use super::{Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Queue};
 use crate::error::StorageError;
 use crate::stop::Stop;
-
-/// Which operations a fault may hit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum On {
-    /// All of the following.
-    Any,
-    /// Reads through a queue, and [`Disk::read_small`].
-    Read,
-    /// Writes through a queue, [`Disk::write_small`] and [`Disk::set_len`].
-    Write,
-    /// Syncs of files and directories.
-    Sync,
-    /// Opening, listing and removing files and directories, and changes of names.
-    Name,
-}
-
-/// What a fault does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// The operation fails: input/output error.
-    Eio,
-    /// The operation fails: no space left.
-    Enospc,
-    /// A read or write moves only a part, at least one byte, and has to be continued.
-    Short,
-    /// One bit of what is read or written is flipped, and nobody says so.
-    FlipBit,
-    /// The operation fails, and any part of what it writes may be there after a power cut. Planned for good, it is one.
-    PowerCut,
-}
-
-/// One planned failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// What happens.
-    pub kind: FaultKind,
-    /// To which operations.
-    pub on: On,
-    /// To the how-manieth of them from now; 1 is the next.
-    pub nth: u64,
-    /// Whether it also happens to all after it.
-    pub for_good: bool,
-}
 
 /// A disk in memory. Clones share it.
 #[derive(Clone, Debug)]
@@ -77,187 +47,6 @@ struct World {
     fate: Mutex<Fate>,
 }
 
-/// The names that there are, and those that a power cut leaves.
-#[derive(Debug, Default)]
-struct Names {
-    now: Tree,
-    durable: Tree,
-    /// Changes that are not yet durable, each with the directory whose sync makes it so.
-    pending: Vec<(PathBuf, Change)>,
-}
-
-type Tree = BTreeMap<PathBuf, Entry>;
-
-#[derive(Clone, Debug)]
-enum Entry {
-    Dir(Holders),
-    File(Arc<Mutex<Content>>),
-}
-
-impl Entry {
-    /// The same as the disk knows it, which does not know who holds it.
-    fn unheld(&self) -> Entry {
-        match self {
-            Entry::Dir(_) => Entry::Dir(Holders::default()),
-            file => file.clone(),
-        }
-    }
-}
-
-/// A change of names.
-#[derive(Clone, Debug)]
-enum Change {
-    Put(PathBuf, Entry),
-    Gone(PathBuf),
-    Move(PathBuf, PathBuf),
-}
-
-impl Change {
-    fn apply(&self, tree: &mut Tree) {
-        match self {
-            Change::Put(path, entry) => {
-                tree.insert(path.clone(), entry.clone());
-            }
-            Change::Gone(path) => {
-                tree.remove(path);
-            }
-            Change::Move(from, to) => {
-                let moved = take(tree, from);
-                put(tree, to, moved);
-            }
-        }
-    }
-}
-
-impl Names {
-    /// These are there, and durable.
-    fn begin(&mut self, tree: Tree) {
-        self.durable = tree
-            .iter()
-            .map(|(path, entry)| (path.clone(), entry.unheld()))
-            .collect();
-        self.now = tree;
-    }
-
-    /// Changes what there is; a sync of `dir` makes it durable.
-    fn change(&mut self, dir: &Path, change: Change) {
-        change.apply(&mut self.now);
-        let change = match change {
-            Change::Put(path, entry) => Change::Put(path, entry.unheld()),
-            change => change,
-        };
-        self.pending.push((dir.to_path_buf(), change));
-    }
-
-    /// Makes a directory; whether there was none.
-    fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
-        match self.now.get(dir) {
-            None => {
-                let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
-                self.change(parent(dir), made);
-                Ok(true)
-            }
-            Some(Entry::Dir(_)) => Ok(false),
-            Some(Entry::File(_)) => at(
-                "make directory",
-                dir,
-                Err(io::ErrorKind::NotADirectory.into()),
-            ),
-        }
-    }
-
-    fn sync(&mut self, dir: &Path) {
-        let durable = &mut self.durable;
-        let of_dir = (self.pending).extract_if(.., |(changed, _)| changed == dir);
-        of_dir.for_each(|(_, change)| change.apply(durable));
-    }
-}
-
-/// The bytes of a file, and what of them a power cut leaves.
-#[derive(Clone, Debug, Default)]
-struct Content {
-    bytes: Vec<u8>,
-    durable: Vec<u8>,
-    /// Writes since the last sync: where, and what.
-    written: Vec<(usize, Vec<u8>)>,
-    /// Those whose sync failed: no other sync makes them durable, as the system takes them for written.
-    lost: Vec<(usize, Vec<u8>)>,
-}
-
-/// Bytes that a power cut leaves wholly written or not at all.
-const SECTOR_BYTES: usize = 512;
-
-impl Content {
-    /// One that is durable.
-    fn of(bytes: Vec<u8>) -> Self {
-        Content {
-            durable: bytes.clone(),
-            bytes,
-            ..Content::default()
-        }
-    }
-    fn write(&mut self, start: usize, bytes: &[u8]) {
-        write(&mut self.bytes, start, bytes);
-        let end = start + bytes.len();
-        self.lost
-            .retain(|(lost, bytes)| *lost >= end || lost + bytes.len() <= start);
-        self.written.push((start, bytes.to_vec()));
-    }
-    fn sync(&mut self) {
-        self.durable.resize(self.bytes.len(), 0);
-        for (start, bytes) in self.written.drain(..) {
-            let end = (start + bytes.len()).min(self.durable.len());
-            if start < end {
-                self.durable[start..end].copy_from_slice(&bytes[..end - start]);
-            }
-        }
-    }
-    fn fail_sync(&mut self) {
-        self.lost.append(&mut self.written);
-    }
-    /// What a power cut leaves: of each write all, nothing, or some sectors.
-    fn after_power_cut(&self, random: &mut Random) -> Vec<u8> {
-        let mut left = self.durable.clone();
-        if self.bytes.len() > left.len() && random.below(2) == 0 {
-            left.resize(self.bytes.len(), 0);
-        }
-        for (start, bytes) in self.lost.iter().chain(&self.written) {
-            let odds = [0, 4, random.below(5)][random.below(3) as usize];
-            for (number, sector) in bytes.chunks(SECTOR_BYTES).enumerate() {
-                if random.below(4) < odds {
-                    write(&mut left, start + number * SECTOR_BYTES, sector);
-                }
-            }
-        }
-        left
-    }
-}
-
-fn write(bytes: &mut Vec<u8>, start: usize, written: &[u8]) {
-    let end = start + written.len();
-    if bytes.len() < end {
-        bytes.resize(end, 0);
-    }
-    bytes[start..end].copy_from_slice(written);
-}
-
-/// Who holds a directory: as many as there are clones of either.
-#[derive(Clone, Debug, Default)]
-struct Holders {
-    shared: Arc<()>,
-    alone: Arc<()>,
-}
-
-#[derive(Debug)]
-struct Fate {
-    random: Random,
-    faults: Vec<Fault>,
-    /// Who is asked to stop, and at the how-manieth operation of all.
-    wishes: Vec<(u64, Stop)>,
-    operations: u64,
-    no_locks: Option<PathBuf>,
-}
-
 /// An open file: like a descriptor, it outlives its name.
 #[derive(Debug)]
 struct SimFile {
@@ -268,17 +57,10 @@ struct SimFile {
 impl SimDisk {
     /// An empty disk.
     pub fn new(seed: u64) -> Self {
-        let fate = Fate {
-            random: Random::new(seed),
-            faults: Vec::new(),
-            wishes: Vec::new(),
-            operations: 0,
-            no_locks: None,
-        };
         SimDisk {
             world: Arc::new(World {
                 names: Mutex::default(),
-                fate: Mutex::new(fate),
+                fate: Mutex::new(Fate::new(seed)),
             }),
         }
     }
@@ -313,35 +95,7 @@ impl SimDisk {
     pub fn after_power_cut(&self, seed: u64) -> SimDisk {
         let left = SimDisk::new(seed);
         let mut random = Random::new(seed);
-        let names = lock(&self.world.names);
-        let mut tree = names.durable.clone();
-        let mut of_dirs = BTreeMap::new();
-        for (dir, _) in &names.pending {
-            *of_dirs.entry(dir).or_insert(0) += 1;
-        }
-        of_dirs
-            .values_mut()
-            .for_each(|changes| *changes = random.below(*changes + 1));
-        for (dir, change) in &names.pending {
-            if let Some(changes) = of_dirs.get_mut(dir).filter(|changes| **changes > 0) {
-                *changes -= 1;
-                change.apply(&mut tree);
-            }
-        }
-        // Nothing lies in a directory that is not there.
-        let mut there = Tree::new();
-        for (path, entry) in tree {
-            if is_dir(&there, parent(&path)) {
-                let entry = match entry {
-                    Entry::Dir(_) => Entry::Dir(Holders::default()),
-                    Entry::File(content) => {
-                        let bytes = lock(&content).after_power_cut(&mut random);
-                        Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
-                    }
-                };
-                there.insert(path, entry);
-            }
-        }
+        let there = lock(&self.world.names).after_power_cut(&mut random);
         lock(&left.world.names).begin(there);
         left
     }
@@ -350,20 +104,8 @@ impl SimDisk {
     #[must_use]
     pub fn copied(&self, seed: u64) -> SimDisk {
         let copy = SimDisk::new(seed);
-        let own = |entry: &Entry| match entry {
-            Entry::Dir(_) => Entry::Dir(Holders::default()),
-            Entry::File(content) => {
-                let bytes = lock(content).bytes.clone();
-                Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
-            }
-        };
-        let names = lock(&self.world.names);
-        let all = names.now.iter();
-        let tree: Tree = all
-            .map(|(path, entry)| (path.clone(), own(entry)))
-            .collect();
-        drop(names);
-        lock(&copy.world.names).begin(tree);
+        let there = lock(&self.world.names).copied();
+        lock(&copy.world.names).begin(there);
         copy
     }
 
@@ -374,102 +116,18 @@ impl SimDisk {
 }
 
 impl World {
-    /// Counts an operation and says what is to go wrong with it.
+    /// What is to go wrong with an operation, which is counted.
     fn fate(&self, on: On) -> Option<FaultKind> {
-        let mut fate = lock(&self.fate);
-        fate.operations += 1;
-        let now = fate.operations;
-        fate.wishes.retain(|(at, stop)| {
-            match *at == now {
-                true if stop.asked() => stop.insist(),
-                true => stop.request(),
-                false => {}
-            }
-            *at > now
-        });
-        let mut kind = None;
-        fate.faults.retain_mut(|fault| {
-            let hit = fault.on == On::Any || fault.on == on;
-            if hit && fault.nth > 1 {
-                fault.nth -= 1;
-                return true;
-            }
-            if hit {
-                kind = kind.or(Some(fault.kind));
-            }
-            !hit || fault.for_good
-        });
-        kind
+        lock(&self.fate).next(on)
     }
 
-    /// [`World::fate`] for an operation that can only succeed or fail.
+    /// The same of one that can only succeed or fail.
     fn fail(&self, on: On) -> io::Result<()> {
         self.fate(on).and_then(error_of).map_or(Ok(()), Err)
     }
 
     fn draw(&self, bound: u64) -> u64 {
         lock(&self.fate).random.below(bound)
-    }
-
-    /// One step of a transfer, with its fault.
-    fn step(&self, transfer: &mut Transfer<SimFile>) -> io::Result<usize> {
-        let action = transfer.action;
-        let on = match action {
-            Action::Read => On::Read,
-            Action::Write => On::Write,
-            Action::Sync => On::Sync,
-        };
-        let fault = self.fate(on);
-        let file = Arc::clone(&transfer.file);
-        let mut held = lock(&file.content);
-        if let Some(error) = fault.and_then(error_of) {
-            if (fault, action) == (Some(FaultKind::PowerCut), Action::Write) {
-                let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
-                held.written.push((start, transfer.bytes().to_vec()));
-            }
-            if action == Action::Sync {
-                held.fail_sync();
-            }
-            return Err(error);
-        }
-        let start = usize::try_from(transfer.offset()).map_err(io::Error::other)?;
-        let mut length = transfer.range().len();
-        if action == Action::Read {
-            length = length.min(held.bytes.len().saturating_sub(start));
-        }
-        if fault == Some(FaultKind::Short) && length > 1 {
-            length = 1 + self.draw(length as u64 - 1) as usize;
-        }
-        let bytes = &mut transfer.bytes()[..length];
-        let flipped =
-            (fault == Some(FaultKind::FlipBit) && length > 0).then(|| self.draw(8 * length as u64));
-        let flip = |bytes: &mut [u8]| {
-            if let Some(bit) = flipped {
-                bytes[bit as usize / 8] ^= 1 << (bit % 8);
-            }
-        };
-        match action {
-            Action::Read => {
-                let there = held.bytes.get(start..start + length).unwrap_or_default();
-                bytes[..there.len()].copy_from_slice(there);
-                flip(bytes);
-            }
-            Action::Write => {
-                let mut written = bytes.to_vec();
-                flip(&mut written);
-                held.write(start, &written);
-            }
-            Action::Sync => held.sync(),
-        }
-        Ok(length)
-    }
-}
-
-fn error_of(kind: FaultKind) -> Option<io::Error> {
-    match kind {
-        FaultKind::Eio | FaultKind::PowerCut => Some(io::Error::from_raw_os_error(libc::EIO)),
-        FaultKind::Enospc => Some(io::Error::from_raw_os_error(libc::ENOSPC)),
-        FaultKind::Short | FaultKind::FlipBit => None,
     }
 }
 
@@ -508,14 +166,8 @@ impl Disk for SimDisk {
 
     fn queue(&self, depth: usize) -> Result<Box<dyn Queue>, StorageError> {
         let random = Random::new(lock(&self.world.fate).random.next_u64());
-        Ok(Box::new(SimQueue {
-            world: Arc::clone(&self.world),
-            random,
-            depth: depth.max(1),
-            running: Vec::new(),
-            backlog: VecDeque::new(),
-            ready: VecDeque::new(),
-        }))
+        let world = Arc::clone(&self.world);
+        Ok(Box::new(SimQueue::new(world, random, depth)))
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
@@ -744,7 +396,7 @@ impl Disk for SimDisk {
             return at("write", path, Err(io::ErrorKind::IsADirectory.into()));
         }
         // A new file under the old name: who has the old one open keeps it.
-        let new = Entry::File(Arc::new(Mutex::new(Content::of(bytes))));
+        let new = Entry::of(bytes);
         names.change(parent(path), Change::Put(path.to_path_buf(), new));
         at("sync", parent(path), self.world.fail(On::Sync))?;
         names.sync(parent(path));
@@ -805,41 +457,6 @@ fn flip(world: &World, fault: Option<FaultKind>, bytes: &mut [u8]) {
     }
 }
 
-fn is_dir(names: &Tree, path: &Path) -> bool {
-    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir(_)))
-}
-
-/// The directory a path is in; the start of relative paths is a directory as the root is.
-fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new(""))
-}
-
-/// What lies directly in a directory, sorted.
-fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
-    names.keys().filter(move |path| path.parent() == Some(dir))
-}
-
-/// Takes away a file, or a directory with all that is in it, by names within it.
-fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
-    let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
-    let taken = names.extract_if(.., |path, _| path.starts_with(from));
-    taken
-        .filter_map(|(path, entry)| Some((within(&path)?, entry)))
-        .collect()
-}
-
-/// Puts what was taken under another name.
-fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
-    for (within, entry) in taken {
-        // Joining nothing would put a slash at the end.
-        let path = match within.as_os_str().is_empty() {
-            true => to.to_path_buf(),
-            false => to.join(within),
-        };
-        names.insert(path, entry);
-    }
-}
-
 fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, StorageError> {
     result.map_err(|source| StorageError::Path {
         action,
@@ -850,62 +467,4 @@ fn at<T>(action: &'static str, path: &Path, result: io::Result<T>) -> Result<T, 
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A queue that carries out one of its operations, drawn by seed, whenever it is asked for one.
-#[derive(Debug)]
-struct SimQueue {
-    world: Arc<World>,
-    random: Random,
-    depth: usize,
-    running: Vec<Transfer<SimFile>>,
-    backlog: VecDeque<Transfer<SimFile>>,
-    ready: VecDeque<Completion>,
-}
-
-impl SimQueue {
-    /// Carries out a step of one running operation.
-    fn step(&mut self) {
-        if self.running.is_empty() {
-            return;
-        }
-        let chosen = self.random.below(self.running.len() as u64) as usize;
-        let mut transfer = self.running.swap_remove(chosen);
-        let step = self.world.step(&mut transfer);
-        match transfer.advance(step) {
-            Next::Again(rest) => self.running.push(rest),
-            Next::Complete(completion) => {
-                self.ready.push_back(completion);
-                self.running.extend(self.backlog.pop_front());
-            }
-        }
-    }
-}
-
-impl Queue for SimQueue {
-    fn submit(&mut self, operation: Operation, token: u64) {
-        match Transfer::begin(operation, token) {
-            Next::Again(transfer) if self.running.len() < self.depth => self.running.push(transfer),
-            Next::Again(transfer) => self.backlog.push_back(transfer),
-            Next::Complete(completion) => self.ready.push_back(completion),
-        }
-    }
-
-    fn poll(&mut self) -> Option<Completion> {
-        // Often there is nothing yet, as on a real disk.
-        if self.ready.is_empty() && self.random.below(2) == 0 {
-            self.step();
-        }
-        self.ready.pop_front()
-    }
-
-    fn block(&mut self) {
-        while self.ready.is_empty() && !self.running.is_empty() {
-            self.step();
-        }
-    }
-
-    fn in_flight(&self) -> usize {
-        self.ready.len() + self.running.len() + self.backlog.len()
-    }
 }

@@ -1,0 +1,111 @@
+//! What goes wrong on a simulated disk, and when.
+
+use std::io;
+use std::path::PathBuf;
+
+use graphmill_raw::Random;
+
+use crate::stop::Stop;
+
+/// Which operations a fault may hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    /// All of the following.
+    Any,
+    /// Reads through a queue, and [`Disk::read_small`](crate::Disk::read_small).
+    Read,
+    /// Writes through a queue, [`Disk::write_small`](crate::Disk::write_small) and [`Disk::set_len`](crate::Disk::set_len).
+    Write,
+    /// Syncs of files and directories.
+    Sync,
+    /// Opening, listing and removing files and directories, and changes of names.
+    Name,
+}
+
+/// What a fault does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The operation fails: input/output error.
+    Eio,
+    /// The operation fails: no space left.
+    Enospc,
+    /// A read or write moves only a part, at least one byte, and has to be continued.
+    Short,
+    /// One bit of what is read or written is flipped, and nobody says so.
+    FlipBit,
+    /// The operation fails, and any part of what it writes may be there after a power cut. Planned for good, it is one.
+    PowerCut,
+}
+
+/// One planned failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What happens.
+    pub kind: FaultKind,
+    /// To which operations.
+    pub on: On,
+    /// To the how-manieth of them from now; 1 is the next.
+    pub nth: u64,
+    /// Whether it also happens to all after it.
+    pub for_good: bool,
+}
+
+/// What is planned, and how far it is.
+#[derive(Debug)]
+pub(super) struct Fate {
+    pub(super) random: Random,
+    pub(super) faults: Vec<Fault>,
+    /// Who is asked to stop, and at the how-manieth operation of all.
+    pub(super) wishes: Vec<(u64, Stop)>,
+    pub(super) operations: u64,
+    /// Below this nothing can be held.
+    pub(super) no_locks: Option<PathBuf>,
+}
+
+impl Fate {
+    pub(super) fn new(seed: u64) -> Self {
+        Fate {
+            random: Random::new(seed),
+            faults: Vec::new(),
+            wishes: Vec::new(),
+            operations: 0,
+            no_locks: None,
+        }
+    }
+
+    /// Counts an operation and says what is to go wrong with it.
+    pub(super) fn next(&mut self, on: On) -> Option<FaultKind> {
+        self.operations += 1;
+        let now = self.operations;
+        self.wishes.retain(|(at, stop)| {
+            match *at == now {
+                true if stop.asked() => stop.insist(),
+                true => stop.request(),
+                false => {}
+            }
+            *at > now
+        });
+        let mut kind = None;
+        self.faults.retain_mut(|fault| {
+            let hit = fault.on == On::Any || fault.on == on;
+            if hit && fault.nth > 1 {
+                fault.nth -= 1;
+                return true;
+            }
+            if hit {
+                kind = kind.or(Some(fault.kind));
+            }
+            !hit || fault.for_good
+        });
+        kind
+    }
+}
+
+/// The error that an operation fails with, if it does.
+pub(super) fn error_of(kind: FaultKind) -> Option<io::Error> {
+    match kind {
+        FaultKind::Eio | FaultKind::PowerCut => Some(io::Error::from_raw_os_error(libc::EIO)),
+        FaultKind::Enospc => Some(io::Error::from_raw_os_error(libc::ENOSPC)),
+        FaultKind::Short | FaultKind::FlipBit => None,
+    }
+}

@@ -1,0 +1,196 @@
+//! The names on a simulated disk: those that there are, and those that a power cut leaves.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use graphmill_raw::Random;
+
+use super::content::Content;
+use super::{at, lock};
+use crate::error::StorageError;
+
+/// The names that there are, and those that a power cut leaves.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) now: Tree,
+    pub(super) durable: Tree,
+    /// Changes that are not yet durable, each with the directory whose sync makes it so.
+    pending: Vec<(PathBuf, Change)>,
+}
+
+pub(super) type Tree = BTreeMap<PathBuf, Entry>;
+
+#[derive(Clone, Debug)]
+pub(super) enum Entry {
+    Dir(Holders),
+    File(Arc<Mutex<Content>>),
+}
+
+impl Entry {
+    /// A file whose bytes are durable.
+    pub(super) fn of(bytes: Vec<u8>) -> Entry {
+        Entry::File(Arc::new(Mutex::new(Content::of(bytes))))
+    }
+
+    /// The same as the disk knows it, which does not know who holds it.
+    fn unheld(&self) -> Entry {
+        match self {
+            Entry::Dir(_) => Entry::Dir(Holders::default()),
+            file => file.clone(),
+        }
+    }
+}
+
+/// A change of names.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Put(PathBuf, Entry),
+    Gone(PathBuf),
+    Move(PathBuf, PathBuf),
+}
+
+impl Change {
+    fn apply(&self, tree: &mut Tree) {
+        match self {
+            Change::Put(path, entry) => {
+                tree.insert(path.clone(), entry.clone());
+            }
+            Change::Gone(path) => {
+                tree.remove(path);
+            }
+            Change::Move(from, to) => {
+                let moved = take(tree, from);
+                put(tree, to, moved);
+            }
+        }
+    }
+}
+
+impl Names {
+    /// What a power cut leaves of them, and of the files.
+    pub(super) fn after_power_cut(&self, random: &mut Random) -> Tree {
+        let mut tree = self.durable.clone();
+        let mut of_dirs = BTreeMap::new();
+        for (dir, _) in &self.pending {
+            *of_dirs.entry(dir).or_insert(0) += 1;
+        }
+        of_dirs
+            .values_mut()
+            .for_each(|changes| *changes = random.below(*changes + 1));
+        for (dir, change) in &self.pending {
+            if let Some(changes) = of_dirs.get_mut(dir).filter(|changes| **changes > 0) {
+                *changes -= 1;
+                change.apply(&mut tree);
+            }
+        }
+        // Nothing lies in a directory that is not there.
+        let mut there = Tree::new();
+        for (path, entry) in tree {
+            if is_dir(&there, parent(&path)) {
+                let entry = match entry {
+                    Entry::Dir(_) => Entry::Dir(Holders::default()),
+                    Entry::File(content) => Entry::of(lock(&content).after_power_cut(random)),
+                };
+                there.insert(path, entry);
+            }
+        }
+        there
+    }
+
+    /// All that there is, apart from this.
+    pub(super) fn copied(&self) -> Tree {
+        let own = |entry: &Entry| match entry {
+            Entry::Dir(_) => Entry::Dir(Holders::default()),
+            Entry::File(content) => Entry::of(lock(content).bytes.clone()),
+        };
+        let all = self.now.iter();
+        all.map(|(path, entry)| (path.clone(), own(entry)))
+            .collect()
+    }
+
+    /// These are there, and durable.
+    pub(super) fn begin(&mut self, tree: Tree) {
+        self.durable = tree
+            .iter()
+            .map(|(path, entry)| (path.clone(), entry.unheld()))
+            .collect();
+        self.now = tree;
+    }
+
+    /// Changes what there is; a sync of `dir` makes it durable.
+    pub(super) fn change(&mut self, dir: &Path, change: Change) {
+        change.apply(&mut self.now);
+        let change = match change {
+            Change::Put(path, entry) => Change::Put(path, entry.unheld()),
+            change => change,
+        };
+        self.pending.push((dir.to_path_buf(), change));
+    }
+
+    /// Makes a directory; whether there was none.
+    pub(super) fn make_dir(&mut self, dir: &Path) -> Result<bool, StorageError> {
+        match self.now.get(dir) {
+            None => {
+                let made = Change::Put(dir.to_path_buf(), Entry::Dir(Holders::default()));
+                self.change(parent(dir), made);
+                Ok(true)
+            }
+            Some(Entry::Dir(_)) => Ok(false),
+            Some(Entry::File(_)) => at(
+                "make directory",
+                dir,
+                Err(io::ErrorKind::NotADirectory.into()),
+            ),
+        }
+    }
+
+    pub(super) fn sync(&mut self, dir: &Path) {
+        let durable = &mut self.durable;
+        let of_dir = (self.pending).extract_if(.., |(changed, _)| changed == dir);
+        of_dir.for_each(|(_, change)| change.apply(durable));
+    }
+}
+
+/// Who holds a directory: as many as there are clones of either.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Holders {
+    pub(super) shared: Arc<()>,
+    pub(super) alone: Arc<()>,
+}
+
+pub(super) fn is_dir(names: &Tree, path: &Path) -> bool {
+    path.parent().is_none() || matches!(names.get(path), Some(Entry::Dir(_)))
+}
+
+/// The directory a path is in; the start of relative paths is a directory as the root is.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(Path::new(""))
+}
+
+/// What lies directly in a directory, sorted.
+pub(super) fn children<'n>(names: &'n Tree, dir: &'n Path) -> impl Iterator<Item = &'n PathBuf> {
+    names.keys().filter(move |path| path.parent() == Some(dir))
+}
+
+/// Takes away a file, or a directory with all that is in it, by names within it.
+pub(super) fn take(names: &mut Tree, from: &Path) -> Vec<(PathBuf, Entry)> {
+    let within = |path: &Path| path.strip_prefix(from).ok().map(Path::to_path_buf);
+    let taken = names.extract_if(.., |path, _| path.starts_with(from));
+    taken
+        .filter_map(|(path, entry)| Some((within(&path)?, entry)))
+        .collect()
+}
+
+/// Puts what was taken under another name.
+pub(super) fn put(names: &mut Tree, to: &Path, taken: Vec<(PathBuf, Entry)>) {
+    for (within, entry) in taken {
+        // Joining nothing would put a slash at the end.
+        let path = match within.as_os_str().is_empty() {
+            true => to.to_path_buf(),
+            false => to.join(within),
+        };
+        names.insert(path, entry);
+    }
+}
