@@ -314,9 +314,14 @@ impl Error {
         )
     }
 
-    /// What the others are told that work with a rank that ends so: of one that was asked to, [no more](is_end_as_asked).
+    /// Whether that is the end of a rank that was asked to, or of one that heard of it.
+    pub(crate) fn is_end_as_asked(&self) -> bool {
+        self.is_stopped() || self.is_interrupted()
+    }
+
+    /// What the others are told that work with a rank that ends so: of one that was asked to, no more.
     pub(crate) fn to_others(&self) -> String {
-        match self.is_stopped() || self.is_interrupted() {
+        match self.is_end_as_asked() {
             true => Error::Stopped.to_string(),
             false => self.to_string(),
         }
@@ -324,6 +329,9 @@ impl Error {
 
     /// Whether a disk is full or fails.
     pub(crate) fn is_of_disk(&self) -> bool {
+        if let Error::Ingest(IngestError::TooLittleDisk { .. }) = self {
+            return true;
+        }
         let mut cause = self.source();
         while let Some(error) = cause {
             if error.downcast_ref().is_some_and(is_of_disk) {
@@ -444,5 +452,28 @@ mod tests {
             AlgorithmError::from(EngineError::Broken).into(),
         ];
         assert!(!failed.iter().any(Error::is_stopped));
+    }
+
+    #[test]
+    fn a_full_disk_is_known_wherever_it_is_found() {
+        let full = || io::Error::from(io::ErrorKind::StorageFull);
+        let found: [Error; 4] = [
+            ResultError::from(csv::Error::from(full())).into(),
+            ResultError::from(full()).into(),
+            IngestError::TooLittleDisk {
+                folder: PathBuf::new(),
+                needed: 2,
+                free: 1,
+            }
+            .into(),
+            AlgorithmError::from(EngineError::from(StorageError::Path {
+                action: "write",
+                path: PathBuf::new(),
+                source: full(),
+            }))
+            .into(),
+        ];
+        assert!(found.iter().all(Error::is_of_disk));
+        assert!(!Error::Stopped.is_of_disk() && !Error::from(EngineError::Broken).is_of_disk());
     }
 }

@@ -65,6 +65,12 @@ pub fn on_ranks<T>(
             },
             Err(error) => error,
         };
+        // Nor is a full disk hidden behind a wish to end.
+        if error.is_end_as_asked() {
+            let met = |other: &Option<Error>| other.as_ref().is_some_and(Error::is_of_disk);
+            let of_disk = others.iter_mut().find(|other| met(other));
+            return Err(of_disk.and_then(Option::take).unwrap_or(error));
+        }
         let of_rank = match error.between_ranks() {
             Some(FabricError::Lost { rank, .. }) => {
                 let other = rank
@@ -212,5 +218,27 @@ mod tests {
             assert_eq!(told.is_stopped(), cause == asked, "{told}");
             assert_eq!(told.between_ranks().is_some(), cause != asked, "{told}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_of_one_thread_is_told_where_another_was_asked_to_stop() {
+        let config = MachineConfig {
+            memory: Some(64 << 20),
+            threads: Some(2),
+            ..MachineConfig::default()
+        };
+        let full = || StorageError::Path {
+            action: "write",
+            path: "rows".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        let asked = on_ranks(
+            &config,
+            2,
+            &Stop::new(),
+            |_| -> Result<(), Error> { Err(Error::Stopped) },
+            |_| Err(full().into()),
+        );
+        assert!(asked.is_err_and(|error| error.is_of_disk()));
     }
 }

@@ -52,13 +52,23 @@ pub enum ResultError {
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// The CSV library refused.
     #[error("writing CSV failed: {0}")]
-    Csv(#[from] ::csv::Error),
+    Csv(String),
     /// A write failed on its way to the disk.
     #[error("writing the result failed: {0}")]
     Write(#[from] std::io::Error),
     /// The disk failed, or memory ran out.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl From<::csv::Error> for ResultError {
+    fn from(error: ::csv::Error) -> Self {
+        // An error of theirs does not name its source.
+        match error.into_kind() {
+            ::csv::ErrorKind::Io(source) => ResultError::Write(source),
+            other => ResultError::Csv(format!("{other:?}")),
+        }
+    }
 }
 
 /// What a result file is.

@@ -489,6 +489,106 @@ fn what_another_import_has_kept_goes_even_where_that_is_cut_short() {
 }
 
 #[test]
+fn where_the_first_record_cannot_be_written_nothing_stays() {
+    let names = edges(Ids::Text, 4000, |id| {
+        VertexId::Text(format!("vertex {id}").into_bytes())
+    });
+    for ranks in [1, 3] {
+        let case = Case {
+            name: "full",
+            from: From::Edges(&names),
+            options: options(),
+            ranks,
+            own_disks: false,
+        };
+        let fresh = case.bench(1);
+        for done in case.import(&fresh, &Heard::default()) {
+            done.unwrap();
+        }
+        let (mut failed, mut gone) = (0, 0);
+        // The disk is full from some write on, so that the import fails soon after the record.
+        for nth in (1..fresh[0].sim.operations() / 4).step_by(if ranks == 1 { 1 } else { 5 }) {
+            let full = case.bench(1);
+            full[0].sim.inject(Fault {
+                kind: FaultKind::Enospc,
+                on: On::Write,
+                nth,
+                for_good: true,
+            });
+            let done = case.import(&full, &Heard::default());
+            if done.iter().all(Result::is_ok) {
+                break;
+            }
+            failed += 1;
+            let is_empty = beside(&full).is_empty();
+            assert!(
+                is_empty || is_any_kept(&full),
+                "{ranks} ranks, at {nth}: {:?}",
+                beside(&full)
+            );
+            gone += u64::from(is_empty);
+        }
+        assert!(failed > 5 && gone > 2, "{failed} failed, {gone} gone");
+    }
+}
+
+#[test]
+fn a_graph_that_another_rank_had_made_goes_with_the_next_import() {
+    let names = edges(Ids::Text, 4000, |id| {
+        VertexId::Text(format!("vertex {id}").into_bytes())
+    });
+    let case = Case {
+        name: "other hosts",
+        from: From::Edges(&names),
+        options: ImportOptions {
+            reverse: false,
+            ..options()
+        },
+        ranks: 4,
+        own_disks: true,
+    };
+    let two = || case.bench(1).into_iter().take(2).collect::<Vec<_>>();
+    // Two ranks on either host, and three on the second.
+    let on_hosts = |hosts: &[Bench], ranks: [usize; 4]| -> Vec<Bench> {
+        ranks
+            .iter()
+            .map(|host| on(hosts[*host].sim.clone()))
+            .collect()
+    };
+    let fresh = two();
+    for done in case.import(&on_hosts(&fresh, [0, 0, 1, 1]), &Heard::default()) {
+        done.unwrap();
+    }
+    let operations = fresh[1].sim.operations();
+    let mut were_left = 0;
+    for nth in (1..operations).step_by(operations as usize / 20) {
+        let hosts = two();
+        hosts[1].sim.inject(power_cut(nth));
+        let _ = case.import(&on_hosts(&hosts, [0, 0, 1, 1]), &Heard::default());
+        let left = [
+            on(hosts[0].sim.copied(nth)),
+            on(hosts[1].sim.after_power_cut(nth)),
+        ];
+        for host in &left {
+            if host.disk.exists(Path::new(GRAPH)).unwrap() {
+                host.disk.remove_dir_all(Path::new(GRAPH)).unwrap();
+            }
+        }
+        were_left += u64::from(!beside(&left[1..]).is_empty());
+        for done in case.import(&on_hosts(&left, [0, 1, 1, 1]), &Heard::default()) {
+            done.unwrap();
+        }
+        for host in left {
+            let mut there = beside(&[host]);
+            there.retain(|path| !path.to_string_lossy().contains(".graphmill-import-"));
+            // Of the rank that has moved, temporary files stay until it works there again.
+            assert_eq!(there, [Path::new(GRAPH)], "at {nth}");
+        }
+    }
+    assert!(were_left > 10, "{were_left} left");
+}
+
+#[test]
 fn nobody_goes_on_with_what_is_damaged() {
     let names = edges(Ids::Text, 4000, |id| {
         VertexId::Text(format!("vertex {id}").into_bytes())

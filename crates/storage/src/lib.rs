@@ -53,7 +53,7 @@ pub use graphmill_raw::Random;
 pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 pub use placement::{Kind, Placement, PlacementError, Where};
 pub use record::{RecordReader, RecordWriter, broken, is_broken};
-pub use scratch::{Scratch, has_no_locks, remove_dir_but_last};
+pub use scratch::{Scratch, has_no_locks, is_missing, remove_dir_but_last};
 pub use stop::{Patience, Stop};
 pub use tiers::Tiers;
 pub use workers::{Job, Step, Worker, Workers};

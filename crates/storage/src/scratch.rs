@@ -227,7 +227,8 @@ pub fn remove_dir_but_last(
     disk.remove_dir_all(dir)
 }
 
-fn is_missing(error: &StorageError) -> bool {
+/// Whether an error says that there is no such file or folder.
+pub fn is_missing(error: &StorageError) -> bool {
     matches!(error, StorageError::Path { source, .. } if source.kind() == io::ErrorKind::NotFound)
 }
 

@@ -15,7 +15,7 @@
 //! A record begins with the files that it tells of and their lengths: without these it is none. Whatever no record tells of is of a step
 //! that did not end, and goes before work goes on. Ranks go on from the last step that all of them have ended.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,9 @@ use std::time::Duration;
 use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
-    ByteFile, Disk, FileAside, Holding, Open, RecordReader, RecordWriter, StorageError, is_broken,
-    is_this_machine, machine_id, remove_dir_but_last, unheld,
+    ByteFile, Disk, FileAside, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, RecordReader,
+    RecordWriter, StorageError, is_broken, is_missing, is_this_machine, machine_id,
+    remove_dir_but_last, unheld,
 };
 
 use super::Machine;
@@ -69,6 +70,8 @@ pub(super) struct Log<'a> {
     temporary: PathBuf,
     /// The folder of the graph so far.
     graph: PathBuf,
+    /// That of another import, where one had kept something here.
+    former: PathBuf,
     /// Which import it is.
     job: String,
     /// The file that says there that this rank has ended a step: other ranks do not see its records.
@@ -98,10 +101,11 @@ impl<'a> Log<'a> {
         job: String,
         every: Duration,
     ) -> Result<(Self, bool), IngestError> {
-        let log = Log {
+        let mut log = Log {
             machine,
             temporary: temporary.to_path_buf(),
             graph: graph.to_path_buf(),
+            former: PathBuf::new(),
             job,
             mark: graph.join(mark_of(temporary)),
             every,
@@ -109,26 +113,40 @@ impl<'a> Log<'a> {
             is_whole: AtomicBool::new(true),
         };
         let there = log.read(JOB, Begun::take)?;
-        let there = there.filter(|there| there.job == log.job.as_bytes());
-        if let Some(there) = &there {
+        let is_new = there
+            .as_ref()
+            .is_none_or(|there| there.job != log.job.as_bytes());
+        if !is_new {
             log.remove_records(&[ENDED])?;
-            // It may have been begun on another machine.
-            if there.machine != machine_id(&**machine.disk, &log.temporary).as_bytes() {
-                log.begin();
+        }
+        if let Some(there) = there {
+            if is_new {
+                log.former = PathBuf::from(OsString::from_vec(there.graph.clone()));
+            }
+            // It may have been begun on another machine, which must not take it for one that nobody works at.
+            let ours = machine_id(&**machine.disk, &log.temporary).into_bytes();
+            if there.machine != ours {
+                log.say(&Begun {
+                    machine: ours,
+                    ..there
+                });
             }
         }
-        Ok((log, there.is_none()))
+        Ok((log, is_new))
     }
 
     /// Says which import it is, when nothing of another is left.
     pub(super) fn begin(&self) {
-        let begun = Begun {
+        self.say(&Begun {
             job: self.job.as_bytes().to_vec(),
             machine: machine_id(&**self.machine.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
                 .map(|path| path.into_os_string().into_vec())
                 .unwrap_or_default(),
-        };
+        });
+    }
+
+    fn say(&self, begun: &Begun) {
         let none = Files {
             temporary: &[],
             graph: &[],
@@ -153,21 +171,20 @@ impl<'a> Log<'a> {
     /// of ranks that `own` does not have any more. What cannot be removed is in nobody's way.
     pub(super) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
         let disk = &**machine.disk;
-        // One at a time, of all ranks and imports: else they would take each other for processes that go on with what is left.
-        let Ok(Some(_hold)) = disk.hold(folder, Holding::Alone) else {
-            return;
-        };
+        // One at a time, of all ranks and imports: they would take each other for processes that go on with what is left, and leave it there.
+        let _turn = turn(machine, folder);
         let name_of = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
-        let graphs_of = |temporary: &Path| Job::graphs_of(&name_of(temporary)?);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(&name));
+        let is_of_import =
+            |path: &Path| name_of(path).is_some_and(|name| Job::graphs_of(&name).is_some());
         // Where only this machine can work in it, no record has to say that it did.
         let is_local_here = disk.is_local(folder);
-        for (temporary, _hold) in unheld(disk, folder, |path| graphs_of(path).is_some()) {
-            let graphs = graphs_of(&temporary).unwrap_or_default();
+        for (temporary, _hold) in unheld(disk, folder, is_of_import) {
             let log = Log {
                 machine,
                 temporary,
                 graph: PathBuf::new(),
+                former: PathBuf::new(),
                 job: String::new(),
                 mark: PathBuf::new(),
                 every: Duration::MAX,
@@ -187,10 +204,9 @@ impl<'a> Log<'a> {
                 None => is_local_here,
             };
             if !is_ours {
-                let _ = disk.remove_dir(&log.temporary);
                 continue;
             }
-            let is_of = |path: &Path| name_of(path).is_some_and(|name| name.starts_with(&graphs));
+            let is_of = |path: &Path| is_graph_of(path, &log.temporary);
             if begun.is_none() {
                 for (graph, _hold) in unheld(disk, folder, is_of) {
                     // If it is empty.
@@ -349,13 +365,30 @@ impl<'a> Log<'a> {
         has_marks(&**self.machine.disk, &self.graph)
     }
 
+    /// Removes what another import had kept here, but for what says so: the folder in which it made its graph, where it is not this one's and
+    /// nobody works there, and the records.
+    pub(super) fn supersede(&self) -> Result<(), IngestError> {
+        let disk = &**self.machine.disk;
+        // What cannot be removed is in nobody's way.
+        if is_graph_of(&self.former, &self.temporary)
+            && disk.is_local(&self.former)
+            && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone)
+        {
+            let _ = disk.remove_dir_all(&self.former);
+        }
+        self.forget()
+    }
+
     /// Removes all records of steps, durably: nobody goes on with them any more. Which import it was stays known until another begins.
     pub(super) fn forget(&self) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         // First: without it the records still say themselves that they are there.
         if disk.exists(&self.mark)? {
-            disk.remove_file(&self.mark)?;
-            disk.sync_dir(&self.graph)?;
+            match disk.remove_file(&self.mark) {
+                // Another machine has removed it just now.
+                Err(error) if !is_missing(&error) => return Err(error.into()),
+                _ => disk.sync_dir(&self.graph)?,
+            }
         }
         let mut names = self.names()?;
         names.retain(|name| name != JOB);
@@ -426,6 +459,27 @@ impl<'a> Log<'a> {
 /// Whether a record is of a step.
 fn is_of_step(name: &String) -> bool {
     name != JOB && name != ENDED
+}
+
+/// Whether a folder is, by its name, that of a graph of the imports that have these temporary files.
+fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
+    let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
+    let begins = name(temporary).and_then(|name| Job::graphs_of(&name));
+    begins.is_some_and(|begins| name(graph).is_some_and(|name| name.starts_with(&begins)))
+}
+
+/// A hold of the folder in which leftovers are, unless somebody has it for long or there are no locks: each leftover is held besides.
+fn turn(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
+    for attempt in 0..HOLD_ATTEMPTS {
+        if attempt > 0 {
+            machine.clock.wait(HOLD_PAUSE);
+        }
+        match machine.disk.hold(folder, Holding::Alone) {
+            Ok(None) => {}
+            held => return held.ok().flatten(),
+        }
+    }
+    None
 }
 
 /// The name of the file that says that the rank has ended a step which has this folder of temporary files.

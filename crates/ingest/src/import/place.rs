@@ -69,7 +69,7 @@ impl<'a> Place<'a> {
             }
             crew.gather(Vec::new())?;
             if is_new {
-                opened.forget()?;
+                opened.supersede()?;
             }
             // Who says that it has begun finds nothing of another import there.
             crew.gather(Vec::new())?;
@@ -99,7 +99,8 @@ impl<'a> Place<'a> {
             ),
             _ => false,
         };
-        if is_of_what_was_kept {
+        // Where no record was written, what was to say that there are some goes.
+        if is_of_what_was_kept || !log.has_any() {
             // What cannot be removed is met again.
             let _ = log.forget();
         }
