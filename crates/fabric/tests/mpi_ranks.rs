@@ -226,11 +226,13 @@ fn first_failure(fabric: &MpiFabric, met: Result<(), FabricError>) -> FabricErro
     met.and_then(|()| barrier(fabric, &patient)).unwrap_err()
 }
 
-/// A process that does nothing more until it is killed, as one that hangs.
-fn stop() {
+/// A process that does nothing more until it is killed, as one that hangs; also where somebody has it continue.
+fn stop() -> ! {
     let own = std::process::id().to_string();
-    let stopped = Command::new("kill").args(["-STOP", &own]).status();
-    assert!(stopped.unwrap().success());
+    loop {
+        let stopped = Command::new("kill").args(["-STOP", &own]).status();
+        assert!(stopped.unwrap().success());
+    }
 }
 
 #[test]
