@@ -117,6 +117,8 @@ impl<'a> Log<'a> {
             .as_ref()
             .is_none_or(|there| there.job != log.job.as_bytes());
         if !is_new {
+            // Whoever wrote the newest may have been killed before its name was durable, and what only those before it need goes now.
+            machine.disk.sync_dir(&log.temporary)?;
             log.remove_records(&[ENDED])?;
         }
         if let Some(there) = there {
