@@ -5,8 +5,9 @@
 //! that changed are written, and the page file is made durable; 2. the file of the version is written, durably and at one stroke: it is
 //! *prepared*; 3. when all ranks have prepared it, versions that are not to be kept go. So there is always a version that all have.
 //!
-//! Who goes on takes the newest version that all ranks have and whose pages are what was written. The others go first, durably, before
-//! anything is written over them: what one rank has prepared is what it was, or is gone on all.
+//! Who goes on takes the newest version that all ranks have and whose pages are what was written. It is made durable on all, as its name may
+//! not have been. Then the others go, durably, before anything is written over them: what one rank has prepared is what it was, or is gone on
+//! all.
 
 mod calls;
 pub(crate) mod history;
@@ -172,6 +173,11 @@ impl Recovery {
             recovery.found = recovery.newest(ranks, &there, page_bytes)?;
         }
         let found = recovery.found.as_ref().map(|found| found.record.number);
+        if found.is_some() && !Mistake::FoundNotDurable.is_planted() {
+            // Whoever published it may have been killed before its name was durable, or have failed at that.
+            recovery.disk.sync_dir(&recovery.asked.folder)?;
+            ranks.total([])?;
+        }
         let were_any = !there.is_empty();
         for (number, path) in there {
             match Some(number) == found || Mistake::OtherVersionsStay.is_planted() {

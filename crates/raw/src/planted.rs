@@ -21,6 +21,8 @@ pub enum Mistake {
     SlotsNotKept,
     /// The newest version of a rank is taken, whatever the others have.
     OwnNewestTaken,
+    /// The others go before the version that is gone on with is durable on all ranks.
+    FoundNotDurable,
     /// Versions that only some ranks have stay.
     OtherVersionsStay,
     /// What a page holds is not compared with its checksum.
@@ -51,7 +53,7 @@ pub enum Mistake {
 
 impl Mistake {
     /// All of them.
-    pub const ALL: [Mistake; 20] = [
+    pub const ALL: [Mistake; 21] = [
         Mistake::PagesNotSynced,
         Mistake::StepNotSynced,
         Mistake::FileNotSynced,
@@ -59,6 +61,7 @@ impl Mistake {
         Mistake::OldVersionGoesFirst,
         Mistake::SlotsNotKept,
         Mistake::OwnNewestTaken,
+        Mistake::FoundNotDurable,
         Mistake::OtherVersionsStay,
         Mistake::PagesNotChecked,
         Mistake::VersionNotChecked,

@@ -193,6 +193,55 @@ pub fn every_failed_sync(seed: u64) -> Result<u64, String> {
     Ok(count)
 }
 
+/// Has each sync of the job of a seed fail, and all after it, and cuts power when the next attempt syncs: what the first had not made
+/// durable may be gone then, but no version that all ranks had published. How many that were.
+///
+/// # Errors
+/// The power cut with which one was lost, or after which the run does not go on.
+pub fn every_cut_going_on(seed: u64) -> Result<u64, String> {
+    let job = Job::new(seed)?;
+    let mut count = 0;
+    for of in 0..job.disks().len() {
+        for nth in 1.. {
+            let mut has_failed = false;
+            for (sync, state) in (1..=3).flat_map(|sync| (0..4).map(move |state| (sync, state))) {
+                let mut disks = job.disks();
+                let failing = Faults::of_disk(of, fault(FaultKind::Eio, On::Sync, nth, true));
+                let cut = Faults::of_disk(of, fault(FaultKind::PowerCut, On::Sync, sync, true));
+                let what = |what: String| {
+                    format!("seed {seed}: {failing}, then {cut}, state {state}: {what}")
+                };
+                let mut known = 0;
+                for (is_first, faults) in [(true, &failing), (false, &cut)] {
+                    match job.attempt(&disks, faults, state) {
+                        Outcome::Panicked(text) => return Err(what(format!("panic: {text}"))),
+                        Outcome::Failed(_) => has_failed |= is_first,
+                        Outcome::Done(bytes) if bytes == job.wanted => {}
+                        Outcome::Done(_) => return Err(what("wrong answer".into())),
+                    }
+                    disks[of].heal();
+                    // The newest may not be published by all.
+                    let there = versions(&disks, job.case.ranks);
+                    known = known.max(there.iter().rev().nth(1).copied().unwrap_or_default());
+                }
+                disks[of] = disks[of].after_power_cut(state);
+                let left = versions(&disks, job.case.ranks).last().copied();
+                let has_ended = disks[0].exists(Path::new(RESULT)).unwrap_or(false);
+                if left.unwrap_or_default() < known && !has_ended {
+                    return Err(what(format!("version {known} is lost: {left:?} is left")));
+                }
+                job.goes_on(&disks, 1).map_err(what)?;
+                count += 1;
+            }
+            // There are not so many.
+            if !has_failed {
+                break;
+            }
+        }
+    }
+    Ok(count)
+}
+
 /// Stops a run that has published, and goes on with it until it is stopped again, while one name cannot be had: that of each such operation
 /// in turn. No version that was there may be gone then. How many that were.
 ///

@@ -13,7 +13,7 @@
 //! | `cluster.rs` | ranks on simulated machines: one attempt |
 //! | `oracle.rs` | the right answer, by a few lines for each algorithm |
 //! | `judge.rs` | [`judge`]: attempts in a row, and what has to hold |
-//! | `exhaust.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_failed_name`], [`every_wish`], [`without_locks`], [`mutations`]: all that can go wrong with one small job |
+//! | `exhaust.rs` | [`every_power_cut`], [`every_failure`], [`every_failed_sync`], [`every_cut_going_on`], [`every_failed_name`], [`every_wish`], [`without_locks`], [`mutations`]: all that can go wrong with one small job |
 
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ mod oracle;
 
 pub use case::Case;
 pub use exhaust::{
-    every_failed_name, every_failed_sync, every_failure, every_power_cut, every_wish, mutations,
-    without_locks,
+    every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
+    every_wish, mutations, without_locks,
 };
 pub use judge::{Told, judge};

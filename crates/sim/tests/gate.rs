@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use graphmill_sim::{
-    every_failed_name, every_failed_sync, every_failure, every_power_cut, every_wish, judge,
-    mutations, without_locks,
+    every_cut_going_on, every_failed_name, every_failed_sync, every_failure, every_power_cut,
+    every_wish, judge, mutations, without_locks,
 };
 
 /// How many times as much as usual.
@@ -102,6 +102,17 @@ fn what_a_sync_that_failed_was_for_is_not_gone_on_with() {
         every_failed_sync(SMALL[number as usize])
     });
     assert!(count >= 200, "{count} failures");
+}
+
+/// Those whose ranks have disks of their own and publish after each call.
+const APART: [u64; 3] = [18, 24, 35];
+
+#[test]
+fn no_version_is_lost_where_power_is_cut_when_a_run_goes_on() {
+    let count = for_all(APART.len() as u64, |number| {
+        every_cut_going_on(APART[number as usize])
+    });
+    assert!(count >= 200, "{count} power cuts");
 }
 
 #[test]

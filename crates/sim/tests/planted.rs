@@ -2,7 +2,8 @@
 
 use graphmill_raw::{Mistake, plant};
 use graphmill_sim::{
-    every_failed_name, every_failed_sync, every_power_cut, every_wish, judge, mutations,
+    every_cut_going_on, every_failed_name, every_failed_sync, every_power_cut, every_wish, judge,
+    mutations,
 };
 
 /// Seeds, at most, until one finds a mistake.
@@ -23,6 +24,11 @@ fn found(mistake: Mistake) -> Option<String> {
             return [7, 0, 6]
                 .into_iter()
                 .find_map(|seed| every_failed_sync(seed).err());
+        }
+        Mistake::FoundNotDurable => {
+            return [18, 24]
+                .into_iter()
+                .find_map(|seed| every_cut_going_on(seed).err());
         }
         Mistake::DecisionForgotten | Mistake::PatienceForgotten => {
             return [7, 2220, 2578]
