@@ -175,10 +175,8 @@ impl<'a> Log<'a> {
         let disk = &**machine.disk;
         // One at a time, of all ranks and imports: they would take each other for processes that go on with what is left, and leave it there.
         let _turn = turn(machine, folder);
-        let name_of = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
-        let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(&name));
-        let is_of_import =
-            |path: &Path| name_of(path).is_some_and(|name| Job::graphs_of(&name).is_some());
+        let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(name));
+        let is_of_import = |path: &Path| name_of(path).and_then(Job::graphs_of).is_some();
         // Where only this machine can work in it, no record has to say that it did.
         let is_local_here = disk.is_local(folder);
         for (temporary, _hold) in unheld(disk, folder, is_of_import) {
@@ -465,9 +463,12 @@ fn is_of_step(name: &String) -> bool {
 
 /// Whether a folder is, by its name, that of a graph of the imports that have these temporary files.
 fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
-    let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_string);
-    let begins = name(temporary).and_then(|name| Job::graphs_of(&name));
-    begins.is_some_and(|begins| name(graph).is_some_and(|name| name.starts_with(&begins)))
+    let begins = name_of(temporary).and_then(Job::graphs_of);
+    begins.is_some_and(|begins| name_of(graph).is_some_and(|name| name.starts_with(&begins)))
+}
+
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name().and_then(OsStr::to_str)
 }
 
 /// A hold of the folder in which leftovers are, unless somebody has it for long or there are no locks: each leftover is held besides.
@@ -486,15 +487,13 @@ fn turn(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
 
 /// The name of the file that says that the rank has ended a step which has this folder of temporary files.
 fn mark_of(temporary: &Path) -> String {
-    let name = temporary.file_name().and_then(OsStr::to_str);
-    let rank = name.and_then(|name| name.rsplit('-').next());
+    let rank = name_of(temporary).and_then(|name| name.rsplit('-').next());
     format!("{MARK}{}", rank.unwrap_or_default())
 }
 
 /// Whether a file says that a rank has ended a step.
 fn is_mark(path: &Path) -> bool {
-    let name = path.file_name().and_then(OsStr::to_str);
-    name.is_some_and(|name| name.starts_with(MARK))
+    name_of(path).is_some_and(|name| name.starts_with(MARK))
 }
 
 /// Whether a rank has said in the folder of a graph that it has ended a step; also where the disk does not say.
