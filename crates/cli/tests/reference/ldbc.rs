@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::Workplace;
 use crate::graphs::text;
+use crate::has_too_many_batches;
 use crate::ways::{METHODS, Method, find_the_same};
 
 /// Batch sizes; 0 is the command's own choice.
@@ -47,6 +48,10 @@ fn run(graph: &str, directed: bool, weighted: bool, checks: &[Check]) {
             let name = format!("{graph}, batch size {size}, order of {order}");
             let place = Workplace::new(name.clone());
             let (edges, vertices) = files(&data.join(graph), place.folder());
+            let count = text(&vertices).lines().count() as u64;
+            if size > 0 && has_too_many_batches(&name, count, size) {
+                continue;
+            }
             let size_text = size.to_string();
             let mut options = vec!["--order", order];
             if weighted {

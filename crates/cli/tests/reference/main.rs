@@ -29,6 +29,21 @@ pub(crate) fn say(what: &str) {
     writeln!(std::io::stderr(), "{what}").expect("stderr takes a line");
 }
 
+/// Whether batches of `size` are so many that the case would be slow, and is skipped; GRAPHMILL_BATCHES_MAX may allow more.
+pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
+    let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
+    let most = text.map_or(10_000, |text| {
+        text.parse().expect("GRAPHMILL_BATCHES_MAX is a number")
+    });
+    let is_skipped = vertices.div_ceil(size) > most;
+    if is_skipped {
+        say(&format!(
+            "skipped: {case}: more than {most} batches; set GRAPHMILL_BATCHES_MAX to allow them"
+        ));
+    }
+    is_skipped
+}
+
 /// The folder of the collection, unless there is none.
 pub(crate) fn data() -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

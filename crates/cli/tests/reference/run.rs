@@ -7,7 +7,7 @@ use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use crate::answers::Answers;
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
-use crate::say;
+use crate::has_too_many_batches;
 use crate::ways::{METHODS, find_the_same};
 
 /// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
@@ -16,30 +16,17 @@ const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(10
 /// Orders in which vertices are stored.
 const ORDERS: [&str; 2] = ["id", "degree"];
 
-/// More batches than this make a test slow; GRAPHMILL_BATCHES_MAX may say another number.
-fn batches_max() -> u64 {
-    let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
-    text.map_or(10_000, |text| {
-        text.parse().expect("GRAPHMILL_BATCHES_MAX is a number")
-    })
-}
-
 pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
     let known = Known::load(&data, name);
-    let (vertices, batches_max) = (known.answers.vertices, batches_max());
+    let vertices = known.answers.vertices;
     for (size, order) in BATCH_SIZES
         .into_iter()
         .flat_map(|size| ORDERS.map(|order| (size, order)))
     {
         let chosen = size.map_or("chosen".to_string(), |size| size.to_string());
         let case = known.case(format!("{name}, batch size {chosen}, order of {order}"));
-        if size.is_some_and(|size| vertices.div_ceil(size) > batches_max) {
-            let how = "set GRAPHMILL_BATCHES_MAX to allow them";
-            say(&format!(
-                "skipped: {}: more than {batches_max} batches; {how}",
-                case.name
-            ));
+        if size.is_some_and(|size| has_too_many_batches(&case.name, vertices, size)) {
             continue;
         }
         let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
