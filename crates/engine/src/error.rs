@@ -128,20 +128,23 @@ pub enum EngineError {
     },
     /// Versions are there, and none of them is what was written on all ranks.
     #[error(
-        "{}: no version there is what was written, on every rank: the run cannot be gone on with; remove the folder to start it anew",
-        folder.display()
+        "{}: no version there is what was written, on every rank{}: the run cannot be gone on with; remove the folder (on all hosts) to start it anew",
+        folder.display(),
+        told(damaged)
     )]
     NoSoundVersion {
-        /// The folder of a rank.
+        /// The folder of all ranks.
         folder: PathBuf,
+        /// The files that are not, and the ranks that have them.
+        damaged: Vec<(usize, PathBuf)>,
     },
     /// A rank has no versions where others have.
     #[error(
-        "{}: rank {rank} has nothing there, where others have versions: is it on the disk of another host? Remove the folder on all to start anew",
+        "{}: rank {rank} has nothing there, where others have versions: is it on the disk of another host? Remove the folder (on all hosts) to start anew",
         folder.display()
     )]
     VersionsElsewhere {
-        /// The folder of this rank.
+        /// The folder of all ranks.
         folder: PathBuf,
         /// The one that has none.
         rank: usize,
@@ -160,4 +163,15 @@ pub enum EngineError {
     /// The user asked to stop.
     #[error("interrupted")]
     Stopped,
+}
+
+/// Files that are damaged, in brackets.
+fn told(damaged: &[(usize, PathBuf)]) -> String {
+    if damaged.is_empty() {
+        return String::new();
+    }
+    let files = damaged
+        .iter()
+        .map(|(rank, path)| format!("{} of rank {rank}", path.display()));
+    format!(" (damaged: {})", files.collect::<Vec<_>>().join(", "))
 }

@@ -95,7 +95,7 @@ pub use program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
     SendProgram, Sum, Vertex,
 };
-pub use recovery::{Checkpoints, Every, Resumed, is_version};
+pub use recovery::{Checkpoints, Every, Resumed, is_of_versions, is_version};
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
 pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};

@@ -15,13 +15,15 @@ pub(crate) mod members;
 pub(crate) mod record;
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_raw::Mistake;
 use graphmill_storage::{
-    Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken,
+    Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken, name_to_be,
 };
 
 use crate::active::Sets;
@@ -49,7 +51,8 @@ pub enum Every {
 /// Where versions are published, how often, and how many are kept.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// The folder of this rank, which is there, and in which there is nothing else. It is durable once there is a version in it.
+    /// The folder of this rank, in the one of all ranks. It is there, with nothing else in it (see [`is_of_versions`]), and is durable once
+    /// there is a version in it.
     pub folder: PathBuf,
     /// A file that is there before the first version, and its bytes.
     pub description: (&'static str, Vec<u8>),
@@ -68,8 +71,8 @@ pub struct Checkpoints {
 pub struct Resumed {
     /// Calls of the driver that it does not do again.
     pub calls: u64,
-    /// Files of newer versions that are not what was written, on this rank.
-    pub damaged: Vec<PathBuf>,
+    /// Files because of which newer versions cannot be gone on with, as they are not what was written, and the ranks that have them.
+    pub damaged: Vec<(usize, PathBuf)>,
 }
 
 /// What is to be done between two calls of the driver.
@@ -238,7 +241,10 @@ impl Recovery {
                 common.retain(|version| versions.contains(version));
             }
         }
-        let folder = || self.asked.folder.clone();
+        let folder = || {
+            let own = &self.asked.folder;
+            own.parent().unwrap_or(own).to_path_buf()
+        };
         if let Some(rank) = none {
             return match all_had {
                 true => Err(EngineError::VersionsElsewhere {
@@ -250,23 +256,25 @@ impl Recovery {
             };
         }
         common.sort_unstable();
-        while let Some([number, _]) = common.pop() {
-            let path = self.path(number);
-            let found = self.load(&path, page_bytes)?;
+        while let Some([calls, _]) = common.pop() {
+            let loaded = self.load(&self.path(calls), page_bytes)?;
             // One rank that has not is enough.
-            let [lacking] = ranks.total([u64::from(found.is_none())])?;
-            match found.filter(|_| lacking == 0) {
-                Some(found) => {
-                    self.resumed = Some(Resumed {
-                        calls: number,
-                        damaged,
-                    });
+            let [lacking] = ranks.total([u64::from(loaded.is_err())])?;
+            match loaded {
+                Ok(found) if lacking == 0 => {
+                    let damaged = of_all(ranks, &damaged)?;
+                    self.resumed = Some(Resumed { calls, damaged });
                     return Ok(Some(found));
                 }
-                None => damaged.push(path),
+                Ok(_) => {}
+                Err(path) if damaged.contains(&path) => {}
+                Err(path) => damaged.push(path),
             }
         }
-        Err(EngineError::NoSoundVersion { folder: folder() })
+        Err(EngineError::NoSoundVersion {
+            folder: folder(),
+            damaged: of_all(ranks, &damaged)?,
+        })
     }
 
     /// The file of a version, if it is what was written.
@@ -283,21 +291,23 @@ impl Recovery {
         }
     }
 
-    /// A version with what calls were told, if all its pages are what was written.
-    fn load(&self, path: &Path, page_bytes: usize) -> Result<Option<Found>, EngineError> {
+    /// A version with what calls were told, if all its pages are what was written; else the file that is not.
+    fn load(&self, path: &Path, page_bytes: usize) -> Result<Result<Found, PathBuf>, EngineError> {
         let Some((record, file)) = self.read(path)? else {
-            return Ok(None);
+            return Ok(Err(path.to_path_buf()));
         };
         let rows = self.asked.folder.join(ROWS);
         if !self.disk.exists(&rows)? {
-            return Ok(None);
+            return Ok(Err(rows));
         }
         let there = self.disk.stamp(&rows)?.bytes / page_bytes as u64;
         let told = &record.told;
-        let is_bounded = told.pages.len() as u64 <= there && told.rest.len() < page_bytes;
+        if told.rest.len() >= page_bytes || told.pages.contains(&None) {
+            return Ok(Err(path.to_path_buf()));
+        }
         let are_there = record.slots().all(|slot| slot.number() < there);
-        if !is_bounded || !are_there || told.pages.contains(&None) {
-            return Ok(None);
+        if told.pages.len() as u64 > there || !are_there {
+            return Ok(Err(rows));
         }
         let mut pages = PageFile::open(
             Arc::clone(&self.disk),
@@ -320,14 +330,14 @@ impl Recovery {
             read = read.and_then(|()| io.check(&pages, pages_of));
         }
         match read {
-            Err(EngineError::CorruptPage { .. }) => return Ok(None),
+            Err(EngineError::CorruptPage { .. }) => return Ok(Err(rows)),
             read => read?,
         }
         entries.extend(&told.rest);
         if crc32fast::hash(&entries) != told.checksum {
-            return Ok(None);
+            return Ok(Err(rows));
         }
-        Ok(Some(Found {
+        Ok(Ok(Found {
             entries: Entries::of(entries),
             path: path.to_path_buf(),
             record,
@@ -539,6 +549,31 @@ fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
         }
     }
     Ok(())
+}
+
+/// What every rank has found damaged, with the ranks.
+fn of_all(ranks: &Ranks, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
+    let mut said = Vec::new();
+    for path in own {
+        said.extend(path.as_os_str().as_bytes());
+        said.push(0);
+    }
+    let mut all = Vec::new();
+    for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
+        let paths = said
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        all.extend(paths.map(|path| (rank, PathBuf::from(OsStr::from_bytes(path)))));
+    }
+    Ok(all)
+}
+
+/// Whether a file has the name of one that versions consist of, perhaps on its way to it.
+#[must_use]
+pub fn is_of_versions(path: &Path) -> bool {
+    name_of(path)
+        .map(name_to_be)
+        .is_some_and(|name| name == ROWS || number_of(Path::new(name)).is_some())
 }
 
 /// Whether a file has the name of a version.

@@ -18,7 +18,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
 use graphmill_storage::{
     Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, StorageError, has_no_locks,
-    is_this_machine, machine_id, remove_dir_but_last, unheld,
+    is_missing, is_this_machine, machine_id, name_to_be, unheld,
 };
 use serde::{Deserialize, Serialize};
 
@@ -76,6 +76,8 @@ struct Identity {
     algorithm: String,
     options: BTreeMap<String, String>,
     ranks: usize,
+    /// What decides which rank has which vertices, of several.
+    alpha: Option<u64>,
     trials: u32,
 }
 
@@ -88,10 +90,12 @@ impl Identity {
         let numbers = |what: &str, mine: usize, theirs: usize| {
             differs(what, &mine.to_string(), &theirs.to_string())
         };
+        let usual = || "as usual".to_string();
         let option = |name: &String| {
-            let value = |of: &Identity| of.options.get(name).cloned().unwrap_or("as usual".into());
+            let value = |of: &Identity| of.options.get(name).cloned().unwrap_or_else(usual);
             differs(&format!("--{name}"), &value(self), &value(there))
         };
+        let alpha = |of: &Identity| of.alpha.map_or_else(usual, |alpha| alpha.to_string());
         let names = self.options.keys().chain(there.options.keys());
         numbers("format", self.format as usize, there.format as usize)
             .or_else(|| differs("program", &self.program, &there.program))
@@ -99,6 +103,7 @@ impl Identity {
             .or_else(|| differs("graph", &self.graph, &there.graph))
             .or_else(|| names.map(option).find(Option::is_some).flatten())
             .or_else(|| numbers("ranks", self.ranks, there.ranks))
+            .or_else(|| differs("--alpha", &alpha(self), &alpha(there)))
             .or_else(|| numbers("trials", self.trials as usize, there.trials as usize))
     }
 }
@@ -112,8 +117,12 @@ pub(crate) struct Versions {
     /// Nothing where the file system has no locks.
     _hold: Option<Hold>,
     is_named: bool,
+    /// There is one rank.
+    is_alone: bool,
     /// Somebody asked to go on.
     is_asked: bool,
+    /// Which run it is.
+    identity: Identity,
     asked: engine::Checkpoints,
 }
 
@@ -130,18 +139,21 @@ impl Plan {
         if asked.keep == 0 {
             return Ok(None);
         }
+        let ranks = machine.fabric().map_or(1, |fabric| fabric.ranks());
         let identity = Identity {
             format: FORMAT,
             program: format!("graphmill {}", env!("CARGO_PKG_VERSION")),
             graph: format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum()),
             algorithm: self.entry.name.to_string(),
             options: self.config.options.clone(),
-            ranks: machine.fabric().map_or(1, |fabric| fabric.ranks()),
+            ranks,
+            alpha: self.config.tuning.alpha.filter(|_| ranks > 1),
             trials: self.config.trials,
         };
         let text = serde_json::to_vec_pretty(&identity).map_err(|error| Error::Checkpoints {
             path: PathBuf::from(NAME),
             what: error.to_string(),
+            todo: "this is a bug, please report it",
         })?;
         let base = asked.folder.clone().unwrap_or_else(|| {
             let mut hash = Hash::new();
@@ -159,6 +171,9 @@ impl Plan {
             }
             machine.meet()?;
         }
+        if is_named {
+            check_own(&*disk, &folder)?;
+        }
         let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
             // What nobody asked for is no reason to fail.
             Err(_) if !is_named => None,
@@ -168,7 +183,9 @@ impl Plan {
         let versions = made.map(|hold| Versions {
             _hold: hold,
             is_named,
+            is_alone: ranks == 1,
             is_asked: asked.resume,
+            identity,
             asked: engine::Checkpoints {
                 folder: folder.clone(),
                 description: (NAME, text),
@@ -194,7 +211,7 @@ impl Plan {
             return Ok(None);
         };
         versions.clear_done(machine)?;
-        versions.check(&identity, asked.resume)?;
+        versions.check(asked.resume)?;
         Ok(Some(versions))
     }
 }
@@ -217,9 +234,44 @@ fn mark(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
         .try_for_each(|mark| disk.remove_file(mark))
 }
 
-/// Removes the folder of a rank: last what says where it is held, so that whoever finds a part of it knows.
-fn remove(disk: &dyn Disk, folder: &Path) {
-    let _ = remove_dir_but_last(disk, folder, |path| machine_of(path).is_some());
+/// Whether a name is one that this module or the engine gives a file in the folder of a rank.
+fn is_own(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_said = name.is_some_and(|name| [NAME, DONE].contains(&name_to_be(name)));
+    is_said || machine_of(path).is_some() || engine::is_of_versions(path)
+}
+
+/// Refuses the folder of a rank with anything else in it: what is in it goes with the run.
+fn check_own(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
+    let there = match disk.list(folder) {
+        Err(error) if is_missing(&error) => Vec::new(),
+        there => there?,
+    };
+    // What a network file system calls a file that was removed and is open somewhere goes by itself.
+    let is_removed = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| name.starts_with(".nfs"))
+    };
+    for path in there {
+        if !is_removed(&path) && (!is_own(&path) || disk.is_dir(&path)?) {
+            return Err(Error::Checkpoints {
+                path,
+                what: "is of no run, and is where its versions would be".to_string(),
+                todo: "move it away, or name another folder (--checkpoint-dir)",
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Removes the folder of a rank, unless there is anything else in it: last what says where it is held, so that whoever finds a part of it
+/// knows.
+fn remove(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    let mut own = disk.list(folder)?;
+    own.retain(|path| is_own(path));
+    own.sort_by_key(|path| machine_of(path).is_some());
+    own.iter().try_for_each(|path| disk.remove_file(path))?;
+    disk.remove_dir(folder)
 }
 
 /// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks. Without
@@ -274,13 +326,16 @@ fn user() -> Vec<u8> {
     facts.map_or(Vec::new(), |facts| facts.uid().to_le_bytes().to_vec())
 }
 
+/// Whether a folder is one of those that nobody named.
+fn is_unnamed(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| name.starts_with(OWN_FOLDER))
+}
+
 /// Removes folders that nobody named and that killed runs of this machine left before they published anything, but for this run's own.
 /// What cannot be removed is in nobody's way.
 fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
-    let is_other = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.is_some_and(|name| name.starts_with(OWN_FOLDER)) && *path != own
-    };
+    let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
     let there = disk.list(tmp).unwrap_or_default();
     for base in there.iter().filter(|path| is_other(path)) {
         for (folder, _hold) in unheld(disk, base, |_| true) {
@@ -290,7 +345,7 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
             let is_ours =
                 machines.peek().is_some() && machines.all(|id| is_this_machine(id, disk, base));
             match is_ours && !there.iter().any(|path| engine::is_version(path)) {
-                true => remove(disk, &folder),
+                true => drop(remove(disk, &folder)),
                 // One that does not say where it is held may be on its way, and is made again; or of a machine that no lock reaches.
                 false => drop(disk.remove_dir(&folder)),
             }
@@ -332,8 +387,7 @@ impl Versions {
 
     /// Says that the run has come to its end, on all ranks: its versions may go, unless one could not say so.
     fn say_done(&self, machine: &Machine) -> Result<Result<(), Error>, Error> {
-        let is_alone = machine.fabric().is_none();
-        if is_alone || Mistake::EndNotSaid.is_planted() {
+        if self.is_alone || Mistake::EndNotSaid.is_planted() {
             // Nobody else has versions that would be missed.
             return Ok(Ok(()));
         }
@@ -343,6 +397,7 @@ impl Versions {
             Ok(()) if all.iter().any(|said| *said != [1]) => Err(Error::Checkpoints {
                 path: self.base.clone(),
                 what: "another rank cannot write there".to_string(),
+                todo: "the same command with --resume removes what is there",
             }),
             said => said.map_err(Error::from),
         })
@@ -368,26 +423,44 @@ impl Versions {
     }
 
     /// What was published there before has to be of the same run.
-    fn check(&self, identity: &Identity, resume: bool) -> Result<(), Error> {
-        let wrong = |what| Error::Checkpoints {
-            path: self.base.clone(),
-            what,
-        };
-        if !self.has_any()? {
+    fn check(&self, resume: bool) -> Result<(), Error> {
+        // The name of a folder that nobody named says it too.
+        if !self.is_named || !self.has_any()? {
             return Ok(());
         }
-        let there = (self.disk).read_small(&self.folder.join(NAME), NAME_BYTES_MAX)?;
-        let there: Identity = serde_json::from_slice(&there)
-            .map_err(|error| wrong(format!("{NAME} does not say which run it is of ({error})")))?;
-        if self.is_named && !resume {
-            return Err(wrong(format!(
-                "there are versions of a run of {} already",
-                there.algorithm
-            )));
+        let wrong = |what, todo| Error::Checkpoints {
+            path: self.base.clone(),
+            what,
+            todo,
+        };
+        let name = self.folder.join(NAME);
+        let there = match self.disk.read_small(&name, NAME_BYTES_MAX) {
+            Err(error) if is_missing(&error) => Vec::new(),
+            there => there?,
+        };
+        let there: Identity = serde_json::from_slice(&there).map_err(|error| {
+            let what = format!(
+                "{} does not say which run the versions there are of ({error})",
+                name.display()
+            );
+            wrong(
+                what,
+                "remove the folder to start anew, or name another (--checkpoint-dir)",
+            )
+        })?;
+        if !resume {
+            let what = format!("there are versions of a run of {} already", there.algorithm);
+            let todo =
+                "say --resume to go on with that run, or name another folder (--checkpoint-dir)";
+            return Err(wrong(what, todo));
         }
-        identity.other(&there).map_or(Ok(()), |what| {
-            Err(wrong(format!("the run there has {what}")))
-        })
+        match self.identity.other(&there) {
+            Some(what) => Err(wrong(
+                format!("the run there has {what}"),
+                "ask for the same to go on with it, or name another folder (--checkpoint-dir)",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// Whether there is any version.
@@ -399,21 +472,47 @@ impl Versions {
         Ok(there.iter().any(|path| engine::is_version(path)))
     }
 
+    /// Folders beside one that nobody named, with versions of other runs, and what these have otherwise.
+    fn others(&self) -> String {
+        let beside = self.base.parent().filter(|_| !self.is_named);
+        let beside = beside.and_then(|tmp| self.disk.list(tmp).ok());
+        let mut others = String::new();
+        for other in beside.unwrap_or_default() {
+            let folder = other.join(self.folder.file_name().unwrap_or_default());
+            if !is_unnamed(&other) || other == self.base {
+                continue;
+            }
+            let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
+            let there = said
+                .ok()
+                .and_then(|said| serde_json::from_slice(&said).ok());
+            if let Some(what) = there.and_then(|there| self.identity.other(&there)) {
+                others += &format!("; the run in {} has {what}", other.display());
+            }
+        }
+        others
+    }
+
     /// Tells what the run goes on with.
     pub(crate) fn tell(&self, resumed: Option<&engine::Resumed>, watcher: &Watcher) {
         let base = self.base.display();
         let Some(resumed) = resumed else {
             if self.is_asked {
                 watcher(&Progress::Note(&format!(
-                    "{base}: there is no version to go on with; the run begins anew"
+                    "{base}: there is no version to go on with; the run begins anew{}",
+                    self.others()
                 )));
             }
             return;
         };
-        for path in &resumed.damaged {
+        for (rank, path) in &resumed.damaged {
             watcher(&Progress::Warning(&format!(
-                "{}: not what was written; the run goes on with the version before",
-                path.display()
+                "{}{}: not what was written; the run goes on with the version before",
+                path.display(),
+                match self.is_alone {
+                    true => String::new(),
+                    false => format!(" of rank {rank}"),
+                },
             )));
         }
         watcher(&Progress::Note(&format!(
@@ -450,7 +549,7 @@ impl Drop for Versions {
         // Where the disk does not say what is there, it stays.
         if let Ok(false) = self.has_any() {
             // What stays is in nobody's way: it says which run it was of, and has no version.
-            remove(&*self.disk, &self.folder);
+            let _ = remove(&*self.disk, &self.folder);
             // The last rank finds nothing in it; what is not ours stays.
             let _ = self.disk.remove_dir(&self.base);
         }

@@ -190,13 +190,15 @@ pub enum Error {
         /// At most.
         most: usize,
     },
-    /// Versions of a run that are not those of the run that is asked for.
-    #[error("{}: {what}: say --resume to go on with the run that they are of, or name another folder (--checkpoint-dir)", path.display())]
+    /// A folder for versions in which there is something else, such as those of another run.
+    #[error("{}: {what}: {todo}", path.display())]
     Checkpoints {
-        /// Where they are.
+        /// Where that is.
         path: PathBuf,
         /// What is not as it should be.
         what: String,
+        /// What to do.
+        todo: &'static str,
     },
     /// A folder for versions in which another run publishes.
     #[error("{}: another run publishes its versions there: name another folder (--checkpoint-dir), or wait", path.display())]

@@ -14,6 +14,12 @@ use crate::{Error, Machine};
 /// The file that makes a folder a stored graph.
 pub(crate) const DESCRIPTION: &str = "graph.json";
 
+/// Where a path leads: what does not exist yet is its own place within its folder.
+fn place(path: &Path) -> Option<PathBuf> {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
+}
+
 impl Plan {
     /// Refuses outputs that would replace the input, each other, or a file of a stored graph; and places that take none.
     pub(crate) fn check_places(&self, machine: &Machine) -> Result<(), Error> {
@@ -22,18 +28,44 @@ impl Plan {
             machine.check_folder(output)?;
         }
         self.check_outputs(machine)?;
+        self.check_checkpoints(machine)?;
         for output in outputs.into_iter().flatten() {
             machine.check_writing(output)?;
         }
         machine.check_tmp()
     }
 
-    fn check_outputs(&self, machine: &Machine) -> Result<(), Error> {
-        // What does not exist yet is its own place within its folder.
-        let place = |path: &Path| {
-            let whole = |path: &Path| std::fs::canonicalize(path).ok();
-            whole(path).or_else(|| Some(whole(&folder_of(path))?.join(path.file_name()?)))
+    /// Refuses a folder for versions where the result, edges or a stored graph should have nothing else.
+    fn check_checkpoints(&self, machine: &Machine) -> Result<(), Error> {
+        let Some((folder, at)) = (self.config.checkpoints.folder.as_ref())
+            .and_then(|folder| Some((folder, place(folder)?)))
+        else {
+            return Ok(());
         };
+        let refuse = |what: &str| {
+            Err(Error::Checkpoints {
+                path: folder.clone(),
+                what: what.to_string(),
+                todo: "name another folder (--checkpoint-dir)",
+            })
+        };
+        let is_in = |path: &Path| place(path).is_some_and(|path| at.starts_with(path));
+        let output = self.config.output.as_deref();
+        if output.is_some_and(is_in) {
+            return refuse("is where the result goes");
+        }
+        for above in at.ancestors() {
+            if machine.disk().exists(&above.join(DESCRIPTION))? {
+                return refuse("is in a stored graph");
+            }
+        }
+        match is_in(&self.config.input) {
+            true => refuse("is in the input"),
+            false => Ok(()),
+        }
+    }
+
+    fn check_outputs(&self, machine: &Machine) -> Result<(), Error> {
         let config = &self.config;
         let outputs = [&config.output, &config.metrics];
         for output in outputs.into_iter().flatten() {

@@ -18,6 +18,17 @@ use crate::scratch::Scratch;
 /// Chunks that are filled or on their way to the disk.
 const CHUNKS: usize = 2;
 
+/// The name that a file gets which is on its way to it; of any other file its own.
+#[must_use]
+pub fn name_to_be(name: &str) -> &str {
+    let number = |name: &'_ str| name.rfind('.');
+    let small = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".aside"));
+    let way = small.or_else(|| name.strip_suffix(".partial"));
+    way.and_then(|way| way.get(..number(way)?)).unwrap_or(name)
+}
+
 /// A file on its way to its name; a [`Write`].
 #[derive(Debug)]
 pub struct FileAside {
@@ -228,6 +239,21 @@ mod tests {
         let disk = open_disk(IoChoice::Threads).unwrap();
         let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
         disk.list(folder).unwrap().into_iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_file_on_its_way_is_known_by_its_name() {
+        for (name, to_be) in [
+            ("rows", "rows"),
+            ("version-1.12-0.partial", "version-1"),
+            (".run.json.12-0.aside", "run.json"),
+            ("mine.partial", "mine.partial"),
+            (".aside", ".aside"),
+            (".partial", ".partial"),
+            ("", ""),
+        ] {
+            assert_eq!(name_to_be(name), to_be);
+        }
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub use disk::{
     Operation, Queue, open_disk,
 };
 pub use error::{JobError, StorageError, is_of_disk};
-pub use file_aside::FileAside;
+pub use file_aside::{FileAside, name_to_be};
 pub use graphmill_raw::Random;
 pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 pub use placement::{Kind, Placement, PlacementError, Where};

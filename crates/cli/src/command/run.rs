@@ -33,7 +33,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         tuning: tuning(&common.experiments),
         trials: common.experiments.trials,
         ranks: common.ranks.into(),
-        checkpoints: checkpoints(&common.recovery),
+        checkpoints: checkpoints(&common.recovery)?,
         ..defaults
     };
     let watcher = progress::watcher(common.machine.quiet);
@@ -118,19 +118,32 @@ fn charge(args: &Tiers) -> Result<Option<Charge>, graphmill::Error> {
     }
 }
 
-fn checkpoints(args: &Recovery) -> Checkpoints {
+fn checkpoints(args: &Recovery) -> Result<Checkpoints, graphmill::Error> {
+    let needs_some = [
+        ("--resume", args.resume),
+        ("--checkpoint-dir", args.checkpoint_dir.is_some()),
+        ("--checkpoint-every", args.checkpoint_every.is_some()),
+    ];
+    if let Some((option, _)) = needs_some.into_iter().find(|(_, is_given)| *is_given)
+        && args.checkpoints == Some(0)
+    {
+        return Err(graphmill::Error::Meaningless {
+            option,
+            needs: "--checkpoints 1 or more",
+        });
+    }
     // Whoever asks for versions wants them of rows in memory too.
     let is_asked = args.checkpoint_dir.is_some() || args.resume || args.checkpoints.is_some();
     let usual = match is_asked {
         true => Every::Usual,
         false => Every::Paged,
     };
-    Checkpoints {
+    Ok(Checkpoints {
         folder: args.checkpoint_dir.clone(),
         every: args.checkpoint_every.unwrap_or(usual),
         keep: args.checkpoints.unwrap_or(1).into(),
         resume: args.resume,
-    }
+    })
 }
 
 fn tuning(args: &Experiments) -> Tuning {

@@ -130,7 +130,7 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
     }
     let said = fail(folder, 2, &words(run, VERSIONS));
     assert!(
-        said.contains("there are versions of a run of pagerank already"),
+        said.contains("there are versions of a run of pagerank already: say --resume"),
         "{said}"
     );
     // Versions of another format are none of this program's.
@@ -141,6 +141,13 @@ fn no_other_run_goes_on_with_the_versions_of_one() {
     std::fs::write(&name, older).expect("it is written");
     let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
     assert!(said.contains("format 1, not 3"), "{said}");
+    std::fs::write(&name, "{").expect("it is written");
+    let said = fail(folder, 2, &words(run, &format!("{VERSIONS} --resume")));
+    let todo = "remove the folder to start anew";
+    assert!(
+        said.contains("run.json does not say which run") && said.contains(todo),
+        "{said}"
+    );
     std::fs::write(&name, text).expect("it is written");
     // And with another graph of that name.
     std::fs::remove_dir_all(folder.join("graph")).expect("it is removed");
@@ -191,6 +198,107 @@ fn a_page_or_a_version_that_was_changed_is_noticed() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("goes on with the version before"), "{said}");
     assert!(is_same(folder));
+}
+
+#[test]
+fn what_was_changed_is_told_of_each_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 8 --ranks 2 --memory 42M --threads 2";
+    succeed(folder, &words(run, "-q -o wanted.csv"));
+    assert!(kill_after(folder, &format!("{run} --checkpoints 3"), 4));
+    let mut of_rank = versions(folder);
+    of_rank.retain(|path| path.starts_with(folder.join("versions/rank-00001")));
+    let newest = of_rank.into_iter().max().expect("a version");
+    let mut bytes = std::fs::read(&newest).expect("a version");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&newest, bytes).expect("it is written");
+    let other = format!("{run} --alpha 7");
+    let said = fail(folder, 2, &words(&other, &format!("{VERSIONS} --resume")));
+    assert!(said.contains("--alpha as usual, not 7"), "{said}");
+    // A kill between two ranks may have left one version on the other rank alone, which nobody goes on with.
+    let output = call(
+        folder,
+        &words(
+            run,
+            &format!("--checkpoints 3 {VERSIONS} --resume -o found.csv"),
+        ),
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let name = newest.file_name().expect("a name").to_string_lossy();
+    let wanted = format!("rank-00001/{name} of rank 1: not what was written");
+    assert!(said.contains(&wanted), "{wanted}: {said}");
+    assert!(is_same(folder));
+}
+
+#[test]
+fn versions_go_nowhere_where_anything_else_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 4 --memory 20M --threads 1 -o found.csv";
+    let long = run.replace("4 ", "100000 ");
+    let theirs = folder.join("versions/rank-00000/theirs.txt");
+    let elsewhere = folder.join("elsewhere");
+    for is_linked in [false, true] {
+        std::fs::create_dir_all(folder.join("versions")).expect("a folder");
+        match is_linked {
+            false => std::fs::create_dir(theirs.parent().expect("a folder")),
+            true => std::fs::create_dir(&elsewhere).and_then(|()| {
+                std::os::unix::fs::symlink("../elsewhere", folder.join("versions/rank-00000"))
+            }),
+        }
+        .expect("a folder");
+        std::fs::write(&theirs, "theirs").expect("it is written");
+        let said = fail(folder, 2, &words(run, VERSIONS));
+        assert!(said.contains("theirs.txt: is of no run"), "{said}");
+        assert_eq!(
+            std::fs::read_to_string(&theirs).expect("it is there"),
+            "theirs"
+        );
+        assert!(versions(folder).is_empty());
+        // What came there meanwhile stays as well.
+        std::fs::remove_file(&theirs).expect("it is removed");
+        let mut child = graphmill()
+            .args(words(&long, VERSIONS))
+            .current_dir(folder)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the command starts");
+        while versions(folder).is_empty() {
+            assert!(child.try_wait().expect("it is a child").is_none());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::fs::write(&theirs, "theirs").expect("it is written");
+        child.kill().expect("it is killed");
+        child.wait().expect("it ends");
+        let said = fail(folder, 2, &words(&long, &format!("{VERSIONS} --resume")));
+        assert!(said.contains("theirs.txt: is of no run"), "{said}");
+        std::fs::remove_dir_all(folder.join("versions")).expect("it is removed");
+    }
+    // Nor in the graph, or where parts of the result go.
+    for (more, said) in [
+        ("--checkpoint-dir graph", "is in a stored graph"),
+        ("--checkpoint-dir graph/versions", "is in a stored graph"),
+    ] {
+        let told = fail(folder, 2, &words(run, more));
+        assert!(told.contains(said), "{told}");
+    }
+    let parts = run.replace("found.csv", "parts/");
+    let told = fail(folder, 2, &words(&parts, "--checkpoint-dir parts"));
+    assert!(told.contains("is where the result goes"), "{told}");
+    // And what none are published for is not asked for.
+    for more in ["--resume", "--checkpoint-dir versions"] {
+        let told = fail(folder, 2, &words(run, &format!("--checkpoints 0 {more}")));
+        assert!(
+            told.contains("means nothing without --checkpoints 1 or more"),
+            "{told}"
+        );
+    }
+    assert!(!folder.join("versions").exists() && unnamed(folder).is_empty());
 }
 
 /// Whether a run gave what was wanted.
@@ -251,6 +359,40 @@ fn a_run_on_disk_is_gone_on_with_by_the_same_command_alone() {
     }
     assert!(kills > 0 && is_same(folder), "{kills} kills");
     assert_eq!(unnamed(folder), [""; 0]);
+}
+
+#[test]
+fn who_asks_to_go_on_is_told_of_other_runs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 100000000 --memory 20M --threads 1";
+    let mut child = graphmill()
+        .args(words(run, "-q -o found.csv"))
+        .current_dir(folder)
+        .spawn()
+        .expect("the command starts");
+    let published = || {
+        let folders = unnamed(folder).into_iter();
+        folders
+            .flat_map(|name| versions_in(&folder.join(name)))
+            .count()
+    };
+    while published() == 0 {
+        assert!(child.try_wait().expect("it is a child").is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().expect("it is killed");
+    child.wait().expect("it ends");
+    let output = call(
+        folder,
+        &words(&run.replace("100000000", "2"), "--resume -o found.csv"),
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let of = &unnamed(folder)[0];
+    let wanted = format!("{of} has --iterations 100000000, not 2");
+    assert!(said.contains(&wanted), "{wanted}: {said}");
 }
 
 #[test]
