@@ -32,7 +32,7 @@ pub(crate) fn say(what: &str) {
 /// Whether batches of `size` are so many that the case would be slow, and is skipped; GRAPHMILL_BATCHES_MAX may allow more.
 pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
     let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
-    let most = text.map_or(10_000, |text| {
+    let most = text.map_or(5_000, |text| {
         text.parse().expect("GRAPHMILL_BATCHES_MAX is a number")
     });
     let is_skipped = vertices.div_ceil(size) > most;
