@@ -16,7 +16,7 @@ mod limits;
 mod lost_ranks;
 mod memory;
 mod mpi;
-#[path = "../../../fabric/tests/mpirun/mod.rs"]
+#[path = "../../../fabric/tests/ranks/mpirun/mod.rs"]
 mod mpirun;
 mod old_files;
 mod order;

@@ -1,12 +1,10 @@
 //! Whatever the input, the policies, the batches, the threads and the budget: the stored graph holds what a naive importer
 //! in memory finds, and always in the same bytes.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Bench, Look, Memory, arcs, naive, random_source};
+use crate::common::{Bench, Look, Memory, arcs, naive, random_source};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId};
 use graphmill_ingest::{Duplicates, Ids, ImportOptions, SelfLoops};
 use graphmill_storage::{Budget, Random};

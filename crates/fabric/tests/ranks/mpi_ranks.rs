@@ -1,22 +1,16 @@
 //! Ranks of an MPI job: this file runs itself under `mpirun`, where that is installed.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-#![expect(
-    clippy::disallowed_methods,
-    reason = "processes take real time, and their plugin is written beside the ports"
-)]
-
-mod mpirun;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::mpirun::{self, Ended};
 use graphmill_fabric::{
     Channel, Completion, Fabric, FabricError, MpiFabric, Operation, all_gather, barrier,
 };
 use graphmill_raw::AlignedBuffer;
-use mpirun::Ended;
 
 /// In the environment of ranks: the plugin.
 const PLUGIN: &str = "GRAPHMILL_TEST_PLUGIN";
@@ -62,7 +56,8 @@ fn ranks_by(count: usize, name: &str, stops_last: bool) -> Option<Ended> {
     let started = mpirun::mpirun()
         .args(["-n", &count.to_string()])
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture", "--ignored"])
+        .args(["--exact", &format!("mpi_ranks::{name}")])
+        .args(["--nocapture", "--ignored"])
         .env(PLUGIN, plugin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,14 +1,12 @@
 //! An import whose disk loses its power at any operation, or fails, goes on with what it has kept, to the same bytes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{Bench, Memory};
+use crate::common::{Bench, Memory};
 use graphmill_fabric::{Fabric, local};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, VertexId, verify};
 use graphmill_ingest::{

@@ -1,13 +1,11 @@
 //! In order of degree, the vertices are dealt over the batches: that of degree-rank r lies in batch r mod B, at place r / B.
 //! Degrees are those of the input, duplicates among them.
 
-mod common;
-
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Bench, Look, Memory, degrees, naive, random_source, ranks};
+use crate::common::{Bench, Look, Memory, degrees, naive, random_source, ranks};
 use graphmill_graph::{EdgeKind, Order, StoredGraph};
 use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
 use graphmill_storage::Budget;

@@ -1,15 +1,11 @@
 //! Files that are not what was written are an error that names the file, never a wrong answer and never a panic.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod model;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::model::{Model, Told, read};
 use graphmill_graph::{EdgeKind, FormatError, StoredGraph, VertexId, verify};
 use graphmill_storage::{Budget, Disk, Fault, FaultKind, On, Random, SimDisk, Stop};
-use model::{Model, Told, read};
 
 const GRAPH: &str = "graph";
 

@@ -1,13 +1,11 @@
 //! Whatever operation of the disk fails, or whenever somebody asks to stop: an error that says what happened, and no
 //! graph. A bit that flips unnoticed never makes a graph that reads well and is wrong.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use common::{Bench, Look, Memory, random_source};
+use crate::common::{Bench, Look, Memory, random_source};
 use graphmill_graph::{EdgeKind, Order, StoredGraph, verify};
 use graphmill_ingest::{Duplicates, ImportOptions, ImportReport, IngestError};
 use graphmill_storage::{Budget, Fault, FaultKind, On};

@@ -1,11 +1,9 @@
 //! A generated graph is the one that an import of its edges stores, in the same bytes, whether its arcs were sorted or told in
 //! order, for any options, threads and budget; whatever fails, there is no graph.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Bench, Memory, naive};
+use crate::common::{Bench, Memory, naive};
 use graphmill_graph::{EdgeKind, Order, VertexId};
 use graphmill_ingest::{
     Duplicates, EdgeSink, EdgeSource, Generated, GraphRule, Ids, ImportOptions, IngestError,

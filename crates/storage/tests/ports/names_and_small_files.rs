@@ -6,13 +6,11 @@
     reason = "unwraps are how tests fail"
 )]
 
-mod disks;
-
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use disks::{all, byte_at, file_of, read};
+use crate::disks::{all, byte_at, file_of, read};
 use graphmill_storage::{
     Clock, Holding, Open, Scratch, StorageError, SystemClock, is_this_machine, machine_id,
 };

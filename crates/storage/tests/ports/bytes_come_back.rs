@@ -6,9 +6,7 @@
     reason = "unwraps are how tests fail"
 )]
 
-mod disks;
-
-use disks::{all, byte_at, file_of, read};
+use crate::disks::{all, byte_at, file_of, read};
 use graphmill_storage::{Budget, Open, Operation, StorageError};
 
 #[test]

@@ -1,15 +1,11 @@
 //! A stream gives the bytes of its extents in order, however they are cut, consumed and started over.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod model;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::model::Model;
 use graphmill_graph::{Extent, ExtentReader, FileId, FileKind, FrameReader, Side, StoredGraph};
 use graphmill_storage::{Budget, Disk, Random, SimDisk};
-use model::Model;
 
 struct Setup {
     disk: Arc<dyn Disk>,

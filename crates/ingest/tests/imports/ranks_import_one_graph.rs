@@ -1,10 +1,8 @@
 //! Several ranks that import together make the graph that one makes, byte for byte, whatever each of them has of threads and memory.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Bench, Look, random_source};
+use crate::common::{Bench, Look, random_source};
 use graphmill_fabric::FabricError;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{Duplicates, ImportOptions, IngestError, SelfLoops};

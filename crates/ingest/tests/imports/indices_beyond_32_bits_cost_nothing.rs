@@ -1,13 +1,11 @@
 //! Edges between vertices whose indices pass 2^32 take the same bytes as edges between the first ones: what a cell holds is
 //! counted from the beginning of its batches. (A study of graph processing in non-volatile memory saw its edges double there.)
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::{Bench, Memory, arcs};
+use crate::common::{Bench, Memory, arcs};
 use graphmill_graph::{EdgeKind, FrameReader, StoredGraph, VertexId};
 use graphmill_ingest::{Ids, ImportOptions};
 use graphmill_storage::{Budget, Random};

@@ -6,11 +6,9 @@
     reason = "unwraps are how tests fail"
 )]
 
-mod disks;
-
 use std::path::Path;
 
-use disks::byte_at;
+use crate::disks::byte_at;
 use graphmill_storage::{
     Budget, Disk, Fault, FaultKind, On, Open, Operation, SimDisk, StorageError,
 };

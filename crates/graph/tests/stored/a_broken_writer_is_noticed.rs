@@ -1,17 +1,13 @@
 //! Pages that have their checksums but are not those that belong in their place are an error, never a wrong answer.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod model;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::model::Model;
 use graphmill_graph::{
     FormatError, FrameReader, GraphWriter, IdCursor, IdsSummary, StoredGraph, VertexId, verify,
 };
 use graphmill_storage::{Budget, Disk, SimDisk, Stop};
-use model::Model;
 
 const FRAME: usize = 64 << 10;
 

@@ -1,15 +1,11 @@
 //! What is written is what is read, whatever the shape of the graph.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod model;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::model::{Model, read};
 use graphmill_graph::{EdgeKind, FrameReader, Order, StoredGraph, VertexId, verify};
 use graphmill_storage::{Budget, Disk, Random, SimDisk, Stop};
-use model::{Model, read};
 
 fn check(model: &Model) -> Arc<StoredGraph> {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(9));

@@ -6,13 +6,11 @@
     reason = "unwraps are how tests fail"
 )]
 
-mod disks;
-
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 
-use disks::{all, byte_at, file_of};
+use crate::disks::{all, byte_at, file_of};
 use graphmill_storage::{
     Budget, FileHandle, IoChoice, Job, JobError, Open, Operation, SimDisk, Step, StorageError,
     Worker, Workers, open_disk,

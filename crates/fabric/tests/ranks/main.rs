@@ -1,0 +1,11 @@
+//! Ranks over every fabric: one behaviour a file.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "processes take real time, and their plugin is written beside the ports"
+)]
+
+mod every_fabric;
+mod mpi_ranks;
+mod mpirun;
+mod simulated_ranks;
