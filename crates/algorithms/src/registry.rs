@@ -102,22 +102,3 @@ pub fn registry() -> &'static [Entry] {
     ];
     ALL
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_option_that_several_algorithms_have_is_of_one_kind() {
-        let all: Vec<_> = registry().iter().flat_map(|entry| entry.options).collect();
-        for (one, other) in all
-            .iter()
-            .flat_map(|one| all.iter().map(move |other| (one, other)))
-        {
-            assert!(
-                one.name != other.name || one.kind == other.kind,
-                "{one:?}, {other:?}"
-            );
-        }
-    }
-}

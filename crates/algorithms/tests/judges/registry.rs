@@ -1,0 +1,17 @@
+//! The options of all algorithms.
+
+use graphmill_algorithms::registry;
+
+#[test]
+fn an_option_that_several_algorithms_have_is_of_one_kind() {
+    let all: Vec<_> = registry().iter().flat_map(|entry| entry.options).collect();
+    for (one, other) in all
+        .iter()
+        .flat_map(|one| all.iter().map(move |other| (one, other)))
+    {
+        assert!(
+            one.name != other.name || one.kind == other.kind,
+            "{one:?}, {other:?}"
+        );
+    }
+}
