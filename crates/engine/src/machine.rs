@@ -192,13 +192,13 @@ impl<'e> Machine<'e> {
             .own()
             .flat_map(|column| graph.column(column).cells())
     }
-    /// Calls `f` with each column that holds edges of a vertex, ascending.
+    /// Calls `f` with each column that holds edges of a vertex, ascending. Compiled once, not for each program.
     pub(crate) fn fanout_of(
         &self,
         table: Option<&FanoutTable>,
         frames: &mut FrameReader,
         v: u64,
-        f: impl FnMut(usize),
+        f: &mut dyn FnMut(usize),
     ) -> Result<(), FormatError> {
         match table {
             Some(table) => table.each(v, f),

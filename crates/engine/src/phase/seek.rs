@@ -196,7 +196,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     columns.drain(|column| {
         if !machine.ranks.alone() {
             let queue = &mut queues[column];
-            queue.sort_unstable_by_key(|(v, _)| *v);
+            sort_by_vertex(queue);
             is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
         }
         todo.push_back(column);
@@ -348,14 +348,14 @@ fn signal_to_all<P: EdgeProgram>(
     report.messages_sent += sent;
     report.bytes_sent += bytes;
     let mut frames = lock(&machine.frames);
-    to_look_up.sort_unstable_by_key(|(v, _)| *v);
+    sort_by_vertex(&mut to_look_up);
     for (v, message) in to_look_up {
-        let of_vertex = |column: usize| {
+        let mut of_vertex = |column: usize| {
             if own.contains(&column) {
                 queue(queues, columns, column, (v, message));
             }
         };
-        machine.fanout_of(pins.fanout(), &mut frames, v, of_vertex)?;
+        machine.fanout_of(pins.fanout(), &mut frames, v, &mut of_vertex)?;
     }
     report.bytes_read += frames.take_bytes_read();
     Ok(())
@@ -420,8 +420,8 @@ fn signal<P: EdgeProgram>(
                 let v = start + i as u64;
                 if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
                     report.messages += 1;
-                    let said = |column| say(v, message, column);
-                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, said);
+                    let mut said = |column| say(v, message, column);
+                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, &mut said);
                     failed = failed.take().or(said.err());
                 }
             });
@@ -558,4 +558,9 @@ impl<P: EdgeProgram> Fold<'_, P> {
         }
         Ok(())
     }
+}
+
+/// Sorts messages by their vertices. Compiled for each type of message, not for each program.
+fn sort_by_vertex<M>(messages: &mut [(u64, M)]) {
+    messages.sort_unstable_by_key(|(v, _)| *v);
 }

@@ -162,13 +162,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let mut runs: Vec<_> = (0..).zip(runs(machine, room.group)).collect();
         if room.group <= 1 {
             // The longest run of a node first, so that no worker is left with it at the end.
-            runs.sort_by_key(|(_, run)| {
-                let edges = run
-                    .iter()
-                    .map(|target| machine.graph.column(target.batch).edges());
-                let node = run.first().map(|first| node_of(first.batch, batches));
-                (node, std::cmp::Reverse(edges.sum::<u64>()))
-            });
+            sort_by_length(&mut runs, machine);
         }
         let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
         let deal = Deal::new(&firsts, batches);
@@ -319,4 +313,17 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             }
         }
     }
+}
+
+/// Sorts numbered runs by their nodes, and those of a node by their edges, the longest first.
+fn sort_by_length(runs: &mut [(usize, Vec<Target>)], machine: &Machine) {
+    runs.sort_by_key(|(_, run)| {
+        let edges = run
+            .iter()
+            .map(|target| machine.graph.column(target.batch).edges());
+        let node = run
+            .first()
+            .map(|first| node_of(first.batch, machine.batches.len()));
+        (node, std::cmp::Reverse(edges.sum::<u64>()))
+    });
 }

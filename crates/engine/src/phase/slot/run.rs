@@ -190,17 +190,26 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };
-        froms.sort_by_cached_key(|from| (comes(from), *from));
-        let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
-        for item in &mut items {
-            item.number = numbers.get(&item.from).copied().unwrap_or(0);
-        }
-        items.sort_by_key(|item| (item.number / held, item.target, item.number));
-        // Within one turn the targets come one after the other, so only the last of them is done with the messages.
-        let mut later: BTreeSet<usize> = BTreeSet::new();
-        for item in items.iter_mut().rev() {
-            item.again = !later.insert(item.from);
-        }
+        let mut ordered: Vec<(usize, usize)> =
+            froms.iter().map(|from| (comes(from), *from)).collect();
+        ordered.sort_unstable();
+        let froms: Vec<usize> = ordered.into_iter().map(|(_, from)| from).collect();
+        put_in_order(&mut items, &froms, held);
         Ok((items, froms))
+    }
+}
+
+/// Puts the items of a run, which carry the messages of the batches `froms`, in the order of work of a worker that holds those of so many.
+/// Compiled once, not for each program.
+fn put_in_order(items: &mut [Item<'_>], froms: &[usize], held: usize) {
+    let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
+    for item in items.iter_mut() {
+        item.number = numbers.get(&item.from).copied().unwrap_or(0);
+    }
+    items.sort_by_key(|item| (item.number / held, item.target, item.number));
+    // Within one turn the targets come one after the other, so only the last of them is done with the messages.
+    let mut later: BTreeSet<usize> = BTreeSet::new();
+    for item in items.iter_mut().rev() {
+        item.again = !later.insert(item.from);
     }
 }
