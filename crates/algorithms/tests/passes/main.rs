@@ -28,6 +28,11 @@ use graphmill_storage::{
 
 type Edge = (u64, u64, f64);
 
+/// Whether everything is asked for that takes long: GRAPHMILL_SOAK=1.
+fn is_soak() -> bool {
+    std::env::var_os("GRAPHMILL_SOAK").is_some()
+}
+
 /// A graph to be stored.
 struct Plain {
     name: &'static str,

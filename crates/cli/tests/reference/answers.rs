@@ -47,11 +47,20 @@ pub(crate) struct Ranks {
 }
 
 impl Answers {
+    fn summary(data: &Path, name: &str) -> serde_json::Value {
+        let file = data.join("answers").join(format!("{name}.json"));
+        let text = std::fs::read_to_string(file).expect("the summary");
+        serde_json::from_str(&text).expect("a summary in JSON")
+    }
+
+    /// The number of vertices of a graph.
+    pub(crate) fn vertices(data: &Path, name: &str) -> u64 {
+        Self::summary(data, name)["n"].as_u64().expect("a number")
+    }
+
     pub(crate) fn load(data: &Path, name: &str) -> Answers {
         let folder = data.join("answers");
-        let text =
-            std::fs::read_to_string(folder.join(format!("{name}.json"))).expect("the summary");
-        let json: serde_json::Value = serde_json::from_str(&text).expect("a summary in JSON");
+        let json = Self::summary(data, name);
         let float = |at: &str| {
             json.pointer(at)
                 .and_then(|value| value.as_f64())

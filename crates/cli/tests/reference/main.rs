@@ -2,6 +2,9 @@
 //!
 //! The data is a collection that does not come with the repository: the folder that GRAPHMILL_DATA names, or `shared/data` beside
 //! the repository. Without it every test says so and passes.
+//!
+//! Each graph meets every batch size, order, method and way in some run, and so does each two of these. GRAPHMILL_SOAK=1 runs all
+//! that there are together.
 
 #![expect(
     clippy::disallowed_methods,
@@ -14,6 +17,7 @@ mod graphs;
 mod judged;
 mod ldbc;
 mod npz;
+mod pairs;
 mod run;
 mod ways;
 mod webgraph;
@@ -29,12 +33,17 @@ pub(crate) fn say(what: &str) {
     writeln!(std::io::stderr(), "{what}").expect("stderr takes a line");
 }
 
-/// Whether batches of `size` are so many that the case would be slow, and is skipped; GRAPHMILL_BATCHES_MAX may allow more.
-pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
+/// The most batches of a case: more would be slow. GRAPHMILL_BATCHES_MAX may allow more.
+pub(crate) fn batches_max() -> u64 {
     let text = std::env::var("GRAPHMILL_BATCHES_MAX").ok();
-    let most = text.map_or(5_000, |text| {
+    text.map_or(5_000, |text| {
         text.parse().expect("GRAPHMILL_BATCHES_MAX is a number")
-    });
+    })
+}
+
+/// Whether batches of `size` are too many, so that the case is skipped.
+pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool {
+    let most = batches_max();
     let is_skipped = vertices.div_ceil(size) > most;
     if is_skipped {
         say(&format!(
@@ -42,6 +51,11 @@ pub(crate) fn has_too_many_batches(case: &str, vertices: u64, size: u64) -> bool
         ));
     }
     is_skipped
+}
+
+/// Whether everything is run with everything.
+pub(crate) fn is_soak() -> bool {
+    std::env::var_os("GRAPHMILL_SOAK").is_some()
 }
 
 /// The folder of the collection, unless there is none.
@@ -61,7 +75,7 @@ pub(crate) fn data() -> Option<PathBuf> {
 /// A test for each graph with answers.
 macro_rules! graphs {
     ($($test:ident: $name:literal),* $(,)?) => {
-        const GRAPHS: &[&str] = &[$($name),*];
+        pub(crate) const GRAPHS: &[&str] = &[$($name),*];
 
         mod graph {
             $(#[test]

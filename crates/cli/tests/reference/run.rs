@@ -1,5 +1,7 @@
-//! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the judges.
+//! One reference graph through `import` and `run`, with several batch sizes and in both orders, against its known answers and the judges:
+//! all of it with everything, or so that each two meet.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
@@ -7,11 +9,38 @@ use graphmill_algorithms::{bfs, pagerank, sssp, wcc};
 use crate::answers::Answers;
 use crate::command::{Workplace, assert_close, assert_same, complete, parsed};
 use crate::graphs::Graph;
-use crate::has_too_many_batches;
-use crate::ways::{METHODS, find_the_same};
+use crate::ways::{METHODS, Method, WAYS, all_ways, find_the_same, goes};
+use crate::{GRAPHS, batches_max, has_too_many_batches, is_soak, pairs};
 
-/// Sizes of batches; none is the command's own choice. The small ones give the engine many batches even on a small graph.
-const BATCH_SIZES: [Option<u64>; 5] = [None, Some(1), Some(7), Some(64), Some(1024)];
+/// A size of batches.
+#[derive(Clone, Copy)]
+enum Size {
+    /// The command's own choice.
+    Chosen,
+    Vertices(u64),
+    /// Many cells, of a graph of any size.
+    Twentieth,
+}
+
+impl Size {
+    fn of(self, vertices: u64) -> Option<u64> {
+        match self {
+            Size::Chosen => None,
+            Size::Vertices(size) => Some(size),
+            Size::Twentieth => Some(vertices.div_ceil(20)),
+        }
+    }
+}
+
+/// The small ones give the engine many batches even on a small graph.
+const SIZES: [Size; 6] = [
+    Size::Chosen,
+    Size::Vertices(1),
+    Size::Vertices(7),
+    Size::Vertices(64),
+    Size::Vertices(1024),
+    Size::Twentieth,
+];
 
 /// Orders in which vertices are stored.
 const ORDERS: [&str; 2] = ["id", "degree"];
@@ -19,30 +48,88 @@ const ORDERS: [&str; 2] = ["id", "degree"];
 pub(crate) fn check(name: &str) {
     let Some(data) = crate::data() else { return };
     let known = Known::load(&data, name);
+    match is_soak() {
+        true => check_all(&data, name, &known),
+        false => check_pairs(&data, name, &known),
+    }
+}
+
+/// The usual batches against all that is known, and runs in which each two of graph, batch size, order, method and way meet.
+fn check_pairs(data: &Path, name: &str, known: &Known) {
+    let number = GRAPHS.iter().position(|graph| *graph == name);
+    let number = number.expect("a graph of the list");
+    let order = ORDERS[number % 2];
+    let case = known.case(format!("{name}, order of {order}"));
+    case.import(None, order, false);
+    case.all(true);
+    case.parents();
+    case.other_ranks(false);
+
+    let mut cases = BTreeMap::<_, Vec<_>>::new();
+    for row in rows(data) {
+        if let [graph, order, size, method, way] = row[..]
+            && graph == number
+        {
+            cases.entry((order, size)).or_default().push((method, way));
+        }
+    }
+    for ((order, size), runs) in cases {
+        let (size, order) = (SIZES[size].of(known.answers.vertices), ORDERS[order]);
+        let case = known.case(format!("{name}, batch size {size:?}, order of {order}"));
+        case.import(size, order, true);
+        let mut before = 0;
+        for methods in METHODS {
+            let of_these =
+                |run: &&(usize, usize)| (before..before + methods.len()).contains(&run.0);
+            let chosen = runs.iter().filter(of_these);
+            let mut ways: Vec<(&Method, &[&str])> = chosen
+                .map(|(method, way)| (&methods[method - before], WAYS[*way]))
+                .collect();
+            before += methods.len();
+            if !ways.is_empty() {
+                ways.insert(0, (&methods[0], WAYS[0]));
+                case.known(&methods[0]);
+                case.find_the_same(methods, &ways);
+            }
+        }
+    }
+}
+
+/// Of all graphs: graph, order, size, method, way.
+fn rows(data: &Path) -> Vec<Vec<usize>> {
+    let vertices: Vec<u64> = GRAPHS
+        .iter()
+        .map(|name| Answers::vertices(data, name))
+        .collect();
+    let methods: Vec<&Method> = METHODS.iter().copied().flatten().collect();
+    let counts = [
+        GRAPHS.len(),
+        ORDERS.len(),
+        SIZES.len(),
+        methods.len(),
+        WAYS.len(),
+    ];
+    pairs::rows(&counts, |a, b| match (a, b) {
+        ((0, graph), (2, size)) => match SIZES[size].of(vertices[graph]) {
+            Some(size) => vertices[graph].div_ceil(size) <= batches_max(),
+            None => true,
+        },
+        ((3, method), (4, way)) => goes(methods[method], WAYS[way]),
+        _ => true,
+    })
+}
+
+/// The full product.
+fn check_all(data: &Path, name: &str, known: &Known) {
     let vertices = known.answers.vertices;
-    for (size, order) in BATCH_SIZES
-        .into_iter()
-        .flat_map(|size| ORDERS.map(|order| (size, order)))
-    {
-        let chosen = size.map_or("chosen".to_string(), |size| size.to_string());
-        let case = known.case(format!("{name}, batch size {chosen}, order of {order}"));
+    let sizes = SIZES.iter().filter(|size| !matches!(size, Size::Twentieth));
+    for (size, order) in sizes.flat_map(|size| ORDERS.map(|order| (size.of(vertices), order))) {
+        let case = known.case(format!("{name}, batch size {size:?}, order of {order}"));
         if size.is_some_and(|size| has_too_many_batches(&case.name, vertices, size)) {
             continue;
         }
-        let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
-        if !known.answers.directed {
-            options.push("--undirected");
-        }
-        if size.is_some() {
-            options.extend(["--batch-size", &chosen]);
-        }
-        let (edges, vertices) = known.graph.write(case.place.folder());
-        case.place.import(&edges, Some(&vertices), &options);
-        let thorough = size.is_none();
-        case.components(thorough);
-        case.depths(thorough);
-        case.distances(thorough);
-        case.ranks(thorough);
+        case.import(size, order, false);
+        case.all(size.is_none());
         if matches!(size, None | Some(64)) {
             case.parents();
             case.other_ranks(size.is_none() && order == "id");
@@ -50,26 +137,19 @@ pub(crate) fn check(name: &str) {
     }
     for order in ORDERS {
         let case = known.case(format!("{name} by every way, order of {order}"));
-        let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
         // Many cells in one order, and as the command would have it in the other.
-        let size = known.answers.vertices.div_ceil(20).to_string();
-        if order == "id" {
-            options.extend(["--batch-size", &size]);
+        let size = if order == "id" {
+            Size::Twentieth
+        } else {
+            Size::Chosen
+        };
+        case.import(size.of(vertices), order, true);
+        case.all(false);
+        for methods in METHODS {
+            case.find_the_same(methods, &all_ways(methods));
         }
-        // With both ways round stored, passes have the choice.
-        options.push(match known.answers.directed {
-            true => "--reverse",
-            false => "--undirected",
-        });
-        let (edges, vertices) = known.graph.write(case.place.folder());
-        case.place.import(&edges, Some(&vertices), &options);
-        case.components(false);
-        case.depths(false);
-        case.distances(false);
-        case.ranks(false);
-        case.every_way();
     }
-    if let Some(file) = Graph::own_file(&data, name) {
+    if let Some(file) = Graph::own_file(data, name) {
         let case = known.case(format!("{name}, its own file"));
         let (_, vertices) = known.graph.write(case.place.folder());
         case.place
@@ -133,6 +213,40 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// Imports the graph; with `both_ways` round stored, passes have the choice.
+    fn import(&self, size: Option<u64>, order: &str, both_ways: bool) {
+        let mut options = vec!["--weights", "f64", "--duplicates", "min", "--order", order];
+        match self.answers.directed {
+            false => options.push("--undirected"),
+            true if both_ways => options.push("--reverse"),
+            true => {}
+        }
+        let size = size.map(|size| size.to_string());
+        if let Some(size) = &size {
+            options.extend(["--batch-size", size]);
+        }
+        let (edges, vertices) = self.graph.write(self.place.folder());
+        self.place.import(&edges, Some(&vertices), &options);
+    }
+
+    fn all(&self, thorough: bool) {
+        self.components(thorough);
+        self.depths(thorough);
+        self.distances(thorough);
+        self.ranks(thorough);
+    }
+
+    /// What a method finds against what is known.
+    fn known(&self, method: &Method) {
+        match (method.algorithm, method.options) {
+            ("wcc", _) => self.components(false),
+            ("bfs", []) => self.depths(false),
+            ("bfs", _) => self.parents(),
+            ("sssp", _) => self.distances(false),
+            _ => self.ranks(false),
+        }
+    }
+
     fn components(&self, thorough: bool) {
         let (what, known) = (format!("{}: wcc", self.name), &self.answers.components);
         let labels: Vec<u64> = complete(self.values(&self.place.run("wcc", &[])));
@@ -267,16 +381,14 @@ impl Case<'_> {
         }
     }
 
-    fn every_way(&self) {
+    fn find_the_same(&self, methods: &[Method], ways: &[(&Method, &[&str])]) {
         let source = self.source();
-        for methods in METHODS {
-            let asked = match methods[0].algorithm {
-                "bfs" | "sssp" => vec!["--source", &source],
-                "pagerank" => vec!["--iterations", "20"],
-                _ => Vec::new(),
-            };
-            find_the_same(&self.place, &self.name, methods, &asked);
-        }
+        let asked = match methods[0].algorithm {
+            "bfs" | "sssp" => vec!["--source", &source],
+            "pagerank" => vec!["--iterations", "20"],
+            _ => Vec::new(),
+        };
+        find_the_same(&self.place, &self.name, ways, &asked);
     }
 
     /// No answers are known for these, so the judge decides alone.

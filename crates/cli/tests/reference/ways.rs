@@ -88,18 +88,31 @@ pub(crate) const WAYS: &[&[&str]] = &[
     &["--memory", "LEAST"],
 ];
 
-/// What an algorithm finds with some options is what each of `methods` finds with them in every way: the same bytes, where they do not
+/// Whether a method can go this way.
+pub(crate) fn goes(method: &Method, way: &[&str]) -> bool {
+    let is_tight = way.contains(&"edges=stream") || way.contains(&"LEAST");
+    (method.streams || !is_tight) && (method.is_shared || !way.contains(&"--ranks"))
+}
+
+/// All of `methods` in every way that they can go; the first is the usual method in the usual way.
+pub(crate) fn all_ways(methods: &[Method]) -> Vec<(&Method, &'static [&'static str])> {
+    let ways = |method| WAYS.iter().map(move |way| (method, *way));
+    let all = methods.iter().flat_map(ways);
+    all.filter(|(method, way)| goes(method, way)).collect()
+}
+
+/// What the first of some methods and ways finds with some options is what each finds with them: the same bytes, where they do not
 /// depend on the order of arrival.
-pub(crate) fn find_the_same(place: &Workplace, case: &str, methods: &[Method], asked: &[&str]) {
+pub(crate) fn find_the_same(
+    place: &Workplace,
+    case: &str,
+    ways: &[(&Method, &[&str])],
+    asked: &[&str],
+) {
     let folder = place.folder().join("memory");
     std::fs::create_dir_all(&folder).expect("a folder");
     let mut wanted = None;
-    let ways = |method| WAYS.iter().map(move |way| (method, way));
-    for (method, way) in methods.iter().flat_map(ways) {
-        let is_tight = way.contains(&"edges=stream") || way.contains(&"LEAST");
-        if is_tight && !method.streams || way.contains(&"--ranks") && !method.is_shared {
-            continue;
-        }
+    for (method, way) in ways {
         let mut options = [asked, method.options].concat();
         let least = match way.contains(&"LEAST") {
             true => place.least(method.algorithm, &options),
