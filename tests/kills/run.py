@@ -2,12 +2,12 @@
 """Imports and runs that are killed again and again at random moments, and gone on with, until they come to their end: each gives the bytes
 of one that nothing disturbed, and leaves nothing behind.
 
-  tests/kills/run.py [--seconds 60] [--seed 1]      prints what was done; exits with 0 or 1
+  tests/kills/run.py [--seconds 60] [--kills 50] [--seed 1]      prints what was done; exits with 0 or 1
 
 A job is drawn: what is asked, memory that is hardly enough or is, threads, ranks in one process or by mpirun (where there is one), how often
 versions are published, how many are kept. It is killed whole, or one of its ranks is, or it (or one of its ranks) hears a signal and ends by
 itself; then the same is asked again, and goes on with the newest version that all ranks had. No attempt may take longer than two minutes,
-panic, or leave a result that is not whole. There are 50 kills at least. The command is GRAPHMILL, or is built.
+panic, or leave a result that is not whole. There are so many kills at least. The command is GRAPHMILL, or is built.
 """
 import argparse
 import collections
@@ -30,8 +30,6 @@ KILLS_MAX = 25
 SECONDS_MAX = 120
 # Seconds that mpirun may be left alone: that of Open MPI may hang when all that it had started has ended (docs/cluster.md).
 ALONE_MAX = 30
-# Kills of all jobs at least.
-KILLS_MIN = 50
 INTERRUPTED = 130
 IMPORTS = [
     "import numbers.wel --weights f32",
@@ -292,9 +290,9 @@ class Soak:
             call("mpi build -o plugin.so")
         self.there = set(os.listdir())
 
-    def go(self, seconds):
+    def go(self, seconds, kills):
         end = time.monotonic() + seconds
-        while time.monotonic() < end or self.kills.total() < KILLS_MIN:
+        while time.monotonic() < end or self.kills.total() < kills:
             # A job is drawn by its number, so that it is the same again.
             Job(self, random.Random(f"{self.seed} {self.jobs}")).go()
             self.jobs += 1
@@ -306,12 +304,13 @@ class Soak:
 def main():
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     reader.add_argument("--seconds", type=float, default=60)
+    reader.add_argument("--kills", type=int, default=50)
     reader.add_argument("--seed", type=int, default=1)
     asked = reader.parse_args()
     folder = tempfile.mkdtemp()
     os.chdir(folder)
     soak = Soak(asked)
-    soak.go(asked.seconds)
+    soak.go(asked.seconds, asked.kills)
     os.chdir("/")
     remove(folder)
 
