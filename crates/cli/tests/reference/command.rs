@@ -64,7 +64,8 @@ impl Workplace {
         }
     }
 
-    fn result(&self) -> PathBuf {
+    /// The file of the last result.
+    pub(crate) fn result(&self) -> PathBuf {
         self.folder().join("result.csv")
     }
 

@@ -89,7 +89,7 @@ fn run(graph: &str, directed: bool, weighted: bool, checks: &[Check]) {
                         methods[0].algorithm == check.algorithm && methods[0].options.is_empty()
                     };
                     let methods = METHODS.iter().find(of_it).expect("methods");
-                    find_the_same(&place, &name, &all_ways(methods), check.options);
+                    find_the_same(&place, &name, &all_ways(methods), check.options, None);
                 }
             }
         }

@@ -101,17 +101,17 @@ pub(crate) fn all_ways(methods: &[Method]) -> Vec<(&Method, &'static [&'static s
     all.filter(|(method, way)| goes(method, way)).collect()
 }
 
-/// What the first of some methods and ways finds with some options is what each finds with them: the same bytes, where they do not
-/// depend on the order of arrival.
+/// Some methods and ways find the same with some options: the bytes that are wanted or that the first finds, where they do not depend on
+/// the order of arrival.
 pub(crate) fn find_the_same(
     place: &Workplace,
     case: &str,
     ways: &[(&Method, &[&str])],
     asked: &[&str],
+    mut wanted: Option<Vec<u8>>,
 ) {
     let folder = place.folder().join("memory");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let mut wanted = None;
     for (method, way) in ways {
         let mut options = [asked, method.options].concat();
         let least = match way.contains(&"LEAST") {
