@@ -105,9 +105,30 @@ pub(crate) struct Reading {
     /// What vertex ids are; auto looks at the first 64 MiB
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
-    /// Keep the weight in the third column, in this precision
+    /// Keep weights, in this precision: of --weight-column, of the column named weight, or of the one after the ids
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
+    /// Column of the sources, by name or number from 1 [default: a known name such as source, src or from, else the first]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) source_column: Option<String>,
+    /// Column of the destinations [default: a known name such as target, dst or to, else the second]
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) target_column: Option<String>,
+    /// Column of the weights
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) weight_column: Option<String>,
+    /// Whether the first line of a text file names its columns; auto looks
+    #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
+    pub(crate) header: Header,
+    /// What separates columns of text: one character, tab or space [default: by the first lines]
+    #[arg(long, value_name = "CHAR")]
+    pub(crate) delimiter: Option<graphmill::Delimiter>,
+    /// Quotes enclose columns ('"'), or are text (none); auto: they enclose in CSV and TSV
+    #[arg(long, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
+    pub(crate) quote: graphmill::Quote,
+    /// Lines that start so are comments, wherever they stand; auto: lines before the first edge with #, % or //
+    #[arg(long, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
+    pub(crate) comments: graphmill::Comments,
     /// File whose first column names vertices, so that those without edges exist too
     #[arg(long, value_name = "FILE")]
     pub(crate) vertices: Option<PathBuf>,
@@ -149,6 +170,34 @@ pub(crate) enum Format {
     Dimacs,
     RawU32,
     RawU64,
+}
+
+fn quote(text: &str) -> Result<graphmill::Quote, String> {
+    use graphmill::Quote;
+    match text {
+        "auto" => Ok(Quote::Auto),
+        "none" => Ok(Quote::None),
+        "\"" => Ok(Quote::Encloses),
+        _ => Err("auto, none or '\"'".into()),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "what clap asks for")]
+fn comments(text: &str) -> Result<graphmill::Comments, String> {
+    use graphmill::Comments;
+    Ok(match text {
+        "auto" => Comments::Auto,
+        "none" | "" => Comments::None,
+        prefix => Comments::Prefix(prefix.into()),
+    })
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Header {
+    #[default]
+    Auto,
+    Yes,
+    No,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -213,14 +262,9 @@ pub(crate) struct Storing {
 }
 
 const IMPORT_NOTES: &str = "\
-Lines of text: source, destination and, with --weights, a weight; columns after those count for nothing. Lines that start with #, \
-% or // are comments, in .csv and .tsv files too. Columns are separated by white space or by one comma or semicolon; in .csv files \
-by one comma and in .tsv files by one tab, where quotes around a whole column are taken off, but separators between quotes \
-separate.
-
-Only .csv and .tsv files, and those of --format csv, have headers: the first line that is no comment, where ids are integers and neither of its \
-first two columns is a number; where ids are text, only source,target or source,destination (also dest), src,dst or src,dest, \
-from,to, start,end, head,tail, tail,head or u,v, and of --vertices id, vertex, node or name, in any case.
+Of each file one line says what is taken: its columns, whether it has a header, what its ids are. What cannot be decided from \
+the first lines is an error that names the option. CSV and TSV follow RFC 4180; every line has to have the columns of the first \
+ones. Ids are integers only where each is written as the number would be: 007 or 1.0 makes all ids text.
 
 Example:
   graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M";

@@ -24,6 +24,8 @@ pub use writer::{IdsSummary, IdsWriter};
 pub const TEXT_ID_BYTES_MAX: usize = 4096;
 /// Ids between two that are stored whole.
 const RESTART: u32 = 64;
+/// The sign bit, which is turned in stored integers that may be negative: so they have the order of unsigned ones.
+const SIGN: u64 = 1 << 63;
 const PAGE: usize = FRAME_BYTES as usize;
 const HEADER: usize = 16;
 
@@ -49,6 +51,8 @@ pub(crate) fn expected_bytes(count: u64, range: u64) -> [u64; 2] {
 pub enum VertexId {
     /// A number.
     Integer(u64),
+    /// A number of a graph where some are negative.
+    Signed(i64),
     /// Bytes, as a rule UTF-8.
     Text(Vec<u8>),
 }
@@ -58,6 +62,8 @@ pub enum VertexId {
 pub enum Id<'a> {
     /// A number.
     Integer(u64),
+    /// A number of a graph where some are negative.
+    Signed(i64),
     /// Bytes, as a rule UTF-8.
     Text(&'a [u8]),
 }
@@ -67,6 +73,7 @@ impl Id<'_> {
     pub fn to_owned(self) -> VertexId {
         match self {
             Id::Integer(id) => VertexId::Integer(id),
+            Id::Signed(id) => VertexId::Signed(id),
             Id::Text(id) => VertexId::Text(id.to_vec()),
         }
     }
@@ -77,6 +84,7 @@ impl VertexId {
     pub fn as_id(&self) -> Id<'_> {
         match self {
             VertexId::Integer(id) => Id::Integer(*id),
+            VertexId::Signed(id) => Id::Signed(*id),
             VertexId::Text(id) => Id::Text(id),
         }
     }
@@ -86,6 +94,7 @@ impl fmt::Display for VertexId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             VertexId::Integer(id) => write!(f, "{id}"),
+            VertexId::Signed(id) => write!(f, "{id}"),
             VertexId::Text(id) => write!(f, "{}", String::from_utf8_lossy(id)),
         }
     }
@@ -126,7 +135,9 @@ impl StoredGraph {
             (IdKind::Dense, VertexId::Integer(id)) => {
                 return Ok(Some(*id).filter(|&id| id < self.vertices()));
             }
-            (IdKind::Integer, VertexId::Integer(_)) | (IdKind::Text, VertexId::Text(_)) => {}
+            (IdKind::Integer, VertexId::Integer(_))
+            | (IdKind::Signed, VertexId::Signed(_))
+            | (IdKind::Text, VertexId::Text(_)) => {}
             _ => return Ok(None),
         }
         let Some(page) = ids.page_of(id.as_id()) else {

@@ -26,6 +26,8 @@ pub enum IdKind {
     Dense,
     /// 64-bit unsigned integers.
     Integer,
+    /// 64-bit signed integers, each stored with its sign bit turned.
+    Signed,
     /// Byte strings, at most [`TEXT_ID_BYTES_MAX`](crate::TEXT_ID_BYTES_MAX) long.
     Text,
 }

@@ -159,10 +159,10 @@ fn index_of(
     id: &str,
 ) -> Result<u64, Error> {
     let integers = graph.id_kind() != IdKind::Text;
-    let vertex = if integers {
-        id.parse().ok().map(VertexId::Integer)
-    } else {
-        Some(VertexId::Text(id.into()))
+    let vertex = match graph.id_kind() {
+        IdKind::Dense | IdKind::Integer => id.parse().ok().map(VertexId::Integer),
+        IdKind::Signed => id.parse().ok().map(VertexId::Signed),
+        IdKind::Text => Some(VertexId::Text(id.into())),
     };
     let index = match vertex {
         Some(vertex) => graph.index_of(reader, &vertex)?,

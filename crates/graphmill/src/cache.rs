@@ -12,6 +12,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::places::is_pattern;
 use graphmill_storage::{Disk, Hold, Holding, Scratch, StorageError};
 
 /// The place of one import.
@@ -54,6 +55,11 @@ impl Cache {
         let whole = match input.file_name() {
             Some(_) => input.to_path_buf(),
             None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
+        };
+        // A pattern of files has its cache in the folder above them all.
+        let whole = match is_pattern(&whole) {
+            true => folder_of_pattern(&whole),
+            false => whole,
         };
         let mut name = whole
             .file_name()
@@ -99,6 +105,17 @@ impl Cache {
             }
         }
     }
+}
+
+/// Where a pattern would lie in the deepest folder that it names in full.
+fn folder_of_pattern(pattern: &Path) -> PathBuf {
+    let plain = pattern.ancestors().find(|path| !is_pattern(path));
+    let plain = plain.unwrap_or(Path::new(""));
+    let rest = pattern.strip_prefix(plain).unwrap_or(pattern);
+    let name = rest
+        .to_string_lossy()
+        .replace(['*', '?', '[', ']', '/'], "_");
+    plain.join(name)
 }
 
 /// 64-bit FNV-1a: names a file's state, guards nothing.

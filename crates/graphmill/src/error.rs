@@ -98,6 +98,20 @@ pub enum Error {
         /// Whether the graph's ids are integers.
         integers: bool,
     },
+    /// A URL where a file is expected.
+    #[error("{}: a URL is not read; download the file first, or read it with DuckDB into a Parquet file", path.display())]
+    Url {
+        /// What was given.
+        path: PathBuf,
+    },
+
+    /// A pattern that no file matches.
+    #[error("{}: no file matches this pattern", path.display())]
+    NoMatch {
+        /// The pattern.
+        path: PathBuf,
+    },
+
     /// The input is neither a stored graph nor a file or folder of edges.
     #[error("{}: there is no such file or folder", path.display())]
     NoInput {

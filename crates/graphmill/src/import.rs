@@ -8,7 +8,7 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, Moved, OnError,
-    ReadOptions, SelfLoops, check_memory, import,
+    ReadOptions, SelfLoops, TextOptions, check_memory, import,
 };
 use serde::Serialize;
 
@@ -24,8 +24,10 @@ pub struct ImportConfig {
     pub format: Format,
     /// What the ids are; absent: integers if all in the first 64 MiB are, else text.
     pub ids: Option<Ids>,
-    /// Whether and how the weight in the third column is kept.
+    /// Whether and how weights are kept.
     pub weights: EdgeKind,
+    /// How lines of text are read: columns, header, separator, quotes, comments.
+    pub text: TextOptions,
     /// What to do with a malformed line.
     pub on_error: OnError,
     /// Whether an edge goes one way.
@@ -60,6 +62,7 @@ impl Default for ImportConfig {
             format: Format::default(),
             ids: None,
             weights: EdgeKind::None,
+            text: TextOptions::default(),
             on_error: OnError::default(),
             directed: defaults.directed,
             duplicates: defaults.duplicates,
@@ -97,6 +100,8 @@ impl ImportConfig {
 #[derive(Serialize)]
 struct Account {
     graph: Counts,
+    /// How the input was read.
+    read: Vec<String>,
     ranks: usize,
     memory_budget: u64,
     peak_memory: u64,
@@ -170,6 +175,7 @@ impl Machine {
                 vertices: report.vertices,
                 edges: report.arcs,
             },
+            read: report.read.clone(),
             ranks: report.each_rank.len(),
             memory_budget: self.budget().total(),
             peak_memory: report.peak_memory,
@@ -203,8 +209,9 @@ impl Machine {
         for list in &config.vertices {
             self.input(list)?;
         }
-        let inputs: Result<Vec<PathBuf>, Error> = inputs.iter().map(|of| self.input(of)).collect();
-        let inputs = inputs?;
+        let found: Result<Vec<Vec<PathBuf>>, Error> =
+            inputs.iter().map(|of| self.inputs(of)).collect();
+        let inputs = found?.concat();
         for input in &inputs {
             if self.disk().exists(&input.join(DESCRIPTION))? {
                 return Err(Error::NotEdges {
@@ -216,6 +223,7 @@ impl Machine {
             format: config.format,
             ids: config.ids,
             weights: config.weights,
+            text: config.text.clone(),
             on_error: config.on_error,
             ..ReadOptions::default()
         };
@@ -228,16 +236,14 @@ impl Machine {
             &self.import_options(graph, config),
         )?;
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
-        for path in source.left_out() {
+        if let [first, others @ ..] = source.left_out() {
+            let more = match others.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
             watcher(&Progress::Warning(&format!(
-                "{} is left out: not a file of edges",
-                path.display()
-            )));
-        }
-        if let Some((path, line)) = source.odd_first_line() {
-            watcher(&Progress::Warning(&format!(
-                "{}, line {line} is taken as an edge, and ids as text because of it; if it is a header, take it out or put # before it",
-                path.display()
+                "{}{more}: left out, not files of edges",
+                first.display()
             )));
         }
         let lists: Vec<PathBuf> = source
@@ -254,15 +260,37 @@ impl Machine {
                 self.budget(),
                 &lists,
                 source.ids(),
-                config.on_error,
+                &options,
+                self.stop(),
             )?)
         };
+        let mut read = source.notices(config.directed);
+        read.extend(
+            vertices
+                .iter()
+                .flat_map(|lists| lists.notices(config.directed)),
+        );
+        for line in &read {
+            watcher(&Progress::Note(line));
+        }
         let vertices = vertices.as_ref().map(|source| source as &dyn EdgeSource);
-        let options = self.import_options(graph, config);
+        let options = ImportOptions {
+            read,
+            ..self.import_options(graph, config)
+        };
         let progress = ImportProgress::new(watcher, "bytes");
         let machine = self.for_ingest(&progress);
         let imported = import(machine, &source, vertices, &options);
-        imported.map_err(|error| progress.ended_with(error))
+        let mut report = imported.map_err(|error| progress.ended_with(error))?;
+        if report.edges == 0 {
+            let names: Vec<String> = inputs.iter().map(|of| of.display().to_string()).collect();
+            watcher(&Progress::Warning(&format!(
+                "{}: no edges were read",
+                names.join(", ")
+            )));
+        }
+        report.read = options.read;
+        Ok(report)
     }
 
     /// What an import runs on.

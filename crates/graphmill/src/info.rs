@@ -52,6 +52,14 @@ pub struct GraphInfo {
     pub bytes_per_arc: f64,
     /// Options of the import.
     pub options: BTreeMap<String, String>,
+    /// How its input was read, a line for each way.
+    pub read: Vec<String>,
+}
+
+/// How the input of a graph was read.
+pub(crate) fn read(options: &BTreeMap<String, String>) -> Vec<String> {
+    let lines = options.get("read").map_or("", String::as_str).lines();
+    lines.map(str::to_string).collect()
 }
 
 impl Machine {
@@ -87,7 +95,13 @@ impl Machine {
             weight_bytes: bytes(FileKind::Weights),
             disk_bytes,
             bytes_per_arc: disk_bytes as f64 / graph.arcs().max(1) as f64,
-            options: meta.options.clone(),
+            options: meta
+                .options
+                .iter()
+                .filter(|(option, _)| *option != "read")
+                .map(|(option, value)| (option.clone(), value.clone()))
+                .collect(),
+            read: read(&meta.options),
         })
     }
 

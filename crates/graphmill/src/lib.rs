@@ -172,7 +172,8 @@ pub use graphmill_engine::{
 pub use graphmill_fabric::Fabric;
 pub use graphmill_graph::{EdgeKind, IdKind, Likeness, Order, StoredGraph, WeightRange};
 pub use graphmill_ingest::{
-    Duplicates, Format, Generated, GraphRule, Ids, ImportReport, Input, OnError, SelfLoops,
+    Comments, Delimiter, Duplicates, Format, Generated, GraphRule, Header, Ids, ImportReport,
+    Input, OnError, Quote, SelfLoops, TextOptions,
 };
 pub use graphmill_storage::{
     Budget, Clock, IoChoice, Kind, Placement, PlacementError, Stop, SystemClock, Tiers, Where,

@@ -121,7 +121,37 @@ impl Plan {
     }
 }
 
+/// Whether a path stands for the files that match it.
+pub(crate) fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '['])
+}
+
 impl Machine {
+    /// What an input stands for: itself, or the files that it matches, in order of names.
+    pub(crate) fn inputs(&self, path: &Path) -> Result<Vec<PathBuf>, Error> {
+        let text = path.to_string_lossy();
+        if text.contains("://") {
+            return Err(Error::Url {
+                path: path.to_path_buf(),
+            });
+        }
+        if !is_pattern(path) || self.disk().exists(path)? {
+            return Ok(vec![self.input(path)?]);
+        }
+        let none = || Error::NoMatch {
+            path: path.to_path_buf(),
+        };
+        let found = glob::glob(&text).map_err(|_| none())?;
+        let found: Vec<PathBuf> = found
+            .filter_map(Result::ok)
+            .filter(|path| !graphmill_ingest::says_something_else(path))
+            .collect();
+        if found.is_empty() {
+            return Err(none());
+        }
+        found.iter().map(|path| self.input(path)).collect()
+    }
+
     /// The file or folder of edges, or the stored graph, that an input is: for /dev/stdin and the like the file behind it.
     pub(crate) fn input(&self, path: &Path) -> Result<PathBuf, Error> {
         let is_alias = ["/dev", "/proc"].iter().any(|of| path.starts_with(of));

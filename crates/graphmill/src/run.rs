@@ -4,14 +4,14 @@
 //! a budget too small for the run is refused here; 2. memory for the result's rows is set aside, so that it is there when the work is done; 3. the algorithm; 4. result file and highest values in one walk
 //! over the rows, or a part of the result from every rank; 5. metrics.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
-use graphmill_ingest::{IngestError, says_something_else};
+use graphmill_ingest::{IngestError, files_of};
 use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, ResultError, Top, TopRow};
 use crate::timeline::{Recording, Timeline};
-use crate::{Error, Machine, algorithm};
+use crate::{Error, Machine, algorithm, info};
 
 /// What a run took, and the highest values.
 #[derive(Debug, Clone)]
@@ -301,7 +301,12 @@ impl Plan {
         watcher: &Watcher,
     ) -> Result<(Arc<StoredGraph>, Option<Hold>), Error> {
         let disk = machine.disk();
-        let input = &machine.input(&self.config.input)?;
+        let inputs = machine.inputs(&self.config.input)?;
+        // Of several files that a pattern stands for, the pattern names the cache.
+        let input = match &inputs[..] {
+            [input] => input,
+            _ => &self.config.input,
+        };
         for list in &self.config.import.vertices {
             machine.input(list)?;
         }
@@ -315,17 +320,8 @@ impl Plan {
             let hold = disk.hold(input, Holding::Shared).ok().flatten();
             return Ok((machine.graph_for(input, purpose)?, hold));
         }
-        let files = if disk.is_dir(input)? {
-            let mut files = disk.list(input)?;
-            files.retain(|file| !says_something_else(file));
-            files
-        } else {
-            vec![input.clone()]
-        };
-        let files: Vec<PathBuf> = files
-            .into_iter()
-            .chain(self.config.import.vertices.clone())
-            .collect();
+        let mut files = files_of(&**disk, &inputs)?;
+        files.extend(self.config.import.vertices.clone());
         let options = format!("{:?}", self.config.import);
         let cache = Cache::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
@@ -345,7 +341,11 @@ impl Plan {
                 "using {}, imported before",
                 path.display()
             )));
-            return Ok((self.imported(machine, &path, purpose, watcher)?, hold));
+            let graph = self.imported(machine, &path, purpose, watcher)?;
+            for line in info::read(&graph.meta().options) {
+                watcher(&Progress::Note(&line));
+            }
+            return Ok((graph, hold));
         }
         machine.check_any(purpose)?;
         watcher(&Progress::Note(&format!(
@@ -358,13 +358,12 @@ impl Plan {
             keep_every: None,
             ..self.config.import.clone()
         };
-        let inputs = std::slice::from_ref(input);
         let by_all = is_shared && found.len() > 1;
         let importing = match by_all {
             true => machine.clone(),
             false => machine.alone(),
         };
-        if let Err(error) = importing.import_anywhere(inputs, &path, import, watcher) {
+        if let Err(error) = importing.import_anywhere(&inputs, &path, import, watcher) {
             // Another run may have made the same graph meanwhile.
             let is_there = disk.exists(&path.join(DESCRIPTION))?;
             if is_there && by_all {

@@ -18,6 +18,9 @@ use crate::error::IngestError;
 /// Bytes of a text id at most.
 pub const ID_BYTES_MAX: usize = 2000;
 
+/// The bit that tells negative integers from others; turned, signed integers have the order of unsigned ones.
+pub(crate) const SIGN: u64 = 1 << 63;
+
 /// Edges of a batch at most.
 pub const BATCH_EDGES_MAX: usize = 4096;
 
@@ -26,6 +29,8 @@ pub const BATCH_EDGES_MAX: usize = 4096;
 pub enum Ids {
     /// Unsigned 64-bit integers.
     Integer,
+    /// Signed 64-bit integers; a source delivers each with its sign bit turned ([`SIGN`]), which keeps their order.
+    Signed,
     /// Text in UTF-8, of at most [`ID_BYTES_MAX`] bytes.
     Text,
 }

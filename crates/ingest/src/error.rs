@@ -74,6 +74,15 @@ pub enum IngestError {
         problem: LineProblem,
     },
 
+    /// A quote is never closed.
+    #[error("{}, line {line}: the quotes that open here are not closed; --quote none takes quotes as text", path.display())]
+    UnclosedQuote {
+        /// The file.
+        path: PathBuf,
+        /// The line where they open, from 1.
+        line: u64,
+    },
+
     /// A line does not end within the bytes that a line may have.
     #[error("{}, line {line}: longer than {bytes_max} bytes: is this a text file with an edge a line?", path.display())]
     EndlessLine {
@@ -204,26 +213,57 @@ pub enum IngestError {
 #[non_exhaustive]
 pub enum LineProblem {
     /// There are fewer columns than it takes.
-    #[error("{found} columns where {needed} are needed")]
+    #[error("{found} columns where {needed} are needed (--delimiter says what separates them)")]
     TooFewColumns {
         /// Columns there are.
-        found: u8,
+        found: usize,
         /// Columns it takes.
-        needed: u8,
+        needed: usize,
     },
+    /// A line has more or fewer columns than the lines before.
+    #[error(
+        "{found} columns where the first lines have {expected} (--delimiter says what separates them)"
+    )]
+    ColumnCount {
+        /// Columns there are.
+        found: usize,
+        /// Columns of the first lines.
+        expected: usize,
+    },
+    /// A comment among edges, or an id that starts like one.
+    #[error(
+        "this looks like a comment after the first edge (--comments '#' leaves out all lines that start so, --comments none takes them as edges)"
+    )]
+    LooksLikeComment,
     /// Nothing between two separators.
     #[error("column {column} is empty")]
     EmptyColumn {
         /// The column, from 1.
-        column: u8,
+        column: usize,
     },
-    /// An id is not an integer of 64 bits.
+    /// An id is not the canonical text of an integer of 64 bits.
     #[error(
-        "column {column} is no integer from 0 to 18446744073709551615 (--ids string takes any id)"
+        "column {column} is no integer of 64 bits as it would be written, without a plus or leading zeros (--ids string takes any id)"
     )]
     NotInteger {
         /// The column, from 1.
-        column: u8,
+        column: usize,
+    },
+    /// A negative id among ids that are not.
+    #[error(
+        "column {column} is negative, and no id of the first 64 MiB is (--ids string takes any id)"
+    )]
+    Negative {
+        /// The column, from 1.
+        column: usize,
+    },
+    /// An id from 2^63 on among signed ones.
+    #[error(
+        "column {column} is 2^63 or more, and other ids are negative: no integer type has both (--ids string takes any id)"
+    )]
+    Huge {
+        /// The column, from 1.
+        column: usize,
     },
     /// An id is too long.
     #[error(
@@ -232,19 +272,21 @@ pub enum LineProblem {
     )]
     LongId {
         /// The column, from 1.
-        column: u8,
+        column: usize,
     },
     /// An id is not text.
     #[error("the id in column {column} is not in UTF-8 (iconv can convert the file)")]
     NotUtf8 {
         /// The column, from 1.
-        column: u8,
+        column: usize,
     },
     /// A weight is not a finite number.
-    #[error("the weight in column {column} is no finite number (--weights none ignores it)")]
+    #[error(
+        "the weight in column {column} is no finite number, with a point before its fraction (--weights none ignores it)"
+    )]
     NotWeight {
         /// The column, from 1.
-        column: u8,
+        column: usize,
     },
     /// A weight is finite, but not in single precision.
     #[error(
@@ -252,18 +294,34 @@ pub enum LineProblem {
     )]
     WeightTooLarge {
         /// The column, from 1.
-        column: u8,
+        column: usize,
     },
-    /// A column begins with a quote but is not quoted as a whole.
+    /// Quotes that do not enclose a column as a whole.
     #[error(
-        "column {column} has quotes that do not enclose it, or a separator or quote within them; plain columns only"
+        "column {column} has quotes that do not enclose it (--quote none takes quotes as text)"
     )]
     Quotes {
         /// The column, from 1.
-        column: u8,
+        column: usize,
+    },
+    /// A quote in a file whose first bytes have none.
+    #[error(
+        "column {column} has the first quote of the file (--quote '\"' if quotes enclose columns, --quote none if they are text)"
+    )]
+    LateQuote {
+        /// The column, from 1.
+        column: usize,
+    },
+    /// An id that begins with a quote in a file that is no CSV.
+    #[error(
+        "column {column} begins with a quote (--quote '\"' if quotes enclose columns, --quote none if they are text)"
+    )]
+    LeadingQuote {
+        /// The column, from 1.
+        column: usize,
     },
     /// A line of a DIMACS file that is neither arc, problem nor comment.
-    #[error("a line of a DIMACS file starts with \"a\", \"p\" or \"c\"")]
+    #[error("a line of a DIMACS file starts with \"a\", \"e\", \"p\" or \"c\"")]
     NotDimacs,
 }
 

@@ -64,5 +64,8 @@ pub use import::{
     check_memory, check_space, generate, import, outlook,
 };
 pub use policy::{Duplicates, SelfLoops};
-pub use readers::{FileSource, Format, InputFile, OnError, ReadOptions, says_something_else};
+pub use readers::{
+    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, Quote, ReadNotice,
+    ReadOptions, TextOptions, files_of, says_something_else,
+};
 pub use report::{ImportReport, Moved};

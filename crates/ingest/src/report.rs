@@ -50,6 +50,8 @@ pub struct ImportReport {
     pub peak_memory: u64,
     /// What each rank read, wrote and sent.
     pub each_rank: Vec<Moved>,
+    /// How the input was read, a line for each way: what is asked of [`FileSource::notices`](crate::FileSource::notices).
+    pub read: Vec<String>,
     /// The steps in order, each with the time it took.
     pub steps: Vec<(&'static str, Duration)>,
 }

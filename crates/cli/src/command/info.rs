@@ -49,6 +49,7 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
     let ids = match info.ids {
         IdKind::Dense => "integers 0, 1, 2, ...",
         IdKind::Integer => "integers",
+        IdKind::Signed => "integers, some negative",
         IdKind::Text => "text",
     };
     line("vertex ids", ids.to_string())?;
@@ -80,6 +81,9 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
     ];
     for (part, bytes) in parts {
         line("", format!("{} of {part}", size::text(bytes)))?;
+    }
+    for read in &info.read {
+        line("read", read.clone())?;
     }
     line(
         "format",

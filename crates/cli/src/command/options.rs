@@ -49,7 +49,7 @@ pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
 
 /// How edges are read.
 pub(super) fn reading(args: &Reading) -> ImportConfig {
-    use graphmill::{Format, Ids, OnError};
+    use graphmill::{Format, Header, Ids, OnError, TextOptions};
     let config = ImportConfig {
         format: match args.format {
             args::Format::Auto => Format::Auto,
@@ -65,7 +65,24 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             args::Ids::Int => Some(Ids::Integer),
             args::Ids::String => Some(Ids::Text),
         },
-        weights: weights(args.weights),
+        weights: match (args.weights, &args.weight_column) {
+            // Who names a column of weights wants them.
+            (args::Weights::None, Some(_)) => EdgeKind::F64,
+            (asked, _) => weights(asked),
+        },
+        text: TextOptions {
+            source_column: args.source_column.clone(),
+            target_column: args.target_column.clone(),
+            weight_column: args.weight_column.clone(),
+            header: match args.header {
+                args::Header::Auto => Header::Auto,
+                args::Header::Yes => Header::Yes,
+                args::Header::No => Header::No,
+            },
+            delimiter: args.delimiter,
+            quote: args.quote,
+            comments: args.comments.clone(),
+        },
         vertices: args.vertices.clone().into_iter().collect(),
         on_error: match args.on_error {
             args::OnError::Stop => OnError::Stop,

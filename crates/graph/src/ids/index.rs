@@ -6,8 +6,8 @@ use std::path::Path;
 
 use graphmill_storage::{Budget, Lease};
 
-use super::Id;
 use super::page::Page;
+use super::{Id, SIGN};
 use crate::error::FormatError;
 use crate::frames::{FRAME_BYTES, Framed};
 use crate::meta::IdKind;
@@ -145,6 +145,10 @@ impl Ids {
     pub(super) fn page_of(&self, id: Id<'_>) -> Option<usize> {
         match id {
             Id::Integer(id) => self.integers.partition_point(|&first| first <= id),
+            Id::Signed(id) => {
+                let id = id as u64 ^ SIGN;
+                self.integers.partition_point(|&first| first <= id)
+            }
             Id::Text(id) => {
                 let (mut low, mut high) = (0, self.pages());
                 while low < high {

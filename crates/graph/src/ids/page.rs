@@ -3,7 +3,7 @@
 //! A walk begins at a restart, an id that is stored whole, and goes on from there. No number that a page holds is trusted:
 //! what makes no sense is `None`.
 
-use super::{HEADER, Id, RESTART, TEXT_ID_BYTES_MAX, VertexId};
+use super::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, VertexId};
 use crate::meta::IdKind;
 use crate::varint;
 
@@ -124,10 +124,10 @@ impl Walk {
         Some(())
     }
     pub(super) fn id(&self, kind: IdKind) -> Id<'_> {
-        if kind == IdKind::Text {
-            Id::Text(&self.text)
-        } else {
-            Id::Integer(self.integer)
+        match kind {
+            IdKind::Text => Id::Text(&self.text),
+            IdKind::Signed => Id::Signed((self.integer ^ SIGN) as i64),
+            IdKind::Integer | IdKind::Dense => Id::Integer(self.integer),
         }
     }
 }

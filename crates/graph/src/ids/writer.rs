@@ -62,6 +62,7 @@ impl IdsSummary {
             IdKind::Dense => 0,
             IdKind::Integer => 1,
             IdKind::Text => 2,
+            IdKind::Signed => 3,
         };
         let [data, index] = [data, index].map(|root| [root.payload, root.checksum.into()]);
         [
@@ -86,7 +87,7 @@ impl IdsSummary {
             let checksum = u32::try_from(checksum).ok()?;
             Some(Root { payload, checksum })
         };
-        let kind = [IdKind::Dense, IdKind::Integer, IdKind::Text]
+        let kind = [IdKind::Dense, IdKind::Integer, IdKind::Text, IdKind::Signed]
             .get(usize::try_from(kind).ok()?)
             .copied()?;
         let meta = IdsMeta {
@@ -164,7 +165,9 @@ impl IdsWriter {
     /// # Errors
     /// The disk fails, ids do not ascend, or the dictionary is one of texts.
     pub fn push_integer(&mut self, id: u64) -> Result<(), FormatError> {
-        if self.kind != IdKind::Integer || self.count > 0 && id <= self.integer {
+        if !matches!(self.kind, IdKind::Integer | IdKind::Signed)
+            || self.count > 0 && id <= self.integer
+        {
             return Err(FormatError::misuse(format!(
                 "id {id} was written after {}",
                 self.integer

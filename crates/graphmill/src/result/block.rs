@@ -10,6 +10,8 @@ pub(super) const ROWS_MAX: usize = 1 << 16;
 pub enum Labels {
     /// Integer ids.
     Integers(Vec<u64>),
+    /// Integer ids of which some are negative.
+    Signed(Vec<i64>),
     /// Text ids.
     Texts(Texts),
 }
@@ -66,6 +68,7 @@ impl Labels {
     pub fn len(&self) -> usize {
         match self {
             Labels::Integers(ids) => ids.len(),
+            Labels::Signed(ids) => ids.len(),
             Labels::Texts(texts) => texts.len(),
         }
     }

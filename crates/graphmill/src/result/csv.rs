@@ -63,6 +63,7 @@ fn label<W: Write>(
 ) -> Result<(), csv::Error> {
     match labels {
         Labels::Integers(ids) => rows.write_field(number.format(ids[row])),
+        Labels::Signed(ids) => rows.write_field(number.format(ids[row])),
         Labels::Texts(texts) => rows.write_field(texts.get(row)),
     }
 }

@@ -47,7 +47,7 @@ impl<W: Write + Send> ParquetRows<W> {
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_column_dictionary_enabled(vertex.clone(), false);
-        if matches!(shape.ids, Labels::Integers(_)) {
+        if matches!(shape.ids, Labels::Integers(_) | Labels::Signed(_)) {
             properties = properties.set_column_encoding(vertex, Encoding::DELTA_BINARY_PACKED);
         }
         if matches!(shape.values, Values::F32(_) | Values::F64(_)) {
@@ -92,6 +92,7 @@ impl<W: Write + Send> RowWriter<W> for ParquetRows<W> {
 fn of_labels(labels: &Labels) -> (Physical, Option<LogicalType>) {
     match labels {
         Labels::Integers(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Labels::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
         Labels::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     }
 }
@@ -144,6 +145,7 @@ fn write_labels(
             let bits = only(ids, reached).map(|id| id as i64);
             write::<Int64Type>(column, bits, reached)
         }
+        Labels::Signed(ids) => write::<Int64Type>(column, only(ids, reached), reached),
         Labels::Texts(texts) => {
             let slices = slices(texts)?;
             let kept = slices

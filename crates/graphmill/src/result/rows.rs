@@ -53,7 +53,7 @@ fn paged_bytes(graph: &Measure) -> u64 {
 fn row_bytes(graph: &Measure) -> u64 {
     let rows = graph.batches.vertices().min(ROWS_MAX as u64);
     let block = match graph.ids {
-        IdKind::Dense | IdKind::Integer => rows * ROW_BYTES as u64,
+        IdKind::Dense | IdKind::Integer | IdKind::Signed => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
     };
     graph.batches.widest() * size_of::<u64>() as u64 + block
@@ -169,6 +169,7 @@ impl<'a> RowCursor<'a> {
                 }
                 match (&mut ids, id) {
                     (Labels::Integers(ids), Some(Id::Integer(id))) => ids.push(id),
+                    (Labels::Signed(ids), Some(Id::Signed(id))) => ids.push(id),
                     (Labels::Texts(texts), Some(Id::Text(id))) => {
                         texts.push(id);
                         is_full = texts.all().len() >= TEXT_BYTES;
@@ -232,8 +233,19 @@ impl<'a> RowCursor<'a> {
 fn labels(kind: IdKind) -> Labels {
     match kind {
         IdKind::Dense | IdKind::Integer => Labels::Integers(Vec::new()),
+        IdKind::Signed => Labels::Signed(Vec::new()),
         IdKind::Text => Labels::Texts(Texts::default()),
     }
+}
+
+/// The id at the place of each row; anything where it has none.
+fn spread<T: Copy + Default>(
+    ids: &[T],
+    rows: usize,
+    place: impl Fn(usize) -> Option<usize>,
+) -> Vec<T> {
+    let id = |row| place(row).and_then(|place| ids.get(place).copied());
+    (0..rows).map(|row| id(row).unwrap_or_default()).collect()
 }
 
 /// Finds the ids of vertices.
@@ -271,6 +283,7 @@ impl Lookup {
         for &rank in &distinct {
             match (&mut found, graph.id_of_rank(&mut self.reader, rank)?) {
                 (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
+                (Labels::Signed(ids), VertexId::Signed(id)) => ids.push(id),
                 (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
                 // A dictionary holds ids of one kind.
                 _ => break,
@@ -278,14 +291,8 @@ impl Lookup {
         }
         let place = |row: usize| distinct.binary_search(&ranks[row]).ok();
         match &found {
-            Labels::Integers(ids) => {
-                let id = |row| {
-                    place(row)
-                        .and_then(|place| ids.get(place).copied())
-                        .unwrap_or_default()
-                };
-                Ok(Labels::Integers((0..ranks.len()).map(id).collect()))
-            }
+            Labels::Integers(ids) => Ok(Labels::Integers(spread(ids, ranks.len(), place))),
+            Labels::Signed(ids) => Ok(Labels::Signed(spread(ids, ranks.len(), place))),
             Labels::Texts(texts) => {
                 self.more = None;
                 let bytes: usize = (0..ranks.len())

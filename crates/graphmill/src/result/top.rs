@@ -126,6 +126,7 @@ impl Top {
 fn text(block: &Block, row: usize) -> TopRow {
     let label = |labels: &Labels| match labels {
         Labels::Integers(ids) => ids[row].to_string(),
+        Labels::Signed(ids) => ids[row].to_string(),
         Labels::Texts(texts) => String::from_utf8_lossy(texts.get(row)).into_owned(),
     };
     TopRow {

@@ -51,6 +51,14 @@ impl Names {
                 Id::Integer(id) => id.to_string().into_bytes(),
                 Id::Text(id) => id.to_vec(),
             }),
+            // A Parquet file of the same run has its bits.
+            (IdKind::Signed, Id::Integer(id)) => VertexId::Signed(*id as i64),
+            (IdKind::Signed, Id::Text(id)) => {
+                match std::str::from_utf8(id).ok().and_then(|id| id.parse().ok()) {
+                    Some(id) => VertexId::Signed(id),
+                    None => return Ok(None),
+                }
+            }
             (_, Id::Integer(id)) => VertexId::Integer(*id),
             (_, Id::Text(_)) => return Ok(None),
         };

@@ -32,6 +32,7 @@ impl Import<'_> {
         if self.vertices.is_some() {
             dropped.push(("malformed_vertex_lines", report.vertex_lines_skipped));
         }
+        let read = (!options.read.is_empty()).then(|| ("read", options.read.join("\n")));
         let notes = [
             (
                 "batch_size",
@@ -65,6 +66,7 @@ impl Import<'_> {
                 .collect(),
             options: notes
                 .into_iter()
+                .chain(read)
                 .map(|(option, value)| (option.to_string(), value))
                 .collect(),
             program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),

@@ -144,7 +144,7 @@ impl<'a> Import<'a> {
                 (Indices::Same, vertices)
             }
         };
-        let close = self.source.ids() == Ids::Integer && span / 4 <= vertices;
+        let close = self.source.ids() != Ids::Text && span / 4 <= vertices;
         let (ids, first) = self.write_ids(&indices, dictionary, vertices, close.then_some(span))?;
         self.report.vertices = vertices;
         self.done("ids");
@@ -334,7 +334,11 @@ impl<'a> Import<'a> {
             }
             (Some(dictionary), Indices::Same) => {
                 let (text, place) = (self.source.ids() == Ids::Text, self.place()?);
-                let mut writer = writer(if text { IdKind::Text } else { IdKind::Integer })?;
+                let mut writer = writer(match self.source.ids() {
+                    Ids::Text => IdKind::Text,
+                    Ids::Signed => IdKind::Signed,
+                    Ids::Integer => IdKind::Integer,
+                })?;
                 let mut first = vec![0u64; granules as usize + 1];
                 let mut count = |id: &[u8]| {
                     if text {

@@ -58,6 +58,8 @@ pub struct ImportOptions {
     /// the next one of the same goes on with it: each step that ends so long after what was kept last. Of sources that [tell what they
     /// are](crate::EdgeSource::identity); with `None` nothing is kept, and nothing gone on with.
     pub keep_every: Option<Duration>,
+    /// How the input is read, a line each, which the graph keeps.
+    pub read: Vec<String>,
     /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
     /// Does not change what is written.
     pub work_bytes_max: u64,
@@ -77,6 +79,7 @@ impl ImportOptions {
             batch_size: None,
             csr_ratio: 32,
             keep_every: None,
+            read: Vec::new(),
             work_bytes_max: u64::MAX,
         }
     }

@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Stop};
+use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
 
 use self::reader::{FileReader, READER_BYTES};
 use super::compression::Compression;
-use super::file_bytes::{FileBytes, changed};
-use super::input::{Content, Format, Input, InputFile, vertex_file};
-use super::text::{Columns, Parser, Rules};
+use super::file_bytes::{FileBytes, Runs, changed};
+use super::input::{Content, Finder, Format, Input, InputFile};
+use super::text::{Columns, Delimiter, Fault, Malformed, Parser, Quotes, Syntax, TextOptions};
 use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader};
-use crate::error::IngestError;
+use crate::error::{IngestError, LineProblem};
 
 /// Unpacked bytes from which the kind of the ids is found out.
 const DETECT_BYTES: u64 = 64 << 20;
@@ -35,14 +35,17 @@ pub enum OnError {
 }
 
 /// How files are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
     /// What the files are.
     pub format: Format,
-    /// What the ids are; `None`: integers if all are in the first 64 MiB, else text.
+    /// What the ids are; `None`: integers if all are in the first 64 MiB, else text. [`Ids::Integer`] stands for signed
+    /// integers too, where one of those is negative.
     pub ids: Option<Ids>,
-    /// Whether the third column is a weight: a finite number, negative ones too, that is rounded to this type.
+    /// Whether a column is a weight: a finite number, negative ones too, that is rounded to this type.
     pub weights: EdgeKind,
+    /// How lines of text are read.
+    pub text: TextOptions,
     /// What to do with a malformed line.
     pub on_error: OnError,
     /// Bytes of a piece of a file that is not compressed; does not change what is read.
@@ -55,6 +58,7 @@ impl Default for ReadOptions {
             format: Format::Auto,
             ids: None,
             weights: EdgeKind::None,
+            text: TextOptions::default(),
             on_error: OnError::Stop,
             piece_bytes: PIECE_BYTES,
         }
@@ -72,9 +76,22 @@ pub struct FileSource {
     piece_bytes: u64,
     /// The number of the first piece of each file, and of all pieces.
     first_pieces: Vec<u64>,
-    /// A line that may have been meant as a header.
-    odd_first: Option<(PathBuf, u64)>,
+    /// The id that made all ids text.
+    first_text: Option<FirstText>,
+    /// The memory of the list of files.
+    _list: Lease,
 }
+
+/// The first id that is no integer, where others before it are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FirstText {
+    path: PathBuf,
+    line: u64,
+    found: String,
+}
+
+/// How files are read, in one line for each way that there is; docs/reading.md.
+pub type ReadNotice = String;
 
 impl FileSource {
     /// Bytes of a piece of a file, unless it is asked for others.
@@ -99,12 +116,17 @@ impl FileSource {
         options: &ReadOptions,
         stop: &Stop,
     ) -> Result<Self, IngestError> {
-        let input = Input::find(
+        let mut finder = Finder {
             disk,
-            paths,
-            options.format,
-            &mut FileBytes::new(disk, budget)?,
-        )?;
+            budget,
+            format: options.format,
+            weighted: options.weights != EdgeKind::None,
+            skips: options.on_error == OnError::Skip,
+            text: &options.text,
+            bytes: FileBytes::new(disk, budget)?,
+        };
+        let input = finder.find(paths)?;
+        drop(finder);
         let Some(first) = input.edges.first() else {
             let path = paths.first().map_or(Path::new(""), PathBuf::as_path);
             return Err(IngestError::input(
@@ -131,9 +153,14 @@ impl FileSource {
             ));
         }
         let first = first.path.clone();
-        let mut source = Self::of(input, Columns::Edge, options);
-        if options.ids.is_none() {
-            (source.ids, source.odd_first) = source.detect(disk, budget, stop)?;
+        let mut source = Self::of(input, Columns::Edge, options, budget)?;
+        if options.ids != Some(Ids::Text) {
+            let (ids, first_text) = source.detect(disk, budget, stop)?;
+            (source.ids, source.first_text) = match options.ids {
+                // A text id is an error when it is read, with what to do.
+                Some(Ids::Integer) if ids == Ids::Text => (Ids::Integer, None),
+                _ => (ids, first_text),
+            };
             let raw = source.input.edges.iter().find(pairs);
             if source.ids == Ids::Text
                 && let Some(raw) = raw
@@ -145,10 +172,11 @@ impl FileSource {
                 return Err(IngestError::input(&raw.path, problem));
             }
         }
+        source.count_quotes(disk, budget, stop)?;
         Ok(source)
     }
 
-    /// The vertices in the first column of the files `paths`, each as an edge from itself to itself.
+    /// The vertices in a column of the files `paths` (`id` and the like, else the first), each as an edge from itself to itself.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -157,29 +185,62 @@ impl FileSource {
         budget: &Budget,
         paths: &[PathBuf],
         ids: Ids,
-        on_error: OnError,
+        options: &ReadOptions,
+        stop: &Stop,
     ) -> Result<Self, IngestError> {
-        let mut bytes = FileBytes::new(disk, budget)?;
-        let edges = paths
-            .iter()
-            .map(|path| vertex_file(disk, path, &mut bytes))
-            .collect::<Result<_, _>>()?;
+        let text = TextOptions {
+            source_column: None,
+            target_column: None,
+            weight_column: None,
+            ..options.text.clone()
+        };
+        let mut finder = Finder {
+            disk,
+            budget,
+            format: Format::Auto,
+            weighted: false,
+            skips: options.on_error == OnError::Skip,
+            text: &text,
+            bytes: FileBytes::new(disk, budget)?,
+        };
+        let mut edges: Vec<InputFile> = Vec::new();
+        for path in paths {
+            let before = edges
+                .last()
+                .and_then(|file| file.content.dialect().cloned());
+            edges.push(finder.vertex_file(path, before)?);
+        }
+        drop(finder);
         let options = ReadOptions {
             ids: Some(ids),
-            on_error,
-            ..ReadOptions::default()
+            weights: EdgeKind::None,
+            ..options.clone()
         };
-        Ok(Self::of(
-            Input {
-                edges,
-                ..Input::default()
-            },
-            Columns::Vertex,
-            &options,
-        ))
+        let input = Input {
+            edges,
+            ..Input::default()
+        };
+        let mut source = Self::of(input, Columns::Vertex, &options, budget)?;
+        source.count_quotes(disk, budget, stop)?;
+        Ok(source)
     }
 
-    fn of(input: Input, columns: Columns, options: &ReadOptions) -> Self {
+    fn of(
+        input: Input,
+        columns: Columns,
+        options: &ReadOptions,
+        budget: &Budget,
+    ) -> Result<Self, IngestError> {
+        let name = |path: &PathBuf| (path.as_os_str().len() + size_of::<PathBuf>()) as u64;
+        let file = |file: &InputFile| name(&file.path) + size_of::<InputFile>() as u64;
+        let list_bytes = input.edges.iter().map(file).sum::<u64>()
+            + input
+                .vertices
+                .iter()
+                .chain(&input.left_out)
+                .map(name)
+                .sum::<u64>();
+        let list = budget.lease("the list of input files", list_bytes)?;
         // A multiple of the grain, and so of a pair.
         let piece_bytes = options
             .piece_bytes
@@ -194,7 +255,7 @@ impl FileSource {
             };
             first_pieces.push(pieces);
         }
-        Self {
+        Ok(Self {
             input,
             columns,
             ids: options.ids.unwrap_or(Ids::Integer),
@@ -202,8 +263,9 @@ impl FileSource {
             skip: options.on_error == OnError::Skip,
             piece_bytes,
             first_pieces,
-            odd_first: None,
-        }
+            first_text: None,
+            _list: list,
+        })
     }
 
     /// The files, in order.
@@ -221,11 +283,102 @@ impl FileSource {
         &self.input.left_out
     }
 
-    /// A first line, and its file, that makes ids text though all others looked at have integers: maybe a header. It is an edge.
-    pub fn odd_first_line(&self) -> Option<(&Path, u64)> {
-        self.odd_first
-            .as_ref()
-            .map(|(path, line)| (path.as_path(), *line))
+    /// What was taken of the files, in one line for each way in which they are read.
+    pub fn notices(&self, directed: bool) -> Vec<ReadNotice> {
+        let mut groups: Vec<(&InputFile, u64, u64)> = Vec::new();
+        for file in &self.input.edges {
+            let comments = match &file.content {
+                Content::Text(_, head) => head.comments,
+                Content::Pairs(_) => 0,
+            };
+            let same = groups
+                .iter_mut()
+                .find(|(first, ..)| first.content.is_read_as(&file.content));
+            match same {
+                Some((_, files, sum)) => (*files, *sum) = (*files + 1, *sum + comments),
+                None => groups.push((file, 1, comments)),
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(file, files, comments)| self.notice(file, files, comments, directed))
+            .collect()
+    }
+
+    fn notice(&self, file: &InputFile, files: u64, comments: u64, directed: bool) -> String {
+        let mut line = file.path.display().to_string();
+        if files > 1 {
+            line += &format!(" and {} more", files - 1);
+        }
+        let ids = match self.ids {
+            Ids::Integer => "ids int",
+            Ids::Signed => "ids int (some negative)",
+            Ids::Text => "ids text",
+        };
+        let directed = match (self.columns, directed) {
+            (Columns::Vertex, _) => "",
+            (_, true) => ", directed",
+            (_, false) => ", undirected",
+        };
+        let dialect = match &file.content {
+            Content::Pairs(width) => {
+                let bits = width.pair_bytes() * 4;
+                return format!("{line}: pairs of {bits}-bit integers{directed}");
+            }
+            Content::Text(dialect, _) => dialect,
+        };
+        let [source, target, weight] = &dialect.names;
+        let weighted = self.weights != EdgeKind::None;
+        line += &match self.columns {
+            Columns::Vertex => format!(": column {source}"),
+            Columns::Edge => format!(": columns {source} -> {target}"),
+        };
+        if weighted {
+            line += &format!(", weights {weight}");
+        }
+        let header = if dialect.header.is_some() {
+            "yes"
+        } else {
+            "no"
+        };
+        line += &format!(", header {header}, {ids}{directed}");
+        let usual = match dialect.syntax {
+            Syntax::Csv => dialect.cut.delimiter == Delimiter::Byte(b','),
+            Syntax::Tsv => dialect.cut.delimiter == Delimiter::Byte(b'\t'),
+            _ => matches!(
+                dialect.cut.delimiter,
+                Delimiter::Blanks | Delimiter::Byte(b'\t')
+            ),
+        };
+        if !usual {
+            line += &format!("; separated by {}", dialect.cut.delimiter.name());
+        }
+        let taken = match self.columns {
+            Columns::Vertex => 1,
+            Columns::Edge => 2 + usize::from(weighted),
+        };
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        if let Some(ignored) = dialect.columns.and_then(|all| all.checked_sub(taken))
+            && ignored > 0
+        {
+            line += &format!("; {ignored} column{} ignored", plural(ignored as u64));
+        }
+        if comments > 0 {
+            line += &format!("; {comments} comment line{}", plural(comments));
+        }
+        if let Some(FirstText {
+            path,
+            line: at,
+            found,
+        }) = &self.first_text
+            && *path == file.path
+        {
+            line += &format!("; ids are text because of line {at}: {found:?}");
+        }
+        if let Some(doubt) = &dialect.doubt {
+            line += &format!("; {doubt}");
+        }
+        line
     }
 
     fn unpacker_bytes(&self) -> u64 {
@@ -237,52 +390,137 @@ impl FileSource {
             .unwrap_or(0)
     }
 
-    /// What the ids of the first bytes are, and which line alone says so, if it may be a header.
+    /// What the ids of the first bytes are, and which one makes them text; finds out too whether quotes enclose columns.
     fn detect(
-        &self,
+        &mut self,
         disk: &Arc<dyn Disk>,
         budget: &Budget,
         stop: &Stop,
-    ) -> Result<(Ids, Option<(PathBuf, u64)>), IngestError> {
-        let mut reader = FileReader::new(self, disk, budget)?;
+    ) -> Result<(Ids, Option<FirstText>), IngestError> {
         let mut left = DETECT_BYTES;
         let (mut headers, mut edges) = (false, false);
-        for file in &self.input.edges {
-            let Content::Text(syntax) = file.content else {
+        let (mut negative, mut huge) = (false, false);
+        for number in 0..self.input.edges.len() {
+            let file = self.input.edges[number].clone();
+            let Content::Text(dialect, head) = &file.content else {
                 edges = true;
                 continue;
             };
-            let rules = Rules {
-                syntax,
-                columns: self.columns,
-                ids: Ids::Integer,
-                weights: EdgeKind::None,
-                skip: true,
+            let mut parser = Parser::new(
+                dialect,
+                self.columns,
+                Ids::Integer,
+                EdgeKind::None,
+                Malformed::Probe,
+                None,
+            );
+            let mut reader = FileReader::new(self, disk, budget)?;
+            let read = reader.text(&file, 0..left, &mut parser, stop, &mut Nowhere);
+            let read = match read {
+                Ok(read) => read,
+                Err(Fault::Line {
+                    problem: LineProblem::LateQuote { .. },
+                    ..
+                }) => {
+                    // Quotes may enclose line ends from here on.
+                    drop(reader);
+                    self.input.edges[number].content.enclose();
+                    return self.detect(disk, budget, stop);
+                }
+                Err(Fault::Line {
+                    problem: LineProblem::NotInteger { .. },
+                    found,
+                    ..
+                }) => {
+                    let is_first = parser.report().edges == 0 && !edges;
+                    let first = FirstText {
+                        path: file.path.clone(),
+                        line: head.lines + parser.line_ends() + 1,
+                        found,
+                    };
+                    return Ok((Ids::Text, (!is_first).then_some(first)));
+                }
+                Err(fault) => reader.fail(fault, &file, stop)?,
             };
-            let mut parser = Parser::new(rules, true);
-            let read = reader
-                .text(file, 0..left, &mut parser, stop, &mut Nowhere)
-                .or_else(|fault| reader.fail(fault, file, 0, &parser, stop))?;
             let report = parser.report();
-            if parser.not_integers() > 0 {
-                let odd = parser.odd_first().map(|line| (file.path.clone(), line));
-                return Ok((Ids::Text, odd));
-            }
-            headers |= report.headers > 0;
+            let [is_negative, is_huge] = parser.signs();
+            (negative, huge) = (negative || is_negative, huge || is_huge);
+            headers |= head.headers > 0;
             edges |= report.edges > 0;
             left = left.saturating_sub(read);
             if left == 0 {
                 break;
             }
         }
-        // A single line of text looks like a header until it turns out that nothing follows, in any file: programs that
-        // write in parts write some with a header alone.
-        let ids = if headers && !edges {
-            Ids::Text
-        } else {
-            Ids::Integer
+        // A header alone says nothing about ids: programs that write in parts write some such.
+        let ids = match (headers && !edges, negative, huge) {
+            (true, ..) => Ids::Text,
+            (_, false, _) => Ids::Integer,
+            (_, true, false) => Ids::Signed,
+            (_, true, true) => Ids::Text,
         };
         Ok((ids, None))
+    }
+
+    /// Finds out which pieces of files with quotes begin in quotes, by the number of quotes before them.
+    fn count_quotes(
+        &mut self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+        stop: &Stop,
+    ) -> Result<(), IngestError> {
+        let mut bytes = None;
+        for number in 0..self.input.edges.len() {
+            let file = &self.input.edges[number];
+            let encloses = (file.content.dialect())
+                .is_some_and(|dialect| dialect.cut.quotes == Quotes::Enclose);
+            if !encloses || file.compression != Compression::None || file.bytes <= self.piece_bytes
+            {
+                continue;
+            }
+            let bytes = match &mut bytes {
+                Some(bytes) => bytes,
+                None => bytes.insert(FileBytes::new(disk, budget)?),
+            };
+            let quoted = quoted_pieces(bytes, file, self.piece_bytes, stop)?;
+            self.input.edges[number].quoted = quoted;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the byte before each piece of a file lies in quotes.
+fn quoted_pieces(
+    bytes: &mut FileBytes,
+    file: &InputFile,
+    piece_bytes: u64,
+    stop: &Stop,
+) -> Result<Vec<bool>, IngestError> {
+    let mut pieces = vec![false];
+    let (mut quoted, mut offset) = (false, 0);
+    bytes.open(&file.path, file.bytes, 0, file.bytes)?;
+    loop {
+        if stop.requested() {
+            return Err(IngestError::Stopped);
+        }
+        let (run, last) = bytes.next(0)?;
+        let end = offset + run.len() as u64;
+        let mut from = 0;
+        loop {
+            let next = pieces.len() as u64 * piece_bytes - 1;
+            let to = (next.min(end) - offset) as usize;
+            let quotes = memchr::memchr_iter(b'"', &run[from..to]).count();
+            quoted ^= quotes % 2 == 1;
+            from = to;
+            if next >= end {
+                break;
+            }
+            pieces.push(quoted);
+        }
+        offset = end;
+        if last {
+            return Ok(pieces);
+        }
     }
 }
 
@@ -320,7 +558,7 @@ impl EdgeSource for FileSource {
         self.input
             .edges
             .iter()
-            .map(|file| match (file.content, file.compression) {
+            .map(|file| match (&file.content, file.compression) {
                 (Content::Pairs(width), Compression::None) => {
                     Some(file.bytes / width.pair_bytes() as u64)
                 }

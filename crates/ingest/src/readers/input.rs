@@ -1,8 +1,8 @@
 //! Which files an input is made of, and what each of them is.
 //!
-//! A folder stands for all its files in order of their names. Hidden files and those that by convention say something
-//! about the edges instead of holding them (names that start with `.` or `_`, `.properties`, `.md`, `.crc`) are left out
-//! and listed. A folder inside a folder is an error: it is not clear that its files are meant.
+//! A folder stands for all its files, and those of its folders, in order of their names. Hidden files and those that by
+//! convention say something about the edges instead of holding them (names that start with `.` or `_`, `.properties`, `.md`,
+//! `.crc`, copies that editors keep) are left out and listed.
 //!
 //! Beside the edges (`.e`) and vertices (`.v`) of LDBC Graphalytics often lie the answers of its algorithms, which look like
 //! edges. So of a folder with a `.e` file, and of any folder that is said to be LDBC, only those two kinds are taken.
@@ -14,12 +14,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Disk, FileStamp, Open};
+use graphmill_storage::{Budget, Disk, FileStamp, Open};
 
-use super::compression::Compression;
+use super::compression::{Compression, Unpacker};
 use super::file_bytes::{FileBytes, Runs};
+use super::foreign::{by_ending, by_magic, by_text};
 use super::raw_pairs::Width;
-use super::text::Syntax;
+use super::text::{Ask, Columns, Dialect, Head, Quotes, Syntax, TextOptions, sniff};
 use crate::error::IngestError;
 
 /// What input files are said to be.
@@ -42,11 +43,45 @@ pub enum Format {
     RawU64,
 }
 
-/// What a file holds.
+/// What a file is by its name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
+enum Kind {
     Text(Syntax),
     Pairs(Width),
+}
+
+/// What a file holds.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// Text, how it is read, and what comes before its first edge.
+    Text(Arc<Dialect>, Head),
+    Pairs(Width),
+}
+
+impl Content {
+    /// How its text is read.
+    pub(crate) fn dialect(&self) -> Option<&Arc<Dialect>> {
+        match self {
+            Self::Text(dialect, _) => Some(dialect),
+            Self::Pairs(_) => None,
+        }
+    }
+
+    /// Takes quotes as enclosing columns, since there are some after the first bytes.
+    pub(crate) fn enclose(&mut self) {
+        if let Self::Text(dialect, _) = self {
+            Arc::make_mut(dialect).cut.quotes = Quotes::Enclose;
+        }
+    }
+
+    /// Whether the same is taken of both.
+    pub(crate) fn is_read_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Text(one, _), Self::Text(other, _)) => one == other,
+            (Self::Pairs(one), Self::Pairs(other)) => one == other,
+            _ => false,
+        }
+    }
 }
 
 /// One file of an input.
@@ -58,6 +93,8 @@ pub struct InputFile {
     pub(crate) stamp: FileStamp,
     pub(crate) content: Content,
     pub(crate) compression: Compression,
+    /// Of a file with quotes: whether each of its pieces begins in quotes.
+    pub(crate) quoted: Vec<bool>,
 }
 
 impl InputFile {
@@ -94,26 +131,37 @@ pub(crate) struct Input {
     pub(crate) left_out: Vec<PathBuf>,
 }
 
-impl Input {
+/// How the files of an input are found and looked at.
+pub(crate) struct Finder<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    pub(crate) budget: &'a Budget,
+    pub(crate) format: Format,
+    pub(crate) weighted: bool,
+    pub(crate) skips: bool,
+    pub(crate) text: &'a TextOptions,
+    pub(crate) bytes: FileBytes,
+}
+
+/// Folders within each other, at most.
+const DEPTH_MAX: usize = 64;
+
+impl Finder<'_> {
     /// What `paths` stand for.
-    pub(crate) fn find(
-        disk: &Arc<dyn Disk>,
-        paths: &[PathBuf],
-        format: Format,
-        bytes: &mut FileBytes,
-    ) -> Result<Self, IngestError> {
-        let mut input = Self::default();
+    pub(crate) fn find(&mut self, paths: &[PathBuf]) -> Result<Input, IngestError> {
+        let mut input = Input::default();
         for path in paths {
-            if !disk.is_dir(path)? {
-                input.add(disk, path, format, bytes)?;
+            if !self.disk.is_dir(path)? {
+                self.add(&mut input, path)?;
                 continue;
             }
             let before = input.edges.len() + input.vertices.len();
-            for path in input.files_of(disk, path, format)? {
-                input.add(disk, &path, format, bytes)?;
+            let mut files = Vec::new();
+            self.files_of(&mut input, path, &mut files, 0)?;
+            for path in files {
+                self.add(&mut input, &path)?;
             }
             if input.edges.len() + input.vertices.len() == before {
-                return Err(IngestError::input(path, no_edges(format)));
+                return Err(IngestError::input(path, no_edges(self.format)));
             }
         }
         Ok(input)
@@ -121,24 +169,28 @@ impl Input {
 
     /// The files of a folder that are meant; the others are noted.
     fn files_of(
-        &mut self,
-        disk: &Arc<dyn Disk>,
+        &self,
+        input: &mut Input,
         folder: &Path,
-        format: Format,
-    ) -> Result<Vec<PathBuf>, IngestError> {
+        all: &mut Vec<PathBuf>,
+        depth: usize,
+    ) -> Result<(), IngestError> {
+        if depth > DEPTH_MAX {
+            return Err(too_deep(folder));
+        }
+        // With what the folders in it hold, in order of names.
         let mut files = Vec::new();
-        for path in disk.list(folder)? {
+        for path in self.disk.list(folder)? {
             if says_something_else(&path) {
-                self.left_out.push(path);
-            } else if disk.is_dir(&path)? {
-                let problem = "a folder inside an input folder; give it as an input of its own if its files are meant";
-                return Err(IngestError::input(&path, problem));
+                input.left_out.push(path);
+            } else if self.disk.is_dir(&path)? {
+                self.files_of(input, &path, &mut files, depth + 1)?;
             } else {
                 files.push(path);
             }
         }
         let is = |path: &Path, ending| has_ending(&Compression::strip(path).0, ending);
-        let ldbc = match format {
+        let ldbc = match self.format {
             Format::Ldbc => true,
             Format::Auto => files.iter().any(|path| is(path, "e")),
             _ => false,
@@ -147,91 +199,159 @@ impl Input {
             let (meant, others): (Vec<_>, Vec<_>) = files
                 .into_iter()
                 .partition(|path| is(path, "e") || is(path, "v"));
-            self.left_out.extend(others);
+            input.left_out.extend(others);
             files = meant;
         }
-        Ok(files)
-    }
-
-    fn add(
-        &mut self,
-        disk: &Arc<dyn Disk>,
-        path: &Path,
-        format: Format,
-        bytes: &mut FileBytes,
-    ) -> Result<(), IngestError> {
-        let (name, named_packed) = Compression::strip(path);
-        let content = match format {
-            Format::Auto => content_of(path, &name)?,
-            Format::Ldbc if has_ending(&name, "v") => None,
-            Format::Text | Format::Ldbc => Some(Content::Text(Syntax::Text)),
-            Format::Csv => Some(Content::Text(Syntax::Csv)),
-            Format::Dimacs => Some(Content::Text(Syntax::Dimacs)),
-            Format::RawU32 => Some(Content::Pairs(Width::U32)),
-            Format::RawU64 => Some(Content::Pairs(Width::U64)),
-        };
-        match content {
-            Some(content) => self
-                .edges
-                .push(look_at(disk, path, content, named_packed, bytes)?),
-            None => self.vertices.push(path.to_path_buf()),
-        }
+        all.extend(files);
         Ok(())
     }
-}
 
-/// A list of vertices, whatever its name says.
-pub(crate) fn vertex_file(
-    disk: &Arc<dyn Disk>,
-    path: &Path,
-    bytes: &mut FileBytes,
-) -> Result<InputFile, IngestError> {
-    let (name, named_packed) = Compression::strip(path);
-    let syntax = match content_of(path, &name)? {
-        None => Syntax::Text,
-        Some(Content::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
-        Some(_) => {
+    fn add(&mut self, input: &mut Input, path: &Path) -> Result<(), IngestError> {
+        let (name, named_packed) = Compression::strip(path);
+        let kind = match self.format {
+            Format::Auto => kind_of(path, &name)?,
+            Format::Ldbc if has_ending(&name, "v") => None,
+            Format::Text | Format::Ldbc => Some(Kind::Text(Syntax::Text)),
+            Format::Csv => Some(Kind::Text(Syntax::Csv)),
+            Format::Dimacs => Some(Kind::Text(Syntax::Dimacs)),
+            Format::RawU32 => Some(Kind::Pairs(Width::U32)),
+            Format::RawU64 => Some(Kind::Pairs(Width::U64)),
+        };
+        let Some(kind) = kind else {
+            input.vertices.push(path.to_path_buf());
+            return Ok(());
+        };
+        let before = input
+            .edges
+            .last()
+            .and_then(|file| file.content.dialect().cloned());
+        let file = self.look_at(path, kind, named_packed, Columns::Edge, before)?;
+        input.edges.push(file);
+        Ok(())
+    }
+
+    /// A list of vertices, whatever its name says.
+    pub(crate) fn vertex_file(
+        &mut self,
+        path: &Path,
+        before: Option<Arc<Dialect>>,
+    ) -> Result<InputFile, IngestError> {
+        let (name, named_packed) = Compression::strip(path);
+        let syntax = match kind_of(path, &name)? {
+            None => Syntax::Text,
+            Some(Kind::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
+            Some(_) => {
+                return Err(IngestError::input(
+                    path,
+                    "a list of vertices is text with an id a line",
+                ));
+            }
+        };
+        self.look_at(
+            path,
+            Kind::Text(syntax),
+            named_packed,
+            Columns::Vertex,
+            before,
+        )
+    }
+
+    /// The size and the compression of a file, and how it is read.
+    fn look_at(
+        &mut self,
+        path: &Path,
+        kind: Kind,
+        named_packed: bool,
+        columns: Columns,
+        before: Option<Arc<Dialect>>,
+    ) -> Result<InputFile, IngestError> {
+        let stamp = self.disk.stamp(path)?;
+        let length = self.disk.open(path, Open::Read)?.len()?;
+        if length == 0 && named_packed {
             return Err(IngestError::input(
                 path,
-                "a list of vertices is text with an id a line",
+                "0 bytes, and a compressed file has more: it is cut short",
             ));
         }
-    };
-    look_at(disk, path, Content::Text(syntax), named_packed, bytes)
+        self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
+        let (head, last) = self.bytes.next(0)?;
+        if let (Kind::Text(_), Some(foreign)) = (kind, by_magic(head)) {
+            return Err(IngestError::input(path, foreign.problem()));
+        }
+        let compression = match kind {
+            Kind::Pairs(_) if !named_packed => Compression::None,
+            _ => Compression::of_head(path, head)?,
+        };
+        let content = match kind {
+            Kind::Pairs(width) => Content::Pairs(width),
+            Kind::Text(syntax) => {
+                let ask = Ask {
+                    path,
+                    syntax,
+                    columns,
+                    weighted: self.weighted,
+                    skips: self.skips,
+                    options: self.text,
+                    before: before.as_deref(),
+                };
+                let (dialect, head) = if compression == Compression::None {
+                    dialect_of(ask, head, last)?
+                } else {
+                    self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
+                    let mut unpacker = Unpacker::new(self.budget, compression.leased_bytes())?;
+                    let mut unpacked = unpacker.open(path, compression, &mut self.bytes)?;
+                    let (head, last) = unpacked.next(0)?;
+                    dialect_of(ask, head, last)?
+                };
+                let dialect = match before {
+                    Some(before) if *before == dialect => before,
+                    _ => Arc::new(dialect),
+                };
+                Content::Text(dialect, head)
+            }
+        };
+        let file = InputFile {
+            path: path.to_path_buf(),
+            bytes: length,
+            stamp,
+            content,
+            compression,
+            quoted: Vec::new(),
+        };
+        match kind {
+            Kind::Pairs(width)
+                if compression == Compression::None
+                    && !length.is_multiple_of(width.pair_bytes() as u64) =>
+            {
+                Err(file.no_whole_pairs(length, width))
+            }
+            _ => Ok(file),
+        }
+    }
 }
 
-/// The size and the compression of a file.
-fn look_at(
-    disk: &Arc<dyn Disk>,
-    path: &Path,
-    content: Content,
-    named_packed: bool,
-    bytes: &mut FileBytes,
-) -> Result<InputFile, IngestError> {
-    let stamp = disk.stamp(path)?;
-    let length = disk.open(path, Open::Read)?.len()?;
-    bytes.open(path, length, 0, 0)?;
-    let (head, _) = bytes.next(0)?;
-    let compression = match content {
-        Content::Pairs(_) if !named_packed => Compression::None,
-        _ => Compression::of_head(path, head)?,
-    };
-    let file = InputFile {
-        path: path.to_path_buf(),
-        bytes: length,
-        stamp,
-        content,
-        compression,
-    };
-    match content {
-        Content::Pairs(width)
-            if compression == Compression::None
-                && !length.is_multiple_of(width.pair_bytes() as u64) =>
-        {
-            Err(file.no_whole_pairs(length, width))
-        }
-        _ => Ok(file),
+/// Bytes of a file from which it is decided how it is read.
+const SAMPLE_BYTES: u64 = 256 << 10;
+/// Bytes that are looked at for what no text has.
+const LOOK_BYTES: usize = 4096;
+
+/// How a text that begins with `head` is read.
+fn dialect_of(ask: Ask<'_>, head: &[u8], whole: bool) -> Result<(Dialect, Head), IngestError> {
+    let refuse = |problem: String| Err(IngestError::input(ask.path, problem));
+    if let Some(foreign) = by_magic(head) {
+        return refuse(foreign.problem());
     }
+    if head[..head.len().min(LOOK_BYTES)].contains(&0) {
+        return refuse("the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64".into());
+    }
+    let by_columns = ask.options.source_column.is_some() && ask.options.target_column.is_some();
+    if ask.syntax != Syntax::Dimacs
+        && !by_columns
+        && let Some(foreign) = by_text(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head))
+    {
+        return refuse(foreign.problem());
+    }
+    sniff(ask, head, whole)
 }
 
 /// What is wrong with a folder of which no file is taken.
@@ -247,67 +367,88 @@ fn has_ending(name: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
+/// The files that `paths` are, or that are in their folders, but for those that hold no edges by convention.
+///
+/// # Errors
+/// A folder cannot be read, or is more than 64 folders deep.
+pub fn files_of(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
+    fn add(
+        disk: &dyn Disk,
+        path: &Path,
+        depth: usize,
+        files: &mut Vec<PathBuf>,
+    ) -> Result<(), IngestError> {
+        if !disk.is_dir(path)? {
+            files.push(path.to_path_buf());
+            return Ok(());
+        }
+        if depth > DEPTH_MAX {
+            return Err(too_deep(path));
+        }
+        let mut within = disk.list(path)?;
+        within.retain(|path| !says_something_else(path));
+        within
+            .iter()
+            .try_for_each(|path| add(disk, path, depth + 1, files))
+    }
+    let mut files = Vec::new();
+    for path in paths {
+        add(disk, path, 0, &mut files)?;
+    }
+    Ok(files)
+}
+
+fn too_deep(folder: &Path) -> IngestError {
+    let problem =
+        "this folder is more than 64 folders deep in an input: is it a link to one above it?";
+    IngestError::input(folder, problem)
+}
+
 /// Whether what is in an input folder holds no edges by convention: hidden files, descriptions, and `FILE.graphmill`, where a
 /// graph is kept that was made of a file.
 pub fn says_something_else(path: &Path) -> bool {
     let hidden = path
         .file_name()
         .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
+    let named = |name: &std::ffi::OsStr| {
+        let name = name.to_string_lossy().to_ascii_lowercase();
+        name.ends_with('~') || matches!(name.as_str(), "thumbs.db" | "desktop.ini")
+    };
     hidden
-        || ["properties", "md", "crc", "graphmill"]
+        || path.file_name().is_some_and(named)
+        || ["properties", "md", "crc", "graphmill", "bak", "swp", "tmp"]
             .iter()
             .any(|ending| has_ending(path, ending))
 }
 
-/// Endings of formats that look like text with edges, or like nothing, and are neither.
-const FOREIGN: &[(&[&str], &str)] = &[
-    (&["mtx", "mm"], "a Matrix Market"),
-    (&["graph", "metis"], "a METIS"),
-    (&["gml"], "a GML"),
-    (&["graphml", "gexf", "xml"], "an XML"),
-    (&["dot", "gv"], "a Graphviz"),
-    (&["net", "paj"], "a Pajek"),
-    (&["json", "jsonl"], "a JSON"),
-    (
-        &[
-            "parquet", "arrow", "feather", "ipc", "orc", "avro", "npy", "npz",
-        ],
-        "a columnar or array",
-    ),
-    (
-        &["xz", "bz2", "lz4", "zip", "7z", "rar", "tar", "tgz"],
-        "an archive or unknown compressed",
-    ),
-];
-
 /// What a file is by its name; `None`: a list of vertices.
-fn content_of(path: &Path, name: &Path) -> Result<Option<Content>, IngestError> {
+fn kind_of(path: &Path, name: &Path) -> Result<Option<Kind>, IngestError> {
     let ending = name
         .extension()
         .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
         .unwrap_or_default();
     Ok(Some(match ending.as_str() {
-        "u32" => Content::Pairs(Width::U32),
-        "u64" => Content::Pairs(Width::U64),
-        "csv" => Content::Text(Syntax::Csv),
-        "tsv" => Content::Text(Syntax::Tsv),
-        "gr" => Content::Text(Syntax::Dimacs),
+        "u32" => Kind::Pairs(Width::U32),
+        "u64" => Kind::Pairs(Width::U64),
+        "csv" => Kind::Text(Syntax::Csv),
+        "tsv" => Kind::Text(Syntax::Tsv),
+        "gr" => Kind::Text(Syntax::Dimacs),
         "v" => return Ok(None),
         "bin" => {
             let problem = "the name does not say what this binary file holds; if pairs, say --format raw-u32 or raw-u64";
             return Err(IngestError::input(path, problem));
         }
         ending => {
-            if let Some((_, kind)) = FOREIGN
-                .iter()
-                .find(|(endings, _)| endings.contains(&ending))
-            {
-                let problem = format!(
-                    "by its name {kind} file, which is not read; if it is an edge list, say so with --format"
-                );
-                return Err(IngestError::input(path, problem));
+            if let Some(foreign) = by_ending(ending) {
+                return Err(IngestError::input(
+                    path,
+                    format!(
+                        "by its name {}; if it is an edge list, say so with --format",
+                        foreign.problem()
+                    ),
+                ));
             }
-            Content::Text(Syntax::Text)
+            Kind::Text(Syntax::Text)
         }
     }))
 }

@@ -7,15 +7,18 @@
 //! | `files/reader.rs` | how a piece is read, each by one of several workers |
 //! | `file_bytes.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
+//! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
 //! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
 
 mod compression;
 mod file_bytes;
 mod files;
+mod foreign;
 mod input;
 mod raw_pairs;
 mod text;
 
-pub use files::{FileSource, OnError, ReadOptions};
-pub use input::{Format, InputFile, says_something_else};
+pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
+pub use input::{Format, InputFile, files_of, says_something_else};
+pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

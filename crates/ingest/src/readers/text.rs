@@ -1,34 +1,63 @@
 //! Lines of text to edges: SNAP and GAPBS lists, CSV, LDBC Graphalytics, the arcs of DIMACS, lists of vertices.
 //!
-//! 1. [`Parser::lines`] takes a run of whole lines. Most lines are `integer separator integer`: a short loop that looks at
-//!    eight bytes at once reads them.
-//! 2. Whatever that loop does not know (comments, blank lines, odd spacing, long numbers, text) goes line by line through
-//!    [`Rules::row`], which knows everything and decides what is an error.
-//!
-//! What a line may be: see [`Syntax`]. A line that starts with `#`, `%` or `//` is a comment, and so are all but the arcs
-//! of DIMACS. Columns beyond those wanted are ignored. Lines end with LF or CRLF; the last may lack its end.
+//! 1. [`sniff`] decides from the first bytes of a file how it is read: its [`Dialect`].
+//! 2. [`Parser::lines`] takes a run of bytes. Most lines are `integer separator integer`: a short loop that looks at eight
+//!    bytes at once reads them.
+//! 3. Whatever that loop does not know (quotes, odd spacing, long numbers, text, other columns) goes record by record through
+//!    [`Cut`](record::Cut), which knows everything and decides what is an error.
 
+mod dialect;
 mod digits;
-mod rules;
+mod names;
+mod record;
+mod values;
 
 use graphmill_graph::EdgeKind;
+use memchr::{memchr2, memchr3};
 
-use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport};
+use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport, SIGN};
 use crate::error::{IngestError, LineProblem};
-use digits::{F32, F64, NONE, next_line, number_at, weight_at};
-use rules::{Line, Row, integer, text_id};
+use dialect::{is_spaced_comment, past_mark};
+use digits::{F32, F64, NONE, id_at, weight_at};
+use record::{NoRecord, trim, undoubled};
+use values::{Integer, text_id, weight};
 
-pub(crate) use rules::{Columns, Rules, Syntax};
+pub(crate) use dialect::{Ask, Columns, Dialect, Head, Syntax, sniff};
+pub use dialect::{Comments, Header, Quote, TextOptions};
+pub use record::Delimiter;
+pub(crate) use record::{Quotes, line_ends};
 
-/// Why lines could not be taken.
+/// Why lines could not be taken; a byte is counted from the first of those given, then of the file.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// This line is malformed; [`PieceReport::lines`] lines came before it.
-    Line { problem: LineProblem, found: String },
-    /// The line after those is longer than a line may be.
-    Endless,
+    /// The line at this byte is malformed.
+    Line {
+        problem: LineProblem,
+        found: String,
+        at: u64,
+    },
+    /// The quotes that open in the record at this byte are not closed.
+    Unclosed { at: u64 },
+    /// The line at this byte is longer than a line may be.
+    Endless { at: u64 },
     /// Something else.
     Other(IngestError),
+}
+
+impl Fault {
+    /// The same, where so many bytes come before those given.
+    pub(crate) fn after(self, before: u64) -> Self {
+        match self {
+            Self::Line { problem, found, at } => Self::Line {
+                problem,
+                found,
+                at: before + at,
+            },
+            Self::Unclosed { at } => Self::Unclosed { at: before + at },
+            Self::Endless { at } => Self::Endless { at: before + at },
+            Self::Other(error) => Self::Other(error),
+        }
+    }
 }
 
 impl From<IngestError> for Fault {
@@ -40,44 +69,101 @@ impl From<IngestError> for Fault {
 /// Bytes of a malformed line that its error shows.
 const SHOWN_BYTES: usize = 60;
 
-/// Turns lines into batches of edges.
-#[derive(Debug)]
-pub(crate) struct Parser {
-    rules: Rules,
-    /// Bytes that separate columns in the short loop.
-    separators: [bool; 256],
-    report: PieceReport,
-    /// Whether the first line with columns may be a header.
-    header_allowed: bool,
-    /// Lines whose ids are no integers, though they should.
-    not_integers: u64,
-    /// The number, from 1, of the first line with columns, where its ids are no integers.
-    odd_first: Option<u64>,
-    edges: Vec<(u64, u64)>,
-    weights: Vec<f64>,
+/// How a line starts, for an error.
+fn shown(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])
+        .trim_end()
+        .to_string()
 }
 
-impl Parser {
-    /// A parser of lines that mean what `rules` say; `file_start`: the first line is the first of a file.
-    pub(crate) fn new(rules: Rules, file_start: bool) -> Self {
+/// What to do with a malformed line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Malformed {
+    /// It is an error.
+    Fail,
+    /// It is counted.
+    Skip,
+    /// It is counted, but an id that is no integer is an error, and so is a quote where none was: both decide how the file is read.
+    Probe,
+}
+
+/// Turns lines into batches of edges.
+#[derive(Debug)]
+pub(crate) struct Parser<'d> {
+    dialect: &'d Dialect,
+    columns: Columns,
+    ids: Ids,
+    weights: EdgeKind,
+    malformed: Malformed,
+    /// The largest column that is wanted, from 0.
+    last: usize,
+    /// Wanted columns are the first ones, in order: the short loop knows them.
+    is_plain: bool,
+    /// Bytes that separate columns in the short loop.
+    separators: [bool; 256],
+    /// `Some(quoted)`: the bytes begin within a record, in quotes or not.
+    within: Option<bool>,
+    report: PieceReport,
+    /// Line ends within records.
+    inner_ends: u64,
+    /// Whether an id is negative, or too large for a signed integer.
+    negative: bool,
+    huge: bool,
+    edges: Vec<(u64, u64)>,
+    weight_batch: Vec<f64>,
+}
+
+/// The wanted fields of a record.
+struct Row<'a> {
+    ends: [record::Field<'a>; 2],
+    weight: &'a [u8],
+}
+
+impl<'d> Parser<'d> {
+    /// A parser of the records of a file. `within`: the bytes begin inside a record, in quotes (`true`) or not.
+    pub(crate) fn new(
+        dialect: &'d Dialect,
+        columns: Columns,
+        ids: Ids,
+        weights: EdgeKind,
+        malformed: Malformed,
+        within: Option<bool>,
+    ) -> Self {
         let mut separators = [false; 256];
-        let marks: &[u8] = match rules.syntax {
-            Syntax::Text | Syntax::Dimacs => b" \t,;",
-            Syntax::Csv => b",",
-            Syntax::Tsv => b"\t",
+        let marks: &[u8] = match &dialect.cut.delimiter {
+            Delimiter::Blanks => b" \t",
+            Delimiter::Byte(byte) => std::slice::from_ref(byte),
         };
         for &mark in marks {
             separators[usize::from(mark)] = true;
         }
+        let [source, destination, weight] = dialect.wanted;
+        let weight_last = match (columns, weights) {
+            (Columns::Edge, EdgeKind::F32 | EdgeKind::F64) => weight,
+            _ => 0,
+        };
+        let first = usize::from(dialect.syntax == Syntax::Dimacs);
+        let is_plain = columns == Columns::Edge
+            && [source, destination] == [first, first + 1]
+            && (weights == EdgeKind::None || weight == first + 2)
+            && !(dialect.columns == Some(2) && weights != EdgeKind::None)
+            && !matches!(dialect.comments, Comments::Prefix(_));
         Self {
-            rules,
+            dialect,
+            columns,
+            ids,
+            weights,
+            malformed,
+            last: source.max(destination).max(weight_last),
+            is_plain,
             separators,
+            within,
             report: PieceReport::default(),
-            header_allowed: file_start,
-            not_integers: 0,
-            odd_first: None,
+            inner_ends: 0,
+            negative: false,
+            huge: false,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
-            weights: Vec::with_capacity(BATCH_EDGES_MAX),
+            weight_batch: Vec::with_capacity(BATCH_EDGES_MAX),
         }
     }
 
@@ -97,61 +183,79 @@ impl Parser {
         }
     }
 
-    /// Lines skipped because an id was no integer.
-    pub(crate) fn not_integers(&self) -> u64 {
-        self.not_integers
+    /// Line ends of the records so far.
+    pub(crate) fn line_ends(&self) -> u64 {
+        self.report().lines + self.inner_ends
     }
 
-    /// The number of the first line with columns, where it alone was skipped because an id was no integer, and edges came after it.
-    pub(crate) fn odd_first(&self) -> Option<u64> {
-        self.odd_first
-            .filter(|_| self.not_integers == 1 && self.report.edges > 0)
+    /// Whether an id was negative, and whether one was 2^63 or more.
+    pub(crate) fn signs(&self) -> [bool; 2] {
+        [self.negative, self.huge]
     }
 
-    /// Takes the lines of `bytes` that begin before `limit`, and returns where the first line after them begins. All
-    /// lines are whole; the last may lack its end when it is the last of the file.
+    /// Takes the records of `bytes` that begin before `limit`, and returns where the first one begins that was not taken. The
+    /// text ends with `bytes` if they are the `last`.
     ///
     /// # Errors
-    /// A malformed line, unless those are skipped, or an error of `sink`.
+    /// A malformed line, unless those are skipped, an unclosed quote, or an error of `sink`.
     pub(crate) fn lines(
         &mut self,
         bytes: &[u8],
         limit: usize,
+        last: bool,
         sink: &mut dyn EdgeSink,
     ) -> Result<usize, Fault> {
         let limit = limit.min(bytes.len());
-        match self.rules.ids {
-            Ids::Integer => self.integers(bytes, limit, sink),
-            Ids::Text => self.texts(bytes, limit, sink),
+        let mut at = 0;
+        if let Some(quoted) = &mut self.within {
+            match self.dialect.cut.record_from(bytes, 0, last, quoted) {
+                Ok(record) => {
+                    self.within = None;
+                    at = record.next;
+                }
+                // A CR at the end waits for what follows it.
+                Err(NoRecord::Partial) => {
+                    return Ok(bytes.len() - usize::from(!*quoted && bytes.ends_with(b"\r")));
+                }
+                // The piece where the quote opens tells.
+                Err(NoRecord::Unclosed) => return Ok(bytes.len()),
+            }
+        }
+        match self.ids {
+            Ids::Integer | Ids::Signed => self.integers(bytes, at, limit, last, sink),
+            Ids::Text => self.texts(bytes, at, limit, last, sink),
         }
     }
 
     fn integers(
         &mut self,
         bytes: &[u8],
+        mut at: usize,
         limit: usize,
+        last: bool,
         sink: &mut dyn EdgeSink,
     ) -> Result<usize, Fault> {
-        let mut at = 0;
         while at < limit {
-            if self.rules.columns == Columns::Edge {
-                at = match self.rules.weights {
+            if self.is_plain {
+                at = match self.weights {
                     EdgeKind::None => self.easy::<NONE>(bytes, at, limit),
                     EdgeKind::F32 => self.easy::<F32>(bytes, at, limit),
                     EdgeKind::F64 => self.easy::<F64>(bytes, at, limit),
                 };
             }
             if at < limit && self.edges.len() < BATCH_EDGES_MAX {
-                let (line, next) = line_at(bytes, at);
+                let Some((line, next)) = self.record(bytes, at, last)? else {
+                    break;
+                };
                 match self.integers_of(line) {
                     Ok(Some((edge, weight))) => {
                         self.edges.push(edge);
-                        if self.rules.weights != EdgeKind::None {
-                            self.weights.push(weight);
+                        if self.weights != EdgeKind::None {
+                            self.weight_batch.push(weight);
                         }
                     }
                     Ok(None) => {}
-                    Err(problem) => self.malformed(problem, line)?,
+                    Err(problem) => self.malformed(problem, line, at)?,
                 }
                 at = next;
             }
@@ -163,11 +267,31 @@ impl Parser {
         Ok(at)
     }
 
+    /// The record at `at`, without its end, and where the next begins; `None` where it goes on after `bytes`.
+    fn record<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        at: usize,
+        last: bool,
+    ) -> Result<Option<(&'a [u8], usize)>, Fault> {
+        match self.dialect.cut.record(bytes, at, last) {
+            Ok(record) => {
+                let line = &bytes[at..record.end];
+                if self.dialect.cut.quotes == Quotes::Enclose {
+                    self.inner_ends += line_ends(b'\n', line);
+                }
+                Ok(Some((past_mark(line), record.next)))
+            }
+            Err(NoRecord::Partial) => Ok(None),
+            Err(NoRecord::Unclosed) => Err(Fault::Unclosed { at: at as u64 }),
+        }
+    }
+
     fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), Fault> {
         if !self.edges.is_empty() {
-            sink.integers(&self.edges, &self.weights)?;
+            sink.integers(&self.edges, &self.weight_batch)?;
             self.edges.clear();
-            self.weights.clear();
+            self.weight_batch.clear();
         }
         Ok(())
     }
@@ -177,7 +301,11 @@ impl Parser {
     #[inline(always)]
     fn easy<const KIND: u8>(&mut self, bytes: &[u8], mut at: usize, limit: usize) -> usize {
         let before = self.edges.len();
-        let dimacs = self.rules.syntax == Syntax::Dimacs;
+        let dimacs = self.dialect.syntax == Syntax::Dimacs;
+        let sign = if self.ids == Ids::Signed { SIGN } else { 0 };
+        // A third column of a file with two is an error.
+        let more = self.dialect.columns != Some(2);
+        let quotes = matches!(self.dialect.cut.quotes, Quotes::Enclose | Quotes::Absent);
         let separates = |at: usize| {
             bytes
                 .get(at)
@@ -191,11 +319,11 @@ impl Parser {
                     return None;
                 }
             }
-            let (source, end) = number_at(bytes, start)?;
+            let (source, end) = id_at(bytes, start)?;
             if !separates(end) {
                 return None;
             }
-            let (destination, mut end) = number_at(bytes, end + 1)?;
+            let (destination, mut end) = id_at(bytes, end + 1)?;
             let mut weight = 0.0;
             if KIND != NONE {
                 if !separates(end) {
@@ -203,15 +331,27 @@ impl Parser {
                 }
                 (weight, end) = weight_at::<KIND>(bytes, end + 1)?;
             }
-            let next = match bytes.get(end)? {
-                b'\n' => end + 1,
-                b'\r' if bytes.get(end + 1) == Some(&b'\n') => end + 2,
-                _ if separates(end) => next_line(bytes, end),
-                _ => return None,
+            let line_end = |end: usize| match bytes.get(end)? {
+                b'\n' => Some(end + 1),
+                b'\r' if bytes.get(end + 1) == Some(&b'\n') => Some(end + 2),
+                _ => None,
             };
-            self.edges.push((source, destination));
+            let next = match line_end(end) {
+                Some(next) => next,
+                None if more && separates(end) => {
+                    let rest = &bytes[end..];
+                    let found = if quotes {
+                        memchr3(b'\n', b'\r', b'"', rest)
+                    } else {
+                        memchr2(b'\n', b'\r', rest)
+                    };
+                    line_end(end + found?)?
+                }
+                None => return None,
+            };
+            self.edges.push((source ^ sign, destination ^ sign));
             if KIND != NONE {
-                self.weights.push(weight);
+                self.weight_batch.push(weight);
             }
             Some((next, self.edges.len() == BATCH_EDGES_MAX))
         };
@@ -223,38 +363,60 @@ impl Parser {
                 break;
             }
         }
-        let taken = (self.edges.len() - before) as u64;
-        self.report.edges += taken;
-        self.header_allowed &= taken == 0;
+        self.report.edges += (self.edges.len() - before) as u64;
         at
     }
 
     fn texts(
         &mut self,
         bytes: &[u8],
+        mut at: usize,
         limit: usize,
+        last: bool,
         sink: &mut dyn EdgeSink,
     ) -> Result<usize, Fault> {
         let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(BATCH_EDGES_MAX);
-        let mut at = 0;
         while at < limit {
-            let (line, next) = line_at(bytes, at);
-            match self.texts_of(line) {
-                Ok(Some((edge, weight))) => {
-                    edges.push(edge);
-                    if self.rules.weights != EdgeKind::None {
-                        self.weights.push(weight);
+            let Some((line, next)) = self.record(bytes, at, last)? else {
+                break;
+            };
+            let edge = self.texts_of(line);
+            match edge {
+                Ok(Some((ends, weight))) => {
+                    if self.weights != EdgeKind::None {
+                        self.weight_batch.push(weight);
+                    }
+                    match ends {
+                        [source, destination] if !source.doubled && !destination.doubled => {
+                            edges.push((source.bytes, destination.bytes));
+                        }
+                        ends => {
+                            // What holds doubled quotes is copied, and goes with the edges before it.
+                            let texts = ends.map(|end| match end.doubled {
+                                true => undoubled(end.bytes),
+                                false => end.bytes.to_vec(),
+                            });
+                            let mut batch = edges.clone();
+                            batch.push((&texts[0], &texts[1]));
+                            sink.texts(&batch, &self.weight_batch)?;
+                            edges.clear();
+                            self.weight_batch.clear();
+                        }
                     }
                 }
                 Ok(None) => {}
-                Err(problem) => self.malformed(problem, line)?,
+                Err(problem) => self.malformed(problem, line, at)?,
             }
             at = next;
-            if edges.len() == BATCH_EDGES_MAX || at >= limit && !edges.is_empty() {
-                sink.texts(&edges, &self.weights)?;
+            if edges.len() == BATCH_EDGES_MAX {
+                sink.texts(&edges, &self.weight_batch)?;
                 edges.clear();
-                self.weights.clear();
+                self.weight_batch.clear();
             }
+        }
+        if !edges.is_empty() {
+            sink.texts(&edges, &self.weight_batch)?;
+            self.weight_batch.clear();
         }
         Ok(at)
     }
@@ -264,15 +426,29 @@ impl Parser {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let id = |bytes, column| integer(bytes).ok_or(LineProblem::NotInteger { column });
-        let edge = (id(row.source, 1)?, id(row.destination, 2)?);
-        let weight = if row.weight.is_empty() {
-            0.0
-        } else {
-            self.rules.weight(row.weight)?
-        };
+        let [source, destination, _] = self.dialect.wanted;
+        let edge = (
+            self.integer(row.ends[0].bytes, source + 1)?,
+            self.integer(row.ends[1].bytes, destination + 1)?,
+        );
+        let weight = self.weight(row.weight)?;
         self.report.edges += 1;
         Ok(Some((edge, weight)))
+    }
+
+    fn integer(&mut self, bytes: &[u8], column: usize) -> Result<u64, LineProblem> {
+        let number = Integer::parse(trim(bytes)).ok_or(LineProblem::NotInteger { column })?;
+        let is_huge = matches!(number, Integer::Unsigned(number) if number >= SIGN);
+        self.negative |= matches!(number, Integer::Negative(_));
+        self.huge |= is_huge;
+        match (number, self.ids) {
+            (Integer::Unsigned(number), Ids::Signed) if !is_huge => Ok(number ^ SIGN),
+            (Integer::Negative(number), Ids::Signed) => Ok(number as u64 ^ SIGN),
+            (Integer::Unsigned(number), Ids::Integer | Ids::Text) => Ok(number),
+            (Integer::Negative(_), _) if self.malformed == Malformed::Probe => Ok(0),
+            (Integer::Negative(_), _) => Err(LineProblem::Negative { column }),
+            (Integer::Unsigned(_), Ids::Signed) => Err(LineProblem::Huge { column }),
+        }
     }
 
     /// The same between text ids.
@@ -280,52 +456,123 @@ impl Parser {
         let Some(row) = self.row(line)? else {
             return Ok(None);
         };
-        let edge = (text_id(row.source, 1)?, text_id(row.destination, 2)?);
-        let weight = if row.weight.is_empty() {
-            0.0
-        } else {
-            self.rules.weight(row.weight)?
-        };
+        let [source, destination, _] = self.dialect.wanted;
+        text_id(row.ends[0].bytes, source + 1)?;
+        text_id(row.ends[1].bytes, destination + 1)?;
+        let weight = self.weight(row.weight)?;
         self.report.edges += 1;
-        Ok(Some((edge, weight)))
+        Ok(Some((row.ends, weight)))
     }
 
-    /// The columns of a line, if it holds an edge; lines of other kinds are counted.
+    fn weight(&self, bytes: &[u8]) -> Result<f64, LineProblem> {
+        match self.columns {
+            Columns::Vertex => Ok(0.0),
+            Columns::Edge => weight(bytes, self.weights, self.dialect.wanted[2] + 1),
+        }
+    }
+
+    /// The wanted fields of a record, if it holds an edge; records of other kinds are counted.
     fn row<'a>(&mut self, line: &'a [u8]) -> Result<Option<Row<'a>>, LineProblem> {
-        match self.rules.line(line)? {
-            Line::Blank => self.report.blank += 1,
-            Line::Comment => self.report.comments += 1,
-            Line::Row(row) => {
-                let header = std::mem::take(&mut self.header_allowed) && self.rules.is_header(&row);
-                if !header {
-                    return Ok(Some(row));
+        let dialect = self.dialect;
+        let trimmed = trim(line);
+        if trimmed.is_empty() {
+            self.report.blank += 1;
+            return Ok(None);
+        }
+        let is_comment = match &dialect.comments {
+            Comments::Prefix(prefix) => line.starts_with(prefix.as_bytes()),
+            Comments::None => {
+                dialect.syntax == Syntax::Dimacs
+                    && matches!(trimmed, [b'c' | b'p'] | [b'c' | b'p', b' ' | b'\t', ..])
+            }
+            Comments::Auto if matches!(line[0], b'#' | b'%' | b'/') => {
+                if is_spaced_comment(line) {
+                    return Err(LineProblem::LooksLikeComment);
                 }
-                self.report.headers += 1;
+                false
+            }
+            Comments::Auto => false,
+        };
+        if is_comment {
+            self.report.comments += 1;
+            return Ok(None);
+        }
+        if dialect.header.as_deref() == Some(line) {
+            self.report.headers += 1;
+            return Ok(None);
+        }
+        let cut = &dialect.cut;
+        let mut rest = Some(if cut.trims { trimmed } else { line });
+        let [source, destination, weight] = dialect.wanted;
+        let mut row = Row {
+            ends: [record::Field {
+                bytes: &[],
+                quoted: false,
+                doubled: false,
+            }; 2],
+            weight: &[],
+        };
+        for column in 0..=self.last {
+            let Some(field) = cut.field(&mut rest, column + 1)? else {
+                return Err(LineProblem::TooFewColumns {
+                    found: column,
+                    needed: self.last + 1,
+                });
+            };
+            if column == 0
+                && dialect.syntax == Syntax::Dimacs
+                && !matches!(field.bytes, b"a" | b"e")
+            {
+                return Err(LineProblem::NotDimacs);
+            }
+            if column == source || column == destination {
+                if field.bytes.is_empty() || !field.quoted && trim(field.bytes).is_empty() {
+                    return Err(LineProblem::EmptyColumn { column: column + 1 });
+                }
+                if cut.quotes == Quotes::Within && field.bytes.starts_with(b"\"") {
+                    return Err(LineProblem::LeadingQuote { column: column + 1 });
+                }
+                if column == source {
+                    row.ends[0] = field;
+                }
+                if column == destination {
+                    row.ends[1] = field;
+                }
+            }
+            if column == weight && self.weights != EdgeKind::None && self.columns == Columns::Edge {
+                if trim(field.bytes).is_empty() {
+                    return Err(LineProblem::EmptyColumn { column: column + 1 });
+                }
+                row.weight = field.bytes;
             }
         }
-        Ok(None)
+        let count = |rest| cut.count(rest, self.last + 2);
+        match (dialect.columns, rest) {
+            (Some(expected), None) if expected == self.last + 1 => {}
+            (None, None) => {}
+            (expected, rest) => {
+                let found = self.last + 1 + rest.map_or(Ok(0), |rest| count(Some(rest)))?;
+                if let Some(expected) = expected
+                    && found != expected
+                {
+                    return Err(LineProblem::ColumnCount { found, expected });
+                }
+            }
+        }
+        Ok(Some(row))
     }
 
-    fn malformed(&mut self, problem: LineProblem, line: &[u8]) -> Result<(), Fault> {
-        self.header_allowed = false;
-        if !self.rules.skip {
-            let found = String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])
-                .trim_end()
-                .to_string();
-            return Err(Fault::Line { problem, found });
-        }
-        if matches!(problem, LineProblem::NotInteger { .. }) {
-            let PieceReport {
-                lines,
-                edges,
-                skipped,
-                headers,
-                ..
-            } = self.report();
-            if edges + skipped + headers == 0 {
-                self.odd_first = Some(lines + 1);
-            }
-            self.not_integers += 1;
+    fn malformed(&mut self, problem: LineProblem, line: &[u8], at: usize) -> Result<(), Fault> {
+        let decides = matches!(
+            problem,
+            LineProblem::NotInteger { .. } | LineProblem::LateQuote { .. }
+        );
+        if self.malformed == Malformed::Fail || self.malformed == Malformed::Probe && decides {
+            return Err(Fault::Line {
+                problem,
+                found: shown(line),
+                at: at as u64,
+            });
         }
         self.report.skipped += 1;
         Ok(())
@@ -336,11 +583,4 @@ impl Parser {
 type IntegerEdge = ((u64, u64), f64);
 
 /// Two ids and a weight.
-type TextEdge<'a> = ((&'a [u8], &'a [u8]), f64);
-
-/// The line that begins at `at`, without its end, and where the next begins.
-fn line_at(bytes: &[u8], at: usize) -> (&[u8], usize) {
-    let next = next_line(bytes, at);
-    let line = &bytes[at..next];
-    (line.strip_suffix(b"\n").unwrap_or(line), next)
-}
+type TextEdge<'a> = ([record::Field<'a>; 2], f64);

@@ -134,7 +134,7 @@ fn numbers_name_no_columns() {
         ids: Some(Ids::Integer),
         ..ReadOptions::default()
     };
-    for first in ["-1,-2", "1.5,2.5", "1e3,+4", "99999999999999999999,-1"] {
+    for first in ["1.5,2.5", "1e3,+4", "99999999999999999999,-1"] {
         let disk = folder(&[("a.csv", &format!("{first}\n1,2\n"))]);
         let error = read(&disk, &integers).unwrap_err().to_string();
         assert!(error.contains("a.csv, line 1"), "{first}: {error}");

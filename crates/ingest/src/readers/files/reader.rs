@@ -1,5 +1,6 @@
 //! How a piece of a file is read: its lines, or its pairs, and where a faulty line stands.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
@@ -11,10 +12,8 @@ use crate::readers::compression::{Compression, Unpacker};
 use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::readers::input::{Content, InputFile};
 use crate::readers::raw_pairs;
-use crate::readers::text::{Fault, Parser, Rules, Syntax};
+use crate::readers::text::{Fault, Head, Malformed, Parser, line_ends};
 
-/// Bytes of a file that are looked at for what no text has.
-const LOOK_BYTES: usize = 4096;
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
 /// Bytes of a reader, besides what unpacking takes.
@@ -49,28 +48,34 @@ impl<'a> FileReader<'a> {
         })
     }
 
-    /// Gives `parser` the lines that begin in `range` (of the unpacked bytes when the file is compressed, and then from
-    /// 0); returns the number of unpacked bytes that were looked at.
+    /// Gives `parser` the records that begin in `range`, after the head of the file (of the unpacked bytes when the file is
+    /// compressed, and then from 0); returns the number of unpacked bytes that were looked at.
     pub(super) fn text(
         &mut self,
         file: &InputFile,
-        range: std::ops::Range<u64>,
-        parser: &mut Parser,
+        range: Range<u64>,
+        parser: &mut Parser<'_>,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
     ) -> Result<u64, Fault> {
+        let Content::Text(_, head) = &file.content else {
+            return Err(IngestError::internal("pairs are read as text").into());
+        };
         match (file.compression, &mut self.unpacker) {
             (Compression::None, _) => {
+                if range.end <= head.bytes {
+                    return Ok(range.end);
+                }
                 // The byte before the range tells whether a line begins with it.
-                let start = range.start.saturating_sub(1);
+                let start = range.start.saturating_sub(1).max(head.bytes);
                 let wanted = range.end.saturating_add(GRAIN_BYTES as u64);
                 self.bytes.open(&file.path, file.bytes, start, wanted)?;
-                lines(&mut self.bytes, file, range, parser, stop, sink)
+                lines(&mut self.bytes, start, 0, range.end, parser, stop, sink)
             }
             (compression, Some(unpacker)) => {
                 self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
                 let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
-                lines(&mut unpacked, file, range, parser, stop, sink)
+                lines(&mut unpacked, 0, head.bytes, range.end, parser, stop, sink)
             }
             (_, None) => {
                 Err(IngestError::internal("there is no memory to unpack a compressed file").into())
@@ -82,7 +87,7 @@ impl<'a> FileReader<'a> {
         &mut self,
         file: &InputFile,
         width: raw_pairs::Width,
-        range: std::ops::Range<u64>,
+        range: Range<u64>,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
@@ -110,59 +115,70 @@ impl<'a> FileReader<'a> {
         }
     }
 
-    /// The error of a fault after `parser` took the lines from byte `start` of a file on: with the number of the line.
+    /// The error of a fault, with the number of its line; faults say which byte of the file it begins with.
     pub(super) fn fail<T>(
         &mut self,
         fault: Fault,
         file: &InputFile,
-        start: u64,
-        parser: &Parser,
         stop: &Stop,
     ) -> Result<T, IngestError> {
         let path = file.path.clone();
-        let mut line = || {
-            let before = self.lines_before(file, start, stop)?;
-            Ok::<_, IngestError>(before + parser.report().lines + 1)
-        };
         Err(match fault {
-            Fault::Line { problem, found } => IngestError::Line {
+            Fault::Line { problem, found, at } => IngestError::Line {
                 path,
-                line: line()?,
+                line: self.lines_before(file, at, stop)? + 1,
                 found,
                 problem,
             },
-            Fault::Endless => IngestError::EndlessLine {
+            Fault::Unclosed { at } => IngestError::UnclosedQuote {
                 path,
-                line: line()?,
+                line: self.lines_before(file, at, stop)? + 1,
+            },
+            Fault::Endless { at } => IngestError::EndlessLine {
+                path,
+                line: self.lines_before(file, at, stop)? + 1,
                 bytes_max: HEADROOM_BYTES,
             },
             Fault::Other(error) => error,
         })
     }
 
-    /// The lines of a plain file that end before byte `start`, and the one that `start` lies in.
+    /// Line ends before a byte of a file; of the unpacked bytes when the file is compressed.
     fn lines_before(
         &mut self,
         file: &InputFile,
-        start: u64,
+        end: u64,
         stop: &Stop,
     ) -> Result<u64, IngestError> {
-        let Some(mut left) = start.checked_sub(1) else {
-            return Ok(0);
-        };
-        self.bytes.open(&file.path, file.bytes, 0, left)?;
-        let mut lines = 1;
-        loop {
-            if stop.requested() {
-                return Err(IngestError::Stopped);
+        match (file.compression, &mut self.unpacker) {
+            (Compression::None, _) => {
+                self.bytes.open(&file.path, file.bytes, 0, end)?;
+                count_lines(&mut self.bytes, end, stop)
             }
-            let (run, last) = self.bytes.next(0)?;
-            let run = &run[..run.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
-            lines += run.iter().filter(|&&byte| byte == b'\n').count() as u64;
-            left -= run.len() as u64;
-            if last || left == 0 {
-                return Ok(lines);
+            (compression, Some(unpacker)) => {
+                self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
+                let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
+                count_lines(&mut unpacked, end, stop)
             }
+            (_, None) => Ok(0),
+        }
+    }
+}
+
+/// Line ends in the first `end` bytes of `runs`.
+fn count_lines(runs: &mut impl Runs, end: u64, stop: &Stop) -> Result<u64, IngestError> {
+    let (mut lines, mut left, mut before) = (0, end, b'\n');
+    loop {
+        if stop.requested() {
+            return Err(IngestError::Stopped);
+        }
+        let (run, last) = runs.next(0)?;
+        let run = &run[..run.len().min(usize::try_from(left).unwrap_or(usize::MAX))];
+        lines += line_ends(before, run);
+        before = run.last().copied().unwrap_or(before);
+        left -= run.len() as u64;
+        if last || left == 0 {
+            return Ok(lines);
         }
     }
 }
@@ -192,40 +208,61 @@ impl PieceReader for FileReader<'_> {
             }
             _ => 0..u64::MAX,
         };
-        let syntax = match file.content {
-            Content::Pairs(width) => return self.pairs(file, width, range, stop, sink),
-            Content::Text(syntax) => syntax,
+        let (dialect, head) = match &file.content {
+            Content::Pairs(width) => return self.pairs(file, *width, range, stop, sink),
+            Content::Text(dialect, head) => (dialect, head),
         };
-        let rules = Rules {
-            syntax,
-            columns: source.columns,
-            ids: source.ids,
-            weights: source.weights,
-            skip: source.skip,
+        // A piece after the first begins within a line, but for the one that begins with the first edge.
+        let quoted = file.quoted.get((piece - first) as usize).copied();
+        let within = (range.start > head.bytes).then_some(quoted.unwrap_or(false));
+        let malformed = match source.skip {
+            true => Malformed::Skip,
+            false => Malformed::Fail,
         };
-        let mut parser = Parser::new(rules, range.start == 0);
-        match self.text(file, range.clone(), &mut parser, stop, sink) {
-            Ok(_) => Ok(parser.report()),
-            Err(fault) => self.fail(fault, file, range.start, &parser, stop),
+        let mut parser = Parser::new(
+            dialect,
+            source.columns,
+            source.ids,
+            source.weights,
+            malformed,
+            within,
+        );
+        let first = range.start == 0;
+        match self.text(file, range, &mut parser, stop, sink) {
+            Ok(_) => {
+                let mut report = parser.report();
+                if first {
+                    report.add(report_of(head));
+                }
+                Ok(report)
+            }
+            Err(fault) => self.fail(fault, file, stop),
         }
     }
 }
 
-/// Gives `parser` the lines of `runs` that begin in `range`; `runs` begin with the byte before it, if there is one.
-/// Returns where the last run ended.
+/// What the lines before the first edge are.
+fn report_of(head: &Head) -> PieceReport {
+    PieceReport {
+        lines: head.comments + head.blank + head.headers,
+        comments: head.comments,
+        blank: head.blank,
+        headers: head.headers,
+        ..PieceReport::default()
+    }
+}
+
+/// Gives `parser` the records of `runs` that begin before byte `end` of the file, after the first `skip` bytes; `runs` begin
+/// with byte `offset`. Returns where the first record begins that was not taken.
 fn lines(
     runs: &mut impl Runs,
-    file: &InputFile,
-    range: std::ops::Range<u64>,
-    parser: &mut Parser,
+    mut offset: u64,
+    mut skip: u64,
+    end: u64,
+    parser: &mut Parser<'_>,
     stop: &Stop,
     sink: &mut dyn EdgeSink,
 ) -> Result<u64, Fault> {
-    let mut at_start = range.start == 0;
-    // Whether a line that began before the range may still go on.
-    let mut inside = range.start > 0;
-    // Offset in the file of the run's first byte.
-    let mut offset = range.start.saturating_sub(1);
     let (mut kept, mut taken) = (0, 0);
     loop {
         if stop.requested() {
@@ -233,55 +270,22 @@ fn lines(
         }
         let (run, last) = runs.next(kept)?;
         let bytes = run.len();
-        let mut start = 0;
-        if std::mem::take(&mut at_start) {
-            start = start_of_text(file, run)?;
-        }
-        let whole = match run.iter().rposition(|&byte| byte == b'\n') {
-            _ if last => bytes,
-            Some(end) => end + 1,
-            None => 0,
-        };
-        if inside {
-            match run.iter().position(|&byte| byte == b'\n') {
-                Some(end) => (start, inside) = (end + 1, false),
-                None => start = bytes,
-            }
-        }
-        let whole = whole.max(start);
-        let limit = range.end.saturating_sub(offset + start as u64);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        parser.lines(&run[start..whole], limit, sink)?;
-        kept = bytes - whole;
-        offset += whole as u64;
+        let start = bytes.min(usize::try_from(skip).unwrap_or(usize::MAX));
+        skip -= start as u64;
+        let begins = offset + start as u64;
+        let limit = usize::try_from(end.saturating_sub(begins)).unwrap_or(usize::MAX);
+        let done = parser
+            .lines(&run[start..], limit, last, sink)
+            .map_err(|fault| fault.after(begins))?;
+        kept = bytes - start - done;
+        offset = begins + done as u64;
         sink.progress(runs.taken() - taken);
         taken = runs.taken();
-        if last || offset >= range.end {
+        if last || offset >= end {
             return Ok(offset);
         }
         if kept > HEADROOM_BYTES {
-            return Err(Fault::Endless);
+            return Err(Fault::Endless { at: offset });
         }
     }
-}
-
-/// Where the text of a file that begins with `run` begins: after a byte-order mark.
-fn start_of_text(file: &InputFile, run: &[u8]) -> Result<usize, IngestError> {
-    let start = if run.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
-    let head = &run[start..run.len().min(LOOK_BYTES)];
-    if head.contains(&0) {
-        let problem = "the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64";
-        return Err(IngestError::input(&file.path, problem));
-    }
-    if file.content != Content::Text(Syntax::Dimacs) && head.starts_with(b"%%MatrixMarket") {
-        return Err(IngestError::input(
-            &file.path,
-            "a Matrix Market file, which is not read; remove its first two lines to read its entries as edges",
-        ));
-    }
-    Ok(start)
 }

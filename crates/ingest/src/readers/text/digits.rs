@@ -1,4 +1,4 @@
-//! Numbers and ends of lines, eight bytes of text at a time.
+//! Numbers, eight bytes of text at a time.
 //!
 //! Only what is common and exact is known here; of everything else a `None` says so, and the rules look at the line again.
 
@@ -49,24 +49,11 @@ pub(super) fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// Where the next line begins, counted from `at` in a line.
+/// The same for an id, whose first digit is 0 only if it is the only one: `007` is another text than `7`.
 #[inline(always)]
-pub(super) fn next_line(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let others = u64::from_le_bytes(*word) ^ 0x0a0a_0a0a_0a0a_0a0a;
-        let found = others.wrapping_sub(0x0101_0101_0101_0101) & !others & 0x8080_8080_8080_8080;
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8 + 1;
-        }
-        at += 8;
-    }
-    match bytes
-        .get(at..)
-        .and_then(|rest| rest.iter().position(|&byte| byte == b'\n'))
-    {
-        Some(found) => at + found + 1,
-        None => bytes.len(),
-    }
+pub(super) fn id_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
+    let (value, end) = number_at(bytes, at)?;
+    (bytes[at] != b'0' || end == at + 1).then_some((value, end))
 }
 
 /// The decimal number at `at` that ends a line or a column, as a weight that needs no care in rounding: its digits make

@@ -37,6 +37,7 @@ pub(crate) fn degrees(source: &Memory, plain: &Plain, options: &ImportOptions) -
 pub(crate) fn naive(source: &Memory, vertices: Option<&Memory>, options: &ImportOptions) -> Plain {
     let key = |id: &VertexId| match id {
         VertexId::Integer(id) => id.to_be_bytes().to_vec(),
+        VertexId::Signed(id) => (*id as u64 ^ 1 << 63).to_be_bytes().to_vec(),
         VertexId::Text(id) => id.clone(),
     };
     let mut index: BTreeMap<Vec<u8>, (VertexId, u64)> = BTreeMap::new();

@@ -79,7 +79,7 @@ impl PieceReader for &Memory {
                 now.iter().map(|edge| edge.2).collect()
             };
             match self.ids {
-                Ids::Integer => {
+                Ids::Integer | Ids::Signed => {
                     let pairs: Vec<(u64, u64)> = now
                         .iter()
                         .map(|edge| (number(&edge.0), number(&edge.1)))
@@ -108,6 +108,7 @@ impl PieceReader for &Memory {
 fn number(id: &VertexId) -> u64 {
     match id {
         VertexId::Integer(id) => *id,
+        VertexId::Signed(id) => *id as u64 ^ 1 << 63,
         VertexId::Text(_) => panic!("a text where a number is expected"),
     }
 }
@@ -115,7 +116,7 @@ fn number(id: &VertexId) -> u64 {
 fn text(id: &VertexId) -> &[u8] {
     match id {
         VertexId::Text(id) => id,
-        VertexId::Integer(_) => panic!("a number where a text is expected"),
+        VertexId::Integer(_) | VertexId::Signed(_) => panic!("a number where a text is expected"),
     }
 }
 

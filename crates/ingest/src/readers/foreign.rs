@@ -1,0 +1,213 @@
+//! Files that are no edge lists, known by their first bytes or their ending, and what to do with each.
+
+/// What a file is, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    what: &'static str,
+    advice: &'static str,
+}
+
+impl Foreign {
+    /// What an error says.
+    pub(crate) fn problem(self) -> String {
+        format!("this is {}, which is not read; {}", self.what, self.advice)
+    }
+}
+
+const fn foreign(what: &'static str, advice: &'static str) -> Foreign {
+    Foreign { what, advice }
+}
+
+const MATRIX_MARKET: Foreign = foreign(
+    "a Matrix Market file",
+    "remove the lines that start with % and the line of sizes below them (grep -v '^%' FILE | tail -n +2 > FILE.el), and say --undirected if its first line says symmetric",
+);
+const METIS: Foreign = foreign(
+    "a METIS file, an adjacency list",
+    "write one edge a line (networkx or networkit convert it)",
+);
+const GML: Foreign = foreign("a GML file", "convert it, as networkx.write_edgelist does");
+const XML: Foreign = foreign(
+    "an XML file (GraphML, GEXF)",
+    "convert it, as networkx.write_edgelist does",
+);
+const HTML: Foreign = foreign(
+    "an HTML page",
+    "download the file itself instead of the page that shows it",
+);
+const DOT: Foreign = foreign(
+    "a Graphviz file",
+    "convert it, as networkx.write_edgelist does",
+);
+const PAJEK: Foreign = foreign(
+    "a Pajek file",
+    "convert it, as networkx.write_edgelist does",
+);
+const JSON: Foreign = foreign(
+    "a JSON file",
+    "write its edges as CSV or Parquet, as DuckDB does: COPY (SELECT source, target FROM 'FILE') TO 'edges.parquet'",
+);
+const TRIPLES: Foreign = foreign(
+    "a file of RDF triples",
+    "write subject and object as two columns; if they are the first and the third, say --delimiter space --source-column 1 --target-column 3",
+);
+const ARROWS: Foreign = foreign(
+    "a list of edges with an arrow or a dash between their ends",
+    "say --delimiter space --source-column 1 --target-column 3",
+);
+const DIMACS: Foreign = foreign("a DIMACS file by its lines", "say --format dimacs");
+const SHEET: Foreign = foreign(
+    "a spreadsheet or another zip archive",
+    "save the sheet as CSV, or unpack the archive",
+);
+const OFFICE: Foreign = foreign(
+    "a file of Windows or an old spreadsheet",
+    "save the sheet as CSV",
+);
+const DATABASE: Foreign = foreign(
+    "an SQLite database",
+    "export its table of edges as CSV or Parquet",
+);
+const COLUMNAR: Foreign = foreign(
+    "a columnar or array file",
+    "write it as Parquet, as DuckDB, Polars and pandas do",
+);
+const ARCHIVE: Foreign = foreign(
+    "an archive or compressed in a way",
+    "unpack it, or pack it with gzip or zstd",
+);
+const ADJACENCY: Foreign = foreign(
+    "an adjacency list of NetworkX",
+    "write it with networkx.write_edgelist",
+);
+
+/// What the ending of a name says.
+pub(crate) fn by_ending(ending: &str) -> Option<Foreign> {
+    Some(match ending {
+        "mtx" | "mm" => MATRIX_MARKET,
+        "graph" | "metis" => METIS,
+        "gml" => GML,
+        "graphml" | "gexf" | "xml" => XML,
+        "html" | "htm" => HTML,
+        "dot" | "gv" => DOT,
+        "net" | "paj" => PAJEK,
+        "json" | "jsonl" | "ndjson" => JSON,
+        "nt" | "nq" | "ttl" | "rdf" => TRIPLES,
+        "adjlist" => ADJACENCY,
+        "xlsx" | "xls" | "ods" => SHEET,
+        "db" | "sqlite" => DATABASE,
+        "arrow" | "feather" | "ipc" | "orc" | "avro" | "npy" | "npz" | "pkl" | "h5" => COLUMNAR,
+        "xz" | "bz2" | "lz4" | "zip" | "7z" | "rar" | "tar" | "tgz" => ARCHIVE,
+        _ => return None,
+    })
+}
+
+/// What the first bytes of any file say.
+pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
+    const MAGICS: &[(&[u8], Foreign)] = &[
+        (b"PK\x03\x04", SHEET),
+        (b"\xd0\xcf\x11\xe0", OFFICE),
+        (b"SQLite format 3", DATABASE),
+        (b"ARROW1", COLUMNAR),
+        (b"FEA1", COLUMNAR),
+        (b"ORC", COLUMNAR),
+        (b"Obj\x01", COLUMNAR),
+        (b"\x93NUMPY", COLUMNAR),
+        (b"\x89HDF", COLUMNAR),
+    ];
+    let magic = |(magic, _): &&(&[u8], Foreign)| head.starts_with(magic);
+    MAGICS.iter().find(magic).map(|(_, foreign)| *foreign)
+}
+
+/// What the first lines of a text say.
+pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
+    let head = &head[..head.len().min(64 << 10)];
+    if head.starts_with(b"%%MatrixMarket") {
+        return Some(MATRIX_MARKET);
+    }
+    let text = String::from_utf8_lossy(head);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    if lines.clone().take(3).any(|line| line.starts_with("# GMT "))
+        && lines
+            .clone()
+            .next()
+            .is_some_and(|line| line.starts_with("#/") || line.starts_with("#"))
+        && is_adjacency(lines.clone())
+    {
+        return Some(ADJACENCY);
+    }
+    let first = lines.find(|line| !is_comment(line))?;
+    let second = lines.find(|line| !is_comment(line));
+    let lower = first.to_ascii_lowercase();
+    let words: Vec<&str> = first.split_whitespace().collect();
+    let is = |starts: &[&str]| starts.iter().any(|start| lower.starts_with(start));
+    if is(&["<!doctype html", "<html"]) {
+        return Some(HTML);
+    }
+    if is(&["<?xml", "<graphml", "<gexf", "<svg", "<!doctype"]) {
+        return Some(XML);
+    }
+    if lower == "graph ["
+        || is(&["graph [", "creator \""])
+        || lower == "graph" && second == Some("[")
+    {
+        return Some(GML);
+    }
+    let opens = |line: &str| line.contains('{');
+    if is(&["digraph", "strict graph", "strict digraph"])
+        && (opens(first) || second.is_some_and(opens))
+        || is(&["graph "]) && opens(first)
+    {
+        return Some(DOT);
+    }
+    if is(&["*vertices", "*network", "*arcs", "*edges"]) {
+        return Some(PAJEK);
+    }
+    if first.starts_with(['{', '[']) && (first.contains([':', '"', ',']) || first.len() == 1) {
+        return Some(JSON);
+    }
+    if first.ends_with('.')
+        && words.len() >= 4
+        && (first.starts_with('<') || first.starts_with("_:"))
+        || is(&["@prefix", "@base", "prefix "]) && first.contains('<')
+    {
+        return Some(TRIPLES);
+    }
+    let arrows = ["->", "--", "<->", "=>", "<-", "→", "-->"];
+    if words.len() >= 3 && arrows.contains(&words[1]) {
+        return Some(ARROWS);
+    }
+    let numbers = |words: &[&str]| words.iter().all(|word| word.parse::<f64>().is_ok());
+    let is_dimacs = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            ["p", _, nodes, edges] => numbers(&[nodes, edges]),
+            ["a", ref arc @ ..] | ["e", ref arc @ ..] => arc.len() == 3 && numbers(arc),
+            _ => false,
+        }
+    };
+    let starts_with_c = lower == "c" || lower.starts_with("c ");
+    let problem = text
+        .lines()
+        .take(200)
+        .any(|line| line.starts_with("p ") && is_dimacs(line));
+    if is_dimacs(first) && (first.starts_with("p ") || second.is_some_and(is_dimacs))
+        || starts_with_c && problem
+    {
+        return Some(DIMACS);
+    }
+    None
+}
+
+fn is_comment(line: &str) -> bool {
+    line.starts_with('#') || line.starts_with('%') || line.starts_with("//")
+}
+
+/// Whether lines of blanks have different numbers of words.
+fn is_adjacency<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    let mut widths = lines
+        .filter(|line| !is_comment(line))
+        .map(|line| line.split_whitespace().count());
+    let first = widths.next();
+    widths.any(|width| Some(width) != first) || first == Some(1)
+}

@@ -1,0 +1,817 @@
+//! How a file of text is read, decided from its first bytes: separator, quotes, comments, header, columns.
+//!
+//! 1. Lines at the start that are comments are set aside.
+//! 2. The separator is the one that cuts all lines below into the same number of columns ([`Sniff::delimiter`]).
+//! 3. The first line is a header where its cells differ from those below, or are names that programs write.
+//! 4. The columns of the ids and the weight are found by option, by name, else by place.
+//!
+//! What stays uncertain is an error that names the option. docs/reading.md has the rules.
+
+use std::path::Path;
+
+use super::names::{
+    known_pair, known_vertex, known_weight, look_like_a_pair, looks_like_a_vertex_name,
+};
+use super::record::{Cut, Delimiter, NoRecord, Quotes, is_blank, line_ends, trim, undoubled};
+use super::values::Cell;
+use crate::error::{IngestError, LineProblem};
+
+/// Records of a sample at most.
+const SAMPLE_RECORDS: usize = 2000;
+
+/// What lines are, by the name of the file or by option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// Columns by any separator; blanks around them do not count.
+    Text,
+    /// Columns as in RFC 4180, by commas unless the file shows something else.
+    Csv,
+    /// The same by tabs.
+    Tsv,
+    /// `a u v w` and `e u v`; lines that start with `c` or `p` are comments.
+    Dimacs,
+}
+
+/// What is wanted of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Columns {
+    /// Source, destination and, for graphs with weights, a weight.
+    Edge,
+    /// One vertex, delivered as the pair of itself and itself.
+    Vertex,
+}
+
+/// Whether the first line of a file names the columns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Header {
+    /// By what it holds.
+    #[default]
+    Auto,
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+}
+
+/// What a quote means in a file of text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quote {
+    /// In CSV and TSV it encloses columns.
+    #[default]
+    Auto,
+    /// It encloses columns.
+    Encloses,
+    /// It is text.
+    None,
+}
+
+/// Which lines are comments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Comments {
+    /// Those before the first edge that start with `#`, `%` or `//`.
+    #[default]
+    Auto,
+    /// All that start with this.
+    Prefix(String),
+    /// None.
+    None,
+}
+
+/// How the lines of text files are read; the default decides everything from the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TextOptions {
+    /// The column of the sources, by name or by number from 1.
+    pub source_column: Option<String>,
+    /// The column of the destinations.
+    pub target_column: Option<String>,
+    /// The column of the weights.
+    pub weight_column: Option<String>,
+    /// Whether the first line names the columns.
+    pub header: Header,
+    /// What separates columns.
+    pub delimiter: Option<Delimiter>,
+    /// What a quote means.
+    pub quote: Quote,
+    /// Which lines are comments.
+    pub comments: Comments,
+}
+
+/// How the records of a file are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect {
+    pub(crate) syntax: Syntax,
+    pub(crate) cut: Cut,
+    pub(crate) comments: Comments,
+    /// The columns of source, destination and weight, from 0.
+    pub(crate) wanted: [usize; 3],
+    /// Columns of every record, where the sample has one number of them.
+    pub(crate) columns: Option<usize>,
+    /// The first line, where it names the columns.
+    pub(crate) header: Option<Vec<u8>>,
+    /// What the wanted columns are called: names of a header, else numbers from 1.
+    pub(crate) names: [String; 3],
+    /// What was decided though it could be otherwise, with the option.
+    pub(crate) doubt: Option<String>,
+}
+
+/// The lines of a file before its first edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Where the first edge begins.
+    pub(crate) bytes: u64,
+    /// Line ends before it.
+    pub(crate) lines: u64,
+    pub(crate) comments: u64,
+    pub(crate) blank: u64,
+    pub(crate) headers: u64,
+}
+
+/// What is asked of a file.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) syntax: Syntax,
+    pub(crate) columns: Columns,
+    pub(crate) weighted: bool,
+    /// Malformed lines are left out, so that the sample may hold some.
+    pub(crate) skips: bool,
+    pub(crate) options: &'a TextOptions,
+    /// How the file before it is read: where two ways fit, this one's is taken.
+    pub(crate) before: Option<&'a Dialect>,
+}
+
+/// A record of the sample.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    start: usize,
+    next: usize,
+    text: &'a [u8],
+}
+
+/// The mark that a comment starts with.
+fn mark(line: &[u8]) -> Option<&'static [u8]> {
+    [&b"#"[..], b"%", b"//"]
+        .into_iter()
+        .find(|mark| line.starts_with(mark))
+}
+
+/// A mark and a blank.
+pub(super) fn is_spaced_comment(line: &[u8]) -> bool {
+    mark(line).is_some_and(|mark| line.get(mark.len()).is_some_and(|&after| is_blank(after)))
+}
+
+/// A mark that no id follows at once: a blank, the end of the line, another mark, or a slash.
+fn is_surely_comment(line: &[u8]) -> bool {
+    mark(line).is_some_and(|mark| {
+        line.get(mark.len())
+            .is_none_or(|&after| is_blank(after) || matches!(after, b'#' | b'%' | b'!' | b'/'))
+    })
+}
+
+/// Text after a byte-order mark.
+pub(super) fn past_mark(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+}
+
+/// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
+pub(crate) fn sniff(
+    ask: Ask<'_>,
+    bytes: &[u8],
+    whole: bool,
+) -> Result<(Dialect, Head), IngestError> {
+    Sniff { ask, bytes }.run(whole)
+}
+
+struct Sniff<'a> {
+    ask: Ask<'a>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Sniff<'a> {
+    fn refuse(&self, problem: impl Into<String>) -> IngestError {
+        IngestError::input(self.ask.path, problem)
+    }
+
+    fn is_tabular(&self) -> bool {
+        matches!(self.ask.syntax, Syntax::Csv | Syntax::Tsv)
+            || self.ask.options.quote == Quote::Encloses
+    }
+
+    fn quotes(&self) -> Quotes {
+        match (self.ask.options.quote, self.is_tabular()) {
+            (Quote::None, _) => Quotes::Text,
+            (Quote::Encloses, _) => Quotes::Enclose,
+            (Quote::Auto, true) if self.bytes.contains(&b'"') => Quotes::Enclose,
+            (Quote::Auto, true) => Quotes::Absent,
+            (Quote::Auto, false) => Quotes::Within,
+        }
+    }
+
+    fn cut(&self, delimiter: Delimiter) -> Cut {
+        let blanks = delimiter == Delimiter::Blanks;
+        Cut {
+            delimiter,
+            // Blanks cut what quotes enclose.
+            quotes: match self.quotes() {
+                Quotes::Enclose | Quotes::Absent if blanks => Quotes::Within,
+                quotes => quotes,
+            },
+            trims: blanks || !self.is_tabular() && self.ask.options.delimiter.is_none(),
+        }
+    }
+
+    /// The records of the sample, without blank lines.
+    fn lines(&self, whole: bool) -> Result<(Vec<Line<'a>>, u64), IngestError> {
+        let cut = self.cut(self.ask.options.delimiter.unwrap_or(Delimiter::Byte(b',')));
+        let (mut lines, mut blank, mut at) = (Vec::new(), 0, 0);
+        while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
+            let record = match cut.record(self.bytes, at, whole) {
+                Ok(record) => record,
+                Err(NoRecord::Unclosed) => {
+                    return Err(IngestError::UnclosedQuote {
+                        path: self.ask.path.to_path_buf(),
+                        line: 1 + line_ends(b'\n', &self.bytes[..at]),
+                    });
+                }
+                Err(NoRecord::Partial) => break,
+            };
+            let text = past_mark(&self.bytes[at..record.end]);
+            if trim(text).is_empty() {
+                blank += u64::from(lines.is_empty());
+            } else {
+                lines.push(Line {
+                    start: at,
+                    next: record.next,
+                    text,
+                });
+            }
+            at = record.next;
+        }
+        Ok((lines, blank))
+    }
+
+    fn run(&self, whole: bool) -> Result<(Dialect, Head), IngestError> {
+        let (lines, _) = self.lines(whole)?;
+        if self.ask.syntax == Syntax::Dimacs {
+            return Ok((self.dimacs(), Head::default()));
+        }
+        let mut told = self.ask.options.delimiter;
+        let mut first = 0;
+        // Excel says the separator in a line of its own.
+        if let Some(Line { text, .. }) = lines.first()
+            && let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', separator] = text
+            && self.is_tabular()
+        {
+            first = 1;
+            told = told.or(Some(Delimiter::Byte(*separator)));
+        }
+        let doubtful = first + self.comments(&lines[first..]);
+        let marked = lines[doubtful..]
+            .iter()
+            .take_while(|line| self.may_be_comment(line.text))
+            .count();
+        let (body, delimiter) = match lines.get(doubtful + marked..) {
+            // All lines are marked: the marks are of ids, if they are cut as edges are.
+            None | Some([]) => {
+                let body = &lines[doubtful..];
+                match self.delimiter(body, told) {
+                    Ok(delimiter) => (doubtful, Some(delimiter)),
+                    Err(_) => (lines.len(), told),
+                }
+            }
+            Some(body) => (doubtful + marked, Some(self.delimiter(body, told)?)),
+        };
+        let default = match self.ask.syntax {
+            Syntax::Csv => Delimiter::Byte(b','),
+            Syntax::Tsv => Delimiter::Byte(b'\t'),
+            Syntax::Text | Syntax::Dimacs => Delimiter::Blanks,
+        };
+        let before = self.ask.before.map(|before| before.cut.delimiter);
+        let cut = self.cut(delimiter.or(before).unwrap_or(default));
+        // Marked lines right above the edges that have as many columns are edges, or the header.
+        let width = lines
+            .get(body)
+            .map(|line| self.width(&cut, line.text))
+            .transpose()?;
+        let mut start = body;
+        while start > doubtful
+            && width.is_some()
+            && self.width(&cut, lines[start - 1].text).ok() == width
+        {
+            start -= 1;
+        }
+        self.decide(&lines, start, cut)
+    }
+
+    /// How many lines at the start are certainly comments.
+    fn comments(&self, lines: &[Line<'_>]) -> usize {
+        let is_comment = |line: &&Line<'_>| match &self.ask.options.comments {
+            Comments::Auto => is_surely_comment(line.text),
+            Comments::Prefix(prefix) => line.text.starts_with(prefix.as_bytes()),
+            Comments::None => false,
+        };
+        // Such a line may stand behind one in doubt.
+        let last = lines
+            .iter()
+            .take_while(|line| is_comment(line) || self.may_be_comment(line.text))
+            .collect::<Vec<_>>();
+        last.iter()
+            .rposition(|line| is_comment(line))
+            .map_or(0, |last| last + 1)
+    }
+
+    fn may_be_comment(&self, line: &[u8]) -> bool {
+        self.ask.options.comments == Comments::Auto && mark(line).is_some()
+    }
+
+    fn width(&self, cut: &Cut, line: &[u8]) -> Result<usize, IngestError> {
+        let line = if cut.trims { trim(line) } else { line };
+        cut.count(Some(line), 1)
+            .map_err(|problem| self.line_error(line, problem))
+    }
+
+    /// An error with the line that begins where `line` lies in the sample.
+    fn line_error(&self, line: &[u8], problem: LineProblem) -> IngestError {
+        let at = line.as_ptr() as usize - self.bytes.as_ptr() as usize;
+        IngestError::Line {
+            path: self.ask.path.to_path_buf(),
+            line: 1 + line_ends(b'\n', &self.bytes[..at]),
+            found: super::shown(line),
+            problem,
+        }
+    }
+
+    fn cells(&self, cut: &Cut, line: &[u8]) -> Result<Vec<Vec<u8>>, LineProblem> {
+        let mut rest = Some(if cut.trims { trim(line) } else { line });
+        let mut cells = Vec::new();
+        while let Some(field) = cut.field(&mut rest, cells.len() + 1)? {
+            cells.push(if field.doubled {
+                undoubled(field.bytes)
+            } else {
+                field.bytes.to_vec()
+            });
+        }
+        Ok(cells)
+    }
+
+    /// Columns that a line has at least.
+    fn needed(&self) -> usize {
+        let number = |name: &Option<String>| name.as_ref().and_then(|name| name.parse().ok());
+        let options = self.ask.options;
+        let least = match self.ask.columns {
+            Columns::Vertex => return 1,
+            Columns::Edge => 2,
+        };
+        [&options.source_column, &options.target_column]
+            .into_iter()
+            .filter_map(number)
+            .fold(least, usize::max)
+    }
+
+    /// What separates the columns of `body`.
+    fn delimiter(
+        &self,
+        body: &[Line<'_>],
+        told: Option<Delimiter>,
+    ) -> Result<Delimiter, IngestError> {
+        if let Some(told) = told {
+            return Ok(told);
+        }
+        let blanks = Delimiter::Blanks;
+        let [tab, comma] = [Delimiter::Byte(b'\t'), Delimiter::Byte(b',')];
+        let others = [Delimiter::Byte(b';'), Delimiter::Byte(b'|')];
+        let usual = match self.ask.syntax {
+            Syntax::Csv => comma,
+            Syntax::Text | Syntax::Tsv | Syntax::Dimacs => tab,
+        };
+        let needed = self.needed();
+        let fits = |delimiter: Delimiter| self.fit(&self.cut(delimiter), body, needed);
+        let mut fitting: Vec<(Delimiter, Fit)> = [tab, comma, others[0], others[1], blanks]
+            .into_iter()
+            .filter_map(|delimiter| Some((delimiter, fits(delimiter)?)))
+            .collect();
+        if self.ask.columns == Columns::Vertex {
+            // A list with one column needs no separator.
+            let single = |fit: &Fit| fit.width == Some(1);
+            let cut: Vec<_> = fitting
+                .iter()
+                .filter(|(_, fit)| !single(fit))
+                .copied()
+                .collect();
+            let bytes_cut = cut.iter().any(|(delimiter, _)| *delimiter != blanks);
+            if cut.is_empty() || !bytes_cut && self.is_tabular() {
+                return Ok(if self.is_tabular() { usual } else { blanks });
+            }
+            fitting = cut;
+        }
+        if self.is_tabular() {
+            fitting.retain(|(delimiter, fit)| *delimiter != blanks || fit.integers);
+        }
+        let keep = |fitting: &mut Vec<(Delimiter, Fit)>, is: fn(&Fit) -> bool| {
+            if fitting.iter().any(|(_, fit)| is(fit)) {
+                fitting.retain(|(_, fit)| is(fit));
+            }
+        };
+        keep(&mut fitting, |fit| fit.width.is_some());
+        keep(&mut fitting, |fit| fit.integers);
+        let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
+        match fitting[..] {
+            [] => {
+                // Tell what is wrong with the first line that no separator cuts.
+                let Some(line) = body.first() else {
+                    return Ok(usual);
+                };
+                let cut = self.cut(if self.is_tabular() { usual } else { blanks });
+                let short = body.iter().find_map(|line| {
+                    let width = self.width(&cut, line.text).ok()?;
+                    (width < needed).then_some((line, width))
+                });
+                Err(match short {
+                    Some((line, found)) => {
+                        self.line_error(line.text, LineProblem::TooFewColumns { found, needed })
+                    }
+                    None => match self.cells(&cut, line.text) {
+                        Err(problem) => self.line_error(line.text, problem),
+                        Ok(_) => self.refuse("no separator cuts its lines into two columns; say which with --delimiter"),
+                    },
+                })
+            }
+            [(only, _)] => Ok(only),
+            _ if has(usual) => Ok(usual),
+            _ => {
+                let before = self.ask.before.map(|before| before.cut.delimiter);
+                if let Some(before) = before.filter(|before| has(*before)) {
+                    return Ok(before);
+                }
+                // One way to spell a list: 1, 2.
+                let beside = |line: &Line<'_>| {
+                    line.text
+                        .split(|&byte| byte == b',')
+                        .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
+                };
+                if fitting.len() == 2 && has(comma) && has(blanks) && body.iter().all(beside) {
+                    return Ok(comma);
+                }
+                let names: Vec<String> = fitting
+                    .iter()
+                    .map(|(delimiter, _)| format!("--delimiter '{}'", delimiter.name()))
+                    .collect();
+                Err(self.refuse(format!(
+                    "its lines can be cut in more than one way; say {}",
+                    names.join(" or ")
+                )))
+            }
+        }
+    }
+
+    /// How `cut` fits all lines; `None` where one has fewer columns than needed.
+    fn fit(&self, cut: &Cut, body: &[Line<'_>], needed: usize) -> Option<Fit> {
+        let mut integers = true;
+        let mut widths = Vec::with_capacity(body.len());
+        let ends = self.places(None).unwrap_or([0, usize::from(needed > 1)]);
+        for (row, line) in body.iter().enumerate() {
+            let cells = match self.cells(cut, line.text) {
+                Ok(cells) => cells,
+                Err(_) if self.ask.skips => continue,
+                Err(_) => return None,
+            };
+            if cells.len() < needed {
+                if self.ask.skips {
+                    continue;
+                }
+                return None;
+            }
+            widths.push(cells.len());
+            let integer = |column: usize| {
+                cells
+                    .get(column)
+                    .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+            };
+            // The first line may be a header.
+            integers &= row == 0 && body.len() > 1 || ends.into_iter().all(integer);
+        }
+        if widths.is_empty() && !body.is_empty() {
+            return None;
+        }
+        let width = self.width_of(widths);
+        Some(Fit { width, integers })
+    }
+
+    /// The one number of columns that lines have; where malformed ones are left out, that of most.
+    fn width_of(&self, mut widths: Vec<usize>) -> Option<usize> {
+        widths.sort_unstable();
+        let groups = widths.chunk_by(|one, other| one == other);
+        if self.ask.skips {
+            return groups.max_by_key(|group| group.len()).map(|group| group[0]);
+        }
+        let mut groups = groups.map(|group| group[0]);
+        groups.next().filter(|_| groups.next().is_none())
+    }
+
+    /// The columns of the ends that the options give by number; `names` are those of a header.
+    fn places(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
+        let options = self.ask.options;
+        let place = |option: &Option<String>| self.place(option.as_deref()?, names);
+        Some([
+            place(&options.source_column)?,
+            place(&options.target_column)?,
+        ])
+    }
+
+    fn place(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
+        let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
+        named(&|name| name == column)
+            .or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
+            .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
+    }
+
+    /// Everything, where edges (or a header and edges) begin with line `start`, and comments before.
+    fn decide(
+        &self,
+        lines: &[Line<'_>],
+        start: usize,
+        cut: Cut,
+    ) -> Result<(Dialect, Head), IngestError> {
+        let body = &lines[start.min(lines.len())..];
+        let mut rows = Vec::with_capacity(body.len());
+        for line in body {
+            match self.cells(&cut, line.text) {
+                Ok(cells) => rows.push(cells),
+                Err(_) if self.ask.skips => rows.push(Vec::new()),
+                Err(problem) => return Err(self.line_error(line.text, problem)),
+            }
+        }
+        let width = self.width_of(rows.iter().map(Vec::len).collect());
+        let mut names: Option<Vec<String>> = rows.first().map(|row| {
+            row.iter()
+                .map(|cell| String::from_utf8_lossy(trim(cell)).into_owned())
+                .collect()
+        });
+        // A commented header: #source,target.
+        if let Some(first) = names.as_mut().and_then(|names| names.first_mut())
+            && self.ask.options.comments == Comments::Auto
+            && let Some(bare) = first.strip_prefix('#')
+        {
+            *first = bare.to_string();
+        }
+        let (is_header, doubt) = match self.ask.options.header {
+            Header::Yes => (!rows.is_empty(), None),
+            Header::No => (false, None),
+            Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body),
+        };
+        let names = names.filter(|_| is_header);
+        let (data, header_line) = match (is_header, body) {
+            (true, [header, data @ ..]) => (data, Some(header)),
+            _ => (body, None),
+        };
+        let rows = &rows[usize::from(is_header)..];
+        let wanted = self.wanted(names.as_deref(), rows)?;
+        if width.is_none()
+            && !rows.is_empty()
+            && self.ask.columns == Columns::Edge
+            && self.places(names.as_deref()).is_none()
+            && names.is_none()
+        {
+            let width = |row: &Vec<Vec<u8>>| row.len();
+            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
+            return Err(self.refuse(format!(
+                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
+                least.unwrap_or(0),
+                most.unwrap_or(0)
+            )));
+        }
+        let called = |column: usize| match names.as_ref().and_then(|names| names.get(column)) {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ => (column + 1).to_string(),
+        };
+        // Up to the first edge, or the end of the sample.
+        let edges = data.first().map_or_else(
+            || lines.last().map_or(0, |line| line.next),
+            |line| line.start,
+        );
+        let comments = start.min(lines.len());
+        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
+        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
+        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
+        let lines_before = all_lines + u64::from(unended);
+        let head = Head {
+            bytes: edges as u64,
+            lines: lines_before,
+            comments: comments as u64,
+            blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
+            headers: u64::from(is_header),
+        };
+        let dialect = Dialect {
+            syntax: self.ask.syntax,
+            cut,
+            comments: self.ask.options.comments.clone(),
+            wanted,
+            columns: width,
+            header: header_line.map(|line| line.text.to_vec()),
+            names: wanted.map(called),
+            doubt,
+        };
+        Ok((dialect, head))
+    }
+
+    /// Whether the first of `rows` names the columns, and what to say where that is in doubt.
+    fn is_header(
+        &self,
+        rows: &[Vec<Vec<u8>>],
+        names: &[String],
+        body: &[Line<'_>],
+    ) -> (bool, Option<String>) {
+        let Some((first, below)) = rows.split_first() else {
+            return (false, None);
+        };
+        // An option names a column of the first line.
+        let options = self.ask.options;
+        let by_option = [
+            &options.source_column,
+            &options.target_column,
+            &options.weight_column,
+        ]
+        .into_iter()
+        .flatten()
+        .any(|column| {
+            column.parse::<usize>().is_err() && self.place(column, Some(names)).is_some()
+        });
+        let known = match self.ask.columns {
+            Columns::Edge => known_pair(names).is_some(),
+            Columns::Vertex => known_vertex(names).is_some(),
+        };
+        let same_as_before = self
+            .ask
+            .before
+            .and_then(|before| before.header.as_deref())
+            .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
+        if by_option || known || same_as_before {
+            return (true, None);
+        }
+        let kind = |row: &Vec<Vec<u8>>, column: usize| {
+            row.get(column).map_or(Cell::Empty, |cell| Cell::of(cell))
+        };
+        let numbers_below = |column: usize| {
+            let mut kinds = below.iter().map(|row| kind(row, column));
+            below.iter().any(|row| kind(row, column).is_number())
+                && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
+        };
+        let differs = |column: usize| kind(first, column) == Cell::Text && numbers_below(column);
+        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && counts(below);
+        if (0..first.len()).any(differs) || indexed {
+            return (true, None);
+        }
+        let ends = self.places(None).unwrap_or([0, 1]);
+        if below.is_empty() || ends.iter().any(|&end| kind(first, end).is_number()) {
+            return (false, None);
+        }
+        let recurs = |cell: &Vec<u8>| {
+            let mut ids = below.iter().flat_map(|row| row.iter());
+            ids.any(|id| id == cell)
+        };
+        let looks = match (self.ask.columns, names) {
+            (Columns::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
+                (Some(first), Some(second)) => look_like_a_pair(first, second),
+                _ => false,
+            },
+            (Columns::Vertex, [name, ..]) => looks_like_a_vertex_name(name),
+            (Columns::Vertex, []) => false,
+        };
+        let line = super::shown(body.first().map_or(&[], |line| line.text));
+        if looks && !first.iter().any(recurs) {
+            let doubt = format!("if {line:?} is data: --header no");
+            return (true, Some(doubt));
+        }
+        let doubt = (self.is_tabular() && !first.iter().any(recurs))
+            .then(|| format!("if {line:?} names the columns: --header yes"));
+        (false, doubt)
+    }
+
+    /// The columns of source, destination and weight.
+    fn wanted(
+        &self,
+        names: Option<&[String]>,
+        rows: &[Vec<Vec<u8>>],
+    ) -> Result<[usize; 3], IngestError> {
+        let options = self.ask.options;
+        let find = |option: &Option<String>, what: &str| match option {
+            None => Ok(None),
+            Some(column) => self.place(column, names).map(Some).ok_or_else(|| {
+                let have = match names {
+                    Some(names) => format!("it has {}", names.join(", ")),
+                    None => {
+                        "it has no header (--header yes if the first line is one); give a number"
+                            .into()
+                    }
+                };
+                self.refuse(format!("{what} {column}: there is no such column; {have}"))
+            }),
+        };
+        if self.ask.columns == Columns::Vertex {
+            let column = names.and_then(known_vertex).unwrap_or(0);
+            return Ok([column; 3]);
+        }
+        let source = find(&options.source_column, "--source-column")?;
+        let target = find(&options.target_column, "--target-column")?;
+        let index = usize::from(
+            names.is_some_and(|names| names.len() > 2 && names[0].is_empty() && counts(rows)),
+        );
+        let [first, second] = match names.and_then(known_pair) {
+            Some(pair) => pair,
+            None => [index, index + 1],
+        };
+        let ends = match (source, target) {
+            (Some(source), Some(target)) => [source, target],
+            (Some(source), None) if source != second => [source, second],
+            (None, Some(target)) if target != first => [first, target],
+            (None, None) => [first, second],
+            _ => {
+                return Err(self.refuse(
+                    "give both --source-column and --target-column: one of them is the column that the other would be",
+                ));
+            }
+        };
+        if ends[0] == ends[1] {
+            return Err(self.refuse("--source-column and --target-column are one column"));
+        }
+        let given = source.is_some() || target.is_some();
+        let fraction = |column: usize| {
+            rows.iter().any(|row| {
+                row.get(column).is_some_and(|cell| {
+                    let text = String::from_utf8_lossy(cell);
+                    text.trim()
+                        .parse::<f64>()
+                        .is_ok_and(|number| number.fract() != 0.0)
+                })
+            })
+        };
+        if !given
+            && names.is_some_and(|names| names.len() > 2 && known_pair(names).is_none())
+            && ends.iter().any(|&end| fraction(end))
+        {
+            return Err(self.refuse(format!(
+                "its columns are {}: say which hold the ids with --source-column and --target-column",
+                names.unwrap_or(&[]).join(", ")
+            )));
+        }
+        let weight = match find(&options.weight_column, "--weight-column")? {
+            Some(weight) => weight,
+            None => match names.and_then(|names| known_weight(names, ends)) {
+                Some(weight) => weight,
+                None => ends[0].max(ends[1]) + 1,
+            },
+        };
+        let needed = if self.ask.weighted {
+            ends[0].max(ends[1]).max(weight)
+        } else {
+            ends[0].max(ends[1])
+        };
+        let width = rows.iter().map(Vec::len).min();
+        if let (Some(width), Some(names)) = (width, names)
+            && needed >= width.max(names.len())
+        {
+            return Err(self.refuse(format!(
+                "column {} is wanted and the columns are {}",
+                needed + 1,
+                names.join(", ")
+            )));
+        }
+        Ok([ends[0], ends[1], weight])
+    }
+
+    fn dimacs(&self) -> Dialect {
+        Dialect {
+            syntax: Syntax::Dimacs,
+            cut: Cut {
+                delimiter: Delimiter::Blanks,
+                quotes: Quotes::Text,
+                trims: true,
+            },
+            comments: Comments::None,
+            wanted: [1, 2, 3],
+            columns: None,
+            header: None,
+            names: ["2".into(), "3".into(), "4".into()],
+            doubt: None,
+        }
+    }
+}
+
+/// How a separator fits.
+#[derive(Clone, Copy)]
+struct Fit {
+    /// Columns, where all lines have one number of them.
+    width: Option<usize>,
+    /// Both ids are integers in every line that is no header.
+    integers: bool,
+}
+
+/// Whether the first column counts 0, 1, 2 and so on.
+fn counts(rows: &[Vec<Vec<u8>>]) -> bool {
+    !rows.is_empty()
+        && rows.iter().enumerate().all(|(row, cells)| {
+            cells
+                .first()
+                .is_some_and(|cell| *cell == row.to_string().into_bytes())
+        })
+}

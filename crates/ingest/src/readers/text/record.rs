@@ -1,0 +1,366 @@
+//! Records and their fields: where a line of text ends, and where its columns do.
+//!
+//! A record ends with LF, CRLF or a lone CR. With [`Quotes::Enclose`] (RFC 4180) a field in quotes may hold separators, line
+//! ends and doubled quotes. The `csv-core` crate reads such text too, but takes what is uncertain without a word: quotes inside
+//! a plain field, text after a closing quote, a quote that is never closed. Each is an error here.
+
+use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
+
+use crate::error::LineProblem;
+
+const QUOTE: u8 = b'"';
+
+/// What separates columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Delimiter {
+    /// Runs of spaces and tabs.
+    Blanks,
+    /// One such byte.
+    Byte(u8),
+}
+
+impl Delimiter {
+    /// How an option spells it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Blanks => "space".into(),
+            Self::Byte(b'\t') => "tab".into(),
+            Self::Byte(byte) => char::from(byte).to_string(),
+        }
+    }
+}
+
+impl std::str::FromStr for Delimiter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.as_bytes()) {
+            ("space" | " ", _) => Ok(Self::Blanks),
+            ("tab" | "\\t", _) => Ok(Self::Byte(b'\t')),
+            (_, &[byte])
+                if byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'-' | b'.' | b'+')
+                    || text == "\t" =>
+            {
+                Ok(Self::Byte(text.as_bytes()[0]))
+            }
+            _ => Err("a delimiter is one character of punctuation, tab or space".into()),
+        }
+    }
+}
+
+/// What a quote means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quotes {
+    /// It encloses a field (RFC 4180).
+    Enclose,
+    /// There is none: one that occurs is an error.
+    Absent,
+    /// It is text, but no wanted field begins with one.
+    Within,
+    /// It is text.
+    Text,
+}
+
+/// How records are cut in fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub(crate) delimiter: Delimiter,
+    pub(crate) quotes: Quotes,
+    /// Blanks around a field do not count.
+    pub(crate) trims: bool,
+}
+
+/// A record found in a run of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Record {
+    /// Where its line end begins.
+    pub(super) end: usize,
+    /// Where the next record begins.
+    pub(super) next: usize,
+}
+
+/// A field of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field<'a> {
+    /// What it holds, less the quotes around it.
+    pub(super) bytes: &'a [u8],
+    /// It was in quotes.
+    pub(super) quoted: bool,
+    /// It holds quotes that are doubled.
+    pub(super) doubled: bool,
+}
+
+/// Why no record could be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRecord {
+    /// It goes on after these bytes.
+    Partial,
+    /// The text ends in a quoted field.
+    Unclosed,
+}
+
+pub(super) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
+}
+
+pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [first, rest @ ..] = bytes
+        && is_blank(*first)
+    {
+        bytes = rest;
+    }
+    while let [rest @ .., last] = bytes
+        && is_blank(*last)
+    {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// The line end that begins at `end`; `None` where the bytes end in a CR that an LF may follow.
+fn line_end(bytes: &[u8], end: usize, last: bool) -> Option<Record> {
+    let next = match (bytes[end], bytes.get(end + 1)) {
+        (b'\r', Some(b'\n')) => end + 2,
+        (b'\r', None) if !last => return None,
+        _ => end + 1,
+    };
+    Some(Record { end, next })
+}
+
+/// Line ends in `bytes`, of which `before` is the byte before.
+pub(crate) fn line_ends(before: u8, bytes: &[u8]) -> u64 {
+    // An LF after a CR ends no line of its own.
+    let mut before = (before == b'\r').then_some(usize::MAX);
+    let mut count = 0;
+    for at in memchr2_iter(b'\r', b'\n', bytes) {
+        let joined = bytes[at] == b'\n' && before == Some(at.wrapping_sub(1));
+        count += u64::from(!joined);
+        before = (bytes[at] == b'\r').then_some(at);
+    }
+    count
+}
+
+impl Cut {
+    /// The record that begins at `at`; the text ends with `bytes` if they are the `last`.
+    #[inline]
+    pub(super) fn record(&self, bytes: &[u8], at: usize, last: bool) -> Result<Record, NoRecord> {
+        let mut quoted = false;
+        self.record_from(bytes, at, last, &mut quoted)
+    }
+
+    /// The same from within a record: `quoted` says whether `at` lies in quotes, and where the bytes end.
+    pub(super) fn record_from(
+        &self,
+        bytes: &[u8],
+        mut at: usize,
+        last: bool,
+        quoted: &mut bool,
+    ) -> Result<Record, NoRecord> {
+        let encloses = self.quotes == Quotes::Enclose;
+        loop {
+            let rest = bytes.get(at..).unwrap_or(&[]);
+            let found = match (*quoted, encloses) {
+                (true, _) => memchr(QUOTE, rest),
+                (false, true) => memchr3(QUOTE, b'\n', b'\r', rest),
+                (false, false) => memchr2(b'\n', b'\r', rest),
+            };
+            match found {
+                Some(found) if bytes[at + found] == QUOTE && encloses => {
+                    *quoted = !*quoted;
+                    at += found + 1;
+                }
+                Some(found) => {
+                    return line_end(bytes, at + found, last).ok_or(NoRecord::Partial);
+                }
+                None if !last => return Err(NoRecord::Partial),
+                None if *quoted => return Err(NoRecord::Unclosed),
+                None => {
+                    return Ok(Record {
+                        end: bytes.len(),
+                        next: bytes.len(),
+                    });
+                }
+            }
+        }
+    }
+
+    /// Takes the next field off `rest`; `None` where there is none. After the last field `rest` is `None`.
+    #[inline]
+    pub(super) fn field<'a>(
+        &self,
+        rest: &mut Option<&'a [u8]>,
+        column: usize,
+    ) -> Result<Option<Field<'a>>, LineProblem> {
+        let Some(bytes) = *rest else { return Ok(None) };
+        let plain = |bytes| Field {
+            bytes,
+            quoted: false,
+            doubled: false,
+        };
+        let separator = match self.delimiter {
+            Delimiter::Blanks => {
+                // What NetworkX writes after the ends of an edge is one column: {'weight': 3}.
+                let end = match bytes {
+                    [b'{', ..] => bytes.len(),
+                    _ => memchr2(b' ', b'\t', bytes).unwrap_or(bytes.len()),
+                };
+                let (field, after) = bytes.split_at(end);
+                let after = trim(after);
+                *rest = (!after.is_empty()).then_some(after);
+                return Ok(Some(plain(field)));
+            }
+            Delimiter::Byte(separator) => separator,
+        };
+        let trimmed = if self.trims { trim(bytes) } else { bytes };
+        if self.quotes == Quotes::Enclose && trimmed.first() == Some(&QUOTE) {
+            let inner = &trimmed[1..];
+            let mut doubled = false;
+            let mut at = 0;
+            let end = loop {
+                let Some(found) = memchr(QUOTE, &inner[at..]) else {
+                    return Err(LineProblem::Quotes { column });
+                };
+                at += found;
+                if inner.get(at + 1) != Some(&QUOTE) {
+                    break at;
+                }
+                doubled = true;
+                at += 2;
+            };
+            let after = &inner[end + 1..];
+            let after = if self.trims { trim(after) } else { after };
+            *rest = match after {
+                [] => None,
+                [byte, after @ ..] if *byte == separator => Some(after),
+                _ => return Err(LineProblem::Quotes { column }),
+            };
+            return Ok(Some(Field {
+                bytes: &inner[..end],
+                quoted: true,
+                doubled,
+            }));
+        }
+        let end = match self.quotes {
+            Quotes::Enclose | Quotes::Absent => memchr2(separator, QUOTE, bytes),
+            Quotes::Within | Quotes::Text => memchr(separator, bytes),
+        }
+        .unwrap_or(bytes.len());
+        let (field, after) = bytes.split_at(end);
+        *rest = match after.first() {
+            Some(&QUOTE) if separator != QUOTE && self.quotes == Quotes::Enclose => {
+                return Err(LineProblem::Quotes { column });
+            }
+            Some(&QUOTE) if separator != QUOTE && self.quotes == Quotes::Absent => {
+                return Err(LineProblem::LateQuote { column });
+            }
+            Some(_) => Some(&after[1..]),
+            None => None,
+        };
+        Ok(Some(plain(if self.trims { trim(field) } else { field })))
+    }
+
+    /// How many more fields there are, of which the first is column `column`.
+    pub(super) fn count(
+        &self,
+        rest: Option<&[u8]>,
+        mut column: usize,
+    ) -> Result<usize, LineProblem> {
+        let before = column;
+        let mut rest = rest;
+        if let (Some(bytes), Delimiter::Byte(separator)) = (rest, self.delimiter)
+            && (matches!(self.quotes, Quotes::Within | Quotes::Text)
+                || memchr(QUOTE, bytes).is_none())
+        {
+            return Ok(memchr_iter(separator, bytes).count() + 1);
+        }
+        while self.field(&mut rest, column)?.is_some() {
+            column += 1;
+        }
+        Ok(column - before)
+    }
+}
+
+/// The text of a field whose quotes are doubled.
+pub(super) fn undoubled(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(found) = memchr(QUOTE, rest) {
+        text.extend_from_slice(&rest[..=found]);
+        rest = rest.get(found + 2..).unwrap_or(&[]);
+    }
+    text.extend_from_slice(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(delimiter: u8, quotes: Quotes) -> Cut {
+        Cut {
+            delimiter: Delimiter::Byte(delimiter),
+            quotes,
+            trims: false,
+        }
+    }
+
+    fn fields(cut: &Cut, record: &str) -> Result<Vec<String>, LineProblem> {
+        let mut rest = Some(record.as_bytes());
+        let mut found = Vec::new();
+        while let Some(field) = cut.field(&mut rest, found.len() + 1)? {
+            let text = if field.doubled {
+                undoubled(field.bytes)
+            } else {
+                field.bytes.to_vec()
+            };
+            found.push(String::from_utf8_lossy(&text).into_owned());
+        }
+        assert_eq!(cut.count(Some(record.as_bytes()), 1), Ok(found.len()));
+        Ok(found)
+    }
+
+    #[test]
+    fn fields_follow_rfc_4180() {
+        let csv = cut(b',', Quotes::Enclose);
+        let same = |record, expected: &[&str]| {
+            assert_eq!(
+                fields(&csv, record).as_deref(),
+                Ok(&expected
+                    .iter()
+                    .map(|f| (*f).to_string())
+                    .collect::<Vec<_>>()[..]),
+                "{record}"
+            );
+        };
+        same("a,b", &["a", "b"]);
+        same(r#""a, x","b""#, &["a, x", "b"]);
+        same(r#""say ""hi""",b,"#, &["say \"hi\"", "b", ""]);
+        same(",", &["", ""]);
+        same(r#""",x"#, &["", "x"]);
+        same("\"one\ntwo\",x", &["one\ntwo", "x"]);
+        for record in [r#"a"b,c"#, r#""a"b,c"#, r#"a,"b"#, r#"a, "b""#] {
+            assert!(
+                matches!(fields(&csv, record), Err(LineProblem::Quotes { .. })),
+                "{record}"
+            );
+        }
+    }
+
+    #[test]
+    fn records_end_with_every_line_end() {
+        let csv = cut(b',', Quotes::Enclose);
+        let text = b"a,b\r\n\"x\r\ny\",c\rd,e\nf";
+        let mut at = 0;
+        let mut found = Vec::new();
+        while at < text.len() {
+            let record = csv.record(text, at, true).unwrap();
+            found.push(&text[at..record.end]);
+            at = record.next;
+        }
+        assert_eq!(found, [&b"a,b"[..], b"\"x\r\ny\",c", b"d,e", b"f"]);
+        assert_eq!(csv.record(b"a,\"b", 0, true), Err(NoRecord::Unclosed));
+        assert_eq!(csv.record(b"a,b\r", 0, false), Err(NoRecord::Partial));
+        assert_eq!(line_ends(b'\n', b"a\r\nb\rc\n\n"), 4);
+        assert_eq!(line_ends(b'\r', b"\na\n"), 1);
+    }
+}

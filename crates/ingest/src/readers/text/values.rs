@@ -1,0 +1,135 @@
+//! Fields to ids and weights: the one place that decides what an integer is.
+
+use graphmill_graph::EdgeKind;
+
+use super::record::trim;
+use crate::edge::ID_BYTES_MAX;
+use crate::error::LineProblem;
+
+/// The canonical text of an integer of 64 bits: what the number would be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Integer {
+    /// `0` to 2^64 - 1.
+    Unsigned(u64),
+    /// Below 0.
+    Negative(i64),
+}
+
+impl Integer {
+    /// The number that all of `bytes` say, if they are its canonical text.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [b'-', b'0', ..] => None,
+            [b'-', digits @ ..] => {
+                let number = digits_of(digits)?;
+                0i64.checked_sub_unsigned(number).map(Self::Negative)
+            }
+            digits => digits_of(digits).map(Self::Unsigned),
+        }
+    }
+}
+
+fn digits_of(bytes: &[u8]) -> Option<u64> {
+    if bytes.is_empty() || bytes.len() > 1 && bytes[0] == b'0' {
+        return None;
+    }
+    bytes.iter().try_fold(0u64, |number, &byte| {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
+/// What kind of thing a cell holds, for telling a header from what is below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cell {
+    Empty,
+    Integer,
+    Number,
+    Text,
+}
+
+impl Cell {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
+        let bytes = trim(bytes);
+        if bytes.is_empty() {
+            return Self::Empty;
+        }
+        if Integer::parse(bytes).is_some() {
+            return Self::Integer;
+        }
+        let is_number = bytes.iter().any(u8::is_ascii_digit)
+            && std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<f64>().is_ok());
+        if is_number { Self::Number } else { Self::Text }
+    }
+
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Self::Integer | Self::Number)
+    }
+}
+
+/// A text id, when it may be one.
+pub(super) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
+    if id.len() > ID_BYTES_MAX {
+        return Err(LineProblem::LongId { column });
+    }
+    if std::str::from_utf8(id).is_err() {
+        return Err(LineProblem::NotUtf8 { column });
+    }
+    Ok(id)
+}
+
+/// The weight that `bytes` say.
+pub(super) fn weight(bytes: &[u8], kind: EdgeKind, column: usize) -> Result<f64, LineProblem> {
+    let bytes = trim(bytes);
+    let text = std::str::from_utf8(bytes).map_err(|_| LineProblem::NotWeight { column })?;
+    // Spelled-out infinities are refused, numbers too large are told apart from them.
+    let is_number = bytes.iter().any(u8::is_ascii_digit);
+    let weight = match kind {
+        EdgeKind::None => return Ok(0.0),
+        EdgeKind::F32 => text.parse::<f32>().map(f64::from),
+        EdgeKind::F64 => text.parse::<f64>(),
+    };
+    match weight {
+        Ok(weight) if weight.is_finite() => Ok(weight),
+        Ok(_) if is_number => Err(LineProblem::WeightTooLarge { column }),
+        _ => Err(LineProblem::NotWeight { column }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_canonical() {
+        let is = |text: &str| Integer::parse(text.as_bytes());
+        assert_eq!(is("0"), Some(Integer::Unsigned(0)));
+        assert_eq!(
+            is("18446744073709551615"),
+            Some(Integer::Unsigned(u64::MAX))
+        );
+        assert_eq!(
+            is("-9223372036854775808"),
+            Some(Integer::Negative(i64::MIN))
+        );
+        for text in [
+            "",
+            "-",
+            "007",
+            "00",
+            "-0",
+            "-07",
+            "+7",
+            "1.0",
+            "1e3",
+            "7 ",
+            "18446744073709551616",
+            "-9223372036854775809",
+        ] {
+            assert_eq!(is(text), None, "{text}");
+        }
+    }
+}
