@@ -98,7 +98,7 @@ pub(crate) enum Io {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {
-    /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs);
+    /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet;
     /// auto goes by their names. Of a folder with .e files, only those and .v files are read
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     pub(crate) format: Format,
@@ -170,6 +170,7 @@ pub(crate) enum Format {
     Dimacs,
     RawU32,
     RawU64,
+    Parquet,
 }
 
 fn quote(text: &str) -> Result<graphmill::Quote, String> {

@@ -74,6 +74,19 @@ pub enum IngestError {
         problem: LineProblem,
     },
 
+    /// A row of a Parquet file is no edge.
+    #[error("{}, row {row}: column {column} {problem}; --on-error skip leaves out such rows", path.display())]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 1.
+        row: u64,
+        /// The column.
+        column: String,
+        /// What is wrong with its cell.
+        problem: crate::readers::CellProblem,
+    },
+
     /// A quote is never closed.
     #[error("{}, line {line}: the quotes that open here are not closed; --quote none takes quotes as text", path.display())]
     UnclosedQuote {

@@ -65,7 +65,7 @@ pub use import::{
 };
 pub use policy::{Duplicates, SelfLoops};
 pub use readers::{
-    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, Quote, ReadNotice,
-    ReadOptions, TextOptions, files_of, says_something_else,
+    CellProblem, Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes,
+    Quote, ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
 };
 pub use report::{ImportReport, Moved};

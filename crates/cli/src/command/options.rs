@@ -59,6 +59,7 @@ pub(super) fn reading(args: &Reading) -> ImportConfig {
             args::Format::Dimacs => Format::Dimacs,
             args::Format::RawU32 => Format::RawU32,
             args::Format::RawU64 => Format::RawU64,
+            args::Format::Parquet => Format::Parquet,
         },
         ids: match args.ids {
             args::Ids::Auto => None,

@@ -4,15 +4,14 @@
 //! the CSV of the same run. The library's panics on broken files become errors.
 
 use std::collections::VecDeque;
-use std::io::Read;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Budget, ByteFile, ByteReader, Lease};
+use graphmill_ingest::ParquetBytes;
+use graphmill_storage::{Budget, ByteFile, Lease};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::ValidateError;
 use super::rows::{Id, Reading, Row, Rows, Value};
@@ -27,7 +26,7 @@ pub(super) fn rows(
     path: &Path,
     reading: Reading,
 ) -> Result<Rows, ValidateError> {
-    let reader = guarded(path, || SerializedFileReader::new(Bytes(file)))?;
+    let reader = guarded(path, || SerializedFileReader::new(ParquetBytes::new(file)))?;
     let columns = reader.metadata().file_metadata().schema_descr().columns();
     let names: Vec<&str> = columns.iter().map(|column| column.name()).collect();
     let is_flat = columns
@@ -52,36 +51,8 @@ pub(super) fn rows(
     }))
 }
 
-/// A file as the library reads it.
-struct Bytes(ByteFile);
-
-impl Length for Bytes {
-    fn len(&self) -> u64 {
-        self.0.bytes()
-    }
-}
-
-impl ChunkReader for Bytes {
-    type T = ByteReader;
-
-    fn get_read(&self, start: u64) -> Result<ByteReader, ParquetError> {
-        Ok(self.0.reader_from(start))
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> Result<bytes::Bytes, ParquetError> {
-        let end = start.checked_add(length as u64);
-        if end.is_none_or(|end| end > self.len()) {
-            let what = format!("bytes {start} and {length} on of a file of {}", self.len());
-            return Err(ParquetError::EOF(what));
-        }
-        let mut bytes = vec![0; length];
-        self.0.reader_from(start).read_exact(&mut bytes)?;
-        Ok(bytes.into())
-    }
-}
-
 struct ParquetRows {
-    reader: SerializedFileReader<Bytes>,
+    reader: SerializedFileReader<ParquetBytes>,
     budget: Budget,
     path: PathBuf,
     reading: Reading,
@@ -228,13 +199,7 @@ fn cells_of<T: DataType>(
 
 /// Runs a step of the library; its errors and panics become ours.
 fn guarded<T>(path: &Path, step: impl FnOnce() -> ParquetResult<T>) -> Result<T, ValidateError> {
-    match catch_unwind(AssertUnwindSafe(step)) {
-        Ok(result) => result.map_err(|error| unreadable(path, error.to_string())),
-        Err(_) => Err(unreadable(
-            path,
-            "the Parquet library gave up on it".to_string(),
-        )),
-    }
+    graphmill_ingest::guarded(step).map_err(|error| unreadable(path, error.to_string()))
 }
 
 fn unreadable(path: &Path, what: String) -> ValidateError {

@@ -157,6 +157,10 @@ impl<'a> Import<'a> {
             Some(spool) => Source::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
             None => Source::Input(self.source, std::mem::take(&mut scanned.starts)),
         };
+        // What was rewritten while it was read is a mixture, of whatever length it is.
+        for read in [Some(self.source), self.vertices].into_iter().flatten() {
+            read.check_unchanged(disk)?;
+        }
         let report = &mut self.report;
         (report.lines, report.edges, report.skipped) = (
             scanned.report.lines,

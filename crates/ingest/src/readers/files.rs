@@ -15,6 +15,7 @@ use self::reader::{FileReader, READER_BYTES};
 use super::compression::Compression;
 use super::file_bytes::{FileBytes, Runs, changed};
 use super::input::{Content, Finder, Format, Input, InputFile};
+use super::parquet::ParquetFile;
 use super::text::{Columns, Delimiter, Fault, Malformed, Parser, Quotes, Syntax, TextOptions};
 use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader};
 use crate::error::{IngestError, LineProblem};
@@ -249,8 +250,9 @@ impl FileSource {
         let mut first_pieces = vec![0];
         let mut pieces = 0;
         for file in &input.edges {
-            pieces += match file.compression {
-                Compression::None => file.bytes.div_ceil(piece_bytes),
+            pieces += match (&file.content, file.compression) {
+                (Content::Parquet(parquet), _) => parquet.pieces(),
+                (_, Compression::None) => file.bytes.div_ceil(piece_bytes),
                 _ => 1,
             };
             first_pieces.push(pieces);
@@ -289,7 +291,7 @@ impl FileSource {
         for file in &self.input.edges {
             let comments = match &file.content {
                 Content::Text(_, head) => head.comments,
-                Content::Pairs(_) => 0,
+                Content::Pairs(_) | Content::Parquet(_) => 0,
             };
             let same = groups
                 .iter_mut()
@@ -325,6 +327,18 @@ impl FileSource {
                 let bits = width.pair_bytes() * 4;
                 return format!("{line}: pairs of {bits}-bit integers{directed}");
             }
+            Content::Parquet(parquet) => {
+                let [source, target, weight] = &parquet.names;
+                line += &match self.columns {
+                    Columns::Vertex => format!(": column {source}"),
+                    Columns::Edge => format!(": columns {source} -> {target}"),
+                };
+                if self.weights != EdgeKind::None {
+                    line += &format!(", weights {weight}");
+                }
+                line += &format!(", {ids}{directed}");
+                return line + &ignored(parquet.ignored);
+            }
             Content::Text(dialect, _) => dialect,
         };
         let [source, target, weight] = &dialect.names;
@@ -357,14 +371,10 @@ impl FileSource {
             Columns::Vertex => 1,
             Columns::Edge => 2 + usize::from(weighted),
         };
-        let plural = |count: u64| if count == 1 { "" } else { "s" };
-        if let Some(ignored) = dialect.columns.and_then(|all| all.checked_sub(taken))
-            && ignored > 0
-        {
-            line += &format!("; {ignored} column{} ignored", plural(ignored as u64));
-        }
+        line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));
         if comments > 0 {
-            line += &format!("; {comments} comment line{}", plural(comments));
+            let plural = if comments == 1 { "" } else { "s" };
+            line += &format!("; {comments} comment line{plural}");
         }
         if let Some(FirstText {
             path,
@@ -379,6 +389,15 @@ impl FileSource {
             line += &format!("; {doubt}");
         }
         line
+    }
+
+    /// The most of what Parquet files take of each reader.
+    fn parquet_bytes(&self, bytes: fn(&ParquetFile) -> u64) -> u64 {
+        let bytes = |file: &InputFile| match &file.content {
+            Content::Parquet(parquet) => bytes(parquet),
+            _ => 0,
+        };
+        self.input.edges.iter().map(bytes).max().unwrap_or(0)
     }
 
     fn unpacker_bytes(&self) -> u64 {
@@ -402,9 +421,21 @@ impl FileSource {
         let (mut negative, mut huge) = (false, false);
         for number in 0..self.input.edges.len() {
             let file = self.input.edges[number].clone();
-            let Content::Text(dialect, head) = &file.content else {
-                edges = true;
-                continue;
+            let (dialect, head) = match &file.content {
+                Content::Text(dialect, head) => (dialect, head),
+                Content::Pairs(_) => {
+                    edges = true;
+                    continue;
+                }
+                Content::Parquet(parquet) => {
+                    match parquet.ids() {
+                        Ids::Text => return Ok((Ids::Text, None)),
+                        Ids::Signed => negative = true,
+                        Ids::Integer => {}
+                    }
+                    edges |= parquet.pieces() > 0;
+                    continue;
+                }
             };
             let mut parser = Parser::new(
                 dialect,
@@ -486,6 +517,15 @@ impl FileSource {
             self.input.edges[number].quoted = quoted;
         }
         Ok(())
+    }
+}
+
+/// How a notice says that columns are ignored.
+fn ignored(columns: usize) -> String {
+    match columns {
+        0 => String::new(),
+        1 => "; 1 column ignored".into(),
+        more => format!("; {more} columns ignored"),
     }
 }
 
@@ -594,7 +634,10 @@ impl EdgeSource for FileSource {
     }
 
     fn reader_bytes(&self) -> u64 {
-        READER_BYTES + self.unpacker_bytes()
+        READER_BYTES
+            + self.unpacker_bytes()
+            + self.parquet_bytes(ParquetFile::group_bytes)
+            + self.parquet_bytes(ParquetFile::chunk_bytes)
     }
 
     fn reader(

@@ -19,6 +19,7 @@ use graphmill_storage::{Budget, Disk, FileStamp, Open};
 use super::compression::{Compression, Unpacker};
 use super::file_bytes::{FileBytes, Runs};
 use super::foreign::{by_ending, by_magic, by_text};
+use super::parquet::ParquetFile;
 use super::raw_pairs::Width;
 use super::text::{Ask, Columns, Dialect, Head, Quotes, Syntax, TextOptions, sniff};
 use crate::error::IngestError;
@@ -41,6 +42,8 @@ pub enum Format {
     RawU32,
     /// Pairs of little-endian 64-bit integers.
     RawU64,
+    /// Parquet.
+    Parquet,
 }
 
 /// What a file is by its name or by option.
@@ -48,6 +51,7 @@ pub enum Format {
 enum Kind {
     Text(Syntax),
     Pairs(Width),
+    Parquet,
 }
 
 /// What a file holds.
@@ -56,6 +60,7 @@ pub(crate) enum Content {
     /// Text, how it is read, and what comes before its first edge.
     Text(Arc<Dialect>, Head),
     Pairs(Width),
+    Parquet(Arc<ParquetFile>),
 }
 
 impl Content {
@@ -63,7 +68,7 @@ impl Content {
     pub(crate) fn dialect(&self) -> Option<&Arc<Dialect>> {
         match self {
             Self::Text(dialect, _) => Some(dialect),
-            Self::Pairs(_) => None,
+            Self::Pairs(_) | Self::Parquet(_) => None,
         }
     }
 
@@ -79,6 +84,9 @@ impl Content {
         match (self, other) {
             (Self::Text(one, _), Self::Text(other, _)) => one == other,
             (Self::Pairs(one), Self::Pairs(other)) => one == other,
+            (Self::Parquet(one), Self::Parquet(other)) => {
+                one.names == other.names && one.ignored == other.ignored
+            }
             _ => false,
         }
     }
@@ -216,6 +224,7 @@ impl Finder<'_> {
             Format::Dimacs => Some(Kind::Text(Syntax::Dimacs)),
             Format::RawU32 => Some(Kind::Pairs(Width::U32)),
             Format::RawU64 => Some(Kind::Pairs(Width::U64)),
+            Format::Parquet => Some(Kind::Parquet),
         };
         let Some(kind) = kind else {
             input.vertices.push(path.to_path_buf());
@@ -239,11 +248,14 @@ impl Finder<'_> {
         let (name, named_packed) = Compression::strip(path);
         let syntax = match kind_of(path, &name)? {
             None => Syntax::Text,
+            Some(Kind::Parquet) => {
+                return self.look_at(path, Kind::Parquet, false, Columns::Vertex, before);
+            }
             Some(Kind::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
             Some(_) => {
                 return Err(IngestError::input(
                     path,
-                    "a list of vertices is text with an id a line",
+                    "a list of vertices is text with an id a line, or a Parquet file",
                 ));
             }
         };
@@ -275,15 +287,33 @@ impl Finder<'_> {
         }
         self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
         let (head, last) = self.bytes.next(0)?;
+        // Whatever a Parquet file is called, it says what it is.
+        let kind = match kind {
+            Kind::Text(_) if head.starts_with(b"PAR1") => Kind::Parquet,
+            kind => kind,
+        };
         if let (Kind::Text(_), Some(foreign)) = (kind, by_magic(head)) {
             return Err(IngestError::input(path, foreign.problem()));
         }
         let compression = match kind {
             Kind::Pairs(_) if !named_packed => Compression::None,
+            Kind::Parquet => Compression::None,
             _ => Compression::of_head(path, head)?,
         };
         let content = match kind {
             Kind::Pairs(width) => Content::Pairs(width),
+            Kind::Parquet => {
+                let ask = Ask {
+                    path,
+                    syntax: Syntax::Text,
+                    columns,
+                    weighted: self.weighted,
+                    skips: self.skips,
+                    options: self.text,
+                    before: None,
+                };
+                Content::Parquet(Arc::new(ParquetFile::open(self.disk, self.budget, ask)?))
+            }
             Kind::Text(syntax) => {
                 let ask = Ask {
                     path,
@@ -430,6 +460,7 @@ fn kind_of(path: &Path, name: &Path) -> Result<Option<Kind>, IngestError> {
     Ok(Some(match ending.as_str() {
         "u32" => Kind::Pairs(Width::U32),
         "u64" => Kind::Pairs(Width::U64),
+        "parquet" | "parq" | "pq" => Kind::Parquet,
         "csv" => Kind::Text(Syntax::Csv),
         "tsv" => Kind::Text(Syntax::Tsv),
         "gr" => Kind::Text(Syntax::Dimacs),

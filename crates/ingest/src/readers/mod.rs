@@ -9,6 +9,7 @@
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
 //! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
+//! | `parquet.rs`, `parquet_bytes.rs` | rows of Parquet files to edges |
 //! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
 
 mod compression;
@@ -16,9 +17,13 @@ mod file_bytes;
 mod files;
 mod foreign;
 mod input;
+mod parquet;
+mod parquet_bytes;
 mod raw_pairs;
 mod text;
 
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
 pub use input::{Format, InputFile, files_of, says_something_else};
+pub use parquet::CellProblem;
+pub use parquet_bytes::{ParquetBytes, guarded};
 pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

@@ -20,9 +20,10 @@ use crate::error::{IngestError, LineProblem};
 use dialect::{is_spaced_comment, past_mark};
 use digits::{F32, F64, NONE, id_at, weight_at};
 use record::{NoRecord, trim, undoubled};
-use values::{Integer, text_id, weight};
+use values::weight;
+pub(crate) use values::{Integer, text_id};
 
-pub(crate) use dialect::{Ask, Columns, Dialect, Head, Syntax, sniff};
+pub(crate) use dialect::{Ask, Chosen, Columns, Dialect, Head, Syntax, choose, sniff};
 pub use dialect::{Comments, Header, Quote, TextOptions};
 pub use record::Delimiter;
 pub(crate) use record::{Quotes, line_ends};

@@ -11,6 +11,7 @@ use crate::error::IngestError;
 use crate::readers::compression::{Compression, Unpacker};
 use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::readers::input::{Content, InputFile};
+use crate::readers::parquet::{ParquetFile, Want};
 use crate::readers::raw_pairs;
 use crate::readers::text::{Fault, Head, Malformed, Parser, line_ends};
 
@@ -25,6 +26,10 @@ pub(super) struct FileReader<'a> {
     bytes: FileBytes,
     unpacker: Option<Unpacker>,
     _batch: Lease,
+    /// For a row group of a Parquet file.
+    _group: Lease,
+    disk: Arc<dyn Disk>,
+    budget: Budget,
 }
 
 impl<'a> FileReader<'a> {
@@ -40,11 +45,16 @@ impl<'a> FileReader<'a> {
             None
         };
         let batch = budget.lease("a batch of edges", BATCH_BYTES)?;
+        // What its columns lease for themselves comes with them.
+        let group = source.parquet_bytes(ParquetFile::group_bytes);
         Ok(Self {
             source,
             bytes: FileBytes::new(disk, budget)?,
             unpacker,
             _batch: batch,
+            _group: budget.lease("a row group of a Parquet file", group)?,
+            disk: Arc::clone(disk),
+            budget: budget.clone(),
         })
     }
 
@@ -210,6 +220,16 @@ impl PieceReader for FileReader<'_> {
         };
         let (dialect, head) = match &file.content {
             Content::Pairs(width) => return self.pairs(file, *width, range, stop, sink),
+            Content::Parquet(parquet) => {
+                let want = Want {
+                    ids: source.ids,
+                    weights: source.weights,
+                    skips: source.skip,
+                };
+                let group = (piece - first) as usize;
+                let (disk, budget) = (&self.disk, &self.budget);
+                return parquet.read(disk, budget, &file.path, group, want, stop, sink);
+            }
             Content::Text(dialect, head) => (dialect, head),
         };
         // A piece after the first begins within a line, but for the one that begins with the first edge.

@@ -418,23 +418,24 @@ impl<'a> Sniff<'a> {
         match fitting[..] {
             [] => {
                 // Tell what is wrong with the first line that no separator cuts.
-                let Some(line) = body.first() else {
+                if body.is_empty() {
                     return Ok(usual);
-                };
+                }
                 let cut = self.cut(if self.is_tabular() { usual } else { blanks });
-                let short = body.iter().find_map(|line| {
-                    let width = self.width(&cut, line.text).ok()?;
-                    (width < needed).then_some((line, width))
-                });
-                Err(match short {
-                    Some((line, found)) => {
-                        self.line_error(line.text, LineProblem::TooFewColumns { found, needed })
+                let problem = |line: &Line<'_>| match self.cells(&cut, line.text) {
+                    Err(problem) => Some(self.line_error(line.text, problem)),
+                    Ok(cells) if cells.len() < needed => {
+                        let found = cells.len();
+                        let problem = LineProblem::TooFewColumns { found, needed };
+                        Some(self.line_error(line.text, problem))
                     }
-                    None => match self.cells(&cut, line.text) {
-                        Err(problem) => self.line_error(line.text, problem),
-                        Ok(_) => self.refuse("no separator cuts its lines into two columns; say which with --delimiter"),
-                    },
-                })
+                    Ok(_) => None,
+                };
+                Err(body.iter().find_map(problem).unwrap_or_else(|| {
+                    self.refuse(
+                        "no separator cuts its lines into two columns; say which with --delimiter",
+                    )
+                }))
             }
             [(only, _)] => Ok(only),
             _ if has(usual) => Ok(usual),
@@ -519,10 +520,7 @@ impl<'a> Sniff<'a> {
     }
 
     fn place(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
-        let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
-        named(&|name| name == column)
-            .or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
-            .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
+        place(column, names)
     }
 
     /// Everything, where edges (or a header and edges) begin with line `start`, and comments before.
@@ -565,7 +563,21 @@ impl<'a> Sniff<'a> {
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        let wanted = self.wanted(names.as_deref(), rows)?;
+        let index = names
+            .as_ref()
+            .is_some_and(|names| names.len() > 2 && names[0].is_empty() && counts(rows));
+        let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
+        let Chosen {
+            columns: wanted,
+            names: called,
+        } = choose(&self.ask, names.as_deref(), index.into(), most, &|column| {
+            rows.iter().filter_map(|row| row.get(column)).any(|cell| {
+                let text = String::from_utf8_lossy(cell);
+                text.trim()
+                    .parse::<f64>()
+                    .is_ok_and(|number| number.fract() != 0.0)
+            })
+        })?;
         if width.is_none()
             && !rows.is_empty()
             && self.ask.columns == Columns::Edge
@@ -580,10 +592,6 @@ impl<'a> Sniff<'a> {
                 most.unwrap_or(0)
             )));
         }
-        let called = |column: usize| match names.as_ref().and_then(|names| names.get(column)) {
-            Some(name) if !name.is_empty() => name.clone(),
-            _ => (column + 1).to_string(),
-        };
         // Up to the first edge, or the end of the sample.
         let edges = data.first().map_or_else(
             || lines.last().map_or(0, |line| line.next),
@@ -608,7 +616,7 @@ impl<'a> Sniff<'a> {
             wanted,
             columns: width,
             header: header_line.map(|line| line.text.to_vec()),
-            names: wanted.map(called),
+            names: called,
             doubt,
         };
         Ok((dialect, head))
@@ -687,98 +695,6 @@ impl<'a> Sniff<'a> {
         (false, doubt)
     }
 
-    /// The columns of source, destination and weight.
-    fn wanted(
-        &self,
-        names: Option<&[String]>,
-        rows: &[Vec<Vec<u8>>],
-    ) -> Result<[usize; 3], IngestError> {
-        let options = self.ask.options;
-        let find = |option: &Option<String>, what: &str| match option {
-            None => Ok(None),
-            Some(column) => self.place(column, names).map(Some).ok_or_else(|| {
-                let have = match names {
-                    Some(names) => format!("it has {}", names.join(", ")),
-                    None => {
-                        "it has no header (--header yes if the first line is one); give a number"
-                            .into()
-                    }
-                };
-                self.refuse(format!("{what} {column}: there is no such column; {have}"))
-            }),
-        };
-        if self.ask.columns == Columns::Vertex {
-            let column = names.and_then(known_vertex).unwrap_or(0);
-            return Ok([column; 3]);
-        }
-        let source = find(&options.source_column, "--source-column")?;
-        let target = find(&options.target_column, "--target-column")?;
-        let index = usize::from(
-            names.is_some_and(|names| names.len() > 2 && names[0].is_empty() && counts(rows)),
-        );
-        let [first, second] = match names.and_then(known_pair) {
-            Some(pair) => pair,
-            None => [index, index + 1],
-        };
-        let ends = match (source, target) {
-            (Some(source), Some(target)) => [source, target],
-            (Some(source), None) if source != second => [source, second],
-            (None, Some(target)) if target != first => [first, target],
-            (None, None) => [first, second],
-            _ => {
-                return Err(self.refuse(
-                    "give both --source-column and --target-column: one of them is the column that the other would be",
-                ));
-            }
-        };
-        if ends[0] == ends[1] {
-            return Err(self.refuse("--source-column and --target-column are one column"));
-        }
-        let given = source.is_some() || target.is_some();
-        let fraction = |column: usize| {
-            rows.iter().any(|row| {
-                row.get(column).is_some_and(|cell| {
-                    let text = String::from_utf8_lossy(cell);
-                    text.trim()
-                        .parse::<f64>()
-                        .is_ok_and(|number| number.fract() != 0.0)
-                })
-            })
-        };
-        if !given
-            && names.is_some_and(|names| names.len() > 2 && known_pair(names).is_none())
-            && ends.iter().any(|&end| fraction(end))
-        {
-            return Err(self.refuse(format!(
-                "its columns are {}: say which hold the ids with --source-column and --target-column",
-                names.unwrap_or(&[]).join(", ")
-            )));
-        }
-        let weight = match find(&options.weight_column, "--weight-column")? {
-            Some(weight) => weight,
-            None => match names.and_then(|names| known_weight(names, ends)) {
-                Some(weight) => weight,
-                None => ends[0].max(ends[1]) + 1,
-            },
-        };
-        let needed = if self.ask.weighted {
-            ends[0].max(ends[1]).max(weight)
-        } else {
-            ends[0].max(ends[1])
-        };
-        let width = rows.iter().map(Vec::len).min();
-        if let (Some(width), Some(names)) = (width, names)
-            && needed >= width.max(names.len())
-        {
-            return Err(self.refuse(format!(
-                "column {} is wanted and the columns are {}",
-                needed + 1,
-                names.join(", ")
-            )));
-        }
-        Ok([ends[0], ends[1], weight])
-    }
-
     fn dimacs(&self) -> Dialect {
         Dialect {
             syntax: Syntax::Dimacs,
@@ -795,6 +711,107 @@ impl<'a> Sniff<'a> {
             doubt: None,
         }
     }
+}
+
+/// The columns of source, destination and weight, and what they are called: by a header, else by number from 1.
+pub(crate) struct Chosen {
+    pub(crate) columns: [usize; 3],
+    pub(crate) names: [String; 3],
+}
+
+/// Where an option finds its column: by the name as it is written, by number from 1, or by the name in another case.
+fn place(column: &str, names: Option<&[String]>) -> Option<usize> {
+    let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
+    named(&|name| name == column)
+        .or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
+        .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
+}
+
+/// Finds the columns that are wanted: by option, by name, else from `index` on. Rows have `width` columns; `is_fraction` tells
+/// which hold fractions, which are no ids.
+pub(crate) fn choose(
+    ask: &Ask<'_>,
+    names: Option<&[String]>,
+    index: usize,
+    width: usize,
+    is_fraction: &dyn Fn(usize) -> bool,
+) -> Result<Chosen, IngestError> {
+    let (options, refuse) = (ask.options, |problem| IngestError::input(ask.path, problem));
+    let have = || match names {
+        Some(names) => format!("it has {}", names.join(", ")),
+        None => "it has no header (--header yes if the first line is one); give a number".into(),
+    };
+    let find = |option: &Option<String>, what: &str| match option {
+        None => Ok(None),
+        Some(column) => place(column, names).map(Some).ok_or_else(|| {
+            refuse(format!(
+                "{what} {column}: there is no such column; {}",
+                have()
+            ))
+        }),
+    };
+    let called = |column: usize| match names.and_then(|names| names.get(column)) {
+        Some(name) if !name.is_empty() => name.clone(),
+        _ => (column + 1).to_string(),
+    };
+    let chosen = |columns: [usize; 3]| Chosen {
+        columns,
+        names: columns.map(called),
+    };
+    if ask.columns == Columns::Vertex {
+        return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
+    }
+    let source = find(&options.source_column, "--source-column")?;
+    let target = find(&options.target_column, "--target-column")?;
+    let known = names.and_then(known_pair);
+    let [first, second] = known.unwrap_or([index, index + 1]);
+    let ends = match (source, target) {
+        (Some(source), None) if source == second => None,
+        (None, Some(target)) if target == first => None,
+        (source, target) => Some([source.unwrap_or(first), target.unwrap_or(second)]),
+    };
+    let Some(ends) = ends else {
+        return Err(refuse(
+            "give both --source-column and --target-column: one of them is the column that the other would be".into(),
+        ));
+    };
+    if ends[0] == ends[1] {
+        return Err(refuse(
+            "--source-column and --target-column are one column".into(),
+        ));
+    }
+    let is_guess = source.is_none() && target.is_none() && known.is_none();
+    if let Some(names) = names
+        && is_guess
+        && names.len() > 2
+        && ends.into_iter().any(is_fraction)
+    {
+        return Err(refuse(format!(
+            "its columns are {}: say which hold the ids with --source-column and --target-column",
+            names.join(", ")
+        )));
+    }
+    let weight = match find(&options.weight_column, "--weight-column")? {
+        Some(weight) => weight,
+        None => names
+            .and_then(|names| known_weight(names, ends))
+            .unwrap_or(ends[0].max(ends[1]) + 1),
+    };
+    let needed = match ask.weighted {
+        true => ends[0].max(ends[1]).max(weight),
+        false => ends[0].max(ends[1]),
+    };
+    if let Some(names) = names
+        && width < usize::MAX
+        && needed >= width.max(names.len())
+    {
+        return Err(refuse(format!(
+            "column {} is wanted and the columns are {}",
+            needed + 1,
+            names.join(", ")
+        )));
+    }
+    Ok(chosen([ends[0], ends[1], weight]))
 }
 
 /// How a separator fits.

@@ -71,7 +71,7 @@ impl Cell {
 }
 
 /// A text id, when it may be one.
-pub(super) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
+pub(crate) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
     if id.len() > ID_BYTES_MAX {
         return Err(LineProblem::LongId { column });
     }
