@@ -52,19 +52,19 @@ fuzz_target!(|input: &[u8]| {
         piece_bytes: 1 << 40,
         ..ReadOptions::default()
     };
-    let cut = |options| ReadOptions {
+    let cut = |options: &ReadOptions| ReadOptions {
         piece_bytes: 1,
-        ..options
+        ..options.clone()
     };
     let whole = read(&disk, &path, &options);
-    let pieces = read(&disk, &path, &cut(options));
+    let pieces = read(&disk, &path, &cut(&options));
     same(&whole, &pieces);
     let skip = ReadOptions {
         on_error: OnError::Skip,
-        ..options
+        ..options.clone()
     };
     let skipped = read(&disk, &path, &skip);
-    same(&skipped, &read(&disk, &path, &cut(skip)));
+    same(&skipped, &read(&disk, &path, &cut(&skip)));
     match (&whole, &skipped) {
         (Ok(edges), Ok(others)) => assert!(edges == others, "there was nothing to skip"),
         (Ok(_), Err(error)) => panic!("with lines to be skipped: {error}"),
@@ -131,7 +131,7 @@ fn open(
 ) -> Result<FileSource, IngestError> {
     let paths = [path.to_path_buf()];
     if let (Some("v"), Some(ids)) = (path.extension().and_then(|e| e.to_str()), options.ids) {
-        FileSource::open_vertices(disk, budget, &paths, ids, options.on_error)
+        FileSource::open_vertices(disk, budget, &paths, ids, options, &Stop::new())
     } else {
         FileSource::open(disk, budget, &paths, options, &Stop::new())
     }

@@ -254,6 +254,12 @@ pub enum LineProblem {
         /// The column, from 1.
         column: usize,
     },
+    /// What databases write for NULL.
+    #[error("column {column} is \\N, as databases write NULL")]
+    Null {
+        /// The column, from 1.
+        column: usize,
+    },
     /// An id is not the canonical text of an integer of 64 bits.
     #[error(
         "column {column} is no integer of 64 bits as it would be written, without a plus or leading zeros (--ids string takes any id)"

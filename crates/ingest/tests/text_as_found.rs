@@ -650,6 +650,8 @@ fn ids_are_their_text() {
         ),
         ("a.el", "ids=int", "1 2\n3 +4\n", "column 2 is no integer"),
         ("a.el", "ids=int", "1 x\n", "--ids string"),
+        ("a.txt", "", "a\tb\nc\t\\N\n", "line 2"),
+        ("a.txt", "", "\u{fffd}", "columns where 2 are needed"),
     ]);
 }
 
@@ -787,6 +789,14 @@ fn folders_are_read_with_their_folders() {
         ("p1.csv", b"user_a,user_b\n"),
     ]);
     assert_eq!(read_all(&disk, &options("")).unwrap().0, "ann>bob");
+}
+
+#[test]
+fn utf_16_is_refused_with_advice() {
+    let text: Vec<u8> = "1 2".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let bytes = [&b"\xff\xfe"[..], &text].concat();
+    let error = read("a.txt", &bytes, &options("")).unwrap_err();
+    assert!(error.contains("UTF-16") && error.contains("iconv"), "{error}");
 }
 
 #[test]

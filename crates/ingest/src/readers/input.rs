@@ -371,6 +371,9 @@ fn dialect_of(ask: Ask<'_>, head: &[u8], whole: bool) -> Result<(Dialect, Head),
     if let Some(foreign) = by_magic(head) {
         return refuse(foreign.problem());
     }
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return refuse("this is text in UTF-16; convert it (iconv -f UTF-16 -t UTF-8)".into());
+    }
     if head[..head.len().min(LOOK_BYTES)].contains(&0) {
         return refuse("the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64".into());
     }

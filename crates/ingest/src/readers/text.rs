@@ -530,6 +530,9 @@ impl<'d> Parser<'d> {
                 if field.bytes.is_empty() || !field.quoted && trim(field.bytes).is_empty() {
                     return Err(LineProblem::EmptyColumn { column: column + 1 });
                 }
+                if field.bytes == br"\N" && !field.quoted {
+                    return Err(LineProblem::Null { column: column + 1 });
+                }
                 if cut.quotes == Quotes::Within && field.bytes.starts_with(b"\"") {
                     return Err(LineProblem::LeadingQuote { column: column + 1 });
                 }

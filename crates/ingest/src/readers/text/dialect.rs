@@ -385,11 +385,21 @@ impl<'a> Sniff<'a> {
             Syntax::Text | Syntax::Tsv | Syntax::Dimacs => tab,
         };
         let needed = self.needed();
-        let fits = |delimiter: Delimiter| self.fit(&self.cut(delimiter), body, needed);
-        let mut fitting: Vec<(Delimiter, Fit)> = [tab, comma, others[0], others[1], blanks]
-            .into_iter()
-            .filter_map(|delimiter| Some((delimiter, fits(delimiter)?)))
-            .collect();
+        let all_that_fit = |skips: bool| -> Vec<(Delimiter, Fit)> {
+            let fits = |delimiter| self.fit(&self.cut(delimiter), body, needed, skips);
+            [tab, comma, others[0], others[1], blanks]
+                .into_iter()
+                .filter_map(|delimiter| Some((delimiter, fits(delimiter)?)))
+                .collect()
+        };
+        // Malformed lines may be left out, but where nothing is malformed nothing is.
+        let mut fitting = all_that_fit(false);
+        if fitting.is_empty() && self.ask.skips {
+            fitting = all_that_fit(true);
+            if fitting.is_empty() {
+                return Ok(if self.is_tabular() { usual } else { blanks });
+            }
+        }
         if self.ask.columns == Columns::Vertex {
             // A list with one column needs no separator.
             let single = |fit: &Fit| fit.width == Some(1);
@@ -465,19 +475,19 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    /// How `cut` fits all lines; `None` where one has fewer columns than needed.
-    fn fit(&self, cut: &Cut, body: &[Line<'_>], needed: usize) -> Option<Fit> {
+    /// How `cut` fits all lines, or those that it `skips` not; `None` where one has fewer columns than needed.
+    fn fit(&self, cut: &Cut, body: &[Line<'_>], needed: usize, skips: bool) -> Option<Fit> {
         let mut integers = true;
         let mut widths = Vec::with_capacity(body.len());
         let ends = self.places(None).unwrap_or([0, usize::from(needed > 1)]);
         for (row, line) in body.iter().enumerate() {
             let cells = match self.cells(cut, line.text) {
                 Ok(cells) => cells,
-                Err(_) if self.ask.skips => continue,
+                Err(_) if skips => continue,
                 Err(_) => return None,
             };
             if cells.len() < needed {
-                if self.ask.skips {
+                if skips {
                     continue;
                 }
                 return None;
@@ -494,19 +504,8 @@ impl<'a> Sniff<'a> {
         if widths.is_empty() && !body.is_empty() {
             return None;
         }
-        let width = self.width_of(widths);
+        let width = width_of(widths, skips);
         Some(Fit { width, integers })
-    }
-
-    /// The one number of columns that lines have; where malformed ones are left out, that of most.
-    fn width_of(&self, mut widths: Vec<usize>) -> Option<usize> {
-        widths.sort_unstable();
-        let groups = widths.chunk_by(|one, other| one == other);
-        if self.ask.skips {
-            return groups.max_by_key(|group| group.len()).map(|group| group[0]);
-        }
-        let mut groups = groups.map(|group| group[0]);
-        groups.next().filter(|_| groups.next().is_none())
     }
 
     /// The columns of the ends that the options give by number; `names` are those of a header.
@@ -539,7 +538,7 @@ impl<'a> Sniff<'a> {
                 Err(problem) => return Err(self.line_error(line.text, problem)),
             }
         }
-        let width = self.width_of(rows.iter().map(Vec::len).collect());
+        let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
         let mut names: Option<Vec<String>> = rows.first().map(|row| {
             row.iter()
                 .map(|cell| String::from_utf8_lossy(trim(cell)).into_owned())
@@ -578,12 +577,12 @@ impl<'a> Sniff<'a> {
                     .is_ok_and(|number| number.fract() != 0.0)
             })
         })?;
-        if width.is_none()
-            && !rows.is_empty()
-            && self.ask.columns == Columns::Edge
-            && self.places(names.as_deref()).is_none()
-            && names.is_none()
-        {
+        // Who names the columns takes lines of any length.
+        let any_length = self.ask.columns == Columns::Vertex
+            || self.places(names.as_deref()).is_some()
+            || names.is_some();
+        let width = width_of(widths, self.ask.skips && !any_length);
+        if width.is_none() && !rows.is_empty() && !any_length {
             let width = |row: &Vec<Vec<u8>>| row.len();
             let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
             return Err(self.refuse(format!(
@@ -821,6 +820,17 @@ struct Fit {
     width: Option<usize>,
     /// Both ids are integers in every line that is no header.
     integers: bool,
+}
+
+/// The one number of columns that lines have; where malformed ones are left out, that of most.
+fn width_of(mut widths: Vec<usize>, skips: bool) -> Option<usize> {
+    widths.sort_unstable();
+    let groups = widths.chunk_by(|one, other| one == other);
+    if skips {
+        return groups.max_by_key(|group| group.len()).map(|group| group[0]);
+    }
+    let mut groups = groups.map(|group| group[0]);
+    groups.next().filter(|_| groups.next().is_none())
 }
 
 /// Whether the first column counts 0, 1, 2 and so on.
