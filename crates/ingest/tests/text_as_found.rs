@@ -629,7 +629,7 @@ fn ids_are_their_text() {
             "",
             "1 2\n2 3\n3 n/a\n",
             "1>2 2>3 3>n/a",
-            "ids are text because of line 3: \"3 n/a\"",
+            "ids are text because of line 3: \"n/a\"",
         ),
         ("a.el", "ids=int", "-3 4\n", "-3>4", ""),
         ("a.el", "ids=text", "1 2\n", "1>2", "ids text"),
@@ -796,7 +796,10 @@ fn utf_16_is_refused_with_advice() {
     let text: Vec<u8> = "1 2".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let bytes = [&b"\xff\xfe"[..], &text].concat();
     let error = read("a.txt", &bytes, &options("")).unwrap_err();
-    assert!(error.contains("UTF-16") && error.contains("iconv"), "{error}");
+    assert!(
+        error.contains("UTF-16") && error.contains("iconv"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -16,7 +16,9 @@ use super::compression::Compression;
 use super::file_bytes::{FileBytes, Runs, changed};
 use super::input::{Content, Finder, Format, Input, InputFile};
 use super::parquet::ParquetFile;
-use super::text::{Columns, Delimiter, Fault, Malformed, Parser, Quotes, Syntax, TextOptions};
+use super::text::{
+    Columns, Comments, Delimiter, Fault, Malformed, Parser, Quotes, Syntax, TextOptions,
+};
 use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader};
 use crate::error::{IngestError, LineProblem};
 
@@ -385,6 +387,9 @@ impl FileSource {
         {
             line += &format!("; ids are text because of line {at}: {found:?}");
         }
+        if let Comments::Prefix(prefix) = &dialect.comments {
+            line += &format!("; lines that start with {prefix:?} are comments");
+        }
         if let Some(doubt) = &dialect.doubt {
             line += &format!("; {doubt}");
         }
@@ -460,10 +465,11 @@ impl FileSource {
                 }
                 Err(Fault::Line {
                     problem: LineProblem::NotInteger { .. },
-                    found,
                     ..
                 }) => {
-                    let is_first = parser.report().edges == 0 && !edges;
+                    // Of names no more has to be said.
+                    let (found, is_number) = parser.no_integer();
+                    let is_first = parser.report().edges == 0 && !edges && !is_number;
                     let first = FirstText {
                         path: file.path.clone(),
                         line: head.lines + parser.line_ends() + 1,

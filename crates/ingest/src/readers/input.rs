@@ -210,6 +210,19 @@ impl Finder<'_> {
             input.left_out.extend(others);
             files = meant;
         }
+        // KONECT: a file of facts beside the one with edges.
+        let starts = |path: &Path, start: &[u8]| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_encoded_bytes().starts_with(start)
+        };
+        if files.iter().any(|path| starts(path, b"meta."))
+            && files.iter().any(|path| starts(path, b"out."))
+        {
+            let (meant, others): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|path| starts(path, b"out."));
+            input.left_out.extend(others);
+            files = meant;
+        }
         all.extend(files);
         Ok(())
     }
@@ -217,7 +230,7 @@ impl Finder<'_> {
     fn add(&mut self, input: &mut Input, path: &Path) -> Result<(), IngestError> {
         let (name, named_packed) = Compression::strip(path);
         let kind = match self.format {
-            Format::Auto => kind_of(path, &name)?,
+            Format::Auto => kind_of(path, &name, self.text)?,
             Format::Ldbc if has_ending(&name, "v") => None,
             Format::Text | Format::Ldbc => Some(Kind::Text(Syntax::Text)),
             Format::Csv => Some(Kind::Text(Syntax::Csv)),
@@ -246,7 +259,7 @@ impl Finder<'_> {
         before: Option<Arc<Dialect>>,
     ) -> Result<InputFile, IngestError> {
         let (name, named_packed) = Compression::strip(path);
-        let syntax = match kind_of(path, &name)? {
+        let syntax = match kind_of(path, &name, self.text)? {
             None => Syntax::Text,
             Some(Kind::Parquet) => {
                 return self.look_at(path, Kind::Parquet, false, Columns::Vertex, before);
@@ -445,7 +458,11 @@ pub fn says_something_else(path: &Path) -> bool {
         .is_some_and(|name| matches!(name.as_encoded_bytes(), [b'.' | b'_', ..]));
     let named = |name: &std::ffi::OsStr| {
         let name = name.to_string_lossy().to_ascii_lowercase();
-        name.ends_with('~') || matches!(name.as_str(), "thumbs.db" | "desktop.ini")
+        name.ends_with('~')
+            || matches!(name.as_str(), "thumbs.db" | "desktop.ini")
+            || ["readme", "license", "licence"]
+                .iter()
+                .any(|start| name.starts_with(start))
     };
     hidden
         || path.file_name().is_some_and(named)
@@ -455,7 +472,7 @@ pub fn says_something_else(path: &Path) -> bool {
 }
 
 /// What a file is by its name; `None`: a list of vertices.
-fn kind_of(path: &Path, name: &Path) -> Result<Option<Kind>, IngestError> {
+fn kind_of(path: &Path, name: &Path, text: &TextOptions) -> Result<Option<Kind>, IngestError> {
     let ending = name
         .extension()
         .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
@@ -473,7 +490,11 @@ fn kind_of(path: &Path, name: &Path) -> Result<Option<Kind>, IngestError> {
             return Err(IngestError::input(path, problem));
         }
         ending => {
-            if let Some(foreign) = by_ending(ending) {
+            // Who names the columns has looked.
+            let by_columns = text.source_column.is_some() && text.target_column.is_some();
+            if let Some(foreign) = by_ending(ending)
+                && !by_columns
+            {
                 return Err(IngestError::input(
                     path,
                     format!(

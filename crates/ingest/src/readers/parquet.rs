@@ -558,6 +558,8 @@ fn kind_of(column: &ColumnDescriptor) -> Kind {
         (Physical::INT32 | Physical::INT64, Some(LogicalType::Integer(integer)), _) => {
             unsigned(integer.is_signed)
         }
+        // A column of nulls alone has no type.
+        (_, Some(LogicalType::Unknown), _) => Kind::Text,
         (Physical::INT32 | Physical::INT64, Some(_), _) => Kind::Other,
         (Physical::INT32 | Physical::INT64, None, converted) => match converted {
             ConvertedType::NONE

@@ -107,6 +107,8 @@ pub(crate) struct Parser<'d> {
     report: PieceReport,
     /// Line ends within records.
     inner_ends: u64,
+    /// The last id that was no integer.
+    no_integer: Vec<u8>,
     /// Whether an id is negative, or too large for a signed integer.
     negative: bool,
     huge: bool,
@@ -161,6 +163,7 @@ impl<'d> Parser<'d> {
             within,
             report: PieceReport::default(),
             inner_ends: 0,
+            no_integer: Vec::new(),
             negative: false,
             huge: false,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
@@ -187,6 +190,13 @@ impl<'d> Parser<'d> {
     /// Line ends of the records so far.
     pub(crate) fn line_ends(&self) -> u64 {
         self.report().lines + self.inner_ends
+    }
+
+    /// The last id that was no integer, for a notice, and whether it is a number all the same.
+    pub(crate) fn no_integer(&self) -> (String, bool) {
+        let is_number = values::Cell::of(&self.no_integer).is_number()
+            || self.no_integer.iter().all(u8::is_ascii_digit);
+        (shown(&self.no_integer), is_number)
     }
 
     /// Whether an id was negative, and whether one was 2^63 or more.
@@ -438,7 +448,11 @@ impl<'d> Parser<'d> {
     }
 
     fn integer(&mut self, bytes: &[u8], column: usize) -> Result<u64, LineProblem> {
-        let number = Integer::parse(trim(bytes)).ok_or(LineProblem::NotInteger { column })?;
+        let Some(number) = Integer::parse(trim(bytes)) else {
+            self.no_integer.clear();
+            self.no_integer.extend_from_slice(bytes);
+            return Err(LineProblem::NotInteger { column });
+        };
         let is_huge = matches!(number, Integer::Unsigned(number) if number >= SIGN);
         self.negative |= matches!(number, Integer::Negative(_));
         self.huge |= is_huge;
@@ -503,7 +517,7 @@ impl<'d> Parser<'d> {
             return Ok(None);
         }
         let cut = &dialect.cut;
-        let mut rest = Some(if cut.trims { trimmed } else { line });
+        let mut rest = Some(cut.strip(line));
         let [source, destination, weight] = dialect.wanted;
         let mut row = Row {
             ends: [record::Field {

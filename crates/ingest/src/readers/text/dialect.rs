@@ -106,6 +106,8 @@ pub(crate) struct Dialect {
     pub(crate) wanted: [usize; 3],
     /// Columns of every record, where the sample has one number of them.
     pub(crate) columns: Option<usize>,
+    /// Whether the columns have names, of this file or of one before it.
+    named: bool,
     /// The first line, where it names the columns.
     pub(crate) header: Option<Vec<u8>>,
     /// What the wanted columns are called: names of a header, else numbers from 1.
@@ -201,9 +203,21 @@ impl<'a> Sniff<'a> {
         match (self.ask.options.quote, self.is_tabular()) {
             (Quote::None, _) => Quotes::Text,
             (Quote::Encloses, _) => Quotes::Enclose,
-            (Quote::Auto, true) if self.bytes.contains(&b'"') => Quotes::Enclose,
+            (Quote::Auto, true) if self.has_quotes() => Quotes::Enclose,
             (Quote::Auto, true) => Quotes::Absent,
             (Quote::Auto, false) => Quotes::Within,
+        }
+    }
+
+    /// Whether there are quotes; in TSV, whether one begins a field.
+    fn has_quotes(&self) -> bool {
+        let mut quotes = memchr::memchr_iter(b'"', self.bytes);
+        match self.ask.syntax {
+            Syntax::Tsv => quotes.any(|at| {
+                let before = at.checked_sub(1).map(|at| self.bytes[at]);
+                before.is_none_or(|before| matches!(before, b'\t' | b'\n' | b'\r' | 0xbf))
+            }),
+            _ => quotes.next().is_some(),
         }
     }
 
@@ -307,7 +321,9 @@ impl<'a> Sniff<'a> {
     fn comments(&self, lines: &[Line<'_>]) -> usize {
         let is_comment = |line: &&Line<'_>| match &self.ask.options.comments {
             Comments::Auto => is_surely_comment(line.text),
-            Comments::Prefix(prefix) => line.text.starts_with(prefix.as_bytes()),
+            Comments::Prefix(prefix) => {
+                line.text.starts_with(prefix.as_bytes()) || is_surely_comment(line.text)
+            }
             Comments::None => false,
         };
         // Such a line may stand behind one in doubt.
@@ -325,8 +341,7 @@ impl<'a> Sniff<'a> {
     }
 
     fn width(&self, cut: &Cut, line: &[u8]) -> Result<usize, IngestError> {
-        let line = if cut.trims { trim(line) } else { line };
-        cut.count(Some(line), 1)
+        cut.count(Some(cut.strip(line)), 1)
             .map_err(|problem| self.line_error(line, problem))
     }
 
@@ -342,7 +357,7 @@ impl<'a> Sniff<'a> {
     }
 
     fn cells(&self, cut: &Cut, line: &[u8]) -> Result<Vec<Vec<u8>>, LineProblem> {
-        let mut rest = Some(if cut.trims { trim(line) } else { line });
+        let mut rest = Some(cut.strip(line));
         let mut cells = Vec::new();
         while let Some(field) = cut.field(&mut rest, cells.len() + 1)? {
             cells.push(if field.doubled {
@@ -417,6 +432,13 @@ impl<'a> Sniff<'a> {
         if self.is_tabular() {
             fitting.retain(|(delimiter, fit)| *delimiter != blanks || fit.integers);
         }
+        // Tabs are blanks too.
+        if fitting
+            .iter()
+            .any(|(delimiter, fit)| *delimiter == tab && fit.width.is_some())
+        {
+            fitting.retain(|(delimiter, _)| *delimiter != blanks);
+        }
         let keep = |fitting: &mut Vec<(Delimiter, Fit)>, is: fn(&Fit) -> bool| {
             if fitting.iter().any(|(_, fit)| is(fit)) {
                 fitting.retain(|(_, fit)| is(fit));
@@ -431,12 +453,39 @@ impl<'a> Sniff<'a> {
                 if body.is_empty() {
                     return Ok(usual);
                 }
-                let cut = self.cut(if self.is_tabular() { usual } else { blanks });
+                // By the separator that cuts most lines, the first that it does not cut.
+                let cuts = |delimiter: &Delimiter| {
+                    let cut = self.cut(*delimiter);
+                    let is_cut = |line: &&Line<'_>| {
+                        self.cells(&cut, line.text)
+                            .is_ok_and(|cells| cells.len() >= needed)
+                    };
+                    body.iter().filter(is_cut).count()
+                };
+                let least = if self.is_tabular() { usual } else { blanks };
+                let best = [least, tab, comma, others[0], others[1]]
+                    .into_iter()
+                    .max_by_key(cuts)
+                    .unwrap_or(least);
+                if self.is_tabular() && cuts(&best) == 0 && cuts(&blanks) == body.len() {
+                    return Err(self.refuse(
+                        "no character separates its columns; if blanks do, say --delimiter space",
+                    ));
+                }
+                let cut = self.cut(best);
+                let expected = self
+                    .cells(&cut, body[0].text)
+                    .map_or(needed, |cells| cells.len());
                 let problem = |line: &Line<'_>| match self.cells(&cut, line.text) {
                     Err(problem) => Some(self.line_error(line.text, problem)),
                     Ok(cells) if cells.len() < needed => {
                         let found = cells.len();
                         let problem = LineProblem::TooFewColumns { found, needed };
+                        Some(self.line_error(line.text, problem))
+                    }
+                    Ok(cells) if cells.len() != expected => {
+                        let found = cells.len();
+                        let problem = LineProblem::ColumnCount { found, expected };
                         Some(self.line_error(line.text, problem))
                     }
                     Ok(_) => None,
@@ -465,10 +514,18 @@ impl<'a> Sniff<'a> {
                 }
                 let names: Vec<String> = fitting
                     .iter()
-                    .map(|(delimiter, _)| format!("--delimiter '{}'", delimiter.name()))
+                    .map(|(delimiter, _)| match delimiter {
+                        Delimiter::Byte(byte) if *byte != b'\t' => {
+                            format!("--delimiter '{}'", char::from(*byte))
+                        }
+                        _ => format!("--delimiter {}", delimiter.name()),
+                    })
                     .collect();
+                let line = body
+                    .first()
+                    .map_or(1, |line| 1 + line_ends(b'\n', &self.bytes[..line.start]));
                 Err(self.refuse(format!(
-                    "its lines can be cut in more than one way; say {}",
+                    "line {line} and those below can be cut in more than one way; say {}",
                     names.join(" or ")
                 )))
             }
@@ -556,15 +613,25 @@ impl<'a> Sniff<'a> {
             Header::No => (false, None),
             Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body),
         };
-        let names = names.filter(|_| is_header);
+        let mut names = names.filter(|_| is_header);
+        let header_width = names.as_ref().map(Vec::len);
         let (data, header_line) = match (is_header, body) {
             (true, [header, data @ ..]) => (data, Some(header)),
             _ => (body, None),
         };
         let rows = &rows[usize::from(is_header)..];
-        let index = names
-            .as_ref()
-            .is_some_and(|names| names.len() > 2 && names[0].is_empty() && counts(rows));
+        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        let shifted = names.is_some()
+            && !rows.is_empty()
+            && rows
+                .iter()
+                .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
+        if shifted {
+            names
+                .iter_mut()
+                .for_each(|names| names.insert(0, String::new()));
+        }
+        let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
         let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
         let Chosen {
             columns: wanted,
@@ -581,6 +648,7 @@ impl<'a> Sniff<'a> {
         let any_length = self.ask.columns == Columns::Vertex
             || self.places(names.as_deref()).is_some()
             || names.is_some();
+        let widths = widths[usize::from(shifted)..].to_vec();
         let width = width_of(widths, self.ask.skips && !any_length);
         if width.is_none() && !rows.is_empty() && !any_length {
             let width = |row: &Vec<Vec<u8>>| row.len();
@@ -608,12 +676,25 @@ impl<'a> Sniff<'a> {
             blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
             headers: u64::from(is_header),
         };
+        // A part without a header is read by that of the part before it.
+        let before = self.ask.before.filter(|before| {
+            names.is_none()
+                && self.ask.options.header == Header::Auto
+                && before.named
+                && width.is_some()
+                && before.columns == width
+        });
+        let (wanted, called, doubt) = match before {
+            Some(before) => (before.wanted, before.names.clone(), None),
+            None => (wanted, called, doubt),
+        };
         let dialect = Dialect {
             syntax: self.ask.syntax,
             cut,
             comments: self.ask.options.comments.clone(),
             wanted,
             columns: width,
+            named: names.is_some() || before.is_some(),
             header: header_line.map(|line| line.text.to_vec()),
             names: called,
             doubt,
@@ -664,7 +745,7 @@ impl<'a> Sniff<'a> {
                 && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
         };
         let differs = |column: usize| kind(first, column) == Cell::Text && numbers_below(column);
-        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && counts(below);
+        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
         if (0..first.len()).any(differs) || indexed {
             return (true, None);
         }
@@ -705,6 +786,7 @@ impl<'a> Sniff<'a> {
             comments: Comments::None,
             wanted: [1, 2, 3],
             columns: None,
+            named: false,
             header: None,
             names: ["2".into(), "3".into(), "4".into()],
             doubt: None,
@@ -831,14 +913,4 @@ fn width_of(mut widths: Vec<usize>, skips: bool) -> Option<usize> {
     }
     let mut groups = groups.map(|group| group[0]);
     groups.next().filter(|_| groups.next().is_none())
-}
-
-/// Whether the first column counts 0, 1, 2 and so on.
-fn counts(rows: &[Vec<Vec<u8>>]) -> bool {
-    !rows.is_empty()
-        && rows.iter().enumerate().all(|(row, cells)| {
-            cells
-                .first()
-                .is_some_and(|cell| *cell == row.to_string().into_bytes())
-        })
 }

@@ -54,7 +54,6 @@ const PAIRS: &[[&str; 2]] = &[
 /// Names of a column of vertices, in lower case; so is every name that ends with `id`.
 const VERTICES: &[&str] = &[
     "id",
-    ":id",
     "unique_id",
     "vertex",
     "node",
@@ -101,8 +100,8 @@ pub(crate) fn known_pair(names: &[String]) -> Option<[usize; 2]> {
 pub(crate) fn known_vertex(names: &[String]) -> Option<usize> {
     let names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     let known = |wanted: &&str| names.iter().position(|name| name == wanted);
-    let neo4j = || names.iter().position(|name| name.ends_with(":id"));
-    VERTICES.iter().find_map(known).or_else(neo4j)
+    let neo4j = names.iter().position(|name| name.ends_with(":id"));
+    neo4j.or_else(|| VERTICES.iter().find_map(known))
 }
 
 /// Where the weights are, when programs call a column so; not in `ends`.

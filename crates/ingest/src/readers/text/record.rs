@@ -53,7 +53,7 @@ impl std::str::FromStr for Delimiter {
 pub(crate) enum Quotes {
     /// It encloses a field (RFC 4180).
     Enclose,
-    /// There is none: one that occurs is an error.
+    /// There is none: one that occurs is an error. In TSV, which programs write without quotes, only one that begins a field.
     Absent,
     /// It is text, but no wanted field begins with one.
     Within,
@@ -141,6 +141,15 @@ pub(crate) fn line_ends(before: u8, bytes: &[u8]) -> u64 {
 }
 
 impl Cut {
+    /// The line from its first column on, to its last.
+    pub(super) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        match self.delimiter {
+            Delimiter::Blanks => trim(line),
+            // A separator at the end ends an empty column.
+            Delimiter::Byte(_) => line,
+        }
+    }
+
     /// The record that begins at `at`; the text ends with `bytes` if they are the `last`.
     #[inline]
     pub(super) fn record(&self, bytes: &[u8], at: usize, last: bool) -> Result<Record, NoRecord> {
@@ -240,7 +249,12 @@ impl Cut {
                 doubled,
             }));
         }
+        let tabs = separator == b'\t';
+        if self.quotes == Quotes::Absent && tabs && trimmed.first() == Some(&QUOTE) {
+            return Err(LineProblem::LateQuote { column });
+        }
         let end = match self.quotes {
+            Quotes::Absent if tabs => memchr(separator, bytes),
             Quotes::Enclose | Quotes::Absent => memchr2(separator, QUOTE, bytes),
             Quotes::Within | Quotes::Text => memchr(separator, bytes),
         }
