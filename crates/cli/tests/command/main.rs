@@ -7,6 +7,7 @@
 
 mod cache;
 mod damage;
+mod edges_as_found;
 mod example;
 mod generate;
 mod help;
