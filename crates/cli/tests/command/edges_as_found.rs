@@ -177,7 +177,7 @@ impl<'a> Attempt<'a> {
             ));
         }
         has_all(said, fact("notice"))?;
-        let is_notice = |line: &str| ["header ", "ids "].iter().all(|part| line.contains(part));
+        let is_notice = |line: &str| ["column", "ids "].iter().all(|part| line.contains(part));
         if edges != 0 && !said.lines().any(is_notice) {
             return Err(format!("nothing says how the file was read: {said}"));
         }
