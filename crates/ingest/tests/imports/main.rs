@@ -6,6 +6,8 @@ mod a_killed_import_goes_on;
 mod an_imported_graph_holds_the_input;
 mod common;
 mod indices_beyond_32_bits_cost_nothing;
+mod parquet_rows;
 mod ranks_import_one_graph;
+mod text_as_found;
 mod vertices_are_dealt_by_degree;
 mod what_is_read_of_input_files;

@@ -331,9 +331,7 @@ impl<'a> Sniff<'a> {
             .iter()
             .take_while(|line| is_comment(line) || self.may_be_comment(line.text))
             .collect::<Vec<_>>();
-        last.iter()
-            .rposition(|line| is_comment(line))
-            .map_or(0, |last| last + 1)
+        last.iter().rposition(is_comment).map_or(0, |last| last + 1)
     }
 
     fn may_be_comment(&self, line: &[u8]) -> bool {
