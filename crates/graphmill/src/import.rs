@@ -8,7 +8,7 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, Moved, OnError,
-    ReadOptions, SelfLoops, TextOptions, check_memory, import,
+    ReadOptions, SelfLoops, TextOptions, check_memory, files_of, import,
 };
 use serde::Serialize;
 
@@ -227,10 +227,12 @@ impl Machine {
             on_error: config.on_error,
             ..ReadOptions::default()
         };
+        // The list stays beside what the import takes; each reader is charged with it, so that the least that is named is enough.
+        let listed = files_of(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
         check_memory(
             self.budget(),
             self.workers(),
-            FileSource::reader_bytes_by_name(inputs.iter().chain(&config.vertices)),
+            FileSource::reader_bytes_by_name(&listed) + FileSource::list_bytes(&listed),
             config.weights,
             !config.vertices.is_empty(),
             &self.import_options(graph, config),

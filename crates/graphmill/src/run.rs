@@ -36,6 +36,8 @@ pub struct Run {
     pub vertices: u64,
     /// Edges of the graph as they are stored: an undirected one counts twice.
     pub edges: u64,
+    /// How the input of the graph was read, a line for each way.
+    pub read: Vec<String>,
     /// The vertices with the highest values, as many as asked for.
     pub top: Vec<TopRow>,
     /// Seconds of each time that the algorithm ran, without loading.
@@ -70,6 +72,8 @@ pub struct Seconds {
 struct Account<'a> {
     algorithm: &'a str,
     graph: GraphFacts,
+    /// How the input of the graph was read.
+    read: &'a [String],
     executor: &'a str,
     threads: usize,
     ranks: usize,
@@ -255,6 +259,7 @@ impl Plan {
             column: output.column,
             vertices: graph.vertices(),
             edges: graph.arcs(),
+            read: info::read(&graph.meta().options),
             top: top.into_rows(),
             metrics: session.metrics().clone(),
             peak_memory: machine.budget().peak(),
@@ -426,6 +431,7 @@ impl Plan {
                 vertices: run.vertices,
                 edges: run.edges,
             },
+            read: &run.read,
             executor: "column",
             threads: self.threads,
             ranks: run.metrics.ranks.len().max(1),

@@ -226,7 +226,7 @@ pub enum IngestError {
 #[non_exhaustive]
 pub enum LineProblem {
     /// There are fewer columns than it takes.
-    #[error("{found} columns where {needed} are needed (--delimiter says what separates them)")]
+    #[error("{} where {needed} are needed (--delimiter says what separates them)", columns(*found))]
     TooFewColumns {
         /// Columns there are.
         found: usize,
@@ -235,7 +235,9 @@ pub enum LineProblem {
     },
     /// A line has more or fewer columns than the lines before.
     #[error(
-        "{found} columns where the first lines have {expected} (--delimiter says what separates them)"
+        "{} where the first lines have {expected} (--delimiter says what separates them)",
+        columns(*found)
+
     )]
     ColumnCount {
         /// Columns there are.
@@ -342,6 +344,10 @@ pub enum LineProblem {
     /// A line of a DIMACS file that is neither arc, problem nor comment.
     #[error("a line of a DIMACS file starts with \"a\", \"e\", \"p\" or \"c\"")]
     NotDimacs,
+}
+
+fn columns(count: usize) -> String {
+    format!("{count} column{}", if count == 1 { "" } else { "s" })
 }
 
 impl IngestError {

@@ -24,6 +24,9 @@ fn both(folder: &Path, algorithm: &str, options: &[&str]) -> String {
 fn text_ids_are_values_too_and_unreached_is_inf_or_no_vertex() {
     let folder = folder_with_edges("b a\nc b\nc c\nz y\n\"q q\n");
     let at = folder.path();
+    let both = |at, algorithm, options: &[&str]| {
+        both(at, algorithm, &[options, &["--quote", "none"]].concat())
+    };
     assert_eq!(
         both(at, "bfs", &["--source", "c"]),
         "vertex,depth\n\"\"\"q\",inf\na,2\nb,1\nc,0\nq,inf\ny,inf\nz,inf\n"
@@ -221,32 +224,75 @@ fn a_folder_is_an_input_again_and_again_by_any_name() {
 }
 
 #[test]
-fn a_first_line_that_may_be_a_header_is_named() {
+fn notice_says_what_is_taken_of_a_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let warned = "line 2 is taken as an edge";
-    for (name, edges, is_warned) in [
-        ("a.txt", "# people\nSource Target\n1 2\n2 3\n", true),
-        ("b.csv", "# people\nperson_1,2\n1,2\n2,3\n", true),
-        ("c.csv", "# people\nperson,friend\n1,2\n2,3\n", false),
-        ("d.txt", "# people\nann bob\n1 2\nbob 3\n", false),
-        ("e.txt", "# people\nann bob\n", false),
-        ("f.txt", "# people\n1 2\nann bob\n", false),
+    for (name, edges, notice) in [
+        (
+            "a.txt",
+            "# people\nSource Target\n1 2\n2 3\n",
+            "Source -> Target, header yes, ids int, directed; 1 comment line",
+        ),
+        (
+            "b.csv",
+            "# people\nperson_1,2\n1,2\n2,3\n",
+            "header no, ids text, directed; 1 comment line; ids are text because of line 2: \"person_1\"",
+        ),
+        (
+            "c.csv",
+            "# people\nperson,friend\n1,2\n2,3\n",
+            "person -> friend, header yes, ids int",
+        ),
+        (
+            "d.txt",
+            "# people\nann bob\n1 2\nbob 3\n",
+            "header no, ids text",
+        ),
+        ("e.txt", "# people\nann bob\n", "header no, ids text"),
+        (
+            "f.txt",
+            "# people\n1 2\nann bob\n",
+            "ids are text because of line 3: \"ann\"",
+        ),
     ] {
         std::fs::write(at.join(name), edges).expect("a file");
         let graph = format!("{name}.out");
-        let output = call(at, &["import", name, "-o", &graph, "--quiet"]);
+        let output = call(at, &["import", name, "-o", &graph]);
         let said = String::from_utf8(output.stderr).expect("text");
-        assert_eq!(said.contains(warned), is_warned, "{name}: {said}");
-        assert_eq!(said.contains(name), is_warned, "{name}: {said}");
+        let line = said
+            .lines()
+            .find(|line| line.contains(&format!("{name}: column")));
+        let line = line.unwrap_or_default();
+        assert!(line.contains(notice), "{name}: {said}");
+        // The graph keeps it, and says it again.
+        let info = succeed(at, &["info", &graph, "--json"]);
+        let info: serde_json::Value = serde_json::from_str(&info).expect("JSON");
+        let read = info["read"][0].as_str().expect("a line");
+        assert_eq!(line.strip_prefix("graphmill: "), Some(read));
+        let quiet = call(at, &["import", name, "-o", "quiet", "--quiet"]);
+        assert!(quiet.stderr.is_empty(), "{name}");
+        std::fs::remove_dir_all(at.join("quiet")).expect("a graph");
+    }
+    for _ in 0..2 {
+        // Of the cache, too.
+        let output = call(
+            at,
+            &["run", "wcc", "c.csv", "-o", "r.csv", "--metrics", "m.json"],
+        );
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.contains("c.csv: columns person -> friend"), "{said}");
+        let metrics = std::fs::read_to_string(at.join("m.json")).expect("metrics");
+        let metrics: serde_json::Value = serde_json::from_str(&metrics).expect("JSON");
+        let read = metrics["read"][0].as_str().expect("a line");
+        assert!(read.contains("person -> friend"), "{read}");
     }
 }
 
 #[test]
-fn separators_between_quotes_separate_and_comments_are_known_in_csv() {
+fn quotes_enclose_separators_in_csv() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let edges = "% a\n// b\nFrom,To\n\"ann\",bob\n#c\nbob,ann\n";
+    let edges = "% a\n// b\nFrom,To\n\"ann\",bob\nbob,ann\n";
     std::fs::write(at.join("a.csv"), edges).expect("a file");
     let said = succeed(at, &["import", "a.csv", "-o", "graph"]);
     assert!(
@@ -257,8 +303,12 @@ fn separators_between_quotes_separate_and_comments_are_known_in_csv() {
     let rows = std::fs::read_to_string(at.join("result.csv")).expect("a result");
     assert_eq!(rows, "vertex,component\nann,ann\nbob,ann\n");
     std::fs::write(at.join("b.csv"), "\"a,b\",c\n").expect("a file");
-    let said = fail(at, 1, &["import", "b.csv", "-o", "other"]);
-    assert!(said.contains("b.csv, line 1"), "{said}");
+    succeed(at, &["run", "wcc", "b.csv", "-o", "result.csv"]);
+    let rows = std::fs::read_to_string(at.join("result.csv")).expect("a result");
+    assert_eq!(rows, "vertex,component\n\"a,b\",\"a,b\"\nc,\"a,b\"\n");
+    std::fs::write(at.join("c.csv"), "ann,bob\n#c\nbob,ann\n").expect("a file");
+    let said = fail(at, 1, &["import", "c.csv", "-o", "other"]);
+    assert!(said.contains("c.csv, line 2"), "{said}");
 }
 
 #[test]

@@ -100,6 +100,12 @@ impl FileSource {
     /// Bytes of a piece of a file, unless it is asked for others.
     pub(crate) const PIECE_BYTES: u64 = PIECE_BYTES;
 
+    /// Bytes of the budget for the list of these files.
+    pub fn list_bytes(paths: &[PathBuf]) -> u64 {
+        let bytes = |path: &PathBuf| name_bytes(path) + size_of::<InputFile>() as u64;
+        paths.iter().map(bytes).sum()
+    }
+
     /// Bytes of the budget that a reader of these files takes, as far as their names tell: those of folders are not looked at.
     pub fn reader_bytes_by_name<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> u64 {
         let unpacker = |path: &PathBuf| Compression::of_name(path).leased_bytes();
@@ -234,14 +240,13 @@ impl FileSource {
         options: &ReadOptions,
         budget: &Budget,
     ) -> Result<Self, IngestError> {
-        let name = |path: &PathBuf| (path.as_os_str().len() + size_of::<PathBuf>()) as u64;
-        let file = |file: &InputFile| name(&file.path) + size_of::<InputFile>() as u64;
+        let file = |file: &InputFile| name_bytes(&file.path) + size_of::<InputFile>() as u64;
         let list_bytes = input.edges.iter().map(file).sum::<u64>()
             + input
                 .vertices
                 .iter()
                 .chain(&input.left_out)
-                .map(name)
+                .map(|path| name_bytes(path))
                 .sum::<u64>();
         let list = budget.lease("the list of input files", list_bytes)?;
         // A multiple of the grain, and so of a pair.
@@ -469,7 +474,10 @@ impl FileSource {
                 }) => {
                     // Of names no more has to be said.
                     let (found, is_number) = parser.no_integer();
-                    let is_first = parser.report().edges == 0 && !edges && !is_number;
+                    let is_first = parser.report().edges == 0
+                        && !edges
+                        && !is_number
+                        && !dialect.integers_below;
                     let first = FirstText {
                         path: file.path.clone(),
                         line: head.lines + parser.line_ends() + 1,
@@ -524,6 +532,10 @@ impl FileSource {
         }
         Ok(())
     }
+}
+
+fn name_bytes(path: &Path) -> u64 {
+    (path.as_os_str().len() + size_of::<PathBuf>()) as u64
 }
 
 /// How a notice says that columns are ignored.

@@ -475,11 +475,11 @@ fn separators_are_one_for_each_file() {
             "a.el",
             "",
             "1 2\n3,4\n",
-            "line 2, \"3,4\": 1 columns where 2 are needed (--delimiter",
+            "line 2, \"3,4\": 1 column where 2 are needed (--delimiter",
         ),
         ("a.txt", "", "a b\nNew York Rome\n", "columns"),
         ("a.csv", "", "a,b\nBell, Inc,c\n", "columns"),
-        ("a.csv", "", "a,b\nc;d\n", "columns where 2 are needed"),
+        ("a.csv", "", "a,b\nc;d\n", "where 2 are needed"),
         ("a.el", "", "1 2 3\n2 1\n3 1 2 4\n", "adjacency list"),
     ]);
 }
@@ -651,7 +651,7 @@ fn ids_are_their_text() {
         ("a.el", "ids=int", "1 2\n3 +4\n", "column 2 is no integer"),
         ("a.el", "ids=int", "1 x\n", "--ids string"),
         ("a.txt", "", "a\tb\nc\t\\N\n", "line 2"),
-        ("a.txt", "", "\u{fffd}", "columns where 2 are needed"),
+        ("a.txt", "", "\u{fffd}", "where 2 are needed"),
     ]);
 }
 

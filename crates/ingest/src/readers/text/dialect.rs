@@ -106,6 +106,8 @@ pub(crate) struct Dialect {
     pub(crate) wanted: [usize; 3],
     /// Columns of every record, where the sample has one number of them.
     pub(crate) columns: Option<usize>,
+    /// Whether the ids of all lines but the first are integers, and there are some.
+    pub(crate) integers_below: bool,
     /// Whether the columns have names, of this file or of one before it.
     named: bool,
     /// The first line, where it names the columns.
@@ -674,6 +676,14 @@ impl<'a> Sniff<'a> {
             blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
             headers: u64::from(is_header),
         };
+        let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
+            row.get(column)
+                .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+        };
+        let integers_below = rows.len() > 1
+            && rows[1..]
+                .iter()
+                .all(|row| wanted[..2].iter().all(|&end| is_integer(row, end)));
         // A part without a header is read by that of the part before it.
         let before = self.ask.before.filter(|before| {
             names.is_none()
@@ -692,6 +702,7 @@ impl<'a> Sniff<'a> {
             comments: self.ask.options.comments.clone(),
             wanted,
             columns: width,
+            integers_below,
             named: names.is_some() || before.is_some(),
             header: header_line.map(|line| line.text.to_vec()),
             names: called,
@@ -742,19 +753,24 @@ impl<'a> Sniff<'a> {
             below.iter().any(|row| kind(row, column).is_number())
                 && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
         };
-        let differs = |column: usize| kind(first, column) == Cell::Text && numbers_below(column);
+        let ends = self.places(None).unwrap_or([0, 1]);
+        // A name of a column is no id.
+        let recurs = |column: usize| {
+            first.get(column).is_some_and(|cell| {
+                let mut ids = below.iter().flat_map(|row| ends.map(|end| row.get(end)));
+                ids.any(|id| id == Some(cell))
+            })
+        };
+        let is_data = ends.into_iter().any(recurs);
+        let differs =
+            |column: usize| !is_data && kind(first, column) == Cell::Text && numbers_below(column);
         let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
         if (0..first.len()).any(differs) || indexed {
             return (true, None);
         }
-        let ends = self.places(None).unwrap_or([0, 1]);
         if below.is_empty() || ends.iter().any(|&end| kind(first, end).is_number()) {
             return (false, None);
         }
-        let recurs = |cell: &Vec<u8>| {
-            let mut ids = below.iter().flat_map(|row| row.iter());
-            ids.any(|id| id == cell)
-        };
         let looks = match (self.ask.columns, names) {
             (Columns::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
                 (Some(first), Some(second)) => look_like_a_pair(first, second),
@@ -764,11 +780,11 @@ impl<'a> Sniff<'a> {
             (Columns::Vertex, []) => false,
         };
         let line = super::shown(body.first().map_or(&[], |line| line.text));
-        if looks && !first.iter().any(recurs) {
+        if looks && !is_data {
             let doubt = format!("if {line:?} is data: --header no");
             return (true, Some(doubt));
         }
-        let doubt = (self.is_tabular() && !first.iter().any(recurs))
+        let doubt = (self.is_tabular() && !is_data)
             .then(|| format!("if {line:?} names the columns: --header yes"));
         (false, doubt)
     }
@@ -784,6 +800,7 @@ impl<'a> Sniff<'a> {
             comments: Comments::None,
             wanted: [1, 2, 3],
             columns: None,
+            integers_below: false,
             named: false,
             header: None,
             names: ["2".into(), "3".into(), "4".into()],
