@@ -1,7 +1,9 @@
 //! Ctrl-C and its like: the first asks the work to stop between two steps, so that temporary files are removed; the second kills. A run
-//! that publishes versions ends its pass and publishes one more first, unless it is asked twice; only the third kills then.
+//! that publishes versions ends its pass and publishes one more first, unless it is asked twice; the third kills then, and so do
+//! some seconds after the second: what is to stop may wait for a disk that completes nothing.
 //!
-//! Batch systems say that time is up by SIGTERM, or by a signal that the job names: SIGUSR1 and SIGUSR2 ask too, and never kill.
+//! Batch systems say that time is up by SIGTERM, or by a signal that the job names: SIGUSR1 and SIGUSR2 ask too, and never kill; nor does
+//! SIGXCPU, which the system sends when a limit of processor time is reached (`ulimit -t`).
 //!
 //! A terminal that closes (SIGHUP) asks too, unless that is ignored when the command starts, as under `nohup`. It never kills: the
 //! shell and the system may both send it.
@@ -16,18 +18,18 @@ use std::thread::Builder;
 use std::time::Duration;
 
 use graphmill::Stop;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ};
 use signal_hook::iterator::Signals;
 
 /// Exit code of an interrupted command.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// From now on SIGINT, SIGTERM, SIGUSR1, SIGUSR2 and SIGHUP request `stop`, and SIGXFSZ does nothing.
+/// From now on SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU and SIGHUP request `stop`, and SIGXFSZ does nothing.
 ///
 /// # Errors
 /// The system refuses the handlers or the thread that hears them.
 pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGUSR2])?;
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU])?;
     // Where the system does not say what is ignored, a hangup stays what it was.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     if ignores(&status, SIGHUP) == Some(false) {
@@ -37,7 +39,8 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     let stop = stop.clone();
     // A thread of its own, since every worker may be deep in a step.
-    Builder::new().name("signals".to_string()).spawn(move || {
+    let thread = Builder::new().name("signals".to_string());
+    let started = thread.spawn(move || {
         let mut asked = false;
         for signal in signals.forever() {
             // A closing session may send a hangup first and then end what is left.
@@ -53,12 +56,35 @@ pub(crate) fn request_on_signals(stop: &Stop) -> std::io::Result<()> {
             } else if again && stop.is_patient() {
                 stop.insist();
                 say(KILLING);
+                // Where no thread can be started nothing else is to be had.
+                if Builder::new().spawn(end_late).is_err() {
+                    end_now();
+                }
             } else if again {
-                std::process::exit(i32::from(INTERRUPTED));
+                end_now();
             }
         }
-    })?;
-    Ok(())
+    });
+    match started {
+        Ok(_) => Ok(()),
+        Err(error) => Err(std::io::Error::other(format!(
+            "cannot start a thread ({error}): raise the limit of threads (ulimit -u, pids.max)"
+        ))),
+    }
+}
+
+/// How long a command that was asked twice may take to stop.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// Ends the process, whatever its threads wait for, unless it ends by itself soon.
+fn end_late() {
+    std::thread::sleep(STOPPING);
+    end_now();
+}
+
+/// Ends the process without any more work of its own, which might wait, too.
+fn end_now() -> ! {
+    signal_hook::low_level::exit(i32::from(INTERRUPTED))
 }
 
 /// How long a rank that was asked to stop waits for others to start, in this many steps.

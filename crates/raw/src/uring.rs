@@ -12,8 +12,9 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
-use io_uring::{IoUring, Probe, opcode, types};
+use io_uring::{IoUring, Probe, opcode, squeue, types};
 
 use crate::AlignedBuffer;
 
@@ -79,6 +80,36 @@ impl<T> Ring<T> {
         })
     }
 
+    /// Finds out whether the kernel can carry out requests by threads of its own, which it needs for files that it cannot read or write
+    /// at once. Where it may start none (`pids.max`, `ulimit -u`), such a request never ends.
+    ///
+    /// # Errors
+    /// It cannot, not within `patience`, or there is no ring.
+    pub fn probe(patience: Duration) -> io::Result<()> {
+        let mut ring: IoUring = IoUring::builder().dontfork().build(1)?;
+        let entry = opcode::Nop::new().build().flags(squeue::Flags::ASYNC);
+        // SAFETY: the request has no memory and no file.
+        let pushed = unsafe { ring.submission().push(&entry) };
+        pushed.map_err(io::Error::other)?;
+        ring.submit()?;
+        let (mut waited, mut pause) = (Duration::ZERO, Duration::from_micros(20));
+        loop {
+            if let Some(entry) = ring.completion().next() {
+                return match entry.result() {
+                    error @ ..0 => Err(io::Error::from_raw_os_error(-error)),
+                    _ => Ok(()),
+                };
+            }
+            if waited >= patience {
+                let what = "the kernel starts no thread for it";
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            std::thread::sleep(pause);
+            waited += pause;
+            pause = (2 * pause).min(Duration::from_millis(10));
+        }
+    }
+
     /// Requests in flight.
     pub fn in_flight(&self) -> usize {
         self.slots.len() - self.free.len()
@@ -140,7 +171,7 @@ impl<T> Ring<T> {
         if self.ring.submission().is_empty() && !self.abandoned {
             Ok(())
         } else {
-            self.enter(0)
+            self.enter(0, None)
         }
     }
 
@@ -150,15 +181,33 @@ impl<T> Ring<T> {
     /// As for [`Ring::submit`].
     pub fn wait(&mut self) -> io::Result<()> {
         let want = self.in_flight() > 0 && self.ring.completion().is_empty();
-        self.enter(usize::from(want))
+        self.enter(usize::from(want), None)
     }
 
-    fn enter(&mut self, want: usize) -> io::Result<()> {
+    /// The same, but returns after `patience` where the kernel can do that (Linux 5.11); whether one is complete, or none in flight.
+    ///
+    /// # Errors
+    /// As for [`Ring::submit`].
+    pub fn wait_at_most(&mut self, patience: Duration) -> io::Result<bool> {
+        let want = self.in_flight() > 0 && self.ring.completion().is_empty();
+        self.enter(usize::from(want), Some(patience))?;
+        Ok(self.in_flight() == 0 || !self.ring.completion().is_empty())
+    }
+
+    fn enter(&mut self, want: usize, patience: Option<Duration>) -> io::Result<()> {
         if self.abandoned {
             return Err(io::Error::from_raw_os_error(libc::ECANCELED));
         }
         loop {
-            match self.ring.submit_and_wait(want) {
+            let patience = patience.filter(|_| want > 0 && self.ring.params().is_feature_ext_arg());
+            let entered = match patience.map(types::Timespec::from) {
+                Some(time) => {
+                    let arguments = types::SubmitArgs::new().timespec(&time);
+                    self.ring.submitter().submit_with_args(want, &arguments)
+                }
+                None => self.ring.submit_and_wait(want),
+            };
+            match entered {
                 Ok(_) => return Ok(()),
                 Err(error) => match error.raw_os_error() {
                     // Out of some resource for the moment: a later call goes on, and a wait tries again by itself.
@@ -169,6 +218,7 @@ impl<T> Ring<T> {
                     }
                     Some(libc::EAGAIN | libc::EBUSY) => std::thread::yield_now(),
                     Some(libc::EINTR) => {}
+                    Some(libc::ETIME) => return Ok(()),
                     _ => return Err(error),
                 },
             }
@@ -289,6 +339,22 @@ mod tests {
         }
         assert_eq!(lengths, [4096, 10_000 - 8192]);
         assert!(ring.completed().is_none());
+    }
+
+    #[test]
+    fn a_wait_ends_where_nothing_completes() {
+        let Some(mut ring) = ring(1) else { return };
+        Ring::<()>::probe(Duration::from_secs(60)).unwrap();
+        let (reader, mut writer) = io::pipe().unwrap();
+        let reader: Arc<OwnedFd> = Arc::new(reader.into());
+        ring.push(read(&reader, u64::MAX, 0)).unwrap();
+        if !ring.ring.params().is_feature_ext_arg() {
+            return writer.write_all(b"1").unwrap();
+        }
+        assert!(!ring.wait_at_most(Duration::from_millis(1)).unwrap());
+        writer.write_all(b"1").unwrap();
+        assert!(ring.wait_at_most(Duration::from_secs(60)).unwrap());
+        assert_eq!(ring.completed().unwrap().1.unwrap(), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 pub(crate) mod counted;
 pub(crate) mod sim;
+mod stall;
 pub(crate) mod system;
 mod threads;
 mod transfer;

@@ -139,7 +139,13 @@ fn of_a_run_nothing_is_left_but_the_graph() {
         ],
     );
     // The shell and the system may both tell that the terminal has closed.
-    for signals in [&["INT"][..], &["TERM"], &["HUP"], &["HUP", "HUP"]] {
+    for signals in [
+        &["INT"][..],
+        &["TERM"],
+        &["XCPU", "XCPU"],
+        &["HUP"],
+        &["HUP", "HUP"],
+    ] {
         if signals[0] == "HUP" && ignores_hangup() {
             println!("skipped: SIGHUP, which these tests were started to ignore (nohup)");
             continue;

@@ -1,4 +1,4 @@
-//! A limit of file sizes (`ulimit -f`) is an error that says what to do, and nothing is left behind.
+//! A limit of the system (file sizes, open files, threads) is an error that says what to do, and nothing is left behind.
 
 use std::process::Command;
 
@@ -31,4 +31,39 @@ fn files_that_would_be_too_large_are_errors() {
             assert_eq!(names(at), ["graph"], "{blocks} {run}");
         }
     }
+}
+
+#[test]
+fn few_threads_end_no_import_by_a_hang() {
+    let group = format!("/sys/fs/cgroup/pids/graphmill-{}", std::process::id());
+    if std::fs::create_dir(&group).is_err() {
+        return eprintln!("skipped: no cgroup that counts threads");
+    }
+    let folder = crate::folder_with_edges("a b\nb c\n");
+    let at = folder.path();
+    let mut succeeded = 0;
+    for threads in 1..6 {
+        let limit = std::path::Path::new(&group).join("pids.max");
+        std::fs::write(limit, threads.to_string()).expect("a limit");
+        let import = "import edges.txt -o graph -q --threads 1";
+        let limited = format!("echo $$ > {group}/cgroup.procs; exec \"$0\" {import}");
+        let output = Command::new("timeout")
+            .args(["-s", "KILL", "60", "sh", "-c", &limited])
+            .arg(env!("CARGO_BIN_EXE_graphmill"))
+            .current_dir(at)
+            .output()
+            .expect("timeout");
+        let said = String::from_utf8_lossy(&output.stderr);
+        match output.status.code() {
+            Some(0) => {
+                succeeded += 1;
+                std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+            }
+            Some(1) => assert!(said.contains("thread"), "{threads} threads: {said}"),
+            ended => panic!("{threads} threads: {ended:?} {said}"),
+        }
+        assert_eq!(names(at), ["edges.txt"], "{threads} threads: {said}");
+    }
+    std::fs::remove_dir(&group).expect("nobody is in it");
+    assert!(succeeded > 0);
 }

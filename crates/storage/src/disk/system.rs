@@ -10,7 +10,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use graphmill_raw::uring::Ring;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 
@@ -34,6 +36,9 @@ const LOCAL: [u32; 8] = [
     0x794c_7630,
 ];
 
+/// How long the kernel may take to start a thread for a ring.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// The disk of this machine.
 #[derive(Debug)]
 pub(crate) struct SystemDisk {
@@ -44,12 +49,20 @@ pub(crate) struct SystemDisk {
 
 impl SystemDisk {
     /// With io_uring, with threads that call pread and pwrite, or with threads where a ring is refused: the kernel has none,
-    /// does not allow it, or allows no more of them.
+    /// does not allow it, allows no more of them, or can start no thread for one.
     ///
     /// # Errors
     /// [`StorageError::NoUring`] where rings are asked for and refused, [`StorageError::Thread`] where not even one thread can be
     /// started.
     pub(crate) fn new(choice: IoChoice) -> Result<Self, StorageError> {
+        let choice = match choice {
+            IoChoice::Threads => choice,
+            _ => match Ring::<()>::probe(PROBE_PATIENCE) {
+                Ok(()) => choice,
+                Err(_) if choice == IoChoice::Auto => IoChoice::Threads,
+                Err(source) => return Err(StorageError::NoUring { source }),
+            },
+        };
         let disk = SystemDisk {
             choice,
             pool: Mutex::default(),

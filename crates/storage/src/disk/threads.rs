@@ -11,7 +11,7 @@ use graphmill_raw::uring::Action;
 
 use super::system::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue};
+use super::{Completion, Operation, Queue, stall};
 use crate::error::StorageError;
 
 /// The most threads of a pool: they wait for the disk, so this is not about processors.
@@ -173,11 +173,13 @@ impl ThreadsQueue {
     fn reap(&mut self, wait: bool) {
         let mut complete = lock(&self.tray.complete);
         while wait && complete.is_empty() && self.running > 0 {
-            complete = self
-                .tray
-                .filled
-                .wait(complete)
-                .unwrap_or_else(PoisonError::into_inner);
+            let waited = self.tray.filled.wait_timeout(complete, stall::PATIENCE);
+            let (filled, time) = waited.unwrap_or_else(PoisonError::into_inner);
+            complete = filled;
+            match time.timed_out() && complete.is_empty() {
+                true => stall::tell(self.running),
+                false => stall::end(),
+            }
         }
         self.running -= complete.len();
         self.ready.extend(complete.drain(..));

@@ -11,7 +11,7 @@ use graphmill_raw::uring::{Request, Ring};
 
 use super::system::SystemFile;
 use super::transfer::{Next, Transfer};
-use super::{Completion, Operation, Queue};
+use super::{Completion, Operation, Queue, stall};
 use crate::budget::{Buffer, Lease};
 use crate::error::StorageError;
 
@@ -136,8 +136,13 @@ impl Queue for UringQueue {
     fn block(&mut self) {
         self.reap();
         while self.ready.is_empty() && self.in_flight() > 0 {
-            let waited = self.ring.wait();
-            self.survive(waited);
+            let waited = self.ring.wait_at_most(stall::PATIENCE);
+            match waited {
+                Ok(false) => stall::tell(self.ring.in_flight()),
+                Ok(true) => stall::end(),
+                Err(_) => {}
+            }
+            self.survive(waited.map(drop));
             self.reap();
         }
     }
