@@ -314,6 +314,14 @@ pub(crate) struct Keeping {
     pub(crate) checkpoints: u8,
 }
 
+/// A number from 0 to infinity.
+fn ratio(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(ratio) if ratio >= 0.0 => Ok(ratio),
+        _ => Err("must be a number from 0 to inf".to_string()),
+    }
+}
+
 /// So many seconds.
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.strip_suffix('s').map(str::parse) {
@@ -521,7 +529,7 @@ pub(crate) struct Experiments {
     pub(crate) gamma: Option<u64>,
     /// With several ranks, send a rank all messages instead of those it needs where the list of the sources that it needs is as long as R
     /// times the messages; 0: always, inf: never [default: where it needs next to all]
-    #[arg(long, value_name = "R")]
+    #[arg(long, value_name = "R", value_parser = ratio)]
     pub(crate) filter_ratio: Option<f64>,
     /// Messages that are on disk: write a piece for each run of columns that needs some of them (push), have each run put aside what it
     /// needs before it folds them (pull), or have it read all of them (none); auto: by cost

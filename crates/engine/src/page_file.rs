@@ -127,7 +127,7 @@ impl PageFile {
         path: &Path,
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
-        let file = disk.open(path, Open::Create)?;
+        let file = disk.open(path, Open::CreatePrivate)?;
         Ok(Self::of(disk, file, path, page_bytes, Free::default()))
     }
     /// One that is there, in which these slots are taken.

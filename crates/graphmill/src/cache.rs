@@ -13,13 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::places::is_pattern;
-use graphmill_storage::{Disk, Hold, Holding, Scratch, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cache {
     /// Folder of all graphs made from this input.
     pub(crate) folder: PathBuf,
+    /// Whose folder is trusted besides this user's: the system's, and that of whoever decides what is in the file anyway.
+    owners: [u32; 2],
     stamp: String,
     options: String,
 }
@@ -66,6 +68,7 @@ impl Cache {
             .map_or_else(|| OsString::from("input"), OsString::from);
         name.push(".graphmill");
         Ok(Cache {
+            owners: [0, disk.owner(input)?],
             folder: whole.with_file_name(name),
             stamp: stamp.text(),
             options: hash.text(),
@@ -78,8 +81,32 @@ impl Cache {
     }
 
     /// Takes hold of the graph for a run, so that it stays; none when there is no such graph.
+    ///
+    /// # Errors
+    /// Another user than this one, root or the owner of the file decides what is in the folder.
     pub(crate) fn hold(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
-        disk.hold(&self.graph(), Holding::Shared)
+        let owner = Owner::OwnOr(&self.owners);
+        let Some(folder) = disk.hold(&self.folder, Holding::Unlocked, owner)? else {
+            return Ok(None);
+        };
+        let graph = match disk.hold(&self.graph(), Holding::Shared, owner) {
+            Err(StorageError::Path { .. }) => disk.hold(&self.graph(), Holding::Unlocked, owner)?,
+            held => held?,
+        };
+        // In this order: the graph is below the folder.
+        Ok(graph.map(|graph| Box::new((graph, folder)) as Hold))
+    }
+
+    /// Makes the folder of all graphs, and takes hold of it; none where it cannot be made.
+    ///
+    /// # Errors
+    /// As for [`Cache::hold`].
+    pub(crate) fn make(&self, disk: &dyn Disk) -> Result<Option<Hold>, StorageError> {
+        match disk.create_dir_all(&self.folder) {
+            Ok(()) => disk.hold(&self.folder, Holding::Unlocked, Owner::OwnOr(&self.owners)),
+            // Whoever writes there says why.
+            Err(_) => Ok(None),
+        }
     }
 
     /// Removes the graphs of other stamps, but for those that a run holds.
@@ -87,6 +114,9 @@ impl Cache {
     /// Each goes at one stroke, into a folder that the next import empties should this one not come to it. What cannot be removed
     /// stays: the next import tries again.
     pub(crate) fn remove_stale(&self, disk: &Arc<dyn Disk>) {
+        let Ok(Some(_folder)) = disk.hold(&self.folder, Holding::Unlocked, Owner::Own) else {
+            return;
+        };
         for graph in disk.list(&self.folder).unwrap_or_default() {
             let name = graph
                 .file_name()
@@ -98,7 +128,7 @@ impl Cache {
                     .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
             if is_ours
                 && !name.starts_with(&self.stamp)
-                && let Ok(Some(_hold)) = disk.hold(&graph, Holding::Alone)
+                && let Ok(Some(_hold)) = disk.hold(&graph, Holding::Alone, Owner::Own)
                 && let Ok(away) = Scratch::create(disk, &self.folder, "stale")
             {
                 let _ = disk.rename(&graph, &away.path().join(name));

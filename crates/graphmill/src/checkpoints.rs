@@ -17,7 +17,7 @@ use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
 use graphmill_raw::Mistake;
 use graphmill_storage::{
-    Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, StorageError, has_no_locks,
+    Clock, Disk, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, StorageError, has_no_locks,
     is_missing, is_this_machine, machine_id, name_to_be, unheld,
 };
 use serde::{Deserialize, Serialize};
@@ -114,8 +114,7 @@ pub(crate) struct Versions {
     /// That of all ranks.
     base: PathBuf,
     folder: PathBuf,
-    /// Nothing where the file system has no locks.
-    _hold: Option<Hold>,
+    _hold: Hold,
     is_named: bool,
     /// There is one rank.
     is_alone: bool,
@@ -176,7 +175,12 @@ impl Plan {
         }
         let made = match hold(&*disk, &**machine.clock(), &folder, is_named) {
             // What nobody asked for is no reason to fail.
-            Err(_) if !is_named => None,
+            Err(error) if !is_named => {
+                if let StorageError::NotOwn { .. } = error {
+                    watcher(&Progress::Warning(&error.to_string()));
+                }
+                None
+            }
             made => made?,
         };
         let is_held = made.is_some();
@@ -274,24 +278,32 @@ fn remove(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
     disk.remove_dir(folder)
 }
 
-/// Takes hold of a folder, which is made, and marked; `None`: another run has it, else a hold where the file system has locks. Without
-/// them one that nobody named is not had: who asks for the same would have it, too.
+/// Takes hold of a folder, which is made, and marked; `None`: another run has it. Without locks one that nobody named is not had: who asks
+/// for the same would have it, too.
 fn hold(
     disk: &dyn Disk,
     clock: &dyn Clock,
     folder: &Path,
     is_named: bool,
-) -> Result<Option<Option<Hold>>, StorageError> {
+) -> Result<Option<Hold>, StorageError> {
+    let base = folder.parent().unwrap_or(folder);
     let attempt = || {
         make(disk, folder)?;
-        let held = match disk.hold(folder, Holding::Alone) {
-            Err(error) if is_named && has_no_locks(&error) => Some(None),
-            held => held?.map(Some),
+        // One that somebody named may be anybody's, and a link.
+        let owner = if is_named { Owner::Anybody } else { Owner::Own };
+        let Some(above) = disk.hold(base, Holding::Unlocked, owner)? else {
+            return Ok(None);
+        };
+        let held = match disk.hold(folder, Holding::Alone, Owner::Own) {
+            Err(error) if is_named && has_no_locks(&error) => {
+                disk.hold(folder, Holding::Unlocked, Owner::Own)?
+            }
+            held => held?,
         };
         if held.is_some() {
             mark(disk, folder)?;
         }
-        Ok(held)
+        Ok(held.map(|held| Box::new((held, above)) as Hold))
     };
     for _ in 1..HOLD_ATTEMPTS {
         match attempt() {
@@ -299,9 +311,10 @@ fn hold(
             Err(error) if has_no_locks(&error) => {
                 // What is in it stays.
                 let _ = disk.remove_dir(folder);
-                let _ = disk.remove_dir(folder.parent().unwrap_or(folder));
+                let _ = disk.remove_dir(base);
                 return Err(error);
             }
+            Err(error @ StorageError::NotOwn { .. }) => return Err(error),
             Ok(None) | Err(_) => {}
         }
         // Somebody looks whether it may go, or removed what is above it.
@@ -338,6 +351,9 @@ fn remove_empty(disk: &dyn Disk, tmp: &Path, own: &Path) {
     let is_other = |path: &PathBuf| is_unnamed(path) && *path != own;
     let there = disk.list(tmp).unwrap_or_default();
     for base in there.iter().filter(|path| is_other(path)) {
+        let Ok(Some(_base)) = disk.hold(base, Holding::Unlocked, Owner::Own) else {
+            continue;
+        };
         for (folder, _hold) in unheld(disk, base, |_| true) {
             let there = disk.list(&folder).unwrap_or_default();
             let mut machines = there.iter().filter_map(|path| machine_of(path)).peekable();
@@ -482,6 +498,9 @@ impl Versions {
             if !is_unnamed(&other) || other == self.base {
                 continue;
             }
+            let Ok(Some(_base)) = self.disk.hold(&other, Holding::Unlocked, Owner::Own) else {
+                continue;
+            };
             let said = self.disk.read_small(&folder.join(NAME), NAME_BYTES_MAX);
             let there = said
                 .ok()

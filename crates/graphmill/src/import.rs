@@ -10,6 +10,7 @@ use graphmill_ingest::{
     Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, Moved, OnError,
     ReadOptions, SelfLoops, TextOptions, check_memory, files_of, import,
 };
+use graphmill_storage::write_output;
 use serde::Serialize;
 
 use crate::places::DESCRIPTION;
@@ -168,6 +169,7 @@ impl Machine {
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
         self.check_folder(metrics)?;
+        self.check_writing(metrics)?;
         let report = self.import(inputs, graph, config, watcher)?;
         let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
         let account = Account {
@@ -192,7 +194,7 @@ impl Machine {
             .map_err(std::io::Error::from)
             .map_err(ResultError::Write)?;
         text.push(b'\n');
-        self.disk().write_small(metrics, &text)?;
+        write_output(&**self.disk(), metrics, &text)?;
         Ok(report)
     }
 

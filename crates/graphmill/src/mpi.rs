@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use graphmill_fabric::{Fabric, MPI_PLUGIN, MpiFabric};
-use graphmill_storage::{IoChoice, open_disk};
+use graphmill_storage::{IoChoice, Target, open_disk};
 
 use crate::Error;
 use crate::machine::{MachineConfig, default_memory, default_threads};
@@ -270,6 +270,13 @@ pub fn build_plugin(compiler: &str, to: Option<&Path>) -> Result<PathBuf, Error>
     if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         disk.create_dir_all(folder)?;
     }
+    let to = match disk.target(&to)? {
+        Target::File(to) => to,
+        Target::Stream => {
+            let what = "no file";
+            return Err(Error::OutputIs { path: to, what });
+        }
+    };
     // Aside, so that what is there stays whole where it fails.
     let aside = to.with_extension(format!("so.{}", std::process::id()));
     let failed = |what: String| Error::PluginBuild {

@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Scratch, StorageError};
+use graphmill_storage::{Scratch, StorageError, Target, is_of_open_files};
 
 use crate::machine::folder_of;
 use crate::plan::Plan;
@@ -111,11 +111,14 @@ impl Plan {
                 return refuse("in the folder of the input");
             }
         }
+        let is_file = |path: &Path| !matches!(machine.disk().target(path), Ok(Target::Stream));
         match outputs {
-            [Some(rows), Some(metrics)] if place(rows) == place(metrics) => Err(Error::OutputIs {
-                path: metrics.clone(),
-                what: "the result as well",
-            }),
+            [Some(rows), Some(metrics)] if place(rows) == place(metrics) && is_file(rows) => {
+                Err(Error::OutputIs {
+                    path: metrics.clone(),
+                    what: "the result as well",
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -187,7 +190,9 @@ impl Machine {
 
     /// Whether there is a folder for `output`.
     pub(crate) fn check_folder(&self, output: &Path) -> Result<(), Error> {
-        let folder = folder_of(output);
+        let Some(folder) = self.folder_written(output)? else {
+            return Ok(());
+        };
         match self.disk().is_dir(&folder)? {
             true => Ok(()),
             false => Err(Error::NoFolder {
@@ -204,14 +209,30 @@ impl Machine {
         self.check_writing(output)
     }
 
-    fn check_writing(&self, output: &Path) -> Result<(), Error> {
-        let folder = folder_of(output);
+    /// The folder in which a file is replaced where `output` is written; none where that is written in place.
+    fn folder_written(&self, output: &Path) -> Result<Option<PathBuf>, Error> {
+        if is_folder(output) {
+            return Ok(Some(folder_of(output)));
+        }
+        Ok(match self.disk().target(output)? {
+            Target::File(file) => Some(folder_of(&file)),
+            Target::Stream => None,
+        })
+    }
+
+    /// Whether `output` can be written.
+    pub(crate) fn check_writing(&self, output: &Path) -> Result<(), Error> {
+        let Some(folder) = self.folder_written(output)? else {
+            return Ok(());
+        };
         match Scratch::create(self.disk(), &folder, "output") {
-            Err(StorageError::Path { source, .. }) => Err(Error::NoOutput {
-                path: output.to_path_buf(),
-                folder,
-                source,
-            }),
+            Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
+                Err(Error::NoOutput {
+                    path: output.to_path_buf(),
+                    folder,
+                    source,
+                })
+            }
             tried => Ok(tried.map(drop)?),
         }
     }
@@ -227,10 +248,12 @@ impl Machine {
     /// A folder for temporary files in `folder`.
     pub(crate) fn scratch(&self, folder: &Path) -> Result<Scratch, Error> {
         match Scratch::create(self.disk(), folder, "run") {
-            Err(StorageError::Path { source, .. }) => Err(Error::NoScratch {
-                folder: folder.to_path_buf(),
-                source,
-            }),
+            Err(StorageError::Path { source, .. }) if !is_of_open_files(&source) => {
+                Err(Error::NoScratch {
+                    folder: folder.to_path_buf(),
+                    source,
+                })
+            }
             scratch => Ok(scratch?),
         }
     }

@@ -16,7 +16,7 @@ mod window;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, FileAside, StorageError};
+use graphmill_storage::{Budget, Disk, FileAside, Output, StorageError};
 
 pub use block::{Block, Labels, Texts, Values};
 pub(crate) use parts::{Parts, is_folder};
@@ -133,9 +133,8 @@ pub(crate) fn write<E: From<ResultError>>(
         .lease("pages of the result", FORMAT_BYTES)
         .map_err(StorageError::from)
         .map_err(ResultError::from)?;
-    let sink =
-        FileAside::create_apart(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
-    let mut rows: Box<dyn RowWriter<FileAside>> = match format {
+    let sink = Output::create(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
+    let mut rows: Box<dyn RowWriter<Output>> = match format {
         Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
         Format::Csv => Box::new(csv::CsvRows::new(sink, &shape.column)?),
     };

@@ -12,7 +12,7 @@ use graphmill_algorithms::Settings;
 use graphmill_engine::Metrics;
 use graphmill_graph::{EdgeKind, Measure, StoredGraph};
 use graphmill_ingest::{IngestError, files_of};
-use graphmill_storage::{Disk, Hold, Holding, Stop, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Owner, Stop, StorageError, write_output};
 use serde::Serialize;
 
 use crate::cache::Cache;
@@ -322,7 +322,8 @@ impl Plan {
                 });
             }
             // It may be one of the cache.
-            let hold = disk.hold(input, Holding::Shared).ok().flatten();
+            let hold = disk.hold(input, Holding::Shared, Owner::Anybody);
+            let hold = hold.ok().flatten();
             return Ok((machine.graph_for(input, purpose)?, hold));
         }
         let mut files = files_of(&**disk, &inputs)?;
@@ -331,7 +332,7 @@ impl Plan {
         let cache = Cache::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
         // Held before it is looked for, so that it is not removed in between.
-        let hold = cache.hold(&**disk).ok().flatten();
+        let hold = cache.hold(&**disk)?;
         let is_there = disk.exists(&path.join(DESCRIPTION))?;
         // Ranks with disks of their own number files in ways of their own. Each has a whole graph there, by whatever job it was made.
         let found = machine.gather(path.as_os_str().as_encoded_bytes())?;
@@ -358,6 +359,8 @@ impl Plan {
             input.display(),
             path.display()
         )));
+        // Held while it is written: nobody puts another folder in its place.
+        let _folder = cache.make(&**disk)?;
         // Of what is kept nobody knows where the input has changed.
         let import = &ImportConfig {
             keep_every: None,
@@ -392,7 +395,7 @@ impl Plan {
                 });
             }
         }
-        let hold = cache.hold(&**disk).ok().flatten();
+        let hold = cache.hold(&**disk)?;
         cache.remove_stale(disk);
         Ok((self.imported(machine, &path, purpose, watcher)?, hold))
     }
@@ -447,7 +450,7 @@ impl Plan {
             .map_err(std::io::Error::from)
             .map_err(ResultError::Write)?;
         text.push(b'\n');
-        Ok(disk.write_small(path, &text)?)
+        Ok(write_output(disk, path, &text)?)
     }
 }
 

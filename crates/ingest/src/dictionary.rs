@@ -182,7 +182,7 @@ impl Dictionary {
             starts.len(),
             place.chunk_bytes,
         )?;
-        let file = place.disk.open(&place.path("ids"), Open::Create)?;
+        let file = place.disk.open(&place.path("ids"), Open::CreatePrivate)?;
         let end = AtomicU64::new(0);
         let leaves = Mutex::new(Vec::new());
         let mut tasks = occurrences.tasks(&[]);

@@ -262,7 +262,7 @@ impl Spill {
         buckets: usize,
         chunk_bytes: usize,
     ) -> Result<Self, IngestError> {
-        let file = disk.open(&path, Open::Create)?;
+        let file = disk.open(&path, Open::CreatePrivate)?;
         let buckets = (0..buckets).map(|_| Mutex::default()).collect();
         Ok(Self {
             file,

@@ -86,7 +86,7 @@ impl Spool {
         chunk_bytes: usize,
         weights: EdgeKind,
     ) -> Result<Self, IngestError> {
-        let file = disk.open(&path, Open::Create)?;
+        let file = disk.open(&path, Open::CreatePrivate)?;
         Ok(Self {
             file,
             chunk_bytes,

@@ -14,6 +14,7 @@ mod uring;
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +33,8 @@ pub enum Open {
     Read,
     /// To read and write; it does not exist yet.
     Create,
+    /// The same, for this user alone (mode 0600): a temporary copy of input.
+    CreatePrivate,
     /// To read and write; it exists.
     Update,
 }
@@ -52,6 +55,14 @@ pub trait DiskFile: Any + Debug + Send + Sync {
 /// An open file, shared; closed when the last clone is dropped.
 pub type FileHandle = Arc<dyn DiskFile>;
 
+impl Open {
+    /// True if the file must not exist yet.
+    #[must_use]
+    pub fn creates(self) -> bool {
+        matches!(self, Open::Create | Open::CreatePrivate)
+    }
+}
+
 /// How a directory is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holding {
@@ -59,6 +70,28 @@ pub enum Holding {
     Shared,
     /// By nobody else.
     Alone,
+    /// Without a lock: another process of this job has one, or the file system has none.
+    Unlocked,
+}
+
+/// Whose directory is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner<'o> {
+    /// This user's. No link is followed, neither to it nor below it, as long as it is held.
+    Own,
+    /// The same, but it may also belong to one of these users.
+    OwnOr(&'o [u32]),
+    /// Anybody's, and links to it are followed: a directory that a user names.
+    Anybody,
+}
+
+/// Where a write to a path goes, links followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To a regular file, which can be replaced; there may be none yet.
+    File(PathBuf),
+    /// To something else, such as a pipe, a device or an open descriptor, which is written in place ([`Disk::stream`]).
+    Stream,
 }
 
 /// A directory that is held; let go of by dropping.
@@ -101,8 +134,8 @@ pub trait Disk: Send + Sync + Debug {
     /// [`StorageError::Path`].
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError>;
 
-    /// Makes one directory; nothing happens where it exists. After a power cut it may be gone unless [`Disk::sync_dir`] was called on the
-    /// one that it is in.
+    /// Makes one directory that only this user can enter (mode 0700); nothing happens where it exists. After a power cut it may be gone
+    /// unless [`Disk::sync_dir`] was called on the one that it is in.
     ///
     /// # Errors
     /// [`StorageError::Path`]: there is nothing that it could be in.
@@ -143,9 +176,48 @@ pub trait Disk: Send + Sync + Debug {
     /// number who share it, or by one who has it alone; nothing else is kept from using it. `None`: others hold it, or there is
     /// no such directory any more.
     ///
+    /// As long as it is held, paths below one that is not [anybody's](Owner::Anybody) lead to this directory, whatever has its name by then.
+    ///
     /// # Errors
-    /// [`StorageError::Path`]: the file system knows nothing of the kind, or it may not be opened.
-    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError>;
+    /// [`StorageError::NotOwn`]: it is a link, or not a directory of this owner. [`StorageError::Path`]: the file system has no locks
+    /// ([`has_no_locks`](crate::has_no_locks)), or it may not be opened.
+    fn hold(
+        &self,
+        dir: &Path,
+        how: Holding,
+        owner: Owner<'_>,
+    ) -> Result<Option<Hold>, StorageError>;
+
+    /// Lets others use a directory that was made for this user alone, as far as the directory at `like` lets them; as far as new ones do,
+    /// where there is none.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError>;
+
+    /// The user id that a file or directory belongs to; links are followed.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn owner(&self, path: &Path) -> Result<u32, StorageError>;
+
+    /// Where a write to `path` goes.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`]: links go in circles, lead where this user may not write, or were put there by another user.
+    fn target(&self, path: &Path) -> Result<Target, StorageError>;
+
+    /// Opens a [`Target::Stream`], to write at its end.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError>;
+
+    /// Gives a file that is to replace the one at `path` the mode of that one, and its owner where this user can do so.
+    ///
+    /// # Errors
+    /// [`StorageError::Path`].
+    fn inherit(&self, file: &FileHandle, path: &Path) -> Result<(), StorageError>;
 
     /// Makes the names in a directory durable.
     ///
@@ -184,6 +256,7 @@ pub trait Disk: Send + Sync + Debug {
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError>;
 
     /// Writes a whole file durably and at one stroke: readers, and whoever looks after a power cut, find the old bytes or the new.
+    /// A file that is replaced keeps its mode; a link is replaced itself.
     ///
     /// # Errors
     /// [`StorageError::Path`].

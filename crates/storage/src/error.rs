@@ -25,6 +25,16 @@ pub enum StorageError {
         /// What the system said.
         source: io::Error,
     },
+    /// A directory that this program would trust is a link, or another user decides what is in it.
+    #[error(
+        "cannot use {}: {what}; move it away, or work where no other user can write (the output, or --tmp)", path.display()
+    )]
+    NotOwn {
+        /// Which directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A read, write or sync of an open file failed.
     #[error("cannot {action} {} at byte {offset} ({bytes} bytes): {source}{}", path.display(), advice(source))]
     Transfer {
@@ -127,6 +137,11 @@ pub fn is_of_disk(error: &io::Error) -> bool {
     ) || error.raw_os_error() == Some(libc::EIO)
 }
 
+/// Whether the system says that a process has too many files open: another directory has room for no more.
+pub fn is_of_open_files(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EMFILE)
+}
+
 /// What a user can do about an error of the system, where there is more to say than the error itself.
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -140,9 +155,7 @@ fn advice(error: &io::Error) -> &'static str {
         _ if error.raw_os_error() == Some(libc::EIO) => {
             ": the device failed, see the system's log (dmesg)"
         }
-        _ if error.raw_os_error() == Some(libc::EMFILE) => {
-            ": raise the limit of open files (ulimit -n)"
-        }
+        _ if is_of_open_files(error) => ": raise the limit of open files (ulimit -n)",
         _ => "",
     }
 }

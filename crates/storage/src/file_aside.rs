@@ -153,6 +153,7 @@ impl FileAside {
             self.disk.sync(&self.file)?;
         }
         if self.aside != self.path {
+            self.disk.inherit(&self.file, &self.path)?;
             self.disk.rename(&self.aside, &self.path)?;
         }
         self.is_published = true;

@@ -31,6 +31,7 @@ mod disk;
 mod error;
 mod file_aside;
 mod machine;
+mod output;
 mod placement;
 mod record;
 mod scratch;
@@ -45,12 +46,13 @@ pub use disk::counted::CountedDisk;
 pub use disk::sim::{Fault, FaultKind, On, SimDisk};
 pub use disk::{
     Completion, Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open,
-    Operation, Queue, open_disk,
+    Operation, Owner, Queue, Target, open_disk,
 };
-pub use error::{JobError, StorageError, is_of_disk};
+pub use error::{JobError, StorageError, is_of_disk, is_of_open_files};
 pub use file_aside::{FileAside, name_to_be};
 pub use graphmill_raw::Random;
 pub use machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
+pub use output::{Output, write_output};
 pub use placement::{Kind, Placement, PlacementError, Where};
 pub use record::{RecordReader, RecordWriter, broken, is_broken};
 pub use scratch::{Scratch, has_no_locks, is_missing, remove_dir_but_last};

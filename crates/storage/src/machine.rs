@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::disk::{Disk, Hold, Holding};
+use crate::disk::{Disk, Hold, Holding, Owner};
 
 /// Times that a folder is tried which somebody may hold only to look at it, and the time between.
 pub const HOLD_ATTEMPTS: u32 = 16;
@@ -62,7 +62,7 @@ pub fn unheld<'d>(
 ) -> impl Iterator<Item = (PathBuf, Hold)> + 'd {
     let there = disk.list(folder).unwrap_or_default().into_iter();
     there.filter_map(move |path| {
-        let hold = is_wanted(&path).then(|| disk.hold(&path, Holding::Alone));
+        let hold = is_wanted(&path).then(|| disk.hold(&path, Holding::Alone, Owner::Own));
         Some((path, hold?.ok()??))
     })
 }

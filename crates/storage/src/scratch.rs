@@ -5,6 +5,8 @@
 //!
 //! One that has a name of its own stays when the work in it does not come to its end, for the next of that name.
 //!
+//! Only this user can enter it, and no link leads out of it (`disk/system/dirs.rs`).
+//!
 //! Of the others what a killed process left goes when the next folder is made beside it: names say on which machine that was, and locks whether
 //! its process lives (`machine.rs`). What others left stays, and so does everything on a file system without locks.
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::clock::Clock;
-use crate::disk::{Disk, Hold, Holding};
+use crate::disk::{Disk, Hold, Holding, Owner};
 use crate::error::StorageError;
 use crate::machine::{HOLD_ATTEMPTS, HOLD_PAUSE, is_this_machine, machine_id, unheld};
 
@@ -29,7 +31,6 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 pub struct Scratch {
     disk: Arc<dyn Disk>,
     path: Option<PathBuf>,
-    /// Nothing where the file system has no locks.
     _hold: Option<Hold>,
     /// The folders above it that were not there before, the innermost first.
     made: Vec<PathBuf>,
@@ -69,21 +70,22 @@ impl Scratch {
             if disk.exists(&path)? {
                 continue;
             }
-            match disk.create_dir_all(&path) {
-                Ok(()) => match disk.hold(&path, Holding::Alone) {
+            // Whoever made `folder` found it empty, and removed it.
+            disk.create_dir_all(folder)?;
+            match disk.create_dir(&path) {
+                Ok(()) => match hold(&**disk, &path) {
                     // Somebody took it for that of a dead process before it was held.
                     Ok(None) => {}
+                    // Somebody had the name first.
+                    Err(StorageError::NotOwn { .. }) if attempts < ATTEMPTS_MAX => attempts += 1,
                     held => {
                         // From here on the folder goes with `scratch`.
                         scratch.path = Some(path);
-                        scratch._hold = match held {
-                            Err(error) if !has_no_locks(&error) => return Err(error),
-                            held => held.ok().flatten(),
-                        };
+                        scratch._hold = held?;
+                        disk.sync_dir(folder)?;
                         return Ok(scratch);
                     }
                 },
-                // Whoever made `folder` found it empty, and removed it.
                 Err(error) if attempts < ATTEMPTS_MAX && is_missing(&error) => attempts += 1,
                 Err(error) => return Err(error),
             }
@@ -106,15 +108,22 @@ impl Scratch {
             if attempt > 0 {
                 clock.wait(HOLD_PAUSE);
             }
-            disk.create_dir_all(&path)?;
-            let held = disk.hold(&path, Holding::Alone);
+            disk.create_dir_all(folder)?;
+            disk.create_dir(&path)?;
+            disk.sync_dir(folder)?;
+            let held = disk.hold(&path, Holding::Alone, Owner::Own);
             match held {
                 Err(error) if has_no_locks(&error) => {
                     // Not where there is something in it.
                     let _ = disk.remove_dir(&path);
                     return Ok(None);
                 }
-                Err(error) if !is_missing(&error) => return Err(error),
+                Err(error @ StorageError::NotOwn { .. }) => return Err(error),
+                Err(error) if !is_missing(&error) => {
+                    // Not where there is something in it.
+                    let _ = disk.remove_dir(&path);
+                    return Err(error);
+                }
                 held => {
                     // Whoever had it may have removed it before it was held, or holds it to look whether it may go.
                     let hold = held.ok().flatten();
@@ -171,6 +180,7 @@ impl Scratch {
     /// # Errors
     /// As for [`Disk::rename`]. It goes then.
     pub fn rename(mut self, to: &Path) -> Result<(), StorageError> {
+        self.disk.share(self.path(), to)?;
         self.disk.rename(self.path(), to)?;
         self.path = None;
         Ok(())
@@ -182,11 +192,20 @@ const PREFIX: &str = ".graphmill-";
 
 /// Whether an error says that the file system has no locks.
 pub fn has_no_locks(error: &StorageError) -> bool {
-    matches!(
-        error,
-        StorageError::Path { source, .. }
-            if matches!(source.kind(), io::ErrorKind::Unsupported | io::ErrorKind::InvalidInput)
-    )
+    let StorageError::Path { source, .. } = error else {
+        return false;
+    };
+    let is_unable = [io::ErrorKind::Unsupported, io::ErrorKind::InvalidInput];
+    // A network file system whose server of locks does not answer says the last.
+    is_unable.contains(&source.kind()) || source.raw_os_error() == Some(libc::ENOLCK)
+}
+
+/// Takes hold of a new folder alone; without a lock where the file system has none.
+fn hold(disk: &dyn Disk, path: &Path) -> Result<Option<Hold>, StorageError> {
+    match disk.hold(path, Holding::Alone, Owner::Own) {
+        Err(error) if has_no_locks(&error) => disk.hold(path, Holding::Unlocked, Owner::Own),
+        held => held,
+    }
 }
 
 /// Removes the folders in `folder` that processes of this machine made which are dead. What cannot be removed stays: it is in

@@ -34,6 +34,30 @@ fn files_that_would_be_too_large_are_errors() {
 }
 
 #[test]
+fn few_open_files_leave_nothing_behind() {
+    let folder = crate::folder_with_edges("a b\nb c\n");
+    let at = folder.path();
+    let mut failed = 0;
+    for files in 4..30 {
+        let import = "import edges.txt -o graph -q --threads 2 --io threads";
+        let limited = format!("ulimit -n {files}; exec \"$0\" {import}");
+        let output = Command::new("sh")
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_graphmill")])
+            .current_dir(at)
+            .output()
+            .expect("a shell");
+        if output.status.success() {
+            std::fs::remove_dir_all(at.join("graph")).expect("a graph");
+        } else {
+            failed += 1;
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(names(at), ["edges.txt"], "{files} files: {said}");
+    }
+    assert!(failed > 0);
+}
+
+#[test]
 fn few_threads_end_no_import_by_a_hang() {
     let group = format!("/sys/fs/cgroup/pids/graphmill-{}", std::process::id());
     if std::fs::create_dir(&group).is_err() {

@@ -14,6 +14,7 @@ mod help;
 mod interrupt;
 mod judged;
 mod limits;
+mod links;
 mod lost_ranks;
 mod memory;
 mod mpi;

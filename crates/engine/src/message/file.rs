@@ -55,7 +55,7 @@ impl PieceFile {
             begins.push(end);
         }
         Ok(PieceFile {
-            file: disk.open(path, Open::Create)?,
+            file: disk.open(path, Open::CreatePrivate)?,
             path: path.to_path_buf(),
             disk,
             begins,

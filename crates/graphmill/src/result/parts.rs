@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use graphmill_fabric::Fabric;
-use graphmill_storage::{Disk, Scratch, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
 
 use super::Format;
 use crate::machine::folder_of;
@@ -31,6 +31,8 @@ pub(crate) struct Parts {
     path: PathBuf,
     /// At the rank that made it.
     scratch: Option<Scratch>,
+    /// At the others.
+    hold: Option<Hold>,
     /// It has its name, or another rank sees to that.
     is_named: bool,
 }
@@ -55,10 +57,16 @@ impl Parts {
                 break;
             }
         }
+        let path = path_of(&said[maker]);
+        let hold = match maker == machine.rank() {
+            true => None,
+            false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
+        };
         // A folder that nobody takes goes when all have looked for it.
         machine.meet()?;
         Ok(Parts {
-            path: path_of(&said[maker]),
+            path,
+            hold,
             scratch: (maker == machine.rank()).then_some(scratch),
             is_named: false,
             machine: machine.clone(),
@@ -118,6 +126,8 @@ impl Parts {
 
 impl Drop for Parts {
     fn drop(&mut self) {
+        // It may have its name by now, and another that of this one.
+        self.hold = None;
         // Whoever ends last takes what others left behind that ended before.
         if !self.is_named && self.machine.fabric().is_some() {
             let _ = self.machine.disk().remove_dir_all(&self.path);
@@ -143,6 +153,7 @@ fn put(disk: &dyn Disk, scratch: Scratch, to: &Path) -> Result<(), StorageError>
     if !disk.exists(to)? {
         return scratch.rename(to);
     }
+    disk.share(scratch.path(), to)?;
     match disk.exchange(scratch.path(), to) {
         // The older one goes with the folder that it is in now.
         Ok(()) => return Ok(()),

@@ -26,7 +26,7 @@ use std::time::Duration;
 use graphmill_graph::{Side, common_files};
 use graphmill_raw::Mistake;
 use graphmill_storage::{
-    ByteFile, Disk, FileAside, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, RecordReader,
+    ByteFile, Disk, FileAside, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, RecordReader,
     RecordWriter, StorageError, is_broken, is_missing, is_this_machine, machine_id,
     remove_dir_but_last, unheld,
 };
@@ -230,7 +230,7 @@ impl<'a> Log<'a> {
                 if !is_beside && !disk.is_local(graph) {
                     continue;
                 }
-                let Ok(Some(_hold)) = disk.hold(graph, Holding::Alone) else {
+                let Ok(Some(_hold)) = disk.hold(graph, Holding::Alone, Owner::Own) else {
                     // Other ranks work there.
                     continue;
                 };
@@ -372,7 +372,7 @@ impl<'a> Log<'a> {
         // What cannot be removed is in nobody's way.
         if is_graph_of(&self.former, &self.temporary)
             && disk.is_local(&self.former)
-            && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone)
+            && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone, Owner::Own)
         {
             let _ = disk.remove_dir_all(&self.former);
         }
@@ -477,7 +477,8 @@ fn turn(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
         if attempt > 0 {
             machine.clock.wait(HOLD_PAUSE);
         }
-        match machine.disk.hold(folder, Holding::Alone) {
+        let hold = (machine.disk).hold(folder, Holding::Alone, Owner::Anybody);
+        match hold {
             Ok(None) => {}
             held => return held.ok().flatten(),
         }

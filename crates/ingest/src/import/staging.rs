@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use graphmill_graph::remove_temporary;
-use graphmill_storage::{Clock, Disk, Scratch};
+use graphmill_storage::{Clock, Disk, Hold, Holding, Owner, Scratch};
 
 use super::log::remove_marks;
 use super::place::Job;
@@ -19,6 +19,8 @@ pub(super) struct Staging<'a> {
     path: PathBuf,
     /// At the rank that made it.
     scratch: Option<Scratch>,
+    /// At the others.
+    hold: Option<Hold>,
     /// It has its name, or another rank sees to that.
     is_named: bool,
     /// It stays without it.
@@ -72,9 +74,15 @@ impl<'a> Staging<'a> {
             }
             paths = say(&scratch)?;
         }
+        let path = path_of(&paths[maker]);
+        let hold = match maker == crew.rank() {
+            true => None,
+            false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
+        };
         Ok(Staging {
-            path: path_of(&paths[maker]),
+            path,
             scratch: (maker == crew.rank()).then_some(scratch),
+            hold,
             is_named: false,
             stays: AtomicBool::new(is_of_job),
             is_of_job,
@@ -149,6 +157,8 @@ impl<'a> Staging<'a> {
 
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
+        // It may have its name by now, and another that of this one.
+        self.hold = None;
         // Whoever ends last takes what others left behind that ended before.
         if !self.is_named && !self.stays.load(Relaxed) && self.crew.count() > 1 {
             let _ = self.disk.remove_dir_all(&self.path);

@@ -1,10 +1,13 @@
 //! A disk that counts what goes over another one: bytes asked for, read and written.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Queue};
+use super::{
+    Completion, Disk, FileHandle, FileStamp, Hold, Holding, Open, Operation, Owner, Queue, Target,
+};
 use crate::error::StorageError;
 
 /// Bytes that moved between memory and a disk.
@@ -74,8 +77,28 @@ impl Disk for CountedDisk {
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
         self.disk.remove_dir_all(path)
     }
-    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
-        self.disk.hold(dir, how)
+    fn hold(
+        &self,
+        dir: &Path,
+        how: Holding,
+        owner: Owner<'_>,
+    ) -> Result<Option<Hold>, StorageError> {
+        self.disk.hold(dir, how, owner)
+    }
+    fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
+        self.disk.share(dir, like)
+    }
+    fn owner(&self, path: &Path) -> Result<u32, StorageError> {
+        self.disk.owner(path)
+    }
+    fn target(&self, path: &Path) -> Result<Target, StorageError> {
+        self.disk.target(path)
+    }
+    fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError> {
+        self.disk.stream(path)
+    }
+    fn inherit(&self, file: &FileHandle, path: &Path) -> Result<(), StorageError> {
+        self.disk.inherit(file, path)
     }
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
         self.disk.sync_dir(path)

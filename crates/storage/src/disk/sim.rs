@@ -31,7 +31,7 @@ pub use self::faults::{Fault, FaultKind, On};
 use self::names::{Change, Entry, Names, children, is_dir, parent, put, take};
 use self::queue::SimQueue;
 use super::transfer::own;
-use super::{Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Queue};
+use super::{Disk, DiskFile, FileHandle, FileStamp, Hold, Holding, Open, Owner, Queue, Target};
 use crate::error::StorageError;
 use crate::stop::Stop;
 
@@ -146,10 +146,10 @@ impl Disk for SimDisk {
         at("open", path, self.world.fail(On::Name))?;
         let mut names = lock(&self.world.names);
         let content = match (names.now.get(path), how) {
-            (Some(_), Open::Create) => Err(io::ErrorKind::AlreadyExists),
+            (Some(_), how) if how.creates() => Err(io::ErrorKind::AlreadyExists),
             (Some(Entry::File(content)), _) => Ok(Arc::clone(content)),
             (Some(Entry::Dir(_)), _) => Err(io::ErrorKind::IsADirectory),
-            (None, Open::Create) if is_dir(&names.now, parent(path)) => {
+            (None, how) if how.creates() && is_dir(&names.now, parent(path)) => {
                 let content = Arc::default();
                 let made = Change::Put(path.to_path_buf(), Entry::File(Arc::clone(&content)));
                 names.change(parent(path), made);
@@ -293,10 +293,10 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
+    fn hold(&self, dir: &Path, how: Holding, _: Owner<'_>) -> Result<Option<Hold>, StorageError> {
         at("lock", dir, self.world.fail(On::Name))?;
         let no_locks = lock(&self.world.fate).no_locks.clone();
-        if no_locks.is_some_and(|below| dir.starts_with(below)) {
+        if how != Holding::Unlocked && no_locks.is_some_and(|below| dir.starts_with(below)) {
             return at("lock", dir, Err(io::ErrorKind::Unsupported.into()));
         }
         let names = lock(&self.world.names);
@@ -309,8 +309,34 @@ impl Disk for SimDisk {
             Holding::Alone => {
                 (is_free(&holders.alone) && is_free(&holders.shared)).then_some(&holders.alone)
             }
+            Holding::Unlocked => return Ok(Some(Box::new(()))),
         };
         Ok(held.map(|held| Box::new(Arc::clone(held)) as Hold))
+    }
+
+    fn share(&self, dir: &Path, _: &Path) -> Result<(), StorageError> {
+        match self.is_dir(dir)? {
+            true => Ok(()),
+            false => at("share", dir, Err(io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    fn owner(&self, _: &Path) -> Result<u32, StorageError> {
+        Ok(0)
+    }
+
+    /// There are no links on a simulated disk.
+    fn target(&self, path: &Path) -> Result<Target, StorageError> {
+        Ok(Target::File(path.to_path_buf()))
+    }
+
+    fn stream(&self, path: &Path) -> Result<Box<dyn io::Write + Send>, StorageError> {
+        at("open", path, Err(io::ErrorKind::Unsupported.into()))
+    }
+
+    /// There are no modes on a simulated disk.
+    fn inherit(&self, _: &FileHandle, _: &Path) -> Result<(), StorageError> {
+        Ok(())
     }
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {

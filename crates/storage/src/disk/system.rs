@@ -3,24 +3,30 @@
 //! Files are opened for direct I/O, so that what streams by leaves no copies in the page cache, and through it where
 //! the file system cannot do better. What must survive a power cut is synced before a name points to it.
 
-use std::fs::OpenOptions;
+mod dirs;
+
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use graphmill_raw::uring::Ring;
-use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, StatxFlags};
-use rustix::io::Errno;
+use rustix::fs::{
+    Access, AtFlags, CWD, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat,
+    StatxFlags, Uid, renameat, renameat_with,
+};
+use rustix::io::{Errno, retry_on_intr};
 
+use self::dirs::{HeldDirs, Place};
 use super::threads::{Pool, ThreadsQueue};
 use super::transfer::own;
 use super::uring::UringQueue;
 use super::{
-    Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Queue,
+    Disk, DiskFile, FileHandle, FileStamp, GRAIN_BYTES, Hold, Holding, IoChoice, Open, Owner,
+    Queue, Target,
 };
 use crate::error::StorageError;
 
@@ -45,6 +51,11 @@ pub(crate) struct SystemDisk {
     choice: IoChoice,
     /// The threads that move bytes where no ring does, once there is such a queue.
     pool: Mutex<Option<Arc<Pool>>>,
+    dirs: Arc<HeldDirs>,
+    /// Let go of where no descriptor is left to remove leftovers with.
+    spare: Mutex<Option<OwnedFd>>,
+    /// What new directories let others do.
+    shared_mode: u32,
 }
 
 impl SystemDisk {
@@ -66,6 +77,9 @@ impl SystemDisk {
         let disk = SystemDisk {
             choice,
             pool: Mutex::default(),
+            dirs: Arc::default(),
+            spare: Mutex::new(spare()),
+            shared_mode: 0o777 & !umask(),
         };
         // A small queue shows whether others will do.
         disk.queue(1)?;
@@ -79,6 +93,75 @@ impl SystemDisk {
             None => pool.insert(Arc::new(Pool::new()?)),
         };
         Ok(Box::new(ThreadsQueue::new(Arc::clone(pool), depth)))
+    }
+
+    fn make_dir(&self, path: &Path, mode: u32) -> Result<(), StorageError> {
+        let make = || {
+            let place = self.dirs.place(path)?;
+            let mode = Mode::from_raw_mode(mode);
+            Ok::<(), io::Error>(rustix::fs::mkdirat(place.dir(), place.name, mode)?)
+        };
+        match make() {
+            // Somebody else was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.is_dir(path)? => {
+                Ok(())
+            }
+            made => at("make directory", path, made),
+        }
+    }
+
+    fn unlink(&self, path: &Path, how: AtFlags) -> io::Result<()> {
+        let place = self.dirs.place(path)?;
+        Ok(rustix::fs::unlinkat(place.dir(), place.name, how)?)
+    }
+
+    fn look(&self, path: &Path) -> Result<Stat, StorageError> {
+        let look = || Ok::<_, io::Error>(self.dirs.place(path)?.stat()?);
+        at("look at", path, look())
+    }
+
+    /// Refuses what is no directory, or whose contents another user decides.
+    fn check_owner(&self, dir: &Path, facts: &Stat, owner: Owner<'_>) -> Result<(), StorageError> {
+        let others: &[u32] = match owner {
+            Owner::OwnOr(others) => others,
+            _ => &[],
+        };
+        let user = rustix::process::geteuid().as_raw();
+        let is_open = |facts: &Stat| facts.st_mode & 0o002 != 0;
+        let what = match FileType::from_raw_mode(facts.st_mode) {
+            FileType::Symlink => "it is a symbolic link".to_string(),
+            FileType::Directory => {
+                let is_owned = user == facts.st_uid || others.contains(&facts.st_uid);
+                // Some file systems give all that this user makes another owner, or let everybody write there.
+                let as_new = || {
+                    let new = self.new_dir_beside(dir)?;
+                    let is_owned = is_owned || new.st_uid == facts.st_uid;
+                    Some(is_owned && (is_open(&new) || !is_open(facts)))
+                };
+                if is_owned && !is_open(facts) || as_new() == Some(true) {
+                    return Ok(());
+                }
+                match is_owned {
+                    true => "everybody can write there".to_string(),
+                    false => format!("it belongs to user {}", facts.st_uid),
+                }
+            }
+            _ => "it is not a directory".to_string(),
+        };
+        Err(StorageError::NotOwn {
+            path: dir.to_path_buf(),
+            what,
+        })
+    }
+
+    /// What the system says of a directory that this user makes beside another.
+    fn new_dir_beside(&self, dir: &Path) -> Option<Stat> {
+        let path = aside_of(dir, &format!(".{}-owner", std::process::id()));
+        let place = self.dirs.place(&path).ok()?;
+        rustix::fs::mkdirat(place.dir(), place.name, Mode::RWXU).ok()?;
+        let facts = place.stat_itself();
+        rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR).ok()?;
+        facts.ok()
     }
 }
 
@@ -108,7 +191,8 @@ impl DiskFile for SystemFile {
 
 impl Disk for SystemDisk {
     fn open(&self, path: &Path, how: Open) -> Result<FileHandle, StorageError> {
-        let descriptor = at("open", path, open(path, how))?;
+        let open = || open(&self.dirs.place(path)?, how);
+        let descriptor = at("open", path, open())?;
         Ok(Arc::new(SystemFile {
             path: path.to_path_buf(),
             descriptor: Arc::new(descriptor),
@@ -127,25 +211,31 @@ impl Disk for SystemDisk {
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        let missing = |dir: &&Path| !dir.as_os_str().is_empty() && !dir.is_dir();
-        let missing: Vec<&Path> = path.ancestors().take_while(missing).collect();
+        let mut missing = Vec::new();
+        for dir in path.ancestors() {
+            if dir.as_os_str().is_empty() || self.is_dir(dir)? {
+                break;
+            }
+            missing.push(dir);
+        }
         for dir in missing.into_iter().rev() {
-            self.create_dir(dir)?;
+            self.make_dir(dir, 0o777)?;
             self.sync_dir(parent(dir))?;
         }
         Ok(())
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), StorageError> {
-        match std::fs::create_dir(path) {
-            // Somebody else was faster.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-            made => at("make directory", path, made),
-        }
+        self.make_dir(path, 0o700)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<(), StorageError> {
-        at("rename", from, rustix::fs::rename(from, to))?;
+        let rename = || {
+            let (old, new) = (self.dirs.place(from)?, self.dirs.place(to)?);
+            Ok::<(), io::Error>(renameat(old.dir(), old.name, new.dir(), new.name)?)
+        };
+        at("rename", from, rename())?;
+        self.dirs.renamed(from, to);
         self.sync_dir(parent(to))?;
         if parent(from) == parent(to) {
             Ok(())
@@ -155,14 +245,21 @@ impl Disk for SystemDisk {
     }
 
     fn exchange(&self, one: &Path, other: &Path) -> Result<(), StorageError> {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        let exchanged = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
-        let exchanged = exchanged.map_err(|error| match error {
-            // What NFS and others say that do not know the flag.
-            Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => io::ErrorKind::Unsupported.into(),
-            error => io::Error::from(error),
-        });
-        at("exchange", one, exchanged)?;
+        let exchange = || {
+            let (first, second) = (self.dirs.place(one)?, self.dirs.place(other)?);
+            let (to, how) = (second.dir(), RenameFlags::EXCHANGE);
+            renameat_with(first.dir(), first.name, to, second.name, how).map_err(
+                |error| match error {
+                    // What NFS and others say that do not know the flag.
+                    Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => {
+                        io::ErrorKind::Unsupported.into()
+                    }
+                    error => io::Error::from(error),
+                },
+            )
+        };
+        at("exchange", one, exchange())?;
+        self.dirs.exchanged(one, other);
         self.sync_dir(parent(one))?;
         match parent(one) == parent(other) {
             true => Ok(()),
@@ -171,50 +268,130 @@ impl Disk for SystemDisk {
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, std::fs::remove_file(path))
+        at("remove", path, self.unlink(path, AtFlags::empty()))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, std::fs::remove_dir(path))
+        at("remove", path, self.unlink(path, AtFlags::REMOVEDIR))
     }
 
     fn remove_dir_all(&self, path: &Path) -> Result<(), StorageError> {
-        at("remove", path, std::fs::remove_dir_all(path))
+        let removed = match self.dirs.remove_all(path) {
+            Err(error) if error.raw_os_error() == Some(libc::EMFILE) => {
+                let mut held = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+                *held = None;
+                let removed = self.dirs.remove_all(path);
+                *held = spare();
+                removed
+            }
+            removed => removed,
+        };
+        at("remove", path, removed)
     }
 
-    fn hold(&self, dir: &Path, how: Holding) -> Result<Option<Hold>, StorageError> {
+    fn hold(
+        &self,
+        dir: &Path,
+        how: Holding,
+        owner: Owner<'_>,
+    ) -> Result<Option<Hold>, StorageError> {
+        let is_own = owner != Owner::Anybody;
+        let place = match self.dirs.place(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            place => at("open", dir, place)?,
+        };
+        let look = || match is_own {
+            true => place.stat_itself(),
+            false => place.stat(),
+        };
+        match look() {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return at("look at", dir, Err(error)),
+            Ok(named) if is_own => self.check_owner(dir, &named, owner)?,
+            Ok(_) => {}
+        }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptor = match rustix::fs::open(dir, flags, Mode::empty()) {
+        let flags = match is_own {
+            true => flags | OFlags::NOFOLLOW,
+            false => flags,
+        };
+        let descriptor = match rustix::fs::openat(place.dir(), place.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
             opened => at("open", dir, opened)?,
         };
-        let lock = match how {
-            Holding::Shared => FlockOperation::NonBlockingLockShared,
-            Holding::Alone => FlockOperation::NonBlockingLockExclusive,
+        let lock = |how| retry_on_intr(|| rustix::fs::flock(&descriptor, how));
+        let locked = match how {
+            Holding::Shared => lock(FlockOperation::NonBlockingLockShared),
+            Holding::Alone => lock(FlockOperation::NonBlockingLockExclusive),
+            Holding::Unlocked => Ok(()),
         };
-        match rustix::fs::flock(&descriptor, lock) {
+        match locked {
             Err(Errno::WOULDBLOCK) => return Ok(None),
             locked => at("lock", dir, locked)?,
         }
-        // Whoever held it before may have removed it, or given it another name.
+        // Whoever held it before may have removed it, or given it another name; or another has the name that was looked at.
         let held = at("look at", dir, rustix::fs::fstat(&descriptor))?;
-        let is_it = match rustix::fs::stat(dir) {
+        let is_it = match look() {
             Err(Errno::NOENT) => false,
             named => {
                 let named = at("look at", dir, named)?;
                 (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
             }
         };
-        Ok(is_it.then(|| Box::new(descriptor) as Hold))
+        if is_own {
+            self.check_owner(dir, &held, owner)?;
+        }
+        Ok(match (is_it, is_own) {
+            (false, _) => None,
+            (true, true) => Some(Box::new(self.dirs.hold(dir, descriptor))),
+            (true, false) => Some(Box::new(descriptor)),
+        })
+    }
+
+    fn share(&self, dir: &Path, like: &Path) -> Result<(), StorageError> {
+        let share = || {
+            let open = self.dirs.open_dir(dir)?;
+            // The bit by which files in it belong to the group of the folder above comes from there.
+            let kept = rustix::fs::fstat(&open)?.st_mode & 0o7000;
+            let mode = match self.dirs.place(like)?.stat_itself() {
+                Ok(like) if is(&like, FileType::Directory) => like.st_mode & 0o777,
+                _ => self.shared_mode,
+            };
+            let mode = Mode::from_raw_mode(kept | mode);
+            Ok::<(), io::Error>(rustix::fs::fchmod(&open, mode)?)
+        };
+        at("share", dir, share())
+    }
+
+    fn owner(&self, path: &Path) -> Result<u32, StorageError> {
+        Ok(self.look(path)?.st_uid)
+    }
+
+    fn target(&self, path: &Path) -> Result<Target, StorageError> {
+        at("write to", path, target(path))
+    }
+
+    fn stream(&self, path: &Path) -> Result<Box<dyn Write + Send>, StorageError> {
+        // No file is made, and what is there already stays.
+        let opened = OpenOptions::new().append(true).open(path);
+        Ok(Box::new(at("open", path, opened)?))
+    }
+
+    fn inherit(&self, file: &FileHandle, path: &Path) -> Result<(), StorageError> {
+        let file: Arc<SystemFile> = own(file)?;
+        let inherit = || match self.dirs.place(path)?.stat_itself() {
+            Err(Errno::NOENT) => Ok(()),
+            there => inherit(&*file.descriptor, &there?),
+        };
+        at("write", path, inherit())
     }
 
     fn sync_dir(&self, path: &Path) -> Result<(), StorageError> {
-        let open = rustix::fs::open(
-            path,
-            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        );
-        match rustix::fs::fsync(at("open", path, open)?) {
+        let dir = match self.dirs.held(path) {
+            Some(held) => held,
+            None => Arc::new(at("open", path, self.dirs.open_dir(path))?),
+        };
+        match retry_on_intr(|| rustix::fs::fsync(&dir)) {
             // Some file systems sync no directories, and need not.
             Err(Errno::INVAL) => Ok(()),
             synced => at("sync", path, synced),
@@ -222,39 +399,48 @@ impl Disk for SystemDisk {
     }
 
     fn list(&self, dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
-        let entries = at("list", dir, std::fs::read_dir(dir))?;
-        let paths = entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect();
-        let mut paths: Vec<PathBuf> = at("list", dir, paths)?;
+        let names = at("list", dir, self.dirs.names(dir))?;
+        let mut paths: Vec<PathBuf> = names.into_iter().map(|name| dir.join(name)).collect();
         paths.sort();
         Ok(paths)
     }
 
     fn is_dir(&self, path: &Path) -> Result<bool, StorageError> {
-        found(
-            path,
-            std::fs::metadata(path).map(|metadata| metadata.is_dir()),
-        )
+        let is_dir = || {
+            let facts = match self.dirs.held(path) {
+                Some(held) => rustix::fs::fstat(&held)?,
+                None => self.dirs.place(path)?.stat()?,
+            };
+            Ok(is(&facts, FileType::Directory))
+        };
+        found(path, is_dir())
     }
 
     fn exists(&self, path: &Path) -> Result<bool, StorageError> {
-        found(path, std::fs::symlink_metadata(path).map(|_| true))
+        let exists = || Ok(self.dirs.place(path)?.stat_itself().map(|_| true)?);
+        found(path, exists())
     }
 
     fn stamp(&self, path: &Path) -> Result<FileStamp, StorageError> {
-        let facts = at("look at", path, std::fs::metadata(path))?;
+        let facts = self.look(path)?;
         Ok(FileStamp {
-            inode: facts.ino(),
-            bytes: facts.size(),
-            modified: (facts.mtime(), facts.mtime_nsec()),
-            changed: (facts.ctime(), facts.ctime_nsec()),
+            inode: facts.st_ino,
+            bytes: u64::try_from(facts.st_size).unwrap_or(0),
+            modified: (facts.st_mtime, facts.st_mtime_nsec as i64),
+            changed: (facts.st_ctime, facts.st_ctime_nsec as i64),
         })
     }
 
     fn read_small(&self, path: &Path, max: u64) -> Result<Vec<u8>, StorageError> {
+        let open = || {
+            let place = self.dirs.place(path)?;
+            // A pipe would block.
+            let flags = place.open_flags() | OFlags::RDONLY | OFlags::NONBLOCK;
+            let opened = rustix::fs::openat(place.dir(), place.name, flags, Mode::empty())?;
+            Ok::<_, io::Error>(File::from(opened))
+        };
         let mut bytes = Vec::new();
-        let file = at("open", path, OpenOptions::new().read(true).open(path))?;
+        let file = at("open", path, open())?;
         at(
             "read",
             path,
@@ -271,16 +457,21 @@ impl Disk for SystemDisk {
 
     fn write_small(&self, path: &Path, bytes: &[u8]) -> Result<(), StorageError> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
+        let place = at("write", path, self.dirs.place(path))?;
+        let there = place.stat_itself().ok();
+        let there = there.filter(|there| is(there, FileType::RegularFile));
+        // Nobody reads it before who may not read the one that it replaces.
+        let mode = Mode::from_raw_mode(there.map_or(0o666, |there| there.st_mode & 0o777));
         let (aside, file) = loop {
-            let mut name = std::ffi::OsString::from(".");
-            name.push(path.file_name().unwrap_or_default());
-            name.push(format!(
-                ".{}-{}.aside",
-                std::process::id(),
-                COUNT.fetch_add(1, Ordering::Relaxed)
-            ));
-            let aside = path.with_file_name(name);
-            match OpenOptions::new().write(true).create_new(true).open(&aside) {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let aside = aside_of(path, &format!(".{}-{number}.aside", std::process::id()));
+            let open = || {
+                let place = self.dirs.place(&aside)?;
+                let flags = place.open_flags() | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
+                let opened = rustix::fs::openat(place.dir(), place.name, flags, mode)?;
+                Ok::<_, io::Error>(File::from(opened))
+            };
+            match open() {
                 // Of a process that was killed and had this one's number.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 file => break (aside, at("write", path, file)?),
@@ -289,13 +480,19 @@ impl Disk for SystemDisk {
         let write = || {
             let mut file = file;
             file.write_all(bytes)?;
-            file.sync_all()
+            if let Some(there) = &there {
+                inherit(&file, there)?;
+            }
+            Ok::<(), io::Error>(retry_on_intr(|| rustix::fs::fsync(&file))?)
         };
-        let written = at("write", path, write())
-            .and_then(|()| at("rename to", path, rustix::fs::rename(&aside, path)));
+        let rename = || {
+            let aside = self.dirs.place(&aside)?;
+            Ok::<(), io::Error>(renameat(aside.dir(), aside.name, place.dir(), place.name)?)
+        };
+        let written = at("write", path, write()).and_then(|()| at("rename to", path, rename()));
         if written.is_err() {
             // The first error is the one to tell.
-            let _ = std::fs::remove_file(&aside);
+            let _ = self.remove_file(&aside);
             return written;
         }
         self.sync_dir(parent(path))
@@ -306,7 +503,7 @@ impl Disk for SystemDisk {
         at(
             "set the length of",
             &file.path,
-            rustix::fs::ftruncate(&*file.descriptor, len),
+            retry_on_intr(|| rustix::fs::ftruncate(&*file.descriptor, len)),
         )
     }
 
@@ -314,7 +511,7 @@ impl Disk for SystemDisk {
         use rustix::fs::{FallocateFlags, fallocate};
         let file: Arc<SystemFile> = own(file)?;
         let reserve = || fallocate(&*file.descriptor, FallocateFlags::empty(), 0, bytes);
-        match rustix::io::retry_on_intr(reserve) {
+        match retry_on_intr(reserve) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
             done => at("set aside space for", &file.path, done),
         }
@@ -322,7 +519,8 @@ impl Disk for SystemDisk {
 
     fn sync(&self, file: &FileHandle) -> Result<(), StorageError> {
         let file: Arc<SystemFile> = own(file)?;
-        at("sync", &file.path, rustix::fs::fdatasync(&*file.descriptor))
+        let sync = || rustix::fs::fdatasync(&*file.descriptor);
+        at("sync", &file.path, retry_on_intr(sync))
     }
 
     fn free_bytes(&self, path: &Path) -> Result<u64, StorageError> {
@@ -347,16 +545,103 @@ impl Disk for SystemDisk {
     }
 }
 
-fn open(path: &Path, how: Open) -> io::Result<OwnedFd> {
-    let flags = OFlags::CLOEXEC
+/// A descriptor to let go of when there are no others.
+fn spare() -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    rustix::fs::open("/dev/null", flags, Mode::empty()).ok()
+}
+
+/// What the mask of this process takes from the modes of new files.
+fn umask() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    mask.and_then(|mask| u32::from_str_radix(mask.trim(), 8).ok())
+        .unwrap_or(0o077)
+}
+
+/// A hidden name beside a path, of the same length at most as any name may have.
+fn aside_of(path: &Path, ending: &str) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let kept = name.len().min(NAME_BYTES_MAX - 1 - ending.len());
+    let aside = [b".", &name[..kept], ending.as_bytes()].concat();
+    path.with_file_name(std::ffi::OsStr::from_bytes(&aside))
+}
+
+/// Bytes of a name, at most.
+const NAME_BYTES_MAX: usize = 255;
+/// Links that a path may lead through, as the kernel has it.
+const LINKS_MAX: u32 = 40;
+
+fn is(facts: &Stat, kind: FileType) -> bool {
+    FileType::from_raw_mode(facts.st_mode) == kind
+}
+
+/// Gives a file the mode of another, and its owner where this user may do that.
+fn inherit(file: impl AsFd, there: &Stat) -> io::Result<()> {
+    if !is(there, FileType::RegularFile) {
+        return Ok(());
+    }
+    let new = rustix::fs::fstat(&file)?;
+    if (new.st_uid, new.st_gid) != (there.st_uid, there.st_gid) {
+        let owner = (Uid::from_raw(there.st_uid), Gid::from_raw(there.st_gid));
+        // Only root gives files away.
+        let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
+    }
+    let mode = Mode::from_raw_mode(there.st_mode & 0o777);
+    Ok(rustix::fs::fchmod(&file, mode)?)
+}
+
+/// Where a write to a path goes, links followed.
+fn target(path: &Path) -> io::Result<Target> {
+    let stream = || {
+        rustix::fs::accessat(CWD, path, Access::WRITE_OK, AtFlags::empty())?;
+        Ok(Target::Stream)
+    };
+    let mut at = path.to_path_buf();
+    for _ in 0..=LINKS_MAX {
+        let facts = match rustix::fs::lstat(&at) {
+            Err(Errno::NOENT) => return Ok(Target::File(at)),
+            facts => facts?,
+        };
+        let folder = parent(&at);
+        match FileType::from_raw_mode(facts.st_mode) {
+            FileType::RegularFile | FileType::Directory => return Ok(Target::File(at)),
+            FileType::Symlink => {
+                // /dev/stdout leads there; what is behind it is open already.
+                if std::fs::canonicalize(folder)?.starts_with("/proc") {
+                    return stream();
+                }
+                check_link(folder, &facts)?;
+                at = folder.join(std::fs::read_link(&at)?);
+            }
+            _ => return stream(),
+        }
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Refuses a link that another user put where everybody may put one, as the kernel does for links that it follows itself.
+fn check_link(folder: &Path, link: &Stat) -> io::Result<()> {
+    let above = rustix::fs::stat(folder)?;
+    let is_for_all = above.st_mode & 0o1002 == 0o1002;
+    let user = rustix::process::geteuid().as_raw();
+    match is_for_all && ![user, above.st_uid].contains(&link.st_uid) {
+        true => Err(Errno::ACCESS.into()),
+        false => Ok(()),
+    }
+}
+
+fn open(place: &Place<'_>, how: Open) -> io::Result<OwnedFd> {
+    let flags = place.open_flags()
         | match how {
             Open::Read => OFlags::RDONLY,
-            Open::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
             Open::Update => OFlags::RDWR,
+            _ => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW,
         };
-    if how != Open::Create {
+    if !how.creates() {
         // Before opening: a pipe would block there.
-        match FileType::from_raw_mode(rustix::fs::stat(path)?.st_mode) {
+        match FileType::from_raw_mode(place.stat()?.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => return Err(io::ErrorKind::IsADirectory.into()),
             _ => {
@@ -367,8 +652,12 @@ fn open(path: &Path, how: Open) -> io::Result<OwnedFd> {
             }
         }
     }
-    let mode = Mode::from_raw_mode(0o666);
-    match rustix::fs::open(path, flags | OFlags::DIRECT, mode) {
+    let mode = Mode::from_raw_mode(match how {
+        Open::CreatePrivate => 0o600,
+        _ => 0o666,
+    });
+    let open = |flags| rustix::fs::openat(place.dir(), place.name, flags, mode);
+    match open(flags | OFlags::DIRECT) {
         Ok(descriptor) => {
             if !takes_direct(&descriptor) {
                 rustix::fs::fcntl_setfl(
@@ -380,7 +669,7 @@ fn open(path: &Path, how: Open) -> io::Result<OwnedFd> {
         }
         Err(Errno::INVAL) => {
             // No direct I/O here. Some kernels notice that only after they have made the file.
-            Ok(rustix::fs::open(path, flags - OFlags::EXCL, mode)?)
+            Ok(open(flags - OFlags::EXCL)?)
         }
         Err(error) => Err(error.into()),
     }

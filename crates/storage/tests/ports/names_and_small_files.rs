@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::disks::{all, byte_at, file_of, read};
 use graphmill_storage::{
-    Clock, Holding, Open, Scratch, StorageError, SystemClock, is_this_machine, machine_id,
+    Clock, Holding, Open, Owner, Scratch, StorageError, SystemClock, is_this_machine, machine_id,
 };
 
 fn kind(error: StorageError) -> std::io::ErrorKind {
@@ -153,7 +153,7 @@ fn a_directory_is_held_by_many_or_by_one() {
     use Holding::{Alone, Shared};
     for place in all() {
         let (disk, dir) = (&place.disk, place.dir.join("held"));
-        let hold = |how| disk.hold(&dir, how).unwrap();
+        let hold = |how| disk.hold(&dir, how, Owner::Own).unwrap();
         assert!(hold(Alone).is_none() && hold(Shared).is_none(), "not there");
         disk.create_dir_all(&dir).unwrap();
         let alone = hold(Alone);

@@ -1,0 +1,258 @@
+//! Directories of this user that are held open, and what lies below them.
+//!
+//! Invariants: what lies below a held directory is reached from its descriptor, one name after the other, and never through a symbolic
+//! link; so whoever puts a link or another directory under one of these names changes nothing. All else is reached by its path, as users
+//! expect.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom, Stat};
+use rustix::io::Errno;
+
+/// The directories that are held, each under the path by which it was opened.
+#[derive(Debug, Default)]
+pub(super) struct HeldDirs {
+    dirs: Mutex<Vec<(PathBuf, Arc<OwnedFd>)>>,
+    /// Taken as long as a held directory is listed: its descriptor has one position.
+    listing: Mutex<()>,
+}
+
+/// A directory that is held, until this is dropped.
+#[derive(Debug)]
+pub(super) struct HeldDir {
+    all: Arc<HeldDirs>,
+    descriptor: Arc<OwnedFd>,
+}
+
+impl Drop for HeldDir {
+    fn drop(&mut self) {
+        let mut dirs = self.all.lock();
+        dirs.retain(|(_, held)| !Arc::ptr_eq(held, &self.descriptor));
+    }
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+pub(super) struct Place<'p> {
+    dir: Option<Arc<OwnedFd>>,
+    pub(super) name: &'p Path,
+}
+
+impl Place<'_> {
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_ref().map_or(CWD, |dir| dir.as_fd())
+    }
+
+    /// Whether it is below a directory that is held.
+    pub(super) fn is_below(&self) -> bool {
+        self.dir.is_some()
+    }
+
+    /// What keeps an open from following a link there.
+    pub(super) fn open_flags(&self) -> OFlags {
+        match self.is_below() {
+            true => OFlags::CLOEXEC | OFlags::NOFOLLOW,
+            false => OFlags::CLOEXEC,
+        }
+    }
+
+    /// What the system says of it; of a link itself where it is below a directory that is held.
+    pub(super) fn stat(&self) -> rustix::io::Result<Stat> {
+        let flags = match self.is_below() {
+            true => AtFlags::SYMLINK_NOFOLLOW,
+            false => AtFlags::empty(),
+        };
+        rustix::fs::statat(self.dir(), self.name, flags)
+    }
+
+    /// The same, never of what a link leads to.
+    pub(super) fn stat_itself(&self) -> rustix::io::Result<Stat> {
+        rustix::fs::statat(self.dir(), self.name, AtFlags::SYMLINK_NOFOLLOW)
+    }
+}
+
+impl HeldDirs {
+    fn lock(&self) -> MutexGuard<'_, Vec<(PathBuf, Arc<OwnedFd>)>> {
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds an open directory.
+    pub(super) fn hold(self: &Arc<Self>, path: &Path, descriptor: OwnedFd) -> HeldDir {
+        let descriptor = Arc::new(descriptor);
+        self.lock()
+            .push((path.to_path_buf(), Arc::clone(&descriptor)));
+        HeldDir {
+            all: Arc::clone(self),
+            descriptor,
+        }
+    }
+
+    /// Takes note that what was at `from` is at `to`.
+    pub(super) fn renamed(&self, from: &Path, to: &Path) {
+        self.rename_all(&[(from, to)]);
+    }
+
+    /// Takes note that they have changed places.
+    pub(super) fn exchanged(&self, one: &Path, other: &Path) {
+        self.rename_all(&[(one, other), (other, one)]);
+    }
+
+    fn rename_all(&self, changes: &[(&Path, &Path)]) {
+        for (path, _) in self.lock().iter_mut() {
+            let change = changes
+                .iter()
+                .find_map(|(from, to)| Some((path.strip_prefix(from).ok()?, to)));
+            if let Some((below, to)) = change {
+                *path = match below.as_os_str().is_empty() {
+                    true => to.to_path_buf(),
+                    false => to.join(below),
+                };
+            }
+        }
+    }
+
+    /// The directory of that path, if it is held.
+    pub(super) fn held(&self, path: &Path) -> Option<Arc<OwnedFd>> {
+        let dirs = self.lock();
+        let mut held = dirs.iter().rev();
+        held.find(|(held, _)| held == path)
+            .map(|(_, held)| Arc::clone(held))
+    }
+
+    /// Where a path is: a name below the innermost directory that is held above it.
+    pub(super) fn place<'p>(&self, path: &'p Path) -> io::Result<Place<'p>> {
+        let above = {
+            let dirs = self.lock();
+            let below = |(held, dir): &(PathBuf, Arc<OwnedFd>)| {
+                let below = path.strip_prefix(held).ok()?;
+                (!below.as_os_str().is_empty()).then(|| (Arc::clone(dir), below))
+            };
+            let all = dirs.iter().filter_map(below);
+            all.min_by_key(|(_, below)| below.components().count())
+        };
+        let Some((mut dir, below)) = above else {
+            return Ok(Place {
+                dir: None,
+                name: path,
+            });
+        };
+        let mut components = below.components().peekable();
+        while let Some(component) = components.next() {
+            let Component::Normal(name) = component else {
+                return Err(io::ErrorKind::InvalidInput.into());
+            };
+            let name = Path::new(name);
+            if components.peek().is_none() {
+                return Ok(Place {
+                    dir: Some(dir),
+                    name,
+                });
+            }
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            dir = Arc::new(rustix::fs::openat(&dir, name, flags, Mode::empty())?);
+        }
+        Err(io::ErrorKind::InvalidInput.into())
+    }
+
+    /// The names in a directory. One that is held needs no other descriptor: there may be none left.
+    pub(super) fn names(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let Some(held) = self.held(path) else {
+            return Ok(names(self.open_dir(path)?.as_fd())?);
+        };
+        let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+        rustix::fs::seek(&held, SeekFrom::Start(0))?;
+        Ok(names(held.as_fd())?)
+    }
+
+    /// Opens a directory to read its names or to change its mode.
+    pub(super) fn open_dir(&self, path: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Some(held) = self.held(path) {
+            return Ok(rustix::fs::openat(&held, ".", flags, Mode::empty())?);
+        }
+        let place = self.place(path)?;
+        let flags = flags | place.open_flags();
+        Ok(rustix::fs::openat(
+            place.dir(),
+            place.name,
+            flags,
+            Mode::empty(),
+        )?)
+    }
+
+    /// Removes a directory and all that is in it: of links themselves. One that is held loses no more than what is in it where its name is
+    /// another's by now.
+    pub(super) fn remove_all(&self, path: &Path) -> io::Result<()> {
+        let place = self.place(path)?;
+        // Needs no descriptor: there may be none left.
+        match rustix::fs::unlinkat(place.dir(), place.name, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY | Errno::EXIST) => {}
+            removed => return Ok(removed?),
+        }
+        match self.held(path) {
+            Some(held) => {
+                let (named, own) = (place.stat_itself()?, rustix::fs::fstat(&held)?);
+                if (named.st_dev, named.st_ino) != (own.st_dev, own.st_ino) {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                let _turn = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+                rustix::fs::seek(&held, SeekFrom::Start(0))?;
+                clear(held.as_fd())?;
+            }
+            None => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let dir = rustix::fs::openat(place.dir(), place.name, flags, Mode::empty())?;
+                clear(dir.as_fd())?;
+            }
+        }
+        Ok(rustix::fs::unlinkat(
+            place.dir(),
+            place.name,
+            AtFlags::REMOVEDIR,
+        )?)
+    }
+}
+
+/// The names in an open directory, from its position on.
+fn names(dir: BorrowedFd<'_>) -> rustix::io::Result<Vec<PathBuf>> {
+    use std::os::unix::ffi::OsStrExt;
+    // Names have at most 255 bytes on Linux, but for a few file systems with a little more.
+    let mut buffer = [MaybeUninit::uninit(); 8 << 10];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    let mut names = Vec::new();
+    while let Some(entry) = entries.next() {
+        let name = std::ffi::OsStr::from_bytes(entry?.file_name().to_bytes()).to_os_string();
+        if name != "." && name != ".." {
+            names.push(PathBuf::from(name));
+        }
+    }
+    Ok(names)
+}
+
+/// Removes all that is in an open directory.
+fn clear(dir: BorrowedFd<'_>) -> io::Result<()> {
+    for name in names(dir)? {
+        let kind = match rustix::fs::statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            // Another rank was faster.
+            Err(Errno::NOENT) => continue,
+            facts => FileType::from_raw_mode(facts?.st_mode),
+        };
+        let removal = match kind {
+            FileType::Directory => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                clear(rustix::fs::openat(dir, &name, flags, Mode::empty())?.as_fd())?;
+                AtFlags::REMOVEDIR
+            }
+            _ => AtFlags::empty(),
+        };
+        match rustix::fs::unlinkat(dir, &name, removal) {
+            Err(Errno::NOENT) => {}
+            removed => removed?,
+        }
+    }
+    Ok(())
+}
