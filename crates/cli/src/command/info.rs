@@ -20,7 +20,7 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
         writeln!(out, "{}", serde_json::to_string_pretty(&info)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut line = |what: &str, text: String| writeln!(out, "{what:<16}{text}");
+    let mut line = |what: &str, text: String| writeln!(out, "{what:<16}{}", printable(&text));
     line("vertices", size::grouped(info.vertices))?;
     line("arcs", size::grouped(info.arcs))?;
     line("input edges", size::grouped(info.input_edges))?;
@@ -90,4 +90,26 @@ pub(crate) fn run(args: Info, stop: &Stop) -> anyhow::Result<ExitCode> {
         format!("{}, written by {}", info.format, info.program),
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A text of a file, which may have been written to do something to a terminal.
+fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for character in text.chars() {
+        match character.is_control() {
+            true => printable.extend(character.escape_default()),
+            false => printable.push(character),
+        }
+    }
+    printable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_printed_as_escapes() {
+        assert_eq!(printable("a\u{1b}[2J\rb\u{9b}ü"), r"a\u{1b}[2J\rb\u{9b}ü");
+    }
 }

@@ -356,3 +356,18 @@ fn every_method_ends_on_a_graph_without_vertices() {
         }
     }
 }
+
+#[test]
+fn plugin_that_is_no_library_says_why() {
+    let folder = folder_with_edges("1 2\n");
+    let output = crate::graphmill()
+        .args(["import", "edges.txt", "-o", "graph"])
+        .current_dir(folder.path())
+        .envs([("OMPI_COMM_WORLD_SIZE", "2"), ("OMPI_COMM_WORLD_RANK", "0")])
+        .env("GRAPHMILL_MPI", folder.path().join("edges.txt"))
+        .output()
+        .expect("the command starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    let causes = ["file too short", "ELF", "xec format"];
+    assert!(causes.iter().any(|cause| said.contains(cause)), "{said}");
+}

@@ -70,7 +70,14 @@ impl Plugin {
             path: path.to_path_buf(),
             what,
         };
-        let no_library = |error: libloading::Error| no_plugin(error.to_string());
+        let no_library = |error: libloading::Error| {
+            // The error itself says only which call failed.
+            let cause = std::error::Error::source(&error);
+            no_plugin(match cause {
+                Some(cause) => format!("{error}: {cause}"),
+                None => error.to_string(),
+            })
+        };
         // SAFETY: the file was made of `plugin.c` by `graphmill mpi build`, or somebody chose to trust it; loading it runs what MPI does on
         // loading.
         let library = unsafe { Library::new(path) }.map_err(no_library)?;
