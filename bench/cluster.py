@@ -19,6 +19,7 @@ import json
 import mmap
 import os
 import pathlib
+import shlex
 import statistics
 import subprocess
 import sys
@@ -246,8 +247,10 @@ def control(bench):
     asked, here = bench.asked, pathlib.Path(__file__).parent
     vertices = 1 << asked.scale
     data = vertices * 20
-    if data < 128 * MIB:
-        sys.exit("take more vertices: --scale 24 --degree 4")
+    # What the process takes besides what it is told to make do with, and the least that a run makes do with.
+    besides, least = 40 * MIB, 64 * MIB
+    if data // 2 - besides < least:
+        sys.exit(f"cannot run on half of {data / MIB:.0f} MiB of rows: a run would have less than {least / MIB:.0f} MiB; take more vertices (--scale 24)")
     program, chunk = bench.folder / "control", bench.folder / f"control-{asked.scale}-{asked.degree}"
     subprocess.run(["cc", "-O3", "-Wall", "-o", program, here / "control.c", "-lpthread"], check=True)
     graph = bench.kronecker()
@@ -272,8 +275,7 @@ def control(bench):
                 bytes_of["control"] = found["bytes_read"]
             os.sync()
             with limited(limit) as within:
-                # The process takes more than what it is told to make do with.
-                memory = f"{limit - 40 * MIB}"
+                memory = f"{limit - besides}"
                 words = [*within, asked.graphmill, "run", "pagerank", graph, "--iterations", "1", "--memory", memory, "--threads", "2",
                          "--place", "edges=stream", "-q", "-o", own, "--metrics", metrics]
                 subprocess.run([*map(str, words)], check=True)
@@ -372,6 +374,13 @@ def timeline(bench):
     table(["s", "read", "written", "sent", "received", "cores"], rows)
 
 
+def explained(failed):
+    """What a command that failed says of it, and how it ended."""
+    how = f"was ended by signal {-failed.returncode}" if failed.returncode < 0 else f"failed with exit code {failed.returncode}"
+    said = (failed.stderr or b"") if isinstance(failed.stderr, (bytes, type(None))) else failed.stderr.encode()
+    return f"{shlex.join(map(str, failed.cmd))} {how}: {said.decode(errors='replace').strip() or 'see above'}"
+
+
 def main():
     tables = {"bounds": bounds, "filter": filtering, "indices": indices, "choices": choices, "control": control, "batches": batches, "ranks": scaling, "timeline": timeline}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -386,7 +395,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="of what is timed")
     parser.add_argument("--patience", type=int, default=600, help="seconds for the iteration of the control")
     asked = parser.parse_args()
-    tables[asked.table](Bench(asked))
+    try:
+        tables[asked.table](Bench(asked))
+    except subprocess.CalledProcessError as failed:
+        sys.exit(f"{explained(failed)}\ntake more vertices (--scale {asked.scale + 1}) or more memory (--memory), so that each run has enough")
 
 
 if __name__ == "__main__":
