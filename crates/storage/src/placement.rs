@@ -218,6 +218,10 @@ impl Placement {
             };
             placement = placement.with(kind, place)?;
         }
+        let is_used = Kind::ALL.into_iter().any(|kind| placement.is_slow(kind));
+        if let (Some(tier), false) = (slow, is_used) {
+            return Err(PlacementError::NothingSlow { tier });
+        }
         Ok(placement)
     }
 

@@ -210,6 +210,10 @@ fn what_cannot_be_is_refused_before_any_work() {
     assert!(run(2, &["--place", "edges=cxl"]).contains("numa:NODES"));
     assert!(run(2, &["--place", "vertices=stream"]).contains("only edges"));
     assert!(run(2, &["--place", "slow"]).contains("--slow-tier"));
+    for preset in ["cache", "dram"] {
+        let said = run(2, &["--place", preset, "--slow-tier", "model"]);
+        assert!(said.contains("--slow-tier model conflicts"), "{said}");
+    }
     let said = run(2, &["--slow-tier", "numa:999"]);
     assert!(said.contains("no memory on node 999") && said.contains("--slow-tier"));
     for absurd in ["0", "1", "50%"] {

@@ -55,6 +55,12 @@ pub enum PlacementError {
         /// What was given.
         text: String,
     },
+    /// A slow tier on which nothing lies.
+    #[error("--slow-tier {tier} conflicts with --place: no kind of data lies there; leave one out")]
+    NothingSlow {
+        /// The tier.
+        tier: Where,
+    },
     /// Accesses to the slow tier are to be charged for, and nothing lies there.
     #[error(
         "--charge: nothing lies on a slow tier: name one (--slow-tier model, numa:NODES or file:PATH)"

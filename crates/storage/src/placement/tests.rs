@@ -10,7 +10,7 @@ fn what_is_asked_for_is_what_it_says() {
     let cases: &[(&[&str], Option<&str>, [&str; 4])] = &[
         (&[], None, ["dram", "dram", "dram", "auto"]),
         (&["dram"], None, ["dram"; 4]),
-        (&["cache"], Some("model"), ["dram"; 4]),
+        (&["cache"], None, ["dram"; 4]),
         (&["slow"], Some("model"), ["model"; 4]),
         (
             &["rw-split"],
@@ -61,6 +61,13 @@ fn what_makes_no_sense_is_refused_with_what_would() {
             &["vertices=dram", "slow"],
             Some("model"),
             "--place slow places all kinds of data anew: give it first",
+        ),
+        (&["cache"], Some("model"), "--slow-tier model conflicts"),
+        (&["dram"], Some("numa:1"), "no kind of data lies there"),
+        (
+            &["edges=stream", "index=dram"],
+            Some("file:/a"),
+            "leave one out",
         ),
         (&["fast"], None, "dram, slow, rw-split, cache"),
         (
