@@ -86,7 +86,8 @@ impl Engine {
             return Ok(Ranks::new(None, vec![0, batches.end], stop));
         };
         // What each has is known by what it says.
-        let mut said = graph.graph_id().to_le_bytes().to_vec();
+        let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
+        let mut said = name.clone().into_bytes();
         said.extend(
             batches
                 .clone()
@@ -96,10 +97,8 @@ impl Engine {
         let said = strangers.gather(said)?;
         let mut here = Vec::new();
         for (rank, of_rank) in said.iter().enumerate() {
-            let (id, has) = of_rank
-                .split_at_checked(size_of::<u64>())
-                .unwrap_or_default();
-            if id != graph.graph_id().to_le_bytes() || has.len() != batches.len() {
+            let (id, has) = of_rank.split_at_checked(name.len()).unwrap_or_default();
+            if id != name.as_bytes() || has.len() != batches.len() {
                 return Err(EngineError::OtherGraph { rank });
             }
             here.push(has.iter().map(|has| *has == 1).collect());

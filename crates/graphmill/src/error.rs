@@ -52,6 +52,16 @@ pub enum Error {
         /// Tasks of the step.
         tasks: usize,
     },
+    /// Ranks were started differently.
+    #[error(
+        "cannot work with rank {rank}: its {option} is not that of rank 0: start all ranks with the same program and options"
+    )]
+    RanksDiffer {
+        /// Which rank.
+        rank: usize,
+        /// What differs.
+        option: String,
+    },
     /// The plugin for MPI could not be compiled.
     #[error("the plugin for MPI cannot be compiled by {compiler}: {what}")]
     PluginBuild {
@@ -391,6 +401,7 @@ impl Error {
                 | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }
                 | Error::Strangers { .. }
+                | Error::RanksDiffer { .. }
                 | Error::Streamed { .. }
                 | Error::NoHighest { .. }
                 | Error::AlreadyStored { .. }

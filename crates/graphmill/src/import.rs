@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::places::DESCRIPTION;
 use crate::progress::{ImportProgress, Progress, Watcher};
 use crate::result::ResultError;
+use crate::start::StartOptions;
 use crate::{Error, Machine};
 
 /// How edges are read, and how the graph is stored. The default: directed, no weights, everything kept.
@@ -152,11 +153,10 @@ impl Machine {
         config: &ImportConfig,
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
-        self.check_folder(graph)?;
-        self.import_anywhere(inputs, graph, config, watcher)
+        self.import_alike(inputs, graph, config, None, watcher)
     }
 
-    /// The same, and writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
+    /// The same, and rank 0 writes what the import took to `metrics`, as JSON; docs/metrics.md says which fields.
     ///
     /// # Errors
     /// As for [`Machine::import`]; the file cannot be written.
@@ -170,7 +170,10 @@ impl Machine {
     ) -> Result<ImportReport, Error> {
         self.check_folder(metrics)?;
         self.check_writing(metrics)?;
-        let report = self.import(inputs, graph, config, watcher)?;
+        let report = self.import_alike(inputs, graph, config, Some(metrics), watcher)?;
+        if self.rank() > 0 {
+            return Ok(report);
+        }
         let sum = |of: fn(&Moved) -> u64| report.each_rank.iter().map(of).sum();
         let account = Account {
             graph: Counts {
@@ -196,6 +199,23 @@ impl Machine {
         text.push(b'\n');
         write_output(&**self.disk(), metrics, &text)?;
         Ok(report)
+    }
+
+    /// Imports where all ranks were started alike.
+    fn import_alike(
+        &self,
+        inputs: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+        metrics: Option<&Path>,
+        watcher: &Watcher,
+    ) -> Result<ImportReport, Error> {
+        self.check_same_start(&StartOptions::of_import(inputs, graph, config, metrics))?;
+        if let Some(metrics) = metrics.filter(|_| self.rank() == 0) {
+            self.check_folder(metrics)?;
+        }
+        self.check_folder(graph)?;
+        self.import_anywhere(inputs, graph, config, watcher)
     }
 
     /// The same, and folders above the graph are made where they are missing.

@@ -124,6 +124,7 @@
 //! | `plan.rs`, `run.rs` | [`Config`], [`Plan`], [`Run`]: what is asked, what will be done, what came of it |
 //! | `mpi.rs` | [`MpiJob`]: ranks that `mpirun` started; the plugin for MPI |
 //! | `ranks.rs` | [`on_ranks`], [`as_rank`]: work that several ranks do together |
+//! | `start.rs` | what all ranks must be started with alike |
 //! | `timeline.rs` | [`Timeline`]: how busy a rank's disk, network and cores were |
 //! | `outlook.rs` | [`Question`], [`Answer`]: what an import and a run would take |
 //! | `places.rs` | what is read and written, looked at before any work |
@@ -157,6 +158,7 @@ mod ranks;
 mod result;
 mod run;
 mod session;
+mod start;
 mod timeline;
 mod validate;
 

@@ -23,6 +23,7 @@ use crate::places::DESCRIPTION;
 use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, ResultError, Top, TopRow};
+use crate::start::StartOptions;
 use crate::timeline::{Recording, Timeline};
 use crate::{Error, Machine, algorithm, info};
 
@@ -144,6 +145,7 @@ impl Plan {
     ) -> Result<Run, Error> {
         let clock = machine.clock();
         let began = clock.now();
+        machine.check_same_start(&StartOptions::of_run(&self.config))?;
         let is_first = machine.rank() == 0;
         if is_first {
             self.check_places(machine)?;

@@ -16,13 +16,11 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
         ..options::storing(&args.storing, options::reading(&args.reading))
     };
     let watcher = progress::watcher(args.machine.quiet);
-    let import = |machine: &Machine, watcher: &Watcher| {
-        machine.import(&args.input, &args.output, &config, watcher)
+    let import = |machine: &Machine, watcher: &Watcher| match &args.metrics {
+        Some(path) => machine.import_measured(&args.input, &args.output, &config, path, watcher),
+        None => machine.import(&args.input, &args.output, &config, watcher),
     };
-    let first = |machine: &Machine| match &args.metrics {
-        Some(path) => machine.import_measured(&args.input, &args.output, &config, path, &watcher),
-        None => import(machine, &watcher),
-    };
+    let first = |machine: &Machine| import(machine, &watcher);
     let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let report = match MpiJob::of_environment() {
         None => graphmill::on_ranks(&machine, ranks, stop, first, |machine| {

@@ -30,6 +30,7 @@ mod ranks;
 mod results;
 mod resume;
 mod same_bytes;
+mod same_start;
 mod usage;
 
 use std::ffi::OsStr;

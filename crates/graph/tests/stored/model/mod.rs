@@ -109,12 +109,14 @@ impl Model {
             Some(ids) => {
                 let kind = match ids.first() {
                     Some(VertexId::Text(_)) => IdKind::Text,
+                    Some(VertexId::Signed(_)) => IdKind::Signed,
                     _ => IdKind::Integer,
                 };
                 let mut writer = IdsWriter::create(disk, budget, path, kind)?;
                 for id in ids {
                     match id {
                         VertexId::Integer(id) => writer.push_integer(*id)?,
+                        VertexId::Signed(id) => writer.push_integer(*id as u64 ^ 1 << 63)?,
                         VertexId::Text(id) => writer.push_text(id)?,
                     }
                 }

@@ -1,0 +1,206 @@
+//! The options that all ranks of a job must be started with alike.
+//!
+//! Every rank does the same work on its own part, so a rank with another option makes a result that belongs to no command. The first
+//! collective of a job compares the program, the command and each option by name. What a rank may take of its own machine is left out:
+//! memory, threads, temporary files and how it reaches its disk.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::str::from_utf8;
+
+use crate::import::ImportConfig;
+use crate::plan::Config;
+use crate::{Error, Machine};
+
+/// What a rank says first: of another program, nothing else is compared.
+const PROGRAM: &str = concat!("graphmill ", env!("CARGO_PKG_VERSION"));
+
+/// Options by name, each with a hash of its value: a list of files may be long.
+pub(crate) struct StartOptions {
+    lines: String,
+}
+
+impl StartOptions {
+    /// The options of `graphmill run`.
+    pub(crate) fn of_run(config: &Config) -> StartOptions {
+        let Config {
+            algorithm,
+            options,
+            input,
+            import,
+            output,
+            metrics,
+            top,
+            // They are counted by the fabric.
+            ranks: _,
+            trials,
+            machine,
+            tuning,
+            checkpoints,
+        } = config;
+        let mut start = StartOptions::of("run");
+        start.add("algorithm", algorithm);
+        for (name, value) in options {
+            start.add(&format!("--{name}"), value);
+        }
+        start.add("input", input);
+        start.add("--output", output);
+        start.add("--metrics", metrics);
+        start.add("--top", top);
+        start.add("--trials", trials);
+        start.add("--place or --slow-tier", &machine.placement);
+        start.add("--charge", &machine.charge);
+        start.add("--direction", &tuning.kernel);
+        start.add("--seek", &tuning.seek);
+        start.add("--gamma", &tuning.gamma);
+        start.add("--filter-ratio", &tuning.filter_ratio);
+        start.add("--alpha", &tuning.alpha);
+        start.add("--dispatch", &tuning.dispatch);
+        start.add("--combiner", &tuning.combiner);
+        start.add("--place edges", &tuning.edges);
+        start.add("--checkpoint-dir", &checkpoints.folder);
+        start.add("--checkpoint-every", &checkpoints.every);
+        start.add("--checkpoints", &checkpoints.keep);
+        start.add("--resume", &checkpoints.resume);
+        start.reading(import);
+        start
+    }
+
+    /// The options of `graphmill import`.
+    pub(crate) fn of_import(
+        inputs: &[PathBuf],
+        graph: &Path,
+        config: &ImportConfig,
+        metrics: Option<&Path>,
+    ) -> StartOptions {
+        let mut start = StartOptions::of("import");
+        start.add("input", &inputs);
+        start.add("--output", &graph);
+        start.add("--metrics", &metrics);
+        start.reading(config);
+        start
+    }
+
+    fn of(command: &str) -> StartOptions {
+        let mut start = StartOptions {
+            lines: String::from(PROGRAM),
+        };
+        start.add("command", &command);
+        start
+    }
+
+    /// How edges are read and stored.
+    fn reading(&mut self, config: &ImportConfig) {
+        let ImportConfig {
+            format,
+            ids,
+            weights,
+            on_error,
+            directed,
+            duplicates,
+            self_loops,
+            vertices,
+            reverse,
+            order,
+            batch_size,
+            csr_ratio,
+            keep_every,
+        } = config;
+        self.add("--format", format);
+        self.add("--ids", ids);
+        self.add("--weights", weights);
+        self.add("--on-error", on_error);
+        self.add("--undirected", directed);
+        self.add("--duplicates", duplicates);
+        self.add("--self-loops", self_loops);
+        self.add("--vertices", vertices);
+        self.add("--reverse", reverse);
+        self.add("--order", order);
+        self.add("--batch-size", batch_size);
+        self.add("--csr-ratio", csr_ratio);
+        self.add("--checkpoints or --checkpoint-every", keep_every);
+    }
+
+    fn add(&mut self, name: &str, value: &impl Debug) {
+        let mut hasher = DefaultHasher::new();
+        format!("{value:?}").hash(&mut hasher);
+        self.lines += &format!("\n{name}\t{:016x}", hasher.finish());
+    }
+}
+
+/// The name of the first line that differs.
+fn difference(first: &str, other: &str) -> Option<String> {
+    let name = |line: &str| line.split('\t').next().unwrap_or_default().to_string();
+    let (mut first, mut other) = (first.lines(), other.lines());
+    if first.next() != other.next() {
+        return Some("version".into());
+    }
+    loop {
+        return match (first.next(), other.next()) {
+            (None, None) => None,
+            (Some(one), Some(same)) if one == same => continue,
+            // Options come in one order: a name that is not next at the other rank is an option that it lacks.
+            (Some(one), Some(another)) if name(one) > name(another) => Some(name(another)),
+            (Some(one), _) => Some(name(one)),
+            (None, Some(more)) => Some(name(more)),
+        };
+    }
+}
+
+impl Machine {
+    /// Refuses ranks that were started differently: the first collective of a job.
+    ///
+    /// # Errors
+    /// Returns `RanksDiffer` on every rank if a rank has another program or option than rank 0.
+    pub(crate) fn check_same_start(&self, options: &StartOptions) -> Result<(), Error> {
+        let of_ranks = self.gather(options.lines.as_bytes())?;
+        let lines: Vec<&str> = (of_ranks.iter())
+            .map(|lines| from_utf8(lines).unwrap_or_default())
+            .collect();
+        let found = (lines.iter().enumerate())
+            .find_map(|(rank, other)| Some((rank, difference(lines[0], other)?)));
+        match found {
+            None => Ok(()),
+            Some((rank, option)) => Err(Error::RanksDiffer { rank, option }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn difference_names_the_option() {
+        let of = |config: Config| StartOptions::of_run(&config).lines;
+        let base = || Config::new("pagerank", "k.el");
+        let differs = |other: Config| difference(&of(base()), &of(other));
+        assert_eq!(differs(base()), None);
+        let damping = base().option("damping", "0.5");
+        assert_eq!(differs(damping.clone()).as_deref(), Some("--damping"));
+        assert_eq!(
+            difference(&of(damping), &of(base())).as_deref(),
+            Some("--damping")
+        );
+        let [mut import, mut output, mut resume] = [base(), base(), base()];
+        import.import.directed = false;
+        output.output = Some("other.csv".into());
+        resume.checkpoints.resume = true;
+        assert_eq!(differs(import).as_deref(), Some("--undirected"));
+        assert_eq!(differs(output).as_deref(), Some("--output"));
+        assert_eq!(differs(resume).as_deref(), Some("--resume"));
+        let input = Config::new("pagerank", "l.el");
+        assert_eq!(differs(input).as_deref(), Some("input"));
+        let algorithm = Config::new("wcc", "k.el");
+        assert_eq!(differs(algorithm).as_deref(), Some("algorithm"));
+        for (name, other) in [
+            ("version", "graphmill 0.0.0"),
+            ("version", ""),
+            ("command", &StartOptions::of("import").lines),
+        ] {
+            assert_eq!(difference(&of(base()), other).as_deref(), Some(name));
+        }
+    }
+}
