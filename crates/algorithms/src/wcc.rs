@@ -72,7 +72,9 @@ fn spread<I: Index>(
         }
     };
     let spread = Spread(PhantomData::<fn() -> I>);
+    let mut limit = engine.pass_limit("connected components");
     while !active.is_empty() {
+        limit.pass()?;
         let (_, mut next) = engine.process_edges(
             &spread,
             label.read(),

@@ -661,7 +661,7 @@ impl Engine {
         (superstep.tiers, superstep.seconds_charged) = self.common.traffic.take();
         superstep.seconds = (self.common.clock.now() - began).as_secs_f64() - loading;
         if let Some(tell) = &self.on_pass {
-            tell(self.metrics.passes() + 1, &superstep);
+            tell(self.metrics.pass_number(), &superstep);
         }
         self.metrics.push(superstep);
     }

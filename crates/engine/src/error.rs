@@ -91,6 +91,19 @@ pub enum EngineError {
         /// Number of vertices.
         vertices: u64,
     },
+    /// A loop that ends on every sound graph does not.
+    #[error(
+        "cannot reach the end of {what}: values still change after {passes} passes over {vertices} vertices, so that the graph is damaged or has a \
+         negative cycle; check it (graphmill verify --deep)"
+    )]
+    Unsettled {
+        /// What was to end.
+        what: &'static str,
+        /// Passes done.
+        passes: u64,
+        /// Number of vertices.
+        vertices: u64,
+    },
     /// A vertex program sends messages and had not said so.
     #[error("a vertex program calls send, and its Pregel::SENDS is false: set it to true")]
     UndeclaredSends,

@@ -99,7 +99,7 @@ pub use recovery::{Checkpoints, Every, Resumed, is_of_versions, is_version};
 pub use room::Sizes;
 pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
 pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};
-pub use settle::sizes_of;
+pub use settle::{PassLimit, sizes_of};
 pub use traffic::{Charge, Moved, PlacedAt, TierBytes};
 pub use unite::Unite;
 pub use vertex_array::{Guard, VertexArray};

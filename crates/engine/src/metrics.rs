@@ -148,6 +148,9 @@ pub struct Metrics {
     pub pinned_bytes: u64,
     /// Edges held in memory as lists, in bytes.
     pub lists_bytes: u64,
+    /// Calls whose passes an earlier run did that this one resumes.
+    #[serde(skip)]
+    pub(crate) resumed_calls: u64,
     /// Whether all vertex rows that passes named were in memory.
     pub rows_resident: bool,
     /// Whether messages were kept in memory.
@@ -162,6 +165,11 @@ impl Metrics {
     #[must_use]
     pub fn passes(&self) -> u64 {
         self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
+    }
+
+    /// The number of the pass at work, from 1; a call of an earlier run counts as one pass.
+    pub(crate) fn pass_number(&self) -> u64 {
+        self.resumed_calls + self.passes() + 1
     }
 
     /// Billions of edges traversed a second (GTEPS): edges that carried a message over the seconds of the passes that went over

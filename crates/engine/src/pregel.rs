@@ -9,10 +9,10 @@
 mod post;
 mod push;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
-use crate::active::ActiveSet;
+use crate::active::{ActiveSet, lock};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::phase::sends::Sink;
@@ -86,8 +86,8 @@ pub(crate) struct Step<P: Pregel> {
 struct Wrong {
     /// It sent a message and had not said that it sends any.
     undeclared: AtomicBool,
-    /// It sent a message to a vertex of this index plus one.
-    nobody: AtomicU64,
+    /// The least index that it sent a message to and that is no vertex's.
+    nobody: Mutex<Option<u64>>,
 }
 
 impl<P: Pregel> Clone for Step<P> {
@@ -151,9 +151,8 @@ impl<P: Pregel> Step<P> {
     }
     /// Takes a message to a vertex that there is not.
     pub(crate) fn nobody(&self, to: u64) {
-        self.wrong
-            .nobody
-            .store(to.saturating_add(1), Ordering::Relaxed);
+        let mut nobody = lock(&self.wrong.nobody);
+        *nobody = Some(nobody.map_or(to, |least| least.min(to)));
     }
 }
 
@@ -188,6 +187,10 @@ impl Engine {
             wrong: Arc::default(),
         };
         let limit = supersteps.unwrap_or(u64::MAX);
+        self.common.arrays.check_own(values.id())?;
+        if self.vertices() == 0 {
+            return Ok(step.facts.aggregated);
+        }
         match version {
             Version::Pull => self.pull(&mut step, values, limit)?,
             Version::Push if self.common.ranks.alone() => {
@@ -220,10 +223,10 @@ impl Engine {
         if step.wrong.undeclared.load(Ordering::Relaxed) {
             return Err(EngineError::UndeclaredSends);
         }
-        match step.wrong.nobody.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            index => Err(EngineError::NoSuchIndex {
-                index: index - 1,
+        match *lock(&step.wrong.nobody) {
+            None => Ok(()),
+            Some(index) => Err(EngineError::NoSuchIndex {
+                index,
                 vertices: self.vertices(),
             }),
         }

@@ -66,6 +66,12 @@ impl Engine {
         Ok(())
     }
 
+    /// A limit for a loop of passes of one's own; `what` says in an error what does not end.
+    #[must_use]
+    pub fn pass_limit(&self, what: &'static str) -> PassLimit {
+        PassLimit::new(what, self.vertices())
+    }
+
     /// [`Engine::settle`] in passes alone: in each, all vertices send whose labels the one before lowered.
     ///
     /// # Errors
@@ -98,8 +104,11 @@ impl Engine {
         P: LabelProgram,
         P::Label: Accumulator,
     {
+        self.common.arrays.check_own(labels.id())?;
         let mut level = None;
+        let mut limit = self.pass_limit("a label program");
         while !active.is_empty() && goes_on(self, &active)? {
+            limit.pass()?;
             let (read, write) = (labels.read(), labels.write());
             active = if P::UNIFORM {
                 let of_level = match level {
@@ -291,6 +300,40 @@ impl Engine {
     }
 }
 
+/// Counts the passes of a loop in which labels travel one edge further in each: on a sound graph of |V| vertices it ends after |V| passes.
+#[derive(Debug)]
+pub struct PassLimit {
+    what: &'static str,
+    passes: u64,
+    vertices: u64,
+}
+
+impl PassLimit {
+    pub(crate) fn new(what: &'static str, vertices: u64) -> PassLimit {
+        let passes = 0;
+        PassLimit {
+            what,
+            passes,
+            vertices,
+        }
+    }
+    /// Counts one more pass.
+    ///
+    /// # Errors
+    /// Returns `Unsettled` if that is one more than |V| + 1: labels travel round a cycle for ever.
+    pub fn pass(&mut self) -> Result<(), EngineError> {
+        if self.passes <= self.vertices {
+            self.passes += 1;
+            return Ok(());
+        }
+        Err(EngineError::Unsettled {
+            what: self.what,
+            passes: self.passes,
+            vertices: self.vertices,
+        })
+    }
+}
+
 /// What lists each pass that it is told of, as long as the time since the one before, with what `count` says that it moved.
 pub(crate) fn listed<'e>(
     clock: &'e dyn Clock,
@@ -306,7 +349,7 @@ pub(crate) fn listed<'e>(
         let now = clock.now();
         pass.seconds = (now - std::mem::replace(&mut began, now)).as_secs_f64();
         if let Some(tell) = on_pass {
-            tell(metrics.passes() + 1, &pass);
+            tell(metrics.pass_number(), &pass);
         }
         metrics.push(pass);
     }

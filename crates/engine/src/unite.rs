@@ -42,6 +42,7 @@ impl Engine {
         labels: VertexArray<I>,
         how: Unite,
     ) -> Result<bool, EngineError> {
+        self.common.arrays.check_own(labels.id())?;
         if self.vertices() == 0 {
             return Ok(true);
         }

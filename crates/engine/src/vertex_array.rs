@@ -290,6 +290,11 @@ impl ArrayStore {
         array.filter(|_| id.store == self.number)
     }
 
+    /// Refuses an array of another engine.
+    pub(crate) fn check_own(&self, id: ArrayId) -> Result<(), EngineError> {
+        self.get(id).map(drop).ok_or(EngineError::ForeignArray)
+    }
+
     pub(crate) fn pages(&self) -> &PageFile {
         &self.pages
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod labels_in_memory;
+mod labels_that_fall;
 mod ranks_that_are_lost;
 mod refused_memory;
 mod same_answer_in_every_mode;

@@ -532,8 +532,8 @@ fn a_graph_without_vertices_is_done_at_once() {
     }
 }
 
-/// Sends to a vertex beyond the last, and does not say that it sends.
-struct Lost<const SENDS: bool>;
+/// Sends to a vertex that there is not; it may not say that it sends.
+struct Lost<const SENDS: bool>(u64);
 
 impl<const SENDS: bool> Pregel for Lost<SENDS> {
     type Value = u64;
@@ -544,7 +544,7 @@ impl<const SENDS: bool> Pregel for Lost<SENDS> {
     const SENDS: bool = SENDS;
 
     fn compute(&self, vertex: &mut Vertex<'_, Self>, _: Option<u64>) {
-        vertex.send(vertex.vertices(), 1);
+        vertex.send(self.0, 1);
         vertex.vote_to_halt();
     }
     fn combine(&self, _: &mut u64, _: u64) {}
@@ -565,20 +565,47 @@ fn letters_to_nobody_are_errors() {
                 1 << 28,
             )
         };
+        for index in [2, 1 << 40, u64::MAX - 1, u64::MAX] {
+            let mut engine = fresh().unwrap();
+            let values = engine.vertex_array::<u64>("values").unwrap();
+            let lost = engine.pregel(Lost::<true>(index), values, version, None);
+            assert!(
+                matches!(lost, Err(EngineError::NoSuchIndex { index: found, .. }) if found == index),
+                "{version:?}: {index}: {lost:?}"
+            );
+        }
         let mut engine = fresh().unwrap();
         let values = engine.vertex_array::<u64>("values").unwrap();
-        let lost = engine.pregel(Lost::<true>, values, version, None);
-        assert!(
-            matches!(lost, Err(EngineError::NoSuchIndex { index: 2, .. })),
-            "{version:?}"
-        );
-        drop(engine);
-        let mut engine = fresh().unwrap();
-        let values = engine.vertex_array::<u64>("values").unwrap();
-        let undeclared = engine.pregel(Lost::<false>, values, version, None);
+        let undeclared = engine.pregel(Lost::<false>(2), values, version, None);
         assert!(
             matches!(undeclared, Err(EngineError::UndeclaredSends)),
             "{version:?}"
         );
+    }
+}
+
+#[test]
+fn arrays_of_another_engine_are_named_as_such() {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for vertices in [0, 2] {
+        let path = folder.path().join(format!("graph-{vertices}"));
+        Plain::directed("few", vertices, []).store(&disk, &path, 64, 500, false);
+        let open = || {
+            let mode = mode(EdgesAt::Auto, 1, Bytes(0));
+            engine(&path, folder.path(), mode, 1 << 28).unwrap()
+        };
+        for version in VERSIONS {
+            let (mut other, mut engine) = (open(), open());
+            let foreign = other.vertex_array::<f64>("values").unwrap();
+            engine.vertex_array::<f64>("values").unwrap();
+            let outcome = engine.pregel(Paths { source: 0 }, foreign, version, Some(9));
+            let is_told = matches!(outcome, Err(EngineError::ForeignArray));
+            assert!(is_told, "{version:?}, {vertices}: {outcome:?}");
+        }
+        let (mut other, mut engine) = (open(), open());
+        let foreign = other.vertex_array::<u32>("labels").unwrap();
+        let outcome = engine.unite(foreign, graphmill_engine::Unite::Auto);
+        assert!(matches!(outcome, Err(EngineError::ForeignArray)));
     }
 }

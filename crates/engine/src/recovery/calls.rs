@@ -34,6 +34,7 @@ impl Engine {
             for set in &mut sets {
                 set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
             }
+            self.metrics.resumed_calls += 1;
             return Ok((sum, sets));
         }
         self.between_calls()?;

@@ -6,7 +6,7 @@
 //! (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use graphmill_raw::AtomicWord;
 
@@ -44,10 +44,14 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let (mut looks, mut sends) = (0, 0);
     // Edges of the round before. A bucket begins with few vertices and finds most of its own on the way, as its neighbour did.
     let mut before = 0;
+    // Buckets come in order, so that there are no more rounds than buckets; one that falls behind would never end.
+    let fell_behind = AtomicBool::new(false);
+    let mut rounds = 0;
     loop {
         let [looked, sent, edges] = [const { AtomicU64::new(0) }; 3];
         let work = |block: &Block, piles: &mut Piles, alone| {
-            let did = send::<P, WORDS>(ground, bucket, wide, block, piles, alone);
+            let at = (bucket, wide, &fell_behind);
+            let did = send::<P, WORDS>(ground, at, block, piles, alone);
             looked.fetch_add(block.len() as u64, Ordering::Relaxed);
             sent.fetch_add(did.0, Ordering::Relaxed);
             edges.fetch_add(did.1, Ordering::Relaxed);
@@ -68,6 +72,14 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             edges,
             ..superstep(Mode::Push)
         });
+        rounds += 1;
+        if fell_behind.load(Ordering::Relaxed) {
+            return Err(EngineError::Unsettled {
+                what: "a label program",
+                passes: rounds,
+                vertices: machine.batches.vertices(),
+            });
+        }
         // Those for which there was no block go at once.
         blocks = store.marked();
         bucket = match blocks.is_empty() {
@@ -95,12 +107,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
 }
 
 /// The vertices of a block send their labels along their edges if these are in the bucket, or in any case without one; how many
-/// did, along how many edges.
+/// did, along how many edges. Notes it if a label falls behind the bucket: no label of a sound program does.
 #[inline(always)]
 fn send<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
-    bucket: Option<u64>,
-    wide: u32,
+    (bucket, wide, fell_behind): (Option<u64>, u32, &AtomicBool),
     block: &Block,
     piles: &mut Piles<'_>,
     alone: bool,
@@ -113,7 +124,11 @@ fn send<P: LabelProgram, const WORDS: usize>(
     let bucket_of = |word| program.bucket(Label::of_word(word)) >> wide;
     let pile_up = |found: &mut Found<_>, piles: &mut Piles| {
         for &(word, v) in found.take() {
-            piles.push(bucket_of(word), v);
+            let of_word = bucket_of(word);
+            if bucket.is_some_and(|bucket| of_word < bucket) {
+                fell_behind.store(true, Ordering::Relaxed);
+            }
+            piles.push(of_word, v);
         }
     };
     for vertices in block.chunks(AHEAD) {

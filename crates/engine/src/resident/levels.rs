@@ -19,6 +19,7 @@ use crate::error::EngineError;
 use crate::metrics::{Mode, Superstep};
 use crate::program::{EdgeValue, Label, LabelProgram};
 use crate::settings::KernelChoice;
+use crate::settle::PassLimit;
 
 /// A level is pulled when the edges of its vertices are one part in so many of those not yet looked at (alpha of the paper).
 const PULL_EDGES: u64 = 15;
@@ -62,6 +63,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     // The bucket of the level at hand.
     let mut level = 0;
     first_takes(&piles, first);
+    let mut limit = PassLimit::new("a search by levels", vertices);
     loop {
         let count = waiting(&piles);
         if count == 0 {
@@ -73,6 +75,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             KernelChoice::Scatter => false,
         };
         let Some(against) = ground.against.filter(|_| pulls) else {
+            limit.pass()?;
             unseen = unseen.saturating_sub(edges);
             label = ground.program.along(label, P::Edge::ONE);
             let (along, of_next) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -119,6 +122,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         })?;
         let mut awake = count;
         loop {
+            limit.pass()?;
             label = ground.program.along(label, P::Edge::ONE);
             let pull = Pull {
                 ground,

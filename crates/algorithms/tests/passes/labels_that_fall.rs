@@ -1,0 +1,95 @@
+//! Programs whose labels get less along a cycle, as distances do along one of negative weight, end with an error instead of never.
+
+use graphmill_engine::{
+    Direction, EdgeValue, EdgesAt, Engine, EngineError, LabelProgram, VertexArray,
+};
+use graphmill_storage::{IoChoice, open_disk};
+
+use super::{Mode, Plain, engine};
+
+/// A label that gets less with each arc.
+#[derive(Clone, Copy)]
+struct Falls<const UNIFORM: bool>;
+
+impl<const UNIFORM: bool> LabelProgram for Falls<UNIFORM> {
+    type Label = u32;
+    type Edge = f32;
+    const UNIFORM: bool = UNIFORM;
+
+    fn along(&self, label: u32, weight: f32) -> u32 {
+        label - weight as u32
+    }
+    fn bucket(&self, label: u32) -> u64 {
+        label.into()
+    }
+}
+
+type Settle<P> = fn(&mut Engine, &P, VertexArray<u32>) -> Result<(), EngineError>;
+
+/// What comes of a program over a cycle of a hundred vertices.
+fn outcome<P: LabelProgram<Label = u32>>(
+    edges: EdgesAt,
+    program: P,
+    settle: Settle<P>,
+) -> Result<(), EngineError> {
+    let disk = open_disk(IoChoice::Auto).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("graph");
+    let cycle = (0..100).map(|v| (v, (v + 1) % 100, f32::ONE.into()));
+    Plain::directed("a cycle", 100, cycle).store(&disk, &path, 30, 500, true);
+    let mode = Mode {
+        edges,
+        ..Mode::USUAL
+    };
+    let mut engine = engine(&path, folder.path(), mode, 1 << 28).unwrap();
+    let labels = engine.vertex_array::<u32>("labels").unwrap();
+    let first = |v, label: &mut u32| *label = if v == 0 { 1 << 20 } else { u32::MAX };
+    engine
+        .process_vertices(labels.write(), None, first)
+        .unwrap();
+    settle(&mut engine, &program, labels)
+}
+
+fn active(engine: &Engine) -> graphmill_engine::ActiveSet {
+    let mut active = engine.no_vertices().unwrap();
+    active.insert(0).unwrap();
+    active
+}
+
+fn settled<P: LabelProgram<Label = u32>>(
+    engine: &mut Engine,
+    program: &P,
+    labels: VertexArray<u32>,
+) -> Result<(), EngineError> {
+    let active = active(engine);
+    engine.settle(program, labels, active, Direction::Forward)
+}
+
+fn in_passes<P: LabelProgram<Label = u32>>(
+    engine: &mut Engine,
+    program: &P,
+    labels: VertexArray<u32>,
+) -> Result<(), EngineError> {
+    let active = active(engine);
+    engine.settle_in_passes(program, labels, active, Direction::Forward)
+}
+
+#[test]
+fn labels_that_fall_round_a_cycle_are_an_error() {
+    for edges in [EdgesAt::Disk, EdgesAt::Memory] {
+        for outcome in [
+            outcome(edges, Falls::<false>, settled),
+            outcome(edges, Falls::<false>, in_passes),
+            outcome(edges, Falls::<true>, settled),
+            outcome(edges, Falls::<true>, in_passes),
+        ] {
+            let Err(EngineError::Unsettled {
+                passes, vertices, ..
+            }) = outcome
+            else {
+                panic!("{edges:?}: {outcome:?}");
+            };
+            assert!(vertices == 100 && passes <= 101, "{passes} passes");
+        }
+    }
+}
