@@ -632,6 +632,9 @@ pub(crate) struct Info {
 pub(crate) struct Verify {
     /// Folder of a stored graph
     pub(crate) graph: PathBuf,
+    /// Compare degrees, indices, reverse and counts with the edges too, to find what a broken program wrote
+    #[arg(long)]
+    pub(crate) deep: bool,
     #[command(flatten)]
     pub(crate) machine: Machine,
 }

@@ -6,6 +6,7 @@
 mod cursor;
 mod index;
 mod page;
+mod verify;
 mod writer;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use crate::stored::StoredGraph;
 
 pub use cursor::IdCursor;
 pub(crate) use index::{Ids, index_bytes};
+pub(crate) use verify::verify;
 pub use writer::{IdsSummary, IdsWriter};
 
 /// Bytes of a text id, at most.

@@ -20,9 +20,12 @@
 //! | `extent_reader.rs` | [`ExtentReader`]: streams of cells, read ahead |
 //! | `frame_reader.rs` | [`FrameReader`]: small reads that wait |
 //! | `outline.rs`, `estimate.rs` | [`Outline`]: a graph in numbers, of one that is stored or of an [`Expected`] one |
-//! | `verify.rs` | [`verify`]: is it what was written? |
+//! | `verify.rs`, `verify/` | [`verify`]: is it what was written? [`verify_deep`]: is all of it true? |
 //! | `weights.rs` | [`WeightRange`]: the least and the greatest weight |
 //! | `error.rs`, `varint.rs` | [`FormatError`]; LEB128 |
+
+#[cfg(test)]
+extern crate self as graphmill_graph;
 
 mod batches;
 mod bits;
@@ -71,6 +74,6 @@ pub use partition::partition;
 pub use shape::{EdgeKind, Shape};
 pub use source_index::{Group, Place, SourceIndex, SourceIndexBuilder};
 pub use stored::{ColumnSet, Forecast, Measure, StoredGraph};
-pub use verify::{Verified, verify};
+pub use verify::{Verified, verify, verify_deep};
 pub use weights::WeightRange;
 pub use write::{ColumnFileWriter, Facts, GraphWriter, Listener, remove_temporary};

@@ -326,6 +326,60 @@ fn put_chunk(out: &mut Vec<u8>, pairs: &[(u16, u32)], union: &mut Union, batches
     }
 }
 
+/// Bytes of memory of a vertex and a batch of the fan-out.
+pub(crate) const PAIR_BYTES: u64 = size_of::<(u16, u32)>() as u64;
+
+/// Reads pages of the fan-out and encodes their chunks again.
+pub(crate) struct ChunkEncoder {
+    batches: usize,
+    pairs: Vec<(u16, u32)>,
+    union: Union,
+    again: Vec<u8>,
+}
+
+impl ChunkEncoder {
+    pub(crate) fn new(batches: usize) -> Self {
+        ChunkEncoder {
+            batches,
+            pairs: Vec::new(),
+            union: Union::default(),
+            again: Vec::new(),
+        }
+    }
+    /// Bytes of memory that it takes at most, besides a page.
+    pub(crate) fn memory(&self) -> u64 {
+        let pairs = (CHUNK_VERTICES * self.batches) as u64;
+        pairs.saturating_mul(PAIR_BYTES) + self.batches as u64 * 2 * PAIR_BYTES
+    }
+    /// Calls `f` with each vertex of the page and each destination batch that it has an edge to, ascending. Returns `None` if the writer
+    /// would write the page in another way.
+    pub(crate) fn each_pair(&mut self, page: &[u8], mut f: impl FnMut(usize, usize)) -> Option<()> {
+        let mut end = CHUNKS_AT;
+        for first in (0..PAGE_VERTICES as usize).step_by(CHUNK_VERTICES) {
+            let place = chunk_place(page, first)?;
+            end = place.end;
+            let bytes = page.get(place)?;
+            self.pairs.clear();
+            for v in 0..CHUNK_VERTICES {
+                let push = |batch| self.pairs.push((v as u16, batch as u32));
+                each_in_chunk(bytes, v, self.batches, push)?;
+            }
+            if !self.pairs.is_sorted_by(|one, next| one < next) {
+                return None;
+            }
+            self.again.clear();
+            put_chunk(&mut self.again, &self.pairs, &mut self.union, self.batches);
+            if self.again != bytes {
+                return None;
+            }
+            for (v, batch) in &self.pairs {
+                f(first + usize::from(*v), *batch as usize);
+            }
+        }
+        (end == page.len()).then_some(())
+    }
+}
+
 /// Where in a page the chunk with vertex `i` is, out of the page's first bytes: those that [`CHUNKS_AT`] counts.
 #[inline]
 pub(crate) fn chunk_place(heads: &[u8], i: usize) -> Option<std::ops::Range<usize>> {

@@ -57,6 +57,14 @@ pub(crate) fn bitmap_bytes(lines: u64) -> u64 {
     lines * LINE as u64
 }
 
+/// Bytes of memory that building the bitmap of a cell of `edges` edges takes at most, where its source batch spans `span` vertices.
+pub(crate) fn bitmap_memory(span: u64, edges: u64, csr_ratio: u32) -> u64 {
+    let lines = span.div_ceil(LINE_SOURCES.into());
+    let is_dense = span <= edges.saturating_mul(u64::from(csr_ratio));
+    let filled = lines.min(edges) * (LINE + size_of::<u32>()) as u64;
+    filled + if is_dense { bitmap_bytes(lines) } else { 0 }
+}
+
 /// Lines of a bitmap of so many bytes.
 pub(crate) fn lines_of(bitmap_bytes: u64) -> u32 {
     (bitmap_bytes / LINE as u64).min(BITMAP_LINES_MAX) as u32

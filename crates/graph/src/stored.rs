@@ -21,6 +21,7 @@ use crate::frames::{FRAME_BYTES, Fetch, FileId, FileKind, Framed, Side};
 use crate::ids::Ids;
 use crate::meta::{IdKind, Meta};
 use crate::shape::EdgeKind;
+use crate::weights::WeightRange;
 use opening::Opening;
 
 pub use columns::ColumnSet;
@@ -92,6 +93,12 @@ impl StoredGraph {
                 batches.vertices(),
                 meta.vertices
             )));
+        }
+        let has_weights = meta.edge != EdgeKind::None && meta.arcs > 0;
+        if meta.weights.is_some() != has_weights {
+            return Err(describe(
+                "its range of weights is not that of its edges".into(),
+            ));
         }
         let fetch = Fetch::new(&**disk, budget)?;
         let mut opening = Opening {
@@ -301,7 +308,22 @@ impl StoredGraph {
         frame: u64,
         bytes: &[u8],
     ) -> Result<(), FormatError> {
-        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)
+        framed.check(&self.path, seed(framed.id, self.graph_id), frame, bytes)?;
+        match framed.id.kind {
+            FileKind::Weights => self.check_weights(framed, frame, bytes),
+            _ => Ok(()),
+        }
+    }
+    /// Refuses weights that are no numbers or outside the range that graph.json says: algorithms rely on it.
+    fn check_weights(&self, framed: &Framed, frame: u64, bytes: &[u8]) -> Result<(), FormatError> {
+        let at = frame * FRAME_BYTES;
+        let payload = framed.root.payload.saturating_sub(at).min(FRAME_BYTES);
+        let weights = bytes.get(..payload as usize).unwrap_or(bytes);
+        if WeightRange::holds(self.meta.weights, weights, self.meta.edge) {
+            return Ok(());
+        }
+        let what = "a weight is no number, or outside the range of graph.json";
+        Err(self.malformed(framed.id, at, what))
     }
     /// An open file.
     pub(crate) fn handle(&self, id: FileId) -> Result<FileHandle, FormatError> {

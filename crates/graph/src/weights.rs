@@ -39,6 +39,28 @@ impl WeightRange {
             }
         }
     }
+    /// True if all weights that `bytes` hold are numbers in `range`; without a range any numbers are.
+    pub(crate) fn holds(range: Option<Self>, bytes: &[u8], kind: EdgeKind) -> bool {
+        // The ends stand for infinite weights too.
+        let (least, greatest) = match range {
+            Some(range) => (range.least, range.greatest),
+            None => (f64::MIN, f64::MAX),
+        };
+        let open = |end: f64, last: f64| if end == last { last * 2.0 } else { end };
+        let ends = (open(least, f64::MIN), open(greatest, f64::MAX));
+        match kind {
+            EdgeKind::None => true,
+            EdgeKind::F32 => {
+                let ends = (ends.0 as f32, ends.1 as f32);
+                let weights = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b));
+                weights.fold(true, |all, w| all & (w >= ends.0) & (w <= ends.1))
+            }
+            EdgeKind::F64 => {
+                let weights = bytes.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b));
+                weights.fold(true, |all, w| all & (w >= ends.0) & (w <= ends.1))
+            }
+        }
+    }
     fn between(least: f64, greatest: f64) -> Option<Self> {
         // Adding zero makes one number of the two zeros, so that it does not matter which was seen first.
         let finite = |end: f64| end.clamp(f64::MIN, f64::MAX) + 0.0;
@@ -109,6 +131,29 @@ mod tests {
         let range = WeightRange::of(&bytes, EdgeKind::F64).unwrap();
         assert_eq!((range.least, range.greatest), (-1e-300, 1e300));
         assert_eq!(range.to_string(), "-1e-300 to 1e300");
+    }
+
+    #[test]
+    fn weights_outside_the_range_are_told() {
+        let holds = |range, weight: f64| {
+            let is_in = WeightRange::holds(range, &weight.to_le_bytes(), EdgeKind::F64);
+            let single = (weight as f32).to_le_bytes();
+            assert_eq!(WeightRange::holds(range, &single, EdgeKind::F32), is_in);
+            is_in
+        };
+        let range = Some(WeightRange {
+            least: 0.0,
+            greatest: 2.0,
+        });
+        assert!([0.0, -0.0, 0.5, 2.0].iter().all(|w| holds(range, *w)));
+        let outside = [-1e-30, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+        assert!(!outside.iter().any(|w| holds(range, *w)));
+        let all = of_f32(&[f32::INFINITY, f32::NEG_INFINITY]);
+        for range in [None, all] {
+            let weights = [f64::INFINITY, f64::NEG_INFINITY, 1e300, -7.0];
+            assert!(weights.iter().all(|w| holds(range, *w)));
+            assert!(!holds(range, f64::NAN));
+        }
     }
 
     #[test]

@@ -168,8 +168,6 @@ impl Machine {
         metrics: &Path,
         watcher: &Watcher,
     ) -> Result<ImportReport, Error> {
-        self.check_folder(metrics)?;
-        self.check_writing(metrics)?;
         let report = self.import_alike(inputs, graph, config, Some(metrics), watcher)?;
         if self.rank() > 0 {
             return Ok(report);
@@ -213,6 +211,7 @@ impl Machine {
         self.check_same_start(&StartOptions::of_import(inputs, graph, config, metrics))?;
         if let Some(metrics) = metrics.filter(|_| self.rank() == 0) {
             self.check_folder(metrics)?;
+            self.check_writing(metrics)?;
         }
         self.check_folder(graph)?;
         self.import_anywhere(inputs, graph, config, watcher)

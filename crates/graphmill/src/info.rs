@@ -110,16 +110,34 @@ impl Machine {
     /// # Errors
     /// The first file and frame that is not what was written; [`Error::Stopped`].
     pub fn verify(&self, path: &Path, watcher: &Watcher) -> Result<u64, Error> {
+        self.verify_by(path, false, watcher)
+    }
+
+    /// The same, and checks that all the graph says of its edges agrees with them: degrees, fan-out, indices, the reverse, counts, the range of
+    /// weights. Finds what a broken program wrote with sound checksums.
+    ///
+    /// # Errors
+    /// As for [`Machine::verify`]; the first file that disagrees.
+    pub fn verify_deep(&self, path: &Path, watcher: &Watcher) -> Result<u64, Error> {
+        self.verify_by(path, true, watcher)
+    }
+
+    fn verify_by(&self, path: &Path, is_deep: bool, watcher: &Watcher) -> Result<u64, Error> {
         let graph = self.graph(path)?;
         let total = self.disk_bytes(path)?;
-        let seen = graphmill_graph::verify(&graph, self.budget(), self.stop(), |done| {
+        let progress = |done| {
             watcher(&Progress::Part {
                 what: "verify",
                 done,
                 total,
                 unit: "bytes",
             });
-        })?;
+        };
+        let (budget, stop) = (self.budget(), self.stop());
+        let seen = match is_deep {
+            true => graphmill_graph::verify_deep(&graph, budget, stop, progress)?,
+            false => graphmill_graph::verify(&graph, budget, stop, progress)?,
+        };
         if self.stop().requested() {
             Err(Error::Stopped)
         } else {

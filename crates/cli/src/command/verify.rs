@@ -13,7 +13,11 @@ use super::options;
 
 pub(crate) fn run(args: Verify, stop: &Stop) -> anyhow::Result<ExitCode> {
     let machine = Machine::open(&options::machine(&args.machine), stop.clone())?;
-    let bytes = machine.verify(&args.graph, &progress::watcher(args.machine.quiet))?;
+    let watcher = progress::watcher(args.machine.quiet);
+    let bytes = match args.deep {
+        true => machine.verify_deep(&args.graph, &watcher)?,
+        false => machine.verify(&args.graph, &watcher)?,
+    };
     writeln!(std::io::stdout(), "intact: {}", size::text(bytes))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@
 )]
 
 mod cache;
+mod crafted;
 mod damage;
 mod edges_as_found;
 mod example;

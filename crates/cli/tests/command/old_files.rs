@@ -39,6 +39,7 @@ fn folder() -> tempfile::TempDir {
 fn a_stored_graph_of_format_4_is_read() {
     let folder = folder();
     let at = folder.path();
+    succeed(at, &["verify", "g", "--deep"]);
     for run in [
         "pagerank --iterations 9",
         "wcc --method labels",
@@ -88,6 +89,14 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
             "0.1.0" => {
                 let goes_on = format!("that was interrupted, after {calls} calls");
                 assert!(said.contains(&goes_on), "{said}");
+                // Decisions between passes are calls, too.
+                let next = said.split_once("pass ").map(|(_, pass)| pass);
+                let next = next
+                    .and_then(|pass| pass.split_once(':'))
+                    .expect("a pass")
+                    .0;
+                let next: u64 = next.parse().expect("a number");
+                assert!(next > calls / 2 && next <= calls + 1, "{said}");
                 assert!(read("found.csv") == read("wanted.csv"));
             }
             _ => assert!(

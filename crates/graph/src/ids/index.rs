@@ -135,6 +135,13 @@ impl Ids {
             .map_or(0, |before| self.text_ends[before]);
         &self.texts[start as usize..self.text_ends[page] as usize]
     }
+    /// True if `id` is the first id of a page.
+    pub(super) fn is_first(&self, page: usize, id: Id<'_>) -> bool {
+        match id {
+            Id::Integer(id) => self.integers.get(page) == Some(&id),
+            Id::Text(id) => page < self.text_ends.len() && self.first_text(page) == id,
+        }
+    }
     /// Page number `page`, whose bytes are `bytes`; `None` when they are not the ids that belong there.
     pub(super) fn page<'a>(&self, page: usize, bytes: &'a [u8]) -> Option<Page<'a>> {
         let (first, end) = (*self.starts.get(page)?, *self.starts.get(page + 1)?);

@@ -45,6 +45,22 @@ impl<'a> Page<'a> {
             text: Vec::new(),
         })
     }
+    /// Calls `f` with each id, in order. Returns `None` if `f` refuses one, or a restart is not where the ids before it end.
+    pub(super) fn each(&self, mut f: impl FnMut(Id<'_>) -> bool) -> Option<()> {
+        let mut walk = Walk {
+            at: HEADER,
+            ..Walk::default()
+        };
+        for number in 0..self.count {
+            let is_restart = number.is_multiple_of(RESTART);
+            if is_restart && self.walk((number / RESTART) as usize)?.at != walk.at {
+                return None;
+            }
+            walk.step(self.bytes, self.kind)?;
+            f(walk.id(self.kind)).then_some(())?;
+        }
+        Some(())
+    }
     pub(super) fn id_of(&self, v: u64) -> Option<VertexId> {
         let local = v
             .checked_sub(self.first_index)

@@ -88,6 +88,10 @@ impl ColumnSet {
             bytes,
         }
     }
+    /// Where the pages of degrees are, and their file.
+    pub(crate) fn degree_pages(&self) -> (&PageIndex, FileId) {
+        (&self.degree_pages, self.degrees.id)
+    }
     /// Where the fan-out's pages are, and their file.
     pub(crate) fn fanout_pages(&self) -> (&PageIndex, FileId) {
         (&self.fanout_pages, self.fanout.id)
@@ -103,7 +107,7 @@ impl ColumnSet {
             }
         }
     }
-    pub(super) fn all_files(&self) -> impl Iterator<Item = &Framed> {
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &Framed> {
         [&self.directory, &self.degrees, &self.fanout]
             .into_iter()
             .chain(self.files.iter().flatten().flatten())

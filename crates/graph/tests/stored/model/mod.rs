@@ -23,6 +23,7 @@ pub(crate) struct Model {
     pub(crate) edges: Vec<Edge>,
     pub(crate) edge: EdgeKind,
     pub(crate) reverse: bool,
+    pub(crate) directed: bool,
     pub(crate) strip_edges_max: u64,
     pub(crate) csr_ratio: u32,
     /// Batches of one column file.
@@ -43,6 +44,7 @@ impl Model {
             edges,
             edge: EdgeKind::None,
             reverse: false,
+            directed: true,
             strip_edges_max: 10_000,
             csr_ratio: 32,
             file_batches: 3,
@@ -81,7 +83,7 @@ impl Model {
         Shape {
             batches: Batches::new(self.cuts.clone()).unwrap(),
             edge: self.edge,
-            directed: true,
+            directed: self.directed,
             strip_edges_max: self.strip_edges_max,
             csr_ratio: self.csr_ratio,
             files: self.files(),
