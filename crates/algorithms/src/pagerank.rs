@@ -4,14 +4,17 @@ pub(crate) mod entry;
 pub mod judge;
 mod pregel;
 mod rounding;
+mod weights;
 
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use graphmill_engine::{
-    Accumulator, Activate, Direction, EdgeProgram, Element, Engine, EngineError, OutDegree, Reach,
-    Read, Sizes, Version, VertexArray, Write, sizes_of_pregel,
+    Accumulator, Activate, Convergence, Direction, EdgeProgram, EdgeValue, Element, Engine,
+    EngineError, OutDegree, Reach, Read, Sizes, Version, VertexArray, Write, sizes_of_pregel,
 };
+
+use weights::{OutWeights, Weighed};
 
 /// Where the rank of vertices without outgoing arcs goes in each iteration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +52,9 @@ pub struct Options {
     pub dangling: Dangling,
     /// Jumps lead to these vertices only, with equal chance, in ascending order; empty: to any vertex.
     pub sources: Vec<u64>,
+    /// A vertex splits its score over its out-arcs in proportion to their weights, not equally. A vertex whose weights add up to 0
+    /// is one without out-arcs.
+    pub weighted: bool,
 }
 
 /// A floating-point type that ranks are kept in.
@@ -84,54 +90,113 @@ macro_rules! real {
 }
 real!(f32 f64);
 
+/// What a vertex holds while scores are computed.
+pub(crate) trait State<R: Real>: Element {
+    /// What an arc adds: nothing, or its weight.
+    type Edge: EdgeValue;
+    /// The share of a score that goes along an arc, per unit of weight.
+    type Message: Real;
+    /// Returns the score.
+    fn score(&self) -> R;
+    /// Replaces the score.
+    fn set_score(&mut self, score: R);
+    /// Returns what the score is split by: the weights of the out-arcs together. 0 if the vertex is a sink.
+    fn total(&self, degree: u64) -> f64;
+    /// Returns what goes along an arc.
+    fn along(share: Self::Message, edge: Self::Edge) -> Self::Message;
+}
+
+impl<R: Real> State<R> for R {
+    type Edge = ();
+    type Message = R;
+    #[inline(always)]
+    fn score(&self) -> R {
+        *self
+    }
+    #[inline(always)]
+    fn set_score(&mut self, score: R) {
+        *self = score;
+    }
+    #[inline(always)]
+    fn total(&self, degree: u64) -> f64 {
+        degree as f64
+    }
+    #[inline(always)]
+    fn along(share: R, (): ()) -> R {
+        share
+    }
+}
+
 /// Ranks, from the chances of a jump, by at most `options.iterations` passes over all edges. Each pass is one
 /// `Step`; the mass of vertices without outgoing arcs is summed by the pass before it.
 ///
 /// # Errors
-/// The engine's.
+/// The engine's; a weight is negative, or weights add up to more than can be split by, where `options.weighted`.
 pub fn run<R: Real>(engine: &mut Engine, options: &Options) -> Result<VertexArray<R>, EngineError> {
-    let rank = engine.vertex_array::<R>("pagerank")?;
-    let jump = Jump::new(engine.vertices(), &options.sources);
-    if let Method::Pregel(version) = options.method {
-        let walk = pregel::Walk::new(jump, options);
-        engine.pregel(walk, rank, version, None)?;
-        return Ok(rank);
+    if !options.weighted {
+        let scores = engine.vertex_array::<R>("pagerank")?;
+        iterate::<R, R>(engine, options, scores)?;
+        return Ok(scores);
     }
-    let mut dangling: f64 =
-        engine.process_vertices((rank.write(), OutDegree), None, |v, (rank, degree)| {
-            *rank = R::of(jump.chance(v));
-            if degree == 0 { rank.value() } else { 0.0 }
+    let states = weights::weigh(engine)?;
+    iterate::<R, Weighed>(engine, options, states)?;
+    let scores = engine.vertex_array::<R>("pagerank")?;
+    let rows = (scores.write(), states.read());
+    engine.process_vertices(rows, None, |_, (score, state)| *score = state.score())?;
+    Ok(scores)
+}
+
+/// Computes the scores in `states`, and notes how far from the fixed point they are.
+fn iterate<R: Real, S: State<R>>(
+    engine: &mut Engine,
+    options: &Options,
+    states: VertexArray<S>,
+) -> Result<(), EngineError> {
+    let jump = Jump::new(engine.vertices(), &options.sources);
+    let mut residual = f64::INFINITY;
+    if let Method::Pregel(version) = options.method {
+        let walk = pregel::Walk::<R, S>::new(jump, options);
+        (residual, _) = engine.pregel(walk, states, version, None)?;
+    } else {
+        let rows = (states.write(), OutDegree);
+        let mut dangling: f64 = engine.process_vertices(rows, None, |v, (state, degree)| {
+            state.set_score(R::of(jump.chance(v)));
+            lost(state, degree)
         })?;
-    // Every vertex calls in every pass, so the sets that passes return stay empty.
-    let everyone = engine.all_vertices()?;
-    for _ in 0..options.iterations {
-        let returned = match options.dangling {
-            Dangling::Redistribute => dangling,
-            Dangling::Drop => 0.0,
-        };
-        let step = Step::<R> {
-            jump: jump.clone(),
-            damping: options.damping,
-            jumping: 1.0 - options.damping + options.damping * returned,
-            real: PhantomData,
-        };
-        let rows = (rank.write(), OutDegree);
-        let ((change, mass), _) = engine.process_edges(
-            &step,
-            (rank.read(), OutDegree),
-            rows,
-            &everyone,
-            Direction::Forward,
-        )?;
-        dangling = mass;
-        if options
-            .tolerance
-            .is_some_and(|tolerance| change < tolerance)
-        {
-            break;
+        // Every vertex calls in every pass, so the sets that passes return stay empty.
+        let everyone = engine.all_vertices()?;
+        for _ in 0..options.iterations {
+            let returned = match options.dangling {
+                Dangling::Redistribute => dangling,
+                Dangling::Drop => 0.0,
+            };
+            let step = Step::<R, S> {
+                jump: jump.clone(),
+                damping: options.damping,
+                jumping: 1.0 - options.damping + options.damping * returned,
+                real: PhantomData,
+            };
+            let read = (states.read(), OutDegree);
+            ((residual, dangling), _) =
+                engine.process_edges(&step, read, rows, &everyone, Direction::Forward)?;
+            if (options.tolerance).is_some_and(|tolerance| residual < tolerance) {
+                break;
+            }
         }
     }
-    Ok(rank)
+    if options.iterations > 0 {
+        engine.note_convergence(Convergence::new(residual, options.tolerance));
+    }
+    Ok(())
+}
+
+/// The score of a vertex that has no arc to send it along; else 0.
+#[inline(always)]
+fn lost<R: Real, S: State<R>>(state: &S, degree: u64) -> f64 {
+    match state.total(degree) > 0.0 {
+        true => 0.0,
+        false => state.score().value(),
+    }
 }
 
 /// Where jumps lead.
@@ -164,57 +229,71 @@ impl Jump {
 }
 
 /// What the passes hold for each vertex.
-pub(crate) fn sizes<R: Real>(method: Method) -> Sizes {
-    match method {
-        Method::Passes => Sizes::of::<Step<R>>(),
-        Method::Pregel(version) => sizes_of_pregel::<pregel::Walk<R>>(version),
+pub(crate) fn sizes<R: Real>(method: Method, weighted: bool) -> Sizes {
+    fn of<R: Real, S: State<R>>(method: Method) -> Sizes {
+        match method {
+            Method::Passes => Sizes::of::<Step<R, S>>(),
+            Method::Pregel(version) => sizes_of_pregel::<pregel::Walk<R, S>>(version),
+        }
+    }
+    match weighted {
+        false => of::<R, R>(method),
+        true => of::<R, Weighed>(method)
+            .or(Sizes::of::<OutWeights>())
+            .looking_at::<(Write<R>, Read<Weighed>)>(),
     }
 }
 
 /// One iteration: each vertex shares its rank out among its arcs.
-struct Step<R> {
+struct Step<R, S> {
     jump: Jump,
     damping: f64,
     /// The mass that jumps in this iteration.
     jumping: f64,
-    real: PhantomData<fn() -> R>,
+    real: PhantomData<fn() -> (R, S)>,
 }
 
-impl<R: Real> EdgeProgram for Step<R> {
-    type SignalRows = (Read<R>, OutDegree);
-    type ApplyRows = (Write<R>, OutDegree);
-    type Edge = ();
-    type Message = R;
-    type Carried = R;
-    type Accumulator = R;
+impl<R: Real, S: State<R>> EdgeProgram for Step<R, S> {
+    type SignalRows = (Read<S>, OutDegree);
+    type ApplyRows = (Write<S>, OutDegree);
+    type Edge = S::Edge;
+    type Message = S::Message;
+    type Carried = S::Message;
+    type Accumulator = S::Message;
     /// The change of all ranks together, and the rank of vertices without outgoing arcs.
     type Sum = (f64, f64);
-    const IDENTITY: R = R::NOTHING;
+    const IDENTITY: S::Message = S::Message::NOTHING;
     const REACH: Reach = Reach::Every;
 
     #[inline(always)]
-    fn signal(&self, _: u64, (rank, degree): (&R, u64)) -> Option<R> {
-        (degree > 0).then(|| R::of(rank.value() / degree as f64))
+    fn signal(&self, _: u64, (state, degree): (&S, u64)) -> Option<S::Message> {
+        let total = state.total(degree);
+        (total > 0.0).then(|| S::Message::of(state.score().value() / total))
     }
     #[inline(always)]
-    fn along(&self, share: R, (): ()) -> R {
-        share
+    fn along(&self, share: S::Message, edge: S::Edge) -> S::Message {
+        S::along(share, edge)
     }
     #[inline(always)]
-    fn fold(&self, sum: &mut R, share: R) {
+    fn fold(&self, sum: &mut S::Message, share: S::Message) {
         *sum = sum.plus(share);
     }
     #[inline(always)]
-    fn merge(&self, sum: &mut R, later: R) {
+    fn merge(&self, sum: &mut S::Message, later: S::Message) {
         *sum = sum.plus(later);
     }
     #[inline(always)]
-    fn apply(&self, v: u64, (rank, degree): (&mut R, u64), sum: R) -> ((f64, f64), Activate) {
-        let old = rank.value();
-        *rank = R::of(self.jump.chance(v) * self.jumping + self.damping * sum.value());
-        let new = rank.value();
+    fn apply(
+        &self,
+        v: u64,
+        (state, degree): (&mut S, u64),
+        sum: S::Message,
+    ) -> ((f64, f64), Activate) {
+        let old = state.score().value();
+        let new = R::of(self.jump.chance(v) * self.jumping + self.damping * sum.value());
+        state.set_score(new);
         (
-            ((new - old).abs(), if degree == 0 { new } else { 0.0 }),
+            ((new.value() - old).abs(), lost(state, degree)),
             Activate::No,
         )
     }

@@ -17,7 +17,7 @@ pub struct Entry {
     pub summary: &'static str,
     /// Name of the result's column.
     pub value: &'static str,
-    /// Whether the weights of arcs count; where there are none each arc counts 1.
+    /// Whether the weights of arcs always count; where there are none each arc counts 1.
     pub weighted: bool,
     /// What can be set.
     pub options: &'static [OptionSpec],
@@ -33,6 +33,20 @@ pub struct Entry {
 
 /// Makes a judge of results on a graph, of runs with these options.
 pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;
+
+impl Entry {
+    /// True if a run with these options goes by the weights of arcs; each arc counts 1 where there are none.
+    #[must_use]
+    pub fn is_weighted(&self, settings: &Settings) -> bool {
+        self.weighted || settings.flag("weighted")
+    }
+
+    /// True if a run can go by the weights of arcs, when it is asked to.
+    #[must_use]
+    pub fn can_be_weighted(&self) -> bool {
+        self.weighted || self.options.iter().any(|option| option.name == "weighted")
+    }
+}
 
 /// What an option's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

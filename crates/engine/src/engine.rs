@@ -15,7 +15,7 @@ use crate::active::{ActivePool, ActiveSet, lock};
 use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Common, Machine, Way, Ways, run};
-use crate::metrics::{Metrics, Mode, OfRank, Superstep};
+use crate::metrics::{Convergence, Metrics, Mode, OfRank, Superstep};
 use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
 use crate::phase::vertices::Vertices;
 use crate::phase::{Done, Pass, sends};
@@ -259,6 +259,10 @@ impl Engine {
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+    /// Notes how near to a fixed point a run ended, for [`Engine::metrics`].
+    pub fn note_convergence(&mut self, convergence: Convergence) {
+        self.metrics.convergence = Some(convergence);
     }
     /// Number of vertices.
     #[must_use]

@@ -170,6 +170,14 @@ pub enum EngineError {
         "a pass has no stream for a cell that is not in memory; this is a bug, please report it"
     )]
     NoReaders,
+    /// A graph has weights that a program cannot take.
+    #[error("{}: {what}", graph.display())]
+    Weights {
+        /// The stored graph.
+        graph: PathBuf,
+        /// Why it cannot, and what to do.
+        what: &'static str,
+    },
     /// A pass before this one failed, and its arrays and buffers are as that left them.
     #[error("an earlier pass of this engine failed: make a new one")]
     Broken,

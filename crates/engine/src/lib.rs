@@ -87,7 +87,7 @@ pub use dispatch::DispatchChoice;
 pub use engine::Engine;
 pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
-pub use metrics::{LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
+pub use metrics::{Convergence, LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
 pub use outlook::{RunOutlook, RunQuestion, Traffic as PassTraffic, run_outlook};
 pub use phase::sends::Sink;
 pub use pregel::{Combiner, Version, sizes_of_pregel};

@@ -155,9 +155,36 @@ pub struct Metrics {
     pub rows_resident: bool,
     /// Whether messages were kept in memory.
     pub messages_resident: bool,
+    /// How near to a fixed point the run ended, where its algorithm iterates towards one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
     /// What each rank did, where there were several.
     #[serde(rename = "each_rank", skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<OfRank>,
+}
+
+/// How near to a fixed point an iteration ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Convergence {
+    /// The change of all values together in the last iteration.
+    pub residual: f64,
+    /// The change below which the run was to end, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// True if the residual is below the tolerance, or none was asked for.
+    pub reached: bool,
+}
+
+impl Convergence {
+    /// Of a run that ended with this change, and was to end below `tolerance`.
+    #[must_use]
+    pub fn new(residual: f64, tolerance: Option<f64>) -> Self {
+        Convergence {
+            residual,
+            tolerance,
+            reached: tolerance.is_none_or(|tolerance| residual < tolerance),
+        }
+    }
 }
 
 impl Metrics {

@@ -205,6 +205,14 @@ impl Plan {
             )));
         }
 
+        if let Some(end) = session.metrics().convergence.filter(|end| !end.reached) {
+            watcher(&Progress::Warning(&format!(
+                "{}: --tolerance {:e} is not reached: the last iteration still changed the values by {:e} in all; give more --iterations",
+                self.entry.name,
+                end.tolerance.unwrap_or_default(),
+                end.residual
+            )));
+        }
         session.share_metrics()?;
         let mut done = 0;
         let mut note = |block: &Block, total: u64| {
@@ -291,9 +299,19 @@ impl Plan {
         let (graph, hold) = self.open(machine, purpose, watcher)?;
         let settings =
             algorithm::settings(self.entry, &self.config.options, &graph, machine.budget())?;
-        if self.entry.weighted && graph.edge_kind() == EdgeKind::None {
+        let is_weighted = self.entry.is_weighted(&settings);
+        let notice = match graph.edge_kind() {
+            EdgeKind::None if is_weighted => {
+                "the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)"
+            }
+            EdgeKind::F32 | EdgeKind::F64 if self.entry.can_be_weighted() && !is_weighted => {
+                "the weights of the graph are ignored, each arc counts 1 (--weighted goes by them)"
+            }
+            _ => "",
+        };
+        if !notice.is_empty() {
             watcher(&Progress::Warning(&format!(
-                "{}: the graph has no weights, each arc counts 1 (--weights f32 or f64 reads a third column)",
+                "{}: {notice}",
                 self.entry.name
             )));
         }

@@ -3,9 +3,9 @@
 use graphmill_engine::{Engine, Sizes, Version};
 use graphmill_graph::{Measure, StoredGraph};
 
-use super::judge::{Ending, Equation, Rounding, bytes, judge_run};
+use super::judge::{Ending, Equation, Rounding, Weigh, bytes, judge_run};
 use super::{Dangling, Method, Options};
-use crate::case::{Case, Judge, Takes};
+use crate::case::{Case, Judge, Listed, Takes};
 use crate::registry::{Entry, OptionKind, OptionSpec, Output, Values};
 use crate::settings::{AlgorithmError, PRECISION, Settings};
 
@@ -56,6 +56,14 @@ pub(crate) const ENTRY: Entry = Entry {
             default: None,
             help: "Personalised: jumps lead to these vertices only; within an id, put a backslash before a comma or backslash",
         },
+        OptionSpec {
+            name: "weighted",
+            value_name: "",
+            kind: OptionKind::Flag,
+            required: false,
+            default: None,
+            help: "Split the score of a vertex over its arcs in proportion to their weights (0 or more), not equally; where they add up to 0 it has no arcs",
+        },
         PRECISION,
         OptionSpec {
             name: "method",
@@ -74,7 +82,10 @@ pub(crate) const ENTRY: Entry = Entry {
 
 fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
     let tolerance = match settings.values.get("tolerance") {
-        Some(_) => Some(settings.number("tolerance", "", "a number above 0", |x: &f64| *x > 0.0)?),
+        Some(_) => {
+            let is_change = |x: &f64| *x > 0.0 && x.is_finite();
+            Some(settings.number("tolerance", "", "a finite number above 0", is_change)?)
+        }
         None => None,
     };
     let dangling = match settings.value("dangling", "redistribute") {
@@ -117,6 +128,7 @@ fn options(settings: &Settings) -> Result<Options, AlgorithmError> {
         tolerance,
         dangling,
         sources,
+        weighted: settings.flag("weighted"),
     })
 }
 
@@ -136,10 +148,11 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
 
 fn sizes(_: &Measure, settings: &Settings) -> Sizes {
     let method = options(settings).map_or(Method::Passes, |options| options.method);
+    let weighted = settings.flag("weighted");
     if settings.single().unwrap_or(false) {
-        super::sizes::<f32>(method)
+        super::sizes::<f32>(method, weighted)
     } else {
-        super::sizes::<f64>(method)
+        super::sizes::<f64>(method, weighted)
     }
 }
 
@@ -150,7 +163,24 @@ fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, Alg
     } else {
         (Takes::Doubles, Rounding::F64)
     };
-    let judge = move |vertices, arcs: &[_], ranks: &[_]| {
+    match options.weighted {
+        true => Ok(Box::new(case::<(u64, u64, f64)>(
+            graph, takes, options, rounding,
+        ))),
+        false => Ok(Box::new(case::<(u64, u64)>(
+            graph, takes, options, rounding,
+        ))),
+    }
+}
+
+/// A result before the judge, with arcs of one kind.
+fn case<A: Weigh + Listed>(
+    graph: &StoredGraph,
+    takes: Takes,
+    options: Options,
+    rounding: Rounding,
+) -> impl Judge + use<A> {
+    let judge = move |vertices, arcs: &[A], ranks: &[f64]| {
         let equation = Equation {
             damping: options.damping,
             dangling: options.dangling,
@@ -162,5 +192,5 @@ fn judge(graph: &StoredGraph, settings: &Settings) -> Result<Box<dyn Judge>, Alg
         };
         judge_run(vertices, arcs, equation, ending, ranks, rounding)
     };
-    Ok(Box::new(Case::new(graph, takes, bytes, judge)))
+    Case::new(graph, takes, bytes, judge)
 }

@@ -6,6 +6,36 @@ use crate::judge::{Objection, bytes_of, check_shape, check_vertex, wrong};
 
 pub use super::rounding::Rounding;
 
+/// An arc as the judge takes it: with a weight of its own, or 1.
+pub trait Weigh: Copy {
+    /// True if arcs have weights of their own.
+    const WEIGHTED: bool;
+    /// Returns the source and the destination.
+    fn ends(self) -> (usize, usize);
+    /// Returns the weight.
+    fn weight(self) -> f64;
+}
+
+impl Weigh for (u64, u64) {
+    const WEIGHTED: bool = false;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        1.0
+    }
+}
+
+impl Weigh for (u64, u64, f64) {
+    const WEIGHTED: bool = true;
+    fn ends(self) -> (usize, usize) {
+        (self.0 as usize, self.1 as usize)
+    }
+    fn weight(self) -> f64 {
+        self.2
+    }
+}
+
 /// The equation that ranks have to satisfy.
 #[derive(Debug, Clone, Copy)]
 pub struct Equation<'a> {
@@ -33,9 +63,9 @@ impl Default for Equation<'_> {
 ///
 /// # Errors
 /// The first [`Objection`] found.
-pub fn judge_iterations(
+pub fn judge_iterations<A: Weigh>(
     vertices: u64,
-    arcs: &[(u64, u64)],
+    arcs: &[A],
     equation: Equation<'_>,
     iterations: u32,
     ranks: &[f64],
@@ -77,9 +107,9 @@ pub struct Ending {
 ///
 /// # Errors
 /// The first [`Objection`] found.
-pub fn judge_run(
+pub fn judge_run<A: Weigh>(
     vertices: u64,
-    arcs: &[(u64, u64)],
+    arcs: &[A],
     equation: Equation<'_>,
     ending: Ending,
     ranks: &[f64],
@@ -104,8 +134,8 @@ pub fn judge_run(
 
 /// Bytes of memory that [`judge_run`] takes besides arcs and ranks.
 pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
-    // Out-degrees and chances of a jump, and the five lists of the bound.
-    bytes_of(&[(vertices, 7 * size_of::<u64>())])
+    // Out-degrees, their weights and chances of a jump, and the five lists of the bound.
+    bytes_of(&[(vertices.saturating_mul(8), size_of::<u64>())])
 }
 
 /// Accepts `ranks` only if one more iteration changes them by at most `tolerance` in all (the sum of absolute differences).
@@ -115,9 +145,9 @@ pub(crate) fn bytes(vertices: u64, _: u64) -> u64 {
 ///
 /// # Errors
 /// The first [`Objection`] found.
-pub fn judge_fixed_point(
+pub fn judge_fixed_point<A: Weigh>(
     vertices: u64,
-    arcs: &[(u64, u64)],
+    arcs: &[A],
     equation: Equation<'_>,
     ranks: &[f64],
     tolerance: f64,
@@ -142,22 +172,25 @@ pub fn judge_fixed_point(
 }
 
 /// What an iteration needs, checked.
-pub(super) struct Walk<'a> {
-    pub(super) arcs: &'a [(u64, u64)],
+pub(super) struct Walk<'a, A> {
+    pub(super) arcs: &'a [A],
     pub(super) equation: Equation<'a>,
     pub(super) out_degrees: Vec<u64>,
+    /// The weights of the arcs out of each vertex together: 0 where it is a sink.
+    pub(super) out_weights: Vec<f64>,
     /// The chance that a jump leads to each vertex.
     pub(super) jump: Vec<f64>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a, A: Weigh> Walk<'a, A> {
     pub(super) fn new(
         vertices: u64,
-        arcs: &'a [(u64, u64)],
+        arcs: &'a [A],
         equation: Equation<'a>,
         values: usize,
-    ) -> Result<Walk<'a>, Objection> {
-        check_shape(vertices, values, arcs.iter().copied())?;
+    ) -> Result<Walk<'a, A>, Objection> {
+        let ends = arcs.iter().map(|arc| arc.ends());
+        check_shape(vertices, values, ends.map(|(u, v)| (u as u64, v as u64)))?;
         if !(0.0..=1.0).contains(&equation.damping) {
             let found = equation.damping.to_string();
             return Err(Objection::Input {
@@ -180,14 +213,25 @@ impl<'a> Walk<'a> {
         }
         let places: f64 = jump.iter().sum();
         jump.iter_mut().for_each(|chance| *chance /= places);
-        let mut out_degrees = vec![0; values];
+        let (mut out_degrees, mut out_weights) = (vec![0; values], vec![0.0; values]);
         for arc in arcs {
-            out_degrees[arc.0 as usize] += 1;
+            let (weight, u) = (arc.weight(), arc.ends().0);
+            let is_right = weight >= 0.0 && weight.is_finite();
+            if !is_right {
+                return Err(Objection::Input {
+                    what: "a weight",
+                    found: weight.to_string(),
+                    expected: "a number of 0 or more",
+                });
+            }
+            out_degrees[u] += 1;
+            out_weights[u] += weight;
         }
         Ok(Walk {
             arcs,
             equation,
             out_degrees,
+            out_weights,
             jump,
         })
     }
@@ -201,18 +245,27 @@ impl<'a> Walk<'a> {
             Dangling::Drop => 0.0,
             Dangling::Redistribute => ranks
                 .iter()
-                .zip(&self.out_degrees)
-                .filter(|(_, degree)| **degree == 0)
+                .zip(&self.out_weights)
+                .filter(|(_, weights)| **weights == 0.0)
                 .map(|(rank, _)| rank)
                 .sum(),
         };
         let mut arrived = vec![0.0; ranks.len()];
-        for &(u, v) in self.arcs {
-            arrived[v as usize] += ranks[u as usize] / self.out_degrees[u as usize] as f64;
+        for arc in self.arcs {
+            let (u, v) = arc.ends();
+            arrived[v] += share(ranks[u], *arc, self.out_weights[u]);
         }
         let new = |(arrived, jump): (f64, &f64)| {
             (1.0 - damping) * jump + damping * (arrived + lost * jump)
         };
         arrived.into_iter().zip(&self.jump).map(new).collect()
+    }
+}
+
+/// What an arc takes along of a score, where the weights of its source add up to `weights`; nothing where they add up to nothing.
+pub(super) fn share(score: f64, arc: impl Weigh, weights: f64) -> f64 {
+    match weights > 0.0 {
+        true => score / weights * arc.weight(),
+        false => 0.0,
     }
 }

@@ -5,19 +5,19 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{Pregel, Vertex};
 
-use super::{Dangling, Jump, Options, Real};
+use super::{Dangling, Jump, Options, Real, State, lost};
 
 /// A walker's program.
-pub(super) struct Walk<R> {
+pub(super) struct Walk<R, S> {
     jump: Jump,
     damping: f64,
     iterations: u64,
     tolerance: Option<f64>,
     dangling: Dangling,
-    real: PhantomData<fn() -> R>,
+    real: PhantomData<fn() -> (R, S)>,
 }
 
-impl<R> Walk<R> {
+impl<R, S> Walk<R, S> {
     pub(super) fn new(jump: Jump, options: &Options) -> Self {
         Walk {
             jump,
@@ -30,26 +30,29 @@ impl<R> Walk<R> {
     }
 }
 
-impl<R: Real> Pregel for Walk<R> {
-    type Value = R;
-    type Message = R;
-    type Edge = ();
+impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
+    type Value = S;
+    type Message = S::Message;
+    type Edge = S::Edge;
     /// The change of all ranks together, and the rank of vertices without outgoing arcs.
     type Aggregate = (f64, f64);
-    const NOTHING: R = R::NOTHING;
+    const NOTHING: S::Message = S::Message::NOTHING;
 
     #[inline(always)]
-    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<R>) {
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<S::Message>) {
         let superstep = vertex.superstep();
         let (change, returned) = vertex.aggregated();
         // The change of a superstep is known in the next, which then leaves all as it is.
         if superstep > 1 && self.tolerance.is_some_and(|tolerance| change < tolerance) {
+            if vertex.index() == 0 {
+                vertex.aggregate((change, returned));
+            }
             vertex.vote_to_halt();
             return;
         }
         let chance = self.jump.chance(vertex.index());
-        let old = vertex.value.value();
-        *vertex.value = match superstep {
+        let old = vertex.value.score().value();
+        let new = match superstep {
             0 => R::of(chance),
             _ => {
                 let returned = match self.dangling {
@@ -57,20 +60,25 @@ impl<R: Real> Pregel for Walk<R> {
                     Dangling::Drop => 0.0,
                 };
                 let jumping = 1.0 - self.damping + self.damping * returned;
-                R::of(chance * jumping + self.damping * sum.map_or(0.0, R::value))
+                R::of(chance * jumping + self.damping * sum.map_or(0.0, S::Message::value))
             }
         };
-        let new = vertex.value.value();
-        let lost = if vertex.out_degree() == 0 { new } else { 0.0 };
-        vertex.aggregate(((new - old).abs(), lost));
-        if superstep < self.iterations {
-            vertex.broadcast(R::of(new / vertex.out_degree() as f64));
-        } else {
+        vertex.value.set_score(new);
+        let degree = vertex.out_degree();
+        let (total, lost) = (vertex.value.total(degree), lost(vertex.value, degree));
+        vertex.aggregate(((new.value() - old).abs(), lost));
+        if superstep >= self.iterations {
             vertex.vote_to_halt();
+        } else if total > 0.0 {
+            vertex.broadcast(S::Message::of(new.value() / total));
         }
     }
     #[inline(always)]
-    fn combine(&self, sum: &mut R, share: R) {
+    fn combine(&self, sum: &mut S::Message, share: S::Message) {
         *sum = sum.plus(share);
+    }
+    #[inline(always)]
+    fn along(&self, share: S::Message, edge: S::Edge) -> S::Message {
+        S::along(share, edge)
     }
 }

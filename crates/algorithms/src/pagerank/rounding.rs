@@ -5,7 +5,7 @@
 //! vertex is off is shared out along its arcs like its rank, damped like it, and the roundings of the next sum come on top.
 
 use super::Dangling;
-use super::judge::Walk;
+use super::judge::{Walk, Weigh, share};
 use crate::judge::{Objection, wrong};
 
 /// How much the numbers of a run are rounded, those of the judge, which have 64 bits, included.
@@ -42,8 +42,8 @@ impl Rounding {
 }
 
 /// Ranks after some iterations, each with how far off a run's may be.
-pub(super) struct Bounded<'w> {
-    walk: &'w Walk<'w>,
+pub(super) struct Bounded<'w, A> {
+    walk: &'w Walk<'w, A>,
     rounding: Rounding,
     in_degrees: Vec<u64>,
     ranks: Vec<f64>,
@@ -53,13 +53,13 @@ pub(super) struct Bounded<'w> {
     arrived_errors: Vec<f64>,
 }
 
-impl<'w> Bounded<'w> {
+impl<'w, A: Weigh> Bounded<'w, A> {
     /// Before the first iteration.
-    pub(super) fn new(walk: &'w Walk<'w>, rounding: Rounding) -> Bounded<'w> {
+    pub(super) fn new(walk: &'w Walk<'w, A>, rounding: Rounding) -> Bounded<'w, A> {
         let vertices = walk.jump.len();
         let mut in_degrees = vec![0; vertices];
         for arc in walk.arcs {
-            in_degrees[arc.1 as usize] += 1;
+            in_degrees[arc.ends().1] += 1;
         }
         let error = |chance: &f64| rounding.of(2) * chance + rounding.least;
         Bounded {
@@ -79,6 +79,7 @@ impl<'w> Bounded<'w> {
             arcs,
             equation,
             out_degrees,
+            out_weights,
             jump,
         } = self.walk;
         let (rounding, damping) = (self.rounding, equation.damping);
@@ -86,7 +87,7 @@ impl<'w> Bounded<'w> {
         let all = Rounding::F64.of(self.ranks.len() as u64 + 2);
         let (mut lost, mut lost_error) = (0.0, 0.0);
         if equation.dangling == Dangling::Redistribute {
-            for (vertex, _) in out_degrees.iter().enumerate().filter(|out| *out.1 == 0) {
+            for (vertex, _) in out_weights.iter().enumerate().filter(|out| *out.1 == 0.0) {
                 lost += self.ranks[vertex];
                 lost_error += self.errors[vertex];
             }
@@ -95,11 +96,15 @@ impl<'w> Bounded<'w> {
 
         self.arrived.fill(0.0);
         self.arrived_errors.fill(0.0);
-        for &(u, v) in *arcs {
-            let (u, v) = (u as usize, v as usize);
-            let degree = out_degrees[u] as f64;
-            self.arrived[v] += self.ranks[u] / degree;
-            self.arrived_errors[v] += self.errors[u] / degree;
+        for arc in *arcs {
+            let (u, v) = arc.ends();
+            // Degrees are exact; weights are summed, in any order, and multiply the share.
+            let of_sum = match A::WEIGHTED {
+                true => Rounding::F64.of(2 * out_degrees[u] + 3) * self.ranks[u],
+                false => 0.0,
+            };
+            self.arrived[v] += share(self.ranks[u], *arc, out_weights[u]);
+            self.arrived_errors[v] += share(self.errors[u] + of_sum, *arc, out_weights[u]);
         }
 
         let (mut change, mut doubt) = (0.0, 0.0);

@@ -365,5 +365,6 @@ fn ranking(iterations: u32) -> pagerank::Options {
         tolerance: None,
         dangling: pagerank::Dangling::Redistribute,
         sources: Vec::new(),
+        weighted: false,
     }
 }

@@ -91,6 +91,7 @@ fn pagerank_is_that_of_passes() {
                 tolerance,
                 dangling,
                 sources: Vec::new(),
+                weighted: false,
             };
             let ranks = |method| {
                 move |engine: &mut Engine| {
@@ -144,6 +145,7 @@ fn in_the_first_superstep_all_vertices_are_active() {
             tolerance: None,
             dangling: pagerank::Dangling::Redistribute,
             sources: Vec::new(),
+            weighted: false,
         };
         let active = |engine: &mut Engine| {
             pagerank::run::<f64>(engine, &ranking)?;

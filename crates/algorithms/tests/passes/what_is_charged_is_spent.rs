@@ -68,6 +68,7 @@ fn what_is_charged_goes_by_at_the_ends_of_tasks() {
         tolerance: None,
         dangling: pagerank::Dangling::Redistribute,
         sources: Vec::new(),
+        weighted: false,
     };
     pagerank::run::<f64>(&mut engine, &ranking).unwrap();
     bfs::run(&mut engine, 0).unwrap();

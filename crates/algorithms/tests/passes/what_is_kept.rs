@@ -281,6 +281,7 @@ fn results_of_either_precision_live_side_by_side() {
         tolerance: None,
         dangling: pagerank::Dangling::Drop,
         sources: Vec::new(),
+        weighted: false,
     };
     pagerank::run::<f32>(&mut engine, &options).unwrap();
     pagerank::run::<f64>(&mut engine, &options).unwrap();

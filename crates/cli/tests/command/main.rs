@@ -33,6 +33,7 @@ mod resume;
 mod same_bytes;
 mod same_start;
 mod usage;
+mod weighted;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -45,6 +45,7 @@ impl Plan {
         drop(open(&machine, result, Reading::Words)?);
         let (graph, settings, _hold) = self.question(&machine, Purpose::Look, watcher)?;
         let settings = algorithm::by_rank(settings, &graph, machine.budget())?;
+        let is_weighted = self.entry.is_weighted(&settings);
         let mut judge = (self.entry.judge)(&graph, &settings)?;
         let _lease = lease(machine.budget(), &graph, &*judge)?;
         judge.open();
@@ -57,7 +58,7 @@ impl Plan {
         }
         let ranks = ranks(&graph, machine.budget())?;
         let rank = |v: u64| ranks.get(v as usize).copied().unwrap_or(v);
-        let mut arcs = ArcReader::new(&graph, machine.budget(), self.entry.weighted)?;
+        let mut arcs = ArcReader::new(&graph, machine.budget(), is_weighted)?;
         arcs.each(stop, |source, destination, weight| {
             judge.arc(rank(source), rank(destination), weight);
         })?;
