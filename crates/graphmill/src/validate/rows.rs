@@ -123,12 +123,13 @@ pub(super) enum Value {
 
 impl Value {
     pub(super) fn parse(text: &[u8]) -> Value {
-        match integer(text) {
+        let number = text.trim_ascii();
+        match integer(number) {
             Some(LONG_MAX) => return Value::LongMax,
             Some(number) => return Value::Integer(number),
             None => {}
         }
-        match std::str::from_utf8(text)
+        match std::str::from_utf8(number)
             .ok()
             .and_then(|text| text.parse::<f64>().ok())
         {
@@ -229,6 +230,8 @@ pub(super) struct Lines<R> {
     path: PathBuf,
     /// Number of the line in `buffer`, from 1.
     line: u64,
+    /// Line ends within it.
+    breaks: u64,
     buffer: Vec<u8>,
     is_csv: bool,
     reading: Reading,
@@ -240,6 +243,7 @@ impl<R: BufRead> Lines<R> {
             text,
             path,
             line: 0,
+            breaks: 0,
             buffer: Vec::new(),
             is_csv: false,
             reading,
@@ -249,40 +253,39 @@ impl<R: BufRead> Lines<R> {
     fn row(&mut self) -> Result<Option<Row>, ValidateError> {
         loop {
             self.buffer.clear();
-            let read = self
-                .text
-                .by_ref()
-                .take(LINE_BYTES_MAX)
-                .read_until(b'\n', &mut self.buffer);
-            let read = read.map_err(|source| ValidateError::Read {
-                path: self.path.clone(),
-                source,
-            })?;
-            if read == 0 {
+            self.line += 1 + self.breaks;
+            self.breaks = 0;
+            if !self.read_line()? {
                 return Ok(None);
             }
-            self.line += 1;
-            if read as u64 == LINE_BYTES_MAX && self.buffer.last() != Some(&b'\n') {
-                return Err(self.malformed("a line of less than 64 KiB"));
-            }
-            let mut line = self.buffer.trim_ascii();
             if self.line == 1 {
-                line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-                if line.starts_with(b"vertex,") {
+                let text = self.buffer.strip_prefix(b"\xef\xbb\xbf");
+                self.buffer = text.unwrap_or(&self.buffer).to_vec();
+                if self.buffer.trim_ascii().starts_with(b"vertex,") {
                     self.is_csv = true;
                     continue;
                 }
             }
-            if line.is_empty() {
+            if self.buffer.trim_ascii().is_empty() {
                 continue;
             }
-            let (row, expected) = if self.is_csv {
-                (comma_separated(line), "a vertex, a comma and a value")
-            } else {
-                (
-                    space_separated(line),
+            // A field between quotes may have line ends in it.
+            while self.is_csv && is_within_quotes(&self.buffer) {
+                self.breaks += 1;
+                if !self.read_line()? {
+                    return Err(self.malformed("a quote that ends"));
+                }
+            }
+            let (row, expected) = match self.is_csv {
+                // Blanks are a part of an id.
+                true => (
+                    comma_separated(without_end(&self.buffer)),
+                    "a vertex, a comma and a value",
+                ),
+                false => (
+                    space_separated(&self.buffer),
                     "an id and a value (in CSV the first line is a header that starts with \"vertex,\")",
-                )
+                ),
             };
             return match row {
                 Some((id, value)) => Ok(Some(Row {
@@ -292,6 +295,21 @@ impl<R: BufRead> Lines<R> {
                 None => Err(self.malformed(expected)),
             };
         }
+    }
+
+    /// Appends the next line to the buffer; false behind the last.
+    fn read_line(&mut self) -> Result<bool, ValidateError> {
+        let left = LINE_BYTES_MAX.saturating_sub(self.buffer.len() as u64);
+        let mut text = self.text.by_ref().take(left);
+        let read = text.read_until(b'\n', &mut self.buffer);
+        let read = read.map_err(|source| ValidateError::Read {
+            path: self.path.clone(),
+            source,
+        })?;
+        if read as u64 == left && self.buffer.last() != Some(&b'\n') {
+            return Err(self.malformed("a line of less than 64 KiB"));
+        }
+        Ok(read > 0)
     }
 
     fn malformed(&self, expected: &'static str) -> ValidateError {
@@ -315,6 +333,27 @@ impl<R: BufRead> Iterator for Lines<R> {
 }
 
 type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+
+/// True if a line of CSV ends between quotes.
+fn is_within_quotes(line: &[u8]) -> bool {
+    let (mut is_quoted, mut may_open) = (false, true);
+    for byte in line {
+        match (byte, is_quoted) {
+            // A quote that ends a field, or the first of two.
+            (b'"', true) => (is_quoted, may_open) = (false, true),
+            (b'"', false) => is_quoted = may_open,
+            (_, true) => {}
+            (byte, false) => may_open = *byte == b',',
+        }
+    }
+    is_quoted
+}
+
+/// A line without its end.
+fn without_end(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
 
 fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
     let mut words = line

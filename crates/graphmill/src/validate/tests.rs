@@ -309,3 +309,29 @@ fn ascending_files_need_no_memory_and_others_ask_for_it() {
         100_000
     );
 }
+
+#[test]
+fn ids_of_csv_are_compared_as_they_are() {
+    let same = |left: &str, right: &str| {
+        let text = |row: &str| format!("vertex,value\n{row}\n");
+        verdict(&text(left), &text(right), Rule::Exact).is_same()
+    };
+    assert!(same("\"x \",1", "\"x \",1"));
+    for (left, right) in [
+        ("\"x \",1", "x,1"),
+        ("x ,1", "x,1"),
+        (" x,1", "x,1"),
+        ("\"\tx\",1", "x,1"),
+        ("7 ,1", "7,1"),
+        ("\"a\nb\",1", "ab,1"),
+    ] {
+        assert!(!same(left, right), "{left:?} {right:?}");
+    }
+    // Line ends within quotes, and those of other systems.
+    assert!(same("\"a\nb\",1\nc,2", "\"a\nb\",1\r\nc,2\r"));
+    assert!(same("\"a\"\"\n\n,b\",1\nc,2", "c,2\n\"a\"\"\n\n,b\",1"));
+    // Blanks around a number mean nothing.
+    assert!(same("x,1 ", "x,1.0"));
+    let open = compared("vertex,value\n\"a,1\n", "vertex,value\na,1\n", Rule::Exact);
+    assert!(open.is_err());
+}
