@@ -1,6 +1,7 @@
 //! The ranks that import together. Each reads a part of the input, what they find out is put together at all of them, and each writes
 //! a part of the column files: so all know the same at every step, and the graph is the one that a single rank would have written.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -160,7 +161,11 @@ impl<'a> Crew<'a> {
             );
             said += &format!(" {of_source:?} {:?}", source.lengths());
         }
-        let of_ranks = self.gather(said.into_bytes())?;
+        // A digest: of many files there is much to say, and every rank hears it of all.
+        let mut digest = DefaultHasher::new();
+        said.hash(&mut digest);
+        let digest = [digest.finish(), said.len() as u64].map(u64::to_le_bytes);
+        let of_ranks = self.gather(digest.concat())?;
         match of_ranks.iter().position(|of_rank| *of_rank != of_ranks[0]) {
             Some(rank) => Err(IngestError::OtherInput { rank }),
             None => Ok(()),

@@ -8,12 +8,12 @@
 use std::ops::Range;
 
 use graphmill_graph::{ColumnFileWriter, EdgeKind};
-use graphmill_storage::{Budget, Buffer, Stop};
+use graphmill_storage::{Buffer, Stop};
 
 use crate::distribute::Plan;
 use crate::error::IngestError;
 use crate::layout::{Columns, low_bits};
-use crate::policy::{Duplicates, Weighted, resolve};
+use crate::policy::{Duplicates, Weighted, bits, resolve, value};
 use crate::sort;
 use crate::spill::{Inbox, Spill};
 
@@ -21,6 +21,8 @@ use crate::spill::{Inbox, Spill};
 const RUN: usize = 4096;
 /// Bits of the number of parts a part is counted in when it does not fit.
 const REFINE_BITS: u32 = 9;
+/// Ranges of weights that too many arcs of one key are counted in.
+const WEIGHT_PARTS: u64 = 512;
 
 /// What makes a record of a key, a weight and a sequence number.
 pub(crate) trait Arc: Weighted {
@@ -89,7 +91,6 @@ pub(crate) struct File<'a> {
     pub(crate) spill: &'a Spill,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a Stop,
-    pub(crate) budget: &'a Budget,
     /// Its number within its set of columns.
     pub(crate) number: usize,
 }
@@ -180,16 +181,12 @@ impl File<'_> {
         }
         let fine = shift.saturating_sub(REFINE_BITS);
         let mut counts = vec![0u64; 1 << (shift - fine)];
-        self.spill
-            .read(self.bucket(), &mut lane.inbox, self.stop, |records| {
-                self.plan.packing.unpack(records, |found, _, _| {
-                    let part = found.wrapping_sub(key) >> fine;
-                    if let Some(count) = counts.get_mut(part as usize) {
-                        *count += 1;
-                    }
-                });
-                Ok(())
-            })?;
+        self.each(lane, |found, _, _| {
+            let part = found.wrapping_sub(key) >> fine;
+            if let Some(count) = counts.get_mut(part as usize) {
+                *count += 1;
+            }
+        })?;
         self.parts::<R>(
             Parts {
                 key,
@@ -212,14 +209,7 @@ impl File<'_> {
         kept: &mut Kept,
     ) -> Result<(), IngestError> {
         if self.plan.weights != EdgeKind::None {
-            // Their weights have to be put in order, which takes memory for all of them.
-            let bytes = count * 2 * size_of::<R>() as u64;
-            return Err(IngestError::too_little_memory(
-                "the edges between one pair of vertices",
-                bytes,
-                lane.records.len() as u64,
-                self.budget,
-            ));
+            return self.same_weighted::<R>(key, count, lane, writer, kept);
         }
         let mut left = if self.duplicates == Duplicates::Keep {
             count
@@ -234,6 +224,143 @@ impl File<'_> {
             left -= now;
         }
         Ok(())
+    }
+
+    /// `count` arcs of one key with weights, too many for memory: the bucket is read again instead.
+    fn same_weighted<R: Arc>(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let kind = self.plan.weights;
+        let survivor = match self.duplicates {
+            Duplicates::Keep => {
+                return self.weights(key, count, lane, &mut |weight, times| {
+                    let run = [R::new(key, weight, 0); RUN];
+                    let mut left = times;
+                    while left > 0 {
+                        let now = left.min(RUN as u64);
+                        self.deliver(&run[..now as usize], writer, kept)?;
+                        left -= now;
+                    }
+                    Ok(())
+                });
+            }
+            Duplicates::Sum => {
+                // As `resolve` adds them: in ascending order of their bits, from the empty sum.
+                let mut sum: f64 = std::iter::empty::<f64>().sum();
+                self.weights(key, count, lane, &mut |weight, times| {
+                    (0..times).for_each(|_| sum += value(weight, kind));
+                    Ok(())
+                })?;
+                let weight = bits(sum, kind);
+                if !value(weight, kind).is_finite() {
+                    return Err(IngestError::SumTooLarge);
+                }
+                R::new(key, weight, 0)
+            }
+            Duplicates::First | Duplicates::Min | Duplicates::Max => {
+                let mut survivor: Option<R> = None;
+                self.each(lane, |found, weight, sequence| {
+                    if found == key {
+                        let mut two = [R::new(key, weight, sequence); 2];
+                        two[1] = survivor.unwrap_or(two[0]);
+                        // Of two of one key, which it leaves at the front.
+                        let _ = resolve(&mut two, self.duplicates, kind, |_, _| {});
+                        survivor = Some(two[0]);
+                    }
+                })?;
+                survivor.unwrap_or(R::new(key, 0, 0))
+            }
+        };
+        self.dropped(kept, key, count - 1);
+        self.deliver(&[survivor], writer, kept)
+    }
+
+    /// Hands out the weights of the `count` arcs of one key in ascending order of their bits, each with how often it comes: as many as
+    /// the worker's memory holds by one reading of the bucket.
+    fn weights(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        each: &mut dyn FnMut(u64, u64) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let highest = match self.plan.packing.weight_bytes {
+            4 => u64::from(u32::MAX),
+            _ => u64::MAX,
+        };
+        // Ranges of weights that are still to come, the lowest last.
+        let mut ranges = vec![(0, highest, count)];
+        while let Some((low, high, count)) = ranges.pop() {
+            if low == high {
+                each(low, count)?;
+                continue;
+            }
+            let is_of_range = |found, weight: &u64| found == key && (low..=high).contains(weight);
+            let capacity = lane.records.typed::<u64>().len() as u64;
+            if count > capacity {
+                let width = (high - low) / WEIGHT_PARTS + 1;
+                let mut counts = [0; WEIGHT_PARTS as usize];
+                self.each(lane, |found, weight, _| {
+                    if is_of_range(found, &weight) {
+                        counts[((weight - low) / width) as usize] += 1;
+                    }
+                })?;
+                let mut parts: Vec<(u64, u64, u64)> = Vec::new();
+                for (part, count) in (0..WEIGHT_PARTS).zip(counts).filter(|part| part.1 > 0) {
+                    let low = low + part * width;
+                    let high = low.saturating_add(width - 1).min(high);
+                    match parts.last_mut() {
+                        Some(last) if last.2 + count <= capacity => {
+                            (last.1, last.2) = (high, last.2 + count);
+                        }
+                        _ => parts.push((low, high, count)),
+                    }
+                }
+                ranges.extend(parts.into_iter().rev());
+                continue;
+            }
+            let Lane { inbox, records } = &mut *lane;
+            let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
+            self.spill.read(self.bucket(), inbox, self.stop, |packed| {
+                self.plan.packing.unpack(packed, |found, weight, _| {
+                    if is_of_range(found, &weight) {
+                        if let Some(place) = list.get_mut(found_here) {
+                            *place = weight;
+                        }
+                        found_here += 1;
+                    }
+                });
+                Ok(())
+            })?;
+            if found_here as u64 != count {
+                return Err(IngestError::internal(
+                    "the arcs of a bucket are not those that were counted",
+                ));
+            }
+            list[..found_here].sort_unstable();
+            for equal in list[..found_here].chunk_by(|one, other| one == other) {
+                each(equal[0], equal.len() as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
+    fn each(
+        &self,
+        lane: &mut Lane,
+        mut each: impl FnMut(u64, u64, u64),
+    ) -> Result<(), IngestError> {
+        let inbox = &mut lane.inbox;
+        self.spill.read(self.bucket(), inbox, self.stop, |packed| {
+            self.plan.packing.unpack(packed, &mut each);
+            Ok(())
+        })
     }
 
     /// Reads the keys of some parts, sorts them and writes them.

@@ -224,7 +224,6 @@ impl Import<'_> {
                 spill: &buckets.spill,
                 duplicates,
                 stop: machine.stop,
-                budget: machine.budget,
                 number,
             };
             let written = file.write(
