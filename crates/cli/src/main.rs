@@ -16,6 +16,7 @@ mod progress;
 mod signals;
 mod size;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -62,7 +63,8 @@ fn main() -> ExitCode {
 fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
     let is = |what: fn(&graphmill::Error) -> bool| error.downcast_ref().is_some_and(what);
     let text = if is(graphmill::Error::is_interrupted) {
-        Some(error.to_string())
+        let again = again(error, std::env::args_os());
+        Some(format!("{error}{again}"))
     } else if is(graphmill::Error::is_stopped) {
         Some("interrupted; nothing was left behind".to_string())
     } else if is_broken_pipe(error) {
@@ -83,6 +85,26 @@ fn ending(error: &anyhow::Error, stop: &Stop) -> (Option<String>, u8) {
         FAILED
     };
     (text, code)
+}
+
+/// The command that goes on with what was interrupted, for a shell; nothing where another starts the ranks.
+fn again(error: &anyhow::Error, words: impl Iterator<Item = OsString>) -> String {
+    if MpiJob::of_environment().is_some() {
+        return String::new();
+    }
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(byte);
+    let quoted = |word: OsString| match word.to_string_lossy() {
+        word if !word.is_empty() && word.bytes().all(|byte| is_plain(&byte)) => word.into_owned(),
+        word => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    let mut words: Vec<String> = words.map(quoted).collect();
+    if let Some(graphmill::Error::Interrupted { needs_resume, .. }) = error.downcast_ref()
+        && *needs_resume
+        && !words.iter().any(|word| word == "--resume")
+    {
+        words.push("--resume".to_string());
+    }
+    format!("; to go on: {}", words.join(" "))
 }
 
 fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
@@ -146,6 +168,21 @@ mod tests {
         let text = text.expect("a text");
         assert!(text.starts_with("error: none"), "{text}");
         assert_eq!(code, signals::INTERRUPTED);
+    }
+
+    #[test]
+    fn interrupted_command_is_told_for_a_shell() {
+        let words = ["graphmill", "run", "wcc", "a b", "it's", ""].map(OsString::from);
+        for (needs_resume, end) in [(false, ""), (true, " --resume")] {
+            let folder = "versions".into();
+            let error = graphmill::Error::Interrupted {
+                folder,
+                needs_resume,
+            };
+            let text = again(&error.into(), words.clone().into_iter());
+            let wanted = r"; to go on: graphmill run wcc 'a b' 'it'\''s' ''";
+            assert_eq!(text, format!("{wanted}{end}"));
+        }
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::phase::sends::Sink;
 use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, Facts, Pregel, Reach, SendProgram, Sum, Vertex,
 };
+use crate::recovery::Recovery;
 use crate::room::Sizes;
 use crate::rows::{OutDegree, Read, Write};
 use crate::vertex_array::VertexArray;
@@ -195,6 +196,7 @@ impl Engine {
             Version::Pull => self.pull(&mut step, values, limit)?,
             Version::Push if self.common.ranks.alone() => {
                 let (aggregated, []) = self.call(std::any::type_name::<P>(), |engine| {
+                    engine.recovery.iter_mut().for_each(Recovery::be_impatient);
                     engine.push(&mut step, values, limit)?;
                     Ok((step.facts.aggregated, []))
                 })?;

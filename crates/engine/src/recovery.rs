@@ -44,7 +44,7 @@ pub enum Every {
     Time(Duration),
     /// After the first call that ends a second after the version before, where rows are on disk; half a minute, where all are in memory.
     Usual,
-    /// The same where rows are on disk; else never.
+    /// The same where rows are on disk; else only when a run that has worked for a second is asked to stop.
     Paged,
 }
 
@@ -90,6 +90,8 @@ pub(crate) struct Recovery {
     budget: Budget,
     asked: Checkpoints,
     stop: Stop,
+    /// When the run began, or went on.
+    began: Duration,
     /// The numbers of those that are there.
     published: VecDeque<u64>,
     /// Full pages of what calls were told.
@@ -129,6 +131,8 @@ const CHECKED: usize = 256;
 /// How long the last version is ago when one is due, where rows are on disk and where they are in memory.
 const USUAL_PAGED: Duration = Duration::from_secs(1);
 const USUAL: Duration = Duration::from_secs(30);
+/// How long a run in memory has worked when what it did is worth keeping.
+const WORTH_KEEPING: Duration = Duration::from_secs(1);
 
 impl Recovery {
     /// Bytes of the budget that versions take.
@@ -149,6 +153,7 @@ impl Recovery {
             budget: budget.clone(),
             asked,
             stop,
+            began: now,
             published: VecDeque::new(),
             told: PageTable::new(),
             when: now,
@@ -412,13 +417,31 @@ impl Recovery {
 
     /// Work that is gone on with later is not ended within a pass.
     fn be_patient(&mut self) {
+        self.be_patient_if(self.interval().is_some());
+    }
+
+    /// From now on a run in memory is not ended within a pass, where it has worked for long enough.
+    pub(crate) fn be_patient_if_worth_keeping(&mut self, now: Duration) {
+        self.be_patient_if(self.is_worth_keeping(now));
+    }
+
+    /// Work of many passes begins that is not kept halfway: where all is in memory, it ends as soon as it is asked to.
+    pub(crate) fn be_impatient(&mut self) {
+        if self.interval().is_none() {
+            self.patience = None;
+        }
+    }
+
+    /// True if a run whose rows are in memory has worked for long enough to be kept when it is asked to stop.
+    pub(crate) fn is_worth_keeping(&self, now: Duration) -> bool {
+        let is_in_memory = self.asked.every == Every::Paged && !self.is_paged;
+        is_in_memory && now.saturating_sub(self.began) >= WORTH_KEEPING
+    }
+
+    fn be_patient_if(&mut self, is_kept: bool) {
         // Who was asked to stop already does not go on.
         let is_forgotten = Mistake::PatienceForgotten.is_planted();
-        if self.patience.is_none()
-            && self.interval().is_some()
-            && !self.stop.asked()
-            && !is_forgotten
-        {
+        if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
             self.patience = Some(self.stop.be_patient());
         }
     }
@@ -450,19 +473,21 @@ impl Recovery {
 
     /// What is to be done before the next call: all ranks agree.
     pub(crate) fn due(&self, now: Duration, ranks: &Ranks) -> Result<Due, EngineError> {
-        let Some(interval) = self.interval().filter(|_| !self.is_decided) else {
+        if self.is_decided {
             return Ok(Due::default());
-        };
-        let is_due = match interval {
-            Every::Calls(calls) => self.calls >= calls,
-            Every::Time(time) => now.saturating_sub(self.when) >= time,
-            Every::Usual | Every::Paged => false,
+        }
+        let is_due = match self.interval() {
+            Some(Every::Calls(calls)) => self.calls >= calls,
+            Some(Every::Time(time)) => now.saturating_sub(self.when) >= time,
+            Some(Every::Usual | Every::Paged) | None => false,
         };
         // Clocks of ranks differ, and who hears of a wish to end.
-        let [due, ends] = ranks.total([is_due, self.stop.asked()].map(u64::from))?;
+        let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
+        let said = [is_due, self.stop.asked(), is_kept].map(u64::from);
+        let [due, ends, kept] = ranks.total(said)?;
         let end = ends > 0;
         Ok(Due {
-            version: self.calls > 0 && (due > 0 || end),
+            version: self.calls > 0 && (due > 0 || end && kept > 0),
             end,
         })
     }

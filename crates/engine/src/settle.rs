@@ -12,6 +12,7 @@ use crate::metrics::{Metrics, Superstep};
 use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Sum,
 };
+use crate::recovery::Recovery;
 use crate::resident::lists::with_words;
 use crate::resident::pile::Store;
 use crate::resident::round::{Ground, WordOf};
@@ -60,6 +61,7 @@ impl Engine {
             return Ok(());
         }
         let ((), []) = self.call(std::any::type_name::<P>(), |engine| {
+            engine.recovery.iter_mut().for_each(Recovery::be_impatient);
             engine.settle_in_memory(program, labels, &left, direction)?;
             Ok(((), []))
         })?;

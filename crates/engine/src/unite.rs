@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::metrics::{Mode, Superstep};
 use crate::phase::arcs;
 use crate::program::Direction;
+use crate::recovery::Recovery;
 use crate::resident::components;
 use crate::resident::lists::with_words;
 use crate::rows::{IdRank, Need};
@@ -47,6 +48,7 @@ impl Engine {
             return Ok(true);
         }
         let (is_done, []) = self.call(std::any::type_name::<I>(), |engine| {
+            engine.recovery.iter_mut().for_each(Recovery::be_impatient);
             Ok((u64::from(engine.unite_at_once(labels, how)?), []))
         })?;
         Ok(is_done == 1)

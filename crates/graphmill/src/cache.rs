@@ -13,7 +13,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::places::is_pattern;
-use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError};
+use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unheld};
+
+/// How the names of folders begin in which an import that was interrupted keeps what it did.
+const KEPT: [&str; 2] = [".graphmill-import-", ".graphmill-graph-"];
 
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,6 +136,14 @@ impl Cache {
             {
                 let _ = disk.rename(&graph, &away.path().join(name));
             }
+        }
+        // What an import of another state of the input kept, to go on with.
+        let is_kept = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| KEPT.iter().any(|kept| name.starts_with(kept)))
+        };
+        for (kept, _hold) in unheld(&**disk, &self.folder, is_kept) {
+            let _ = disk.remove_dir_all(&kept);
         }
     }
 }

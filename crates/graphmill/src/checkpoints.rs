@@ -552,7 +552,7 @@ impl Versions {
         if error.is_stopped() {
             return Error::Interrupted {
                 folder: self.base.clone(),
-                again,
+                needs_resume: self.is_named,
             };
         }
         watcher(&Progress::Note(&format!(

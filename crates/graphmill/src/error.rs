@@ -266,12 +266,16 @@ pub enum Error {
     #[error("interrupted")]
     Stopped,
     /// Somebody asked to stop a run that can be gone on with.
-    #[error("interrupted; {again} (versions are in {})", folder.display())]
+    #[error(
+        "interrupted; the same command{} goes on (versions are in {})",
+        if *needs_resume { " with --resume" } else { "" },
+        folder.display()
+    )]
     Interrupted {
         /// Where versions of it are.
         folder: PathBuf,
-        /// What goes on.
-        again: &'static str,
+        /// True if the command has to say `--resume`.
+        needs_resume: bool,
     },
     /// Somebody asked to stop an import that can be gone on with.
     #[error("interrupted; the same command goes on (what was done is kept beside the graph and in {})", folder.display())]
@@ -455,7 +459,7 @@ mod tests {
         let lost = |cause: String| FabricError::Lost { rank: 1, cause };
         let asked = Error::Interrupted {
             folder: PathBuf::new(),
-            again: "the same command goes on",
+            needs_resume: false,
         };
         let stopped: [Error; 8] = [
             lost(asked.to_others()).into(),

@@ -381,17 +381,17 @@ impl Plan {
         )));
         // Held while it is written: nobody puts another folder in its place.
         let _folder = cache.make(&**disk)?;
-        // Of what is kept nobody knows where the input has changed.
-        let import = &ImportConfig {
-            keep_every: None,
-            ..self.config.import.clone()
-        };
+        // What is kept lies in the cache, which is cleared of it; among other temporary files nobody would find it when the input has changed.
+        let mut import = self.config.import.clone();
+        if machine.tmp_asked().is_some() {
+            import.keep_every = None;
+        }
         let by_all = is_shared && found.len() > 1;
         let importing = match by_all {
             true => machine.clone(),
             false => machine.alone(),
         };
-        if let Err(error) = importing.import_anywhere(&inputs, &path, import, watcher) {
+        if let Err(error) = importing.import_anywhere(&inputs, &path, &import, watcher) {
             // Another run may have made the same graph meanwhile.
             let is_there = disk.exists(&path.join(DESCRIPTION))?;
             if is_there && by_all {

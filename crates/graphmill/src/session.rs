@@ -159,11 +159,23 @@ impl Session {
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
         self.make_room();
-        let mut rows = self.rows(output, 0..self.graph.batches().len())?;
-        while let Some(block) = self.next(&mut rows)? {
-            each(&block);
+        let mut walk = || {
+            let mut rows = self.rows(output, 0..self.graph.batches().len())?;
+            while let Some(block) = self.next(&mut rows)? {
+                each(&block);
+            }
+            Ok(())
+        };
+        let done = walk();
+        self.or_keep(done)
+    }
+
+    /// Keeps a run in memory that was asked to stop while its result went out.
+    fn or_keep<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
+        if done.as_ref().is_err_and(Error::is_stopped) {
+            self.engine.keep_ended()?;
         }
-        Ok(())
+        done
     }
 
     /// Writes a result to `path`, whose name says the format, and hands out its rows too; returns the bytes of the file.
@@ -214,14 +226,18 @@ impl Session {
         each: &mut dyn FnMut(&Block),
     ) -> Result<u64, Error> {
         self.make_room();
-        let mut rows = self.rows(output, batches)?;
-        let shape = rows.shape();
-        let (disk, budget) = (self.machine.disk(), self.machine.budget());
-        result::write(disk, budget, path, format, &shape, || {
-            let block = self.next(&mut rows)?;
-            block.iter().for_each(&mut *each);
-            Ok(block)
-        })
+        let mut write = || {
+            let mut rows = self.rows(output, batches.clone())?;
+            let shape = rows.shape();
+            let (disk, budget) = (self.machine.disk(), self.machine.budget());
+            result::write(disk, budget, path, format, &shape, || {
+                let block = self.next(&mut rows)?;
+                block.iter().for_each(&mut *each);
+                Ok(block)
+            })
+        };
+        let done = write();
+        self.or_keep(done)
     }
 
     /// Makes room for the rows of a result, where passes have taken it for cells.

@@ -1,7 +1,7 @@
 //! A run that was killed goes on with the newest version, and ends with the bytes of one that was not; no other run takes its versions.
 
 use std::collections::BTreeSet;
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::{Duration, Instant};
@@ -568,4 +568,71 @@ fn a_killed_import_goes_on_with_what_it_kept() {
     }
     // At which steps it is killed is a matter of chance.
     assert!(!went_on.is_empty(), "nothing was gone on with");
+}
+
+#[test]
+fn a_run_in_memory_is_kept_when_it_is_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    succeed(
+        folder,
+        &words("generate kronecker 14 8 --weights f32 -q -o graph", ""),
+    );
+    for (run, unnamed_after) in [
+        (
+            "run pagerank graph --iterations 1000000000 --threads 2 -o found.csv",
+            1,
+        ),
+        (
+            "run pagerank graph --iterations 1000000000 --threads 2 --ranks 2 --weighted",
+            2,
+        ),
+        (
+            "run pagerank graph --iterations 1000000000 --threads 1 --method pregel-pull",
+            3,
+        ),
+    ] {
+        let mut calls = 0;
+        for signal in ["INT", "TERM", "TERM"] {
+            let (child, mut said) = start(folder, &words(run, ""));
+            let mut before = String::new();
+            while !before
+                .lines()
+                .last()
+                .is_some_and(|line| line.contains("pass"))
+            {
+                assert!(said.read_line(&mut before).expect("a line") > 0, "{before}");
+            }
+            let goes_on = before.split_once("interrupted, after ");
+            let after = goes_on.and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+            assert!(
+                calls == 0 || after.is_some_and(|after: u64| after >= calls),
+                "{before}"
+            );
+            calls = after.unwrap_or(1);
+            // It has worked for longer than a second then.
+            std::thread::sleep(Duration::from_millis(1500));
+            let rest = end(&[signal], child, said);
+            assert!(
+                rest.contains("interrupted; the same command goes on"),
+                "{rest}"
+            );
+            assert!(rest.contains(&format!("graphmill {run}")), "{rest}");
+            assert_eq!(unnamed(folder).len(), unnamed_after);
+        }
+    }
+}
+
+#[test]
+fn an_import_stays_when_its_run_is_interrupted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rule = "generate kronecker 15 8 -q -o edges.el";
+    succeed(folder, &words(rule, ""));
+    let run = "run pagerank edges.el --iterations 100000000 --threads 1 -o found.csv";
+    let said = end_in_pass(start(folder, &words(run, "")), &["TERM"]);
+    assert!(said.contains("interrupted"), "{said}");
+    let output = call(folder, &words("run wcc edges.el", ""));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("imported before"), "{said}");
 }

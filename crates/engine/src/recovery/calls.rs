@@ -95,6 +95,7 @@ impl Engine {
             arrays.restore(&found.arrays, &mut lock(io))?;
         }
         let due = recovery.due(clock.now(), ranks)?;
+        recovery.be_patient_if_worth_keeping(clock.now());
         let published = match due.version {
             true => self.publish(),
             false => Ok(()),
@@ -147,6 +148,21 @@ impl Engine {
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
         arrays.published(&record, oldest);
         Ok(())
+    }
+
+    /// Keeps a run in memory that has come to its end and was asked to stop before its result was written. True if it is kept.
+    ///
+    /// # Errors
+    /// The version cannot be written.
+    pub fn keep_ended(&mut self) -> Result<bool, EngineError> {
+        let now = self.common.clock.now();
+        let is_kept = |recovery: &Recovery| recovery.is_worth_keeping(now);
+        // Others of several ranks may wait for rows.
+        let is_kept = self.common.ranks.alone() && self.recovery.as_ref().is_some_and(is_kept);
+        if is_kept {
+            self.publish()?;
+        }
+        Ok(is_kept)
     }
 
     /// What the run goes on with, if it does.
