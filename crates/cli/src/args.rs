@@ -70,7 +70,7 @@ pub(crate) enum Command {
 #[command(next_help_heading = "Machine")]
 pub(crate) struct Machine {
     /// Memory to stay within, such as 512M, 2G or 25% [default: half of the machine's or the cgroup's]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", value_parser = size::budget)]
     pub(crate) memory: Option<u64>,
     /// Threads that work, at most 4096 [default: one a processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]

@@ -38,6 +38,20 @@ pub(crate) fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
+/// The same for a budget of this process.
+///
+/// # Errors
+/// As for [`parse`]; the cgroup of this process may not take as much.
+pub(crate) fn budget(text: &str) -> Result<u64, String> {
+    let bytes = parse(text)?;
+    match graphmill::memory_limit() {
+        Some(limit) if bytes > limit => Err(format!(
+            "the cgroup of this process may take {limit} bytes, and what takes more is killed: give less, or raise the limit"
+        )),
+        _ => Ok(bytes),
+    }
+}
+
 /// Bytes of so many percent of the machine's memory.
 fn share(percent: f64) -> Result<u64, String> {
     if percent > 100.0 {

@@ -240,10 +240,11 @@ impl Shape {
     pub(crate) fn least(&self, sizes: Sizes) -> u64 {
         let leased = [self.rows_leased, self.messages_leased];
         let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
-        match kept.map(|(bytes, _)| *bytes as u64 * self.own).sum() {
-            0 => self.pass(sizes),
+        let kept: u64 = kept.map(|(bytes, _)| *bytes as u64 * self.own).sum();
+        match sizes.kept {
+            [0, 0] => self.pass(sizes),
             // Rows are in memory only where they leave as much as this free, and buffers are whole pages.
-            kept => self.pass(sizes).max(self.reserve()) + kept + SMALL,
+            _ => self.pass(sizes).max(self.reserve()) + kept + SMALL,
         }
     }
 

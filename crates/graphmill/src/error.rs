@@ -200,6 +200,15 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+    /// Temporary files would lie in memory, beside the budget.
+    #[error(
+        "cannot keep temporary files in {}: it is memory (tmpfs), which --memory does not count: name a directory on a disk (--tmp)",
+        directory.display()
+    )]
+    TmpInMemory {
+        /// Where they would go.
+        directory: PathBuf,
+    },
     /// A count or a rate with which nothing would ever be done.
     #[error("{option}: nothing is done with none: give a number above 0")]
     NoRate {
@@ -402,6 +411,7 @@ impl Error {
                 | Error::Checkpoints { .. }
                 | Error::VersionsHeld { .. }
                 | Error::NoRate { .. }
+                | Error::TmpInMemory { .. }
                 | Error::TooManyRanks { .. }
                 | Error::OneProcess { .. }
                 | Error::Strangers { .. }

@@ -183,7 +183,8 @@ pub use graphmill_storage::{
 pub use import::ImportConfig;
 pub use info::GraphInfo;
 pub use machine::{
-    Machine, MachineConfig, SimulatedMachine, default_memory, default_threads, memory_total,
+    Machine, MachineConfig, SimulatedMachine, default_memory, default_threads, memory_limit,
+    memory_total,
 };
 pub use mpi::{MpiJob, build_plugin};
 pub use outlook::{

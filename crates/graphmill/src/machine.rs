@@ -213,13 +213,19 @@ pub fn default_memory() -> u64 {
 
 /// Bytes of memory of the machine, or of the tightest cgroup around this process; none where neither can be read.
 pub fn memory_total() -> Option<u64> {
+    let machine = std::fs::read_to_string("/proc/meminfo").ok();
+    let machine = machine.and_then(|text| of_meminfo(&text));
+    machine.into_iter().chain(memory_limit()).min()
+}
+
+/// Bytes of memory that the tightest cgroup around this process may take; none where no cgroup says.
+pub fn memory_limit() -> Option<u64> {
     let text = |path: &Path| std::fs::read_to_string(path).ok();
-    let machine = text(Path::new("/proc/meminfo")).and_then(|text| of_meminfo(&text));
     let groups = text(Path::new("/proc/self/cgroup")).unwrap_or_default();
-    let limits = limit_files(&groups)
-        .into_iter()
-        .filter_map(|path| text(&path)?.trim().parse().ok());
-    machine.into_iter().chain(limits).min()
+    let limits = limit_files(&groups).into_iter();
+    limits
+        .filter_map(|path| text(&path)?.trim().parse().ok())
+        .min()
 }
 
 /// Threads of a run when nobody says: the processors this process may use.

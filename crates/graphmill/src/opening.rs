@@ -5,14 +5,16 @@
 //! directories do not fit is refused by what its description says.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use graphmill_engine::{Engine, EngineError, Sizes};
 use graphmill_fabric::Fabric;
-use graphmill_graph::{FormatError, Measure, StoredGraph, partition};
-use graphmill_storage::StorageError;
+use graphmill_graph::{Batches, FormatError, IdKind, Measure, StoredGraph, partition};
+use graphmill_ingest::{FileSource, Format, Ids, IngestError, check_memory};
+use graphmill_storage::{Budget, StorageError};
 
+use crate::import::ImportConfig;
 use crate::result;
 use crate::{Error, Machine};
 
@@ -110,10 +112,47 @@ impl Machine {
         self.fabric().map(|fabric| fabric.ranks())
     }
 
-    /// Refuses a budget that is too small for any graph, before edges are imported.
-    pub(crate) fn check_any(&self, purpose: Purpose<'_>) -> Result<(), Error> {
+    /// Refuses a budget that is too small for any graph, before edges are imported; `enough` is enough for these.
+    pub(crate) fn check_any(
+        &self,
+        purpose: Purpose<'_>,
+        enough: impl FnOnce() -> Result<u64, Error>,
+    ) -> Result<(), Error> {
         let least = purpose.bytes(&Measure::nothing(), self);
-        self.check_total(purpose, self.used() + least)
+        match self.used() + least <= self.budget().total() {
+            true => Ok(()),
+            false => self.check_total(purpose, enough()?),
+        }
+    }
+
+    /// A budget that is enough to import `files` and for what comes then, by their sizes alone. Of compressed files it is an estimate.
+    pub(crate) fn enough_for(
+        &self,
+        purpose: Purpose<'_>,
+        files: &[PathBuf],
+        import: &ImportConfig,
+    ) -> Result<u64, Error> {
+        let mut bytes = 0_u64;
+        for file in files {
+            let ending = file.extension().and_then(|ending| ending.to_str());
+            let times = match ending.is_some_and(|ending| PACKED.contains(&ending)) {
+                true => PACKED_TIMES,
+                false => 1,
+            };
+            bytes = bytes.saturating_add(self.disk().stamp(file)?.bytes.saturating_mul(times));
+        }
+        let largest = largest(bytes, import, self.ranks())?;
+        let opening = OPENING_BYTES + bytes / 1024;
+        let (readers, weights) = (FileSource::reader_bytes_by_name(files), import.weights);
+        let options = self.import_options(Path::new(""), import);
+        let nothing = Budget::new(0);
+        let imported = check_memory(&nothing, self.workers(), readers, weights, true, &options);
+        let importing = match imported {
+            Err(IngestError::TooLittleMemory { least, .. }) => least,
+            _ => 0,
+        };
+        let run = purpose.bytes(&largest, self).saturating_add(opening);
+        Ok(self.used().saturating_add(run.max(importing)))
     }
 
     fn used(&self) -> u64 {
@@ -131,6 +170,48 @@ impl Machine {
             budget,
         }))
     }
+}
+
+/// How the names of files end that are larger than they look, and how many times as large they are taken for.
+const PACKED: [&str; 5] = ["gz", "zst", "bz2", "xz", "parquet"];
+const PACKED_TIMES: u64 = 16;
+/// Bytes that an open graph takes however small it is, at most.
+const OPENING_BYTES: u64 = 3 << 20;
+/// Vertices of a batch, and batches, that an import makes at most of its own will.
+const BATCH_VERTICES: u64 = 1 << 20;
+const BATCHES_MAX: u64 = 4096;
+
+/// What memory depends on of the largest graph that files of so many bytes can hold.
+fn largest(bytes: u64, import: &ImportConfig, ranks: Option<usize>) -> Result<Measure, Error> {
+    // Each id has a byte that separates it from the next, and few ids are short: of one byte there are 256 at most.
+    let most = |short: u64, each: u64| short.saturating_add(bytes / each);
+    let vertices = most(0, 2).min(most(256, 3)).min(most(66_000, 4));
+    let width = import.batch_size.unwrap_or(BATCH_VERTICES).max(1);
+    let width = width
+        .max(vertices.div_ceil(BATCHES_MAX))
+        .min(Batches::SPAN_MAX);
+    let cuts = (0..vertices.div_ceil(width)).map(|batch| batch * width);
+    let batches = Batches::new(cuts.chain([vertices]).collect())?;
+    let (count, ways) = (batches.len(), 1 + usize::from(import.reverse));
+    let is_integers = import.ids == Some(Ids::Integer)
+        || matches!(
+            import.format,
+            Format::RawU32 | Format::RawU64 | Format::Dimacs
+        );
+    Ok(Measure {
+        own: ranks.map(|ranks| 0..count.div_ceil(ranks)),
+        ids: match is_integers {
+            true => IdKind::Integer,
+            false => IdKind::Text,
+        },
+        order: import.order,
+        edge: import.weights,
+        ways,
+        cells: ((count * count * ways) as u64).min(bytes / 2),
+        strips: count,
+        batches,
+        ..Measure::nothing()
+    })
 }
 
 /// The batches of the rank that owns most vertices, where all ranks have all columns: all of them refuse the same memory.

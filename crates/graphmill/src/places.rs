@@ -4,7 +4,7 @@
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use graphmill_storage::{Scratch, StorageError, Target, is_of_open_files};
+use graphmill_storage::{Scratch, StorageError, Target, is_in_memory, is_of_open_files};
 
 use crate::machine::folder_of;
 use crate::plan::Plan;
@@ -240,7 +240,15 @@ impl Machine {
     /// Whether the folder that was asked for takes temporary files.
     pub(crate) fn check_tmp(&self) -> Result<(), Error> {
         match self.tmp_asked() {
-            Some(folder) => self.scratch(folder).map(drop),
+            Some(folder) => {
+                drop(self.scratch(folder)?);
+                match is_in_memory(folder) {
+                    true => Err(Error::TmpInMemory {
+                        directory: folder.to_path_buf(),
+                    }),
+                    false => Ok(()),
+                }
+            }
             None => Ok(()),
         }
     }

@@ -348,6 +348,12 @@ impl Plan {
         }
         let mut files = files_of(&**disk, &inputs)?;
         files.extend(self.config.import.vertices.clone());
+        let names = files
+            .iter()
+            .map(|file| NAME_BYTES + file.as_os_str().len() as u64);
+        let names = machine
+            .budget()
+            .lease("the names of the input's files", names.sum())?;
         let options = format!("{:?}", self.config.import);
         let cache = Cache::of(&**disk, input, &files, &options)?;
         let path = cache.graph();
@@ -373,7 +379,8 @@ impl Plan {
             }
             return Ok((graph, hold));
         }
-        machine.check_any(purpose)?;
+        let enough = || machine.enough_for(purpose, &files, &self.config.import);
+        machine.check_any(purpose, enough)?;
         watcher(&Progress::Note(&format!(
             "importing {} into {}",
             input.display(),
@@ -411,10 +418,23 @@ impl Plan {
                             source,
                         }
                     }
+                    // What is named is enough for the run, too.
+                    Error::Ingest(IngestError::TooLittleMemory {
+                        what,
+                        needed,
+                        available,
+                        least,
+                    }) => Error::Ingest(IngestError::TooLittleMemory {
+                        what,
+                        needed,
+                        available,
+                        least: least.max(enough()?),
+                    }),
                     error => error,
                 });
             }
         }
+        drop((files, names));
         let hold = cache.hold(&**disk)?;
         cache.remove_stale(disk);
         Ok((self.imported(machine, &path, purpose, watcher)?, hold))
@@ -473,6 +493,9 @@ impl Plan {
         Ok(write_output(disk, path, &text)?)
     }
 }
+
+/// Bytes of memory that the name of a file takes besides its own.
+const NAME_BYTES: u64 = 48;
 
 /// Whether nothing may be written in some place.
 fn is_forbidden(error: &std::io::Error) -> bool {

@@ -12,7 +12,7 @@ use graphmill_engine::{
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Kind, Scratch, Where};
+use graphmill_storage::{Kind, Scratch, Where, is_in_memory};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, Parts, RowCursor};
@@ -109,6 +109,12 @@ impl Machine {
         watcher: &Watcher,
     ) -> Result<Session, Error> {
         let scratch = self.scratch(&self.tmp(output))?;
+        if is_in_memory(scratch.path()) {
+            watcher(&Progress::Warning(&format!(
+                "temporary files lie in {}, which is memory (tmpfs) that --memory does not count: name a directory on a disk (--tmp)",
+                self.tmp(output).display()
+            )));
+        }
         let watcher = Arc::clone(watcher);
         let settings = Settings {
             budget: self.budget().clone(),

@@ -1,12 +1,13 @@
 //! A budget that is too small is refused before anything is done, with one that is enough.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use crate::{fail, names, succeed};
+use crate::resume::files;
+use crate::{call, fail, names, succeed};
 
 /// The bytes of memory that a refusal asks for.
 pub(crate) fn asked_for(said: &str) -> u64 {
@@ -254,6 +255,218 @@ fn few_edges_between_far_ids_take_little_however_much_there_is() {
             assert!(unit == "KiB" || unit == "MiB" && number < 100.0, "{said}");
             let result = succeed(at, &["run", "bfs", &graph, "--source", "0", "--top", "1"]);
             assert!(result.contains("\n7 ") && result.contains("\n3 vertices"));
+        }
+    }
+}
+
+#[test]
+fn push_on_an_empty_graph_asks_for_enough() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let words = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
+    succeed(at, &words("generate uniform 0 0 -o none -q"));
+    for threads in ["1", "2", "3"] {
+        for more in ["", " --weighted"] {
+            let run = format!("run pagerank none --method pregel-push --threads {threads}{more}");
+            let run = words(&run);
+            let run: Vec<&str> = run.iter().map(String::as_str).collect();
+            does_with_what_it_asks_for(at, &run, "1M");
+        }
+    }
+}
+
+#[test]
+fn long_ids_take_no_more_than_was_asked_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // One component, and a star whose parent has the longest name: values are longer than the ids beside them.
+    let long = "z".repeat(1990);
+    let mut edges: String = (0..4000).map(|i| format!("a{long} {i}\n")).collect();
+    edges.extend((0..2000).map(|i| format!("{i}b{long} {i}\n")));
+    std::fs::write(at.join("edges.txt"), edges).expect("a file");
+    succeed(
+        at,
+        &["import", "edges.txt", "-o", "graph", "-q", "--undirected"],
+    );
+    let source = format!("a{long}");
+    for run in [
+        &["run", "wcc", "graph"][..],
+        &["run", "bfs", "graph", "--parents", "--source", &source],
+    ] {
+        let mut results = Vec::new();
+        for output in ["rows.csv", "rows.parquet"] {
+            let run = [run, &["-o", output, "--threads", "2"]].concat();
+            does_with_what_it_asks_for(at, &run, "1M");
+            let small = std::fs::read(at.join(output)).expect("a result");
+            succeed(at, &[&run[..], &["-q", "--memory", "1G"]].concat());
+            assert!(std::fs::read(at.join(output)).expect("a result") == small);
+            std::fs::remove_file(at.join(output)).expect("a result");
+            results.push(small);
+        }
+        assert!(results[0].split(|byte| *byte == b'\n').count() > 6000);
+    }
+}
+
+#[test]
+fn parallel_weighted_edges_beyond_memory_are_merged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    // Weights that are alike, and weights that are all different, of both signs.
+    let weight = |i: u64| match i % 3 {
+        0 => "0.5".to_string(),
+        _ => format!(
+            "{}{}.{}",
+            if i.is_multiple_of(2) { "-" } else { "" },
+            i * 7919 % 10_007,
+            i
+        ),
+    };
+    let edges: String = (0..600_000)
+        .map(|i| format!("0 1 {}\n", weight(i)))
+        .collect();
+    std::fs::write(at.join("edges.txt"), edges + "1 0 3\n").expect("a file");
+    for weights in ["f32", "f64"] {
+        for duplicates in ["keep", "first", "sum", "min", "max"] {
+            let import = [
+                "import",
+                "edges.txt",
+                "-q",
+                "--threads",
+                "1",
+                "--weights",
+                weights,
+            ];
+            let import = [&import[..], &["--duplicates", duplicates, "-o"]].concat();
+            succeed(at, &[&import[..], &["small", "--memory", "8M"]].concat());
+            succeed(at, &[&import[..], &["large", "--memory", "512M"]].concat());
+            assert!(
+                files(&at.join("small")) == files(&at.join("large")),
+                "{weights} {duplicates}"
+            );
+            for graph in ["small", "large"] {
+                std::fs::remove_dir_all(at.join(graph)).expect("a graph");
+            }
+        }
+    }
+}
+
+#[test]
+fn temporary_files_in_memory_are_refused() {
+    let shared = Path::new("/dev/shm");
+    let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let is_memory = mounts
+        .lines()
+        .any(|line| line.starts_with("tmpfs /dev/shm "));
+    let Some(tmp) = is_memory
+        .then(|| tempfile::tempdir_in(shared).ok())
+        .flatten()
+    else {
+        println!("skipped: /dev/shm is no tmpfs that can be written");
+        return;
+    };
+    let folder = crate::folder_with_edges("0 1\n1 2\n");
+    let at = folder.path();
+    let tmp = tmp.path().to_str().expect("a path in UTF-8");
+    let import = ["import", "edges.txt", "-o", "graph"];
+    let said = fail(at, 2, &[&import[..], &["--tmp", tmp]].concat());
+    assert!(
+        said.contains("it is memory (tmpfs)") && said.contains("--tmp"),
+        "{said}"
+    );
+    assert_eq!(names(at), ["edges.txt"]);
+    succeed(at, &import);
+    let run = ["run", "wcc", "graph", "-o", "r.csv"];
+    let said = fail(at, 2, &[&run[..], &["--tmp", tmp]].concat());
+    assert!(said.contains("it is memory (tmpfs)"), "{said}");
+    // A result goes where it is asked for: that is said, and done.
+    let result = format!("{tmp}/r.csv");
+    let output = call(at, &["run", "wcc", "graph", "-o", &result]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        output.status.success() && said.contains("which is memory (tmpfs)"),
+        "{said}"
+    );
+}
+
+/// A cgroup of this test, which goes with it; none where none can be made.
+struct Group(PathBuf);
+
+impl Group {
+    fn new(limit: &str) -> Option<Group> {
+        let name = format!("graphmill-test-{}", std::process::id());
+        [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ]
+        .into_iter()
+        .find_map(|(root, file)| {
+            let group = Group(Path::new(root).join(&name));
+            std::fs::create_dir(&group.0).ok()?;
+            std::fs::write(group.0.join(file), limit).ok()?;
+            Some(group)
+        })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn memory_above_the_limit_of_the_cgroup_is_refused() {
+    let Some(group) = Group::new("536870912") else {
+        println!("skipped: no cgroup can be made here");
+        return;
+    };
+    let folder = crate::folder_with_edges("0 1\n1 2\n");
+    let run = |memory: &str| {
+        let run = format!("run wcc edges.txt -q --memory {memory}");
+        let procs = group.0.join("cgroup.procs").display().to_string();
+        let script = format!("echo $$ > {procs} && exec \"$0\" {run}");
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_graphmill")])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said)
+    };
+    for memory in ["513M", "1G", "2T"] {
+        let (code, said) = run(memory);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("may take 536870912 bytes"), "{said}");
+    }
+    let (code, said) = run("256M");
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn edges_name_memory_for_the_whole_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    write_edges(at);
+    let long = |i: u64| format!("{i}-{}", "x".repeat(1990));
+    let edge = |i| format!("{} {}\n", long(i), long(i * 7 % 500));
+    std::fs::write(at.join("long.txt"), (0..600).map(edge).collect::<String>()).expect("a file");
+    std::fs::write(at.join("none.txt"), "# nothing\n").expect("a file");
+    for (input, algorithm) in [
+        ("numbers.txt", "pagerank"),
+        ("numbers.txt", "pagerank --method pregel-push"),
+        ("words.txt", "wcc"),
+        ("words.txt.gz", "wcc --method union-find"),
+        ("words.txt", "bfs --parents --source vertex-7"),
+        ("words.txt", "sssp --source vertex-7"),
+        ("long.txt", "wcc"),
+        ("none.txt", "pagerank --method pregel-push"),
+    ] {
+        for ranks in ["1", "3"] {
+            let run = format!("run {algorithm} {input} --threads 2 --ranks {ranks} -o rows.csv");
+            let run: Vec<&str> = run.split(' ').collect();
+            does_with_what_it_asks_for(at, &run, "1M");
+            std::fs::remove_file(at.join("rows.csv")).expect("a result");
+            std::fs::remove_dir_all(at.join(format!("{input}.graphmill"))).expect("a cache");
         }
     }
 }

@@ -57,6 +57,17 @@ impl Texts {
         self.ends.is_empty()
     }
 
+    /// Takes off the texts from number `at` on.
+    fn split_off(&mut self, at: usize) -> Texts {
+        let mut ends = self.ends.split_off(at);
+        let start = self.ends.last().copied().unwrap_or(0);
+        ends.iter_mut().for_each(|end| *end -= start);
+        Texts {
+            bytes: self.bytes.split_off(start),
+            ends,
+        }
+    }
+
     /// All texts back to back.
     pub fn all(&self) -> &[u8] {
         &self.bytes
@@ -64,6 +75,14 @@ impl Texts {
 }
 
 impl Labels {
+    /// Takes off the labels from number `at` on.
+    pub(super) fn split_off(&mut self, at: usize) -> Labels {
+        match self {
+            Labels::Integers(ids) => Labels::Integers(ids.split_off(at)),
+            Labels::Texts(texts) => Labels::Texts(texts.split_off(at)),
+        }
+    }
+
     /// How many labels.
     pub fn len(&self) -> usize {
         match self {

@@ -76,7 +76,16 @@ pub(crate) struct RowCursor<'a> {
     /// Which of them are of the batches that are asked for; empty where all are.
     marks: Vec<bool>,
     at: usize,
+    /// Rows whose values are vertices with ids too long for the block before.
+    rest: Option<Rest>,
     _lease: Lease,
+}
+
+/// Rows with the ranks of the vertices that are their values.
+struct Rest {
+    ids: Labels,
+    ranks: Vec<u64>,
+    reached: Option<Vec<bool>>,
 }
 
 impl<'a> RowCursor<'a> {
@@ -125,6 +134,7 @@ impl<'a> RowCursor<'a> {
             held: Raw::empty(&output.values),
             marks: Vec::new(),
             at: 0,
+            rest: None,
             _lease: lease,
         })
     }
@@ -148,8 +158,11 @@ impl<'a> RowCursor<'a> {
     /// The next rows; none behind the last.
     ///
     /// # Errors
-    /// The disk fails, or the budget has no room for very long text ids.
+    /// The disk fails.
     pub(crate) fn next(&mut self) -> Result<Option<Block>, Error> {
+        if let Some(rest) = self.rest.take() {
+            return self.named(rest).map(Some);
+        }
         let (mut ids, mut raw) = (labels(self.kind), Raw::empty(&self.output.values));
         let mut is_full = false;
         while ids.len() < ROWS_MAX && !is_full {
@@ -195,10 +208,22 @@ impl<'a> RowCursor<'a> {
             (Raw::F64(values), _) => Values::F64(values),
             (Raw::U32(values), Array::Vertex32(_)) => {
                 let ranks = values.into_iter().map(u64::from).collect();
-                Values::Vertex(self.labels(ranks, reached.as_deref())?)
+                return self
+                    .named(Rest {
+                        ids,
+                        ranks,
+                        reached,
+                    })
+                    .map(Some);
             }
             (Raw::U64(ranks), Array::Vertex64(_)) => {
-                Values::Vertex(self.labels(ranks, reached.as_deref())?)
+                return self
+                    .named(Rest {
+                        ids,
+                        ranks,
+                        reached,
+                    })
+                    .map(Some);
             }
             (Raw::U32(values), _) => Values::U32(values),
             (Raw::U64(values), _) => Values::U64(values),
@@ -222,11 +247,30 @@ impl<'a> RowCursor<'a> {
         }
     }
 
-    fn labels(&mut self, ranks: Vec<u64>, reached: Option<&[bool]>) -> Result<Labels, Error> {
-        match &mut self.lookup {
-            None => Ok(Labels::Integers(ranks)),
-            Some(lookup) => lookup.labels(&ranks, reached),
+    /// A block of rows whose values are vertices. Those that it has no room for are kept for the next.
+    fn named(&mut self, rows: Rest) -> Result<Block, Error> {
+        let Rest {
+            mut ids,
+            mut ranks,
+            mut reached,
+        } = rows;
+        let labels = match &mut self.lookup {
+            None => Labels::Integers(std::mem::take(&mut ranks)),
+            Some(lookup) => lookup.labels(&ranks, reached.as_deref())?,
+        };
+        let count = labels.len();
+        if count < ids.len() {
+            self.rest = Some(Rest {
+                ids: ids.split_off(count),
+                ranks: ranks.split_off(count),
+                reached: reached.as_mut().map(|reached| reached.split_off(count)),
+            });
         }
+        Ok(Block {
+            ids,
+            values: Values::Vertex(labels),
+            reached,
+        })
     }
 }
 
@@ -251,9 +295,6 @@ fn spread<T: Copy + Default>(
 /// Finds the ids of vertices.
 struct Lookup {
     reader: FrameReader,
-    budget: Budget,
-    /// For labels that are longer than the ids beside them.
-    more: Option<Lease>,
 }
 
 impl Lookup {
@@ -265,48 +306,47 @@ impl Lookup {
         let frames = (free / 2 / FRAME_BYTES).min(pages).clamp(1, FRAMES_MAX);
         Ok(Lookup {
             reader: FrameReader::new(graph, budget, frames as usize)?,
-            budget: budget.clone(),
-            more: None,
         })
     }
 
-    /// The ids of the vertices of these ranks; anything where not reached.
+    /// The ids of the vertices of the first of these ranks, as many as a block has room for; anything where not reached.
     fn labels(&mut self, ranks: &[u64], reached: Option<&[bool]>) -> Result<Labels, Error> {
         let graph = Arc::clone(self.reader.graph());
-        let mut distinct: Vec<u64> = (0..ranks.len())
-            .filter(|&row| reached.is_none_or(|reached| reached[row]))
-            .map(|row| ranks[row])
-            .collect();
-        distinct.sort_unstable();
-        distinct.dedup();
-        let mut found = labels(graph.id_kind());
-        for &rank in &distinct {
-            match (&mut found, graph.id_of_rank(&mut self.reader, rank)?) {
-                (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
-                (Labels::Signed(ids), VertexId::Signed(id)) => ids.push(id),
-                (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
-                // A dictionary holds ids of one kind.
-                _ => break,
+        let mut rows = ranks.len();
+        let (distinct, found) = loop {
+            let mut distinct: Vec<u64> = (0..rows)
+                .filter(|&row| reached.is_none_or(|reached| reached[row]))
+                .map(|row| ranks[row])
+                .collect();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let mut found = labels(graph.id_kind());
+            for &rank in &distinct {
+                match (&mut found, graph.id_of_rank(&mut self.reader, rank)?) {
+                    (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
+                    (Labels::Signed(ids), VertexId::Signed(id)) => ids.push(id),
+                    (Labels::Texts(texts), _) if texts.all().len() >= TEXT_BYTES => break,
+                    (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
+                    // A dictionary holds ids of one kind.
+                    _ => break,
+                }
             }
-        }
+            if found.len() == distinct.len() || rows <= 1 {
+                break (distinct, found);
+            }
+            // Long ids: fewer rows.
+            rows /= 2;
+        };
         let place = |row: usize| distinct.binary_search(&ranks[row]).ok();
         match &found {
-            Labels::Integers(ids) => Ok(Labels::Integers(spread(ids, ranks.len(), place))),
-            Labels::Signed(ids) => Ok(Labels::Signed(spread(ids, ranks.len(), place))),
+            Labels::Integers(ids) => Ok(Labels::Integers(spread(ids, rows, place))),
+            Labels::Signed(ids) => Ok(Labels::Signed(spread(ids, rows, place))),
             Labels::Texts(texts) => {
-                self.more = None;
-                let bytes: usize = (0..ranks.len())
-                    .filter_map(place)
-                    .map(|place| texts.get(place).len())
-                    .sum();
-                if bytes > TEXT_BYTES {
-                    self.more = Some(
-                        self.budget
-                            .lease("long ids of vertices", 3 * bytes as u64)?,
-                    );
-                }
                 let mut all = Texts::default();
-                for row in 0..ranks.len() {
+                for row in 0..rows {
+                    if all.all().len() >= TEXT_BYTES {
+                        break;
+                    }
                     all.push(place(row).map_or(&[], |place| texts.get(place)));
                 }
                 Ok(Labels::Texts(all))

@@ -1,0 +1,32 @@
+//! Whether files of a directory lie in memory, where no budget counts them.
+
+use std::path::Path;
+
+/// What `statfs` says of tmpfs and of ramfs.
+const TMPFS: u32 = 0x0102_1994;
+const RAMFS: u32 = 0x8584_58f6;
+
+/// True if the files of `directory` are memory (tmpfs, ramfs); false where the system does not say.
+pub fn is_in_memory(directory: &Path) -> bool {
+    let facts = rustix::fs::statfs(directory);
+    // The number has 32 bits, in a field whose width and sign depend on the machine.
+    facts.is_ok_and(|facts| [TMPFS, RAMFS].contains(&(facts.f_type as u32)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_memory_are_told_from_others() {
+        assert!(!is_in_memory(Path::new("/proc")));
+        assert!(!is_in_memory(Path::new("/no/such/directory")));
+        let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
+        if mounts
+            .lines()
+            .any(|line| line.starts_with("tmpfs /dev/shm "))
+        {
+            assert!(is_in_memory(Path::new("/dev/shm")));
+        }
+    }
+}
