@@ -10,6 +10,8 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::str::from_utf8;
 
+use graphmill_ingest::TextOptions;
+
 use crate::import::ImportConfig;
 use crate::plan::Config;
 use crate::{Error, Machine};
@@ -97,6 +99,7 @@ impl StartOptions {
             format,
             ids,
             weights,
+            text,
             on_error,
             directed,
             duplicates,
@@ -111,6 +114,22 @@ impl StartOptions {
         self.add("--format", format);
         self.add("--ids", ids);
         self.add("--weights", weights);
+        let TextOptions {
+            source_column,
+            target_column,
+            weight_column,
+            header,
+            delimiter,
+            quote,
+            comments,
+        } = text;
+        self.add("--source-column", source_column);
+        self.add("--target-column", target_column);
+        self.add("--weight-column", weight_column);
+        self.add("--header", header);
+        self.add("--delimiter", delimiter);
+        self.add("--quote", quote);
+        self.add("--comments", comments);
         self.add("--on-error", on_error);
         self.add("--undirected", directed);
         self.add("--duplicates", duplicates);

@@ -6,6 +6,8 @@ use graphmill_algorithms::pagerank::judge::*;
 
 use crate::odd;
 
+const NO_ARCS: &[(u64, u64)] = &[];
+
 /// Ranks by a full matrix, column by column: another method.
 fn by_matrix(
     vertices: u64,
@@ -109,11 +111,11 @@ fn ranks_sum_to_one_when_nothing_is_dropped() {
 #[test]
 fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
     assert_eq!(
-        judge_iterations(0, &[], Equation::default(), 10, &[], 0.0),
+        judge_iterations(0, NO_ARCS, Equation::default(), 10, &[], 0.0),
         Ok(())
     );
     assert_eq!(
-        judge_fixed_point(0, &[], Equation::default(), &[], 0.0),
+        judge_fixed_point(0, NO_ARCS, Equation::default(), &[], 0.0),
         Ok(())
     );
     let far = Equation {
@@ -121,7 +123,7 @@ fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
         ..Equation::default()
     };
     assert!(matches!(
-        judge_fixed_point(3, &[], far, &[0.0; 3], 1.0),
+        judge_fixed_point(3, NO_ARCS, far, &[0.0; 3], 1.0),
         Err(Objection::NoSuchVertex { .. })
     ));
     let damping = Equation {
@@ -129,7 +131,7 @@ fn the_empty_graph_passes_and_what_cannot_be_judged_is_refused() {
         ..Equation::default()
     };
     assert!(matches!(
-        judge_fixed_point(1, &[], damping, &[1.0], 1.0),
+        judge_fixed_point(1, NO_ARCS, damping, &[1.0], 1.0),
         Err(Objection::Input { .. })
     ));
 }

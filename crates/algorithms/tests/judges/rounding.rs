@@ -5,6 +5,8 @@ use graphmill_algorithms::pagerank::judge::{Ending, Equation, Rounding, judge_ru
 
 use crate::odd;
 
+const NO_ARCS: &[(u64, u64)] = &[];
+
 /// Ranks in 32 bits, arcs added up from the last to the first: the formula of the run in another order than the judge's. It ends
 /// as a run does; the second number is how many iterations that took.
 fn narrow(
@@ -132,7 +134,7 @@ fn the_empty_graph_has_no_rank_that_could_be_wrong() {
         tolerance: Some(1e-3),
     };
     assert_eq!(
-        judge_run(0, &[], Equation::default(), ending, &[], Rounding::F64),
+        judge_run(0, NO_ARCS, Equation::default(), ending, &[], Rounding::F64),
         Ok(())
     );
 }

@@ -139,6 +139,7 @@ impl Ids {
     pub(super) fn is_first(&self, page: usize, id: Id<'_>) -> bool {
         match id {
             Id::Integer(id) => self.integers.get(page) == Some(&id),
+            Id::Signed(id) => self.integers.get(page) == Some(&(id as u64 ^ SIGN)),
             Id::Text(id) => page < self.text_ends.len() && self.first_text(page) == id,
         }
     }

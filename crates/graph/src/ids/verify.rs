@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Stop};
 
-use super::{IDS, Id};
+use super::{IDS, Id, SIGN};
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
 use crate::stored::StoredGraph;
@@ -34,6 +34,10 @@ pub(crate) fn verify(
                 is_at_home
                     && match id {
                         Id::Integer(id) => integer.replace(id).is_none_or(|last| last < id),
+                        Id::Signed(id) => {
+                            let id = id as u64 ^ SIGN;
+                            integer.replace(id).is_none_or(|last| last < id)
+                        }
                         Id::Text(id) => {
                             let last = text.get_or_insert_default();
                             let ascends = number == 0 && last.is_empty() || &last[..] < id;

@@ -1,6 +1,6 @@
 //! Graphs of a broken program: a file says something else than the cells, and all checksums are those of what it says.
 
-#[path = "../../tests/model/mod.rs"]
+#[path = "../../tests/stored/model/mod.rs"]
 mod model;
 
 use std::path::Path;

@@ -79,6 +79,7 @@ impl Labels {
     pub(super) fn split_off(&mut self, at: usize) -> Labels {
         match self {
             Labels::Integers(ids) => Labels::Integers(ids.split_off(at)),
+            Labels::Signed(ids) => Labels::Signed(ids.split_off(at)),
             Labels::Texts(texts) => Labels::Texts(texts.split_off(at)),
         }
     }
