@@ -593,19 +593,21 @@ fn arrays_of_another_engine_are_named_as_such() {
     for vertices in [0, 2] {
         let path = folder.path().join(format!("graph-{vertices}"));
         Plain::directed("few", vertices, []).store(&disk, &path, 64, 500, false);
-        let open = || {
+        let open = |scratch: &str| {
             let mode = mode(EdgesAt::Auto, 1, Bytes(0));
-            engine(&path, folder.path(), mode, 1 << 28).unwrap()
+            let scratch = folder.path().join(scratch);
+            std::fs::create_dir_all(&scratch).unwrap();
+            engine(&path, &scratch, mode, 1 << 28).unwrap()
         };
         for version in VERSIONS {
-            let (mut other, mut engine) = (open(), open());
+            let (mut other, mut engine) = (open("one"), open("other"));
             let foreign = other.vertex_array::<f64>("values").unwrap();
             engine.vertex_array::<f64>("values").unwrap();
             let outcome = engine.pregel(Paths { source: 0 }, foreign, version, Some(9));
             let is_told = matches!(outcome, Err(EngineError::ForeignArray));
             assert!(is_told, "{version:?}, {vertices}: {outcome:?}");
         }
-        let (mut other, mut engine) = (open(), open());
+        let (mut other, mut engine) = (open("one"), open("other"));
         let foreign = other.vertex_array::<u32>("labels").unwrap();
         let outcome = engine.unite(foreign, graphmill_engine::Unite::Auto);
         assert!(matches!(outcome, Err(EngineError::ForeignArray)));
