@@ -71,7 +71,10 @@ impl Cache {
             .map_or_else(|| OsString::from("input"), OsString::from);
         name.push(".graphmill");
         Ok(Cache {
-            owners: [0, disk.owner(input)?],
+            owners: [
+                0,
+                disk.owner(files.first().map_or(input, PathBuf::as_path))?,
+            ],
             folder: whole.with_file_name(name),
             stamp: stamp.text(),
             options: hash.text(),

@@ -248,16 +248,20 @@ impl Machine {
             on_error: config.on_error,
             ..ReadOptions::default()
         };
-        // The list stays beside what the import takes; each reader is charged with it, so that the least that is named is enough.
+        // The list stays beside what the import takes, and so counts in the least memory that is named.
         let listed = files_of(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
+        let list = self
+            .budget()
+            .lease("the list of input files", FileSource::list_bytes(&listed))?;
         check_memory(
             self.budget(),
             self.workers(),
-            FileSource::reader_bytes_by_name(&listed) + FileSource::list_bytes(&listed),
+            FileSource::reader_bytes_by_name(&listed),
             config.weights,
             !config.vertices.is_empty(),
             &self.import_options(graph, config),
         )?;
+        drop(list);
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
         if let [first, others @ ..] = source.left_out() {
             let more = match others.len() {

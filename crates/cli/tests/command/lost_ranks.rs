@@ -185,16 +185,27 @@ fn a_full_disk_of_one_rank_is_told_by_all_and_leaves_nothing() {
 
     // A disk of its own that is full.
     std::fs::create_dir(at.join("small")).expect("a folder");
-    let mount = ["-t", "tmpfs", "-o", "size=64k", "none", "small"];
-    let mounted = Command::new("mount").args(mount).current_dir(at).output();
-    if !mounted.is_ok_and(|output| output.status.success()) {
+    let image = tempfile::NamedTempFile::new().expect("a file");
+    image.as_file().set_len(256 << 10).expect("its length");
+    let done = |program, args: &[&str]| {
+        let mut command = Command::new(program);
+        command.args(args).arg(image.path()).arg(at.join("small"));
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    let made = Command::new("mkfs.ext2")
+        .args(["-q", "-F", "-N", "64"])
+        .arg(image.path())
+        .output();
+    let is_made = made.is_ok_and(|output| output.status.success());
+    if !is_made || !done("mount", &["-o", "loop"]) {
         println!("skipped: a small disk, which only root may mount");
         return;
     }
     let job = with_one_by(at, 1, &[], &import, &["--tmp", "small"]);
     let mounted = Mounted(at.join("small"));
     fails_since(job, 1, "No space left on device");
-    let left = names(&mounted.0);
+    let mut left = names(&mounted.0);
+    left.retain(|name| name != "lost+found");
     drop(mounted);
     assert!(left.is_empty(), "{left:?}");
     std::fs::remove_dir(at.join("small")).expect("it goes");

@@ -93,7 +93,7 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
                 let next = said.split_once("pass ").map(|(_, pass)| pass);
                 let next = next
                     .and_then(|pass| pass.split_once(':'))
-                    .expect("a pass")
+                    .unwrap_or_else(|| panic!("no pass: {said}"))
                     .0;
                 let next: u64 = next.parse().expect("a number");
                 assert!(next > calls / 2 && next <= calls + 1, "{said}");

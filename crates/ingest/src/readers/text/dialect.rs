@@ -7,6 +7,7 @@
 //!
 //! What stays uncertain is an error that names the option. docs/reading.md has the rules.
 
+use std::cell;
 use std::path::Path;
 
 use super::names::{
@@ -183,12 +184,19 @@ pub(crate) fn sniff(
     bytes: &[u8],
     whole: bool,
 ) -> Result<(Dialect, Head), IngestError> {
-    Sniff { ask, bytes }.run(whole)
+    let sniff = Sniff {
+        ask,
+        bytes,
+        by_most: cell::Cell::new(false),
+    };
+    sniff.run(whole)
 }
 
 struct Sniff<'a> {
     ask: Ask<'a>,
     bytes: &'a [u8],
+    /// Some lines are malformed: most decide, and the others are found when they are read.
+    by_most: cell::Cell<bool>,
 }
 
 impl<'a> Sniff<'a> {
@@ -409,10 +417,16 @@ impl<'a> Sniff<'a> {
         };
         // Malformed lines may be left out, but where nothing is malformed nothing is.
         let mut fitting = all_that_fit(false);
-        if fitting.is_empty() && self.ask.skips {
+        if fitting.is_empty() {
             fitting = all_that_fit(true);
-            if fitting.is_empty() {
-                return Ok(if self.is_tabular() { usual } else { blanks });
+            let most = fitting.iter().map(|(_, fit)| fit.lines).max().unwrap_or(0);
+            fitting.retain(|(_, fit)| fit.lines == most);
+            match (self.ask.skips, 2 * most > body.len()) {
+                (true, _) if fitting.is_empty() => {
+                    return Ok(if self.is_tabular() { usual } else { blanks });
+                }
+                (false, false) => fitting.clear(),
+                _ => self.by_most.set(true),
             }
         }
         if self.ask.columns == Columns::Vertex {
@@ -561,8 +575,13 @@ impl<'a> Sniff<'a> {
         if widths.is_empty() && !body.is_empty() {
             return None;
         }
+        let lines = widths.len();
         let width = width_of(widths, skips);
-        Some(Fit { width, integers })
+        Some(Fit {
+            width,
+            integers,
+            lines,
+        })
     }
 
     /// The columns of the ends that the options give by number; `names` are those of a header.
@@ -591,7 +610,7 @@ impl<'a> Sniff<'a> {
         for line in body {
             match self.cells(&cut, line.text) {
                 Ok(cells) => rows.push(cells),
-                Err(_) if self.ask.skips => rows.push(Vec::new()),
+                Err(_) if self.ask.skips || self.by_most.get() => rows.push(Vec::new()),
                 Err(problem) => return Err(self.line_error(line.text, problem)),
             }
         }
@@ -608,6 +627,7 @@ impl<'a> Sniff<'a> {
         {
             *first = bare.to_string();
         }
+        let header_names = names.clone();
         let (is_header, doubt) = match self.ask.options.header {
             Header::Yes => (!rows.is_empty(), None),
             Header::No => (false, None),
@@ -649,7 +669,10 @@ impl<'a> Sniff<'a> {
             || self.places(names.as_deref()).is_some()
             || names.is_some();
         let widths = widths[usize::from(shifted)..].to_vec();
-        let width = width_of(widths, self.ask.skips && !any_length);
+        let width = width_of(
+            widths,
+            (self.ask.skips || self.by_most.get()) && !any_length,
+        );
         if width.is_none() && !rows.is_empty() && !any_length {
             let width = |row: &Vec<Vec<u8>>| row.len();
             let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
@@ -658,6 +681,27 @@ impl<'a> Sniff<'a> {
                 least.unwrap_or(0),
                 most.unwrap_or(0)
             )));
+        }
+        // Names of columns that are names of rows too, over numbers: a matrix.
+        let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
+        let is_row = |name: &&String| {
+            let mut labels = below.iter().filter_map(|row| row.first());
+            labels.any(|label| label == name.as_bytes())
+        };
+        let numbers = |row: &Vec<Vec<u8>>| {
+            row.len() > 1 && row[1..].iter().all(|cell| Cell::of(cell).is_number())
+        };
+        if let Some([_, others @ ..]) = header_names.as_deref()
+            && others.len() > 2
+            && others.iter().any(|name| is_row(&name))
+            && others
+                .iter()
+                .all(|name| Cell::of(name.as_bytes()) == Cell::Text)
+            && below.iter().all(numbers)
+        {
+            return Err(self.refuse(
+                "it looks like a matrix, with a column for each vertex; write one edge a line (UNPIVOT in DuckDB, stack in pandas)",
+            ));
         }
         // Up to the first edge, or the end of the sample.
         let edges = data.first().map_or_else(
@@ -917,6 +961,8 @@ struct Fit {
     width: Option<usize>,
     /// Both ids are integers in every line that is no header.
     integers: bool,
+    /// Lines that it cuts.
+    lines: usize,
 }
 
 /// The one number of columns that lines have; where malformed ones are left out, that of most.
