@@ -7,8 +7,8 @@ use std::time::Duration;
 use graphmill_fabric::Fabric;
 use graphmill_graph::{EdgeKind, Order};
 use graphmill_ingest::{
-    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, Moved, OnError,
-    ReadOptions, SelfLoops, TextOptions, check_memory, files_of, import,
+    Duplicates, EdgeSource, FileSource, Format, Ids, ImportOptions, ImportReport, IngestError,
+    Moved, OnError, ReadOptions, SelfLoops, TextOptions, check_memory, files_of, import,
 };
 use graphmill_storage::write_output;
 use serde::Serialize;
@@ -248,11 +248,8 @@ impl Machine {
             on_error: config.on_error,
             ..ReadOptions::default()
         };
-        // The list stays beside what the import takes, and so counts in the least memory that is named.
         let listed = files_of(&**self.disk(), &[&inputs[..], &config.vertices].concat())?;
-        let list = self
-            .budget()
-            .lease("the list of input files", FileSource::list_bytes(&listed))?;
+        let list_bytes = FileSource::list_bytes(&listed);
         check_memory(
             self.budget(),
             self.workers(),
@@ -260,8 +257,22 @@ impl Machine {
             config.weights,
             !config.vertices.is_empty(),
             &self.import_options(graph, config),
-        )?;
-        drop(list);
+        )
+        .map_err(|error| match error {
+            // The list of files stays beside what the import takes.
+            IngestError::TooLittleMemory {
+                what,
+                needed,
+                available,
+                least,
+            } => IngestError::TooLittleMemory {
+                what,
+                needed: needed + list_bytes,
+                available,
+                least: least + list_bytes,
+            },
+            error => error,
+        })?;
         let source = FileSource::open(self.disk(), self.budget(), &inputs, &options, self.stop())?;
         if let [first, others @ ..] = source.left_out() {
             let more = match others.len() {

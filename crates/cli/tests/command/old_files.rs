@@ -72,7 +72,7 @@ fn versions_of_format_3_are_gone_on_with_or_refused() {
         (
             "run pagerank g --iterations 400 --threads 1",
             "versions",
-            80,
+            41,
         ),
         (
             "run bfs g --source a --place edges=stream --threads 1",

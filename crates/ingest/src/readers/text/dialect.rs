@@ -460,6 +460,9 @@ impl<'a> Sniff<'a> {
         };
         keep(&mut fitting, |fit| fit.width.is_some());
         keep(&mut fitting, |fit| fit.integers);
+        if self.by_most.get() && fitting.iter().any(|(delimiter, _)| *delimiter != blanks) {
+            fitting.retain(|(delimiter, _)| *delimiter != blanks);
+        }
         let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
         match fitting[..] {
             [] => {
@@ -665,14 +668,18 @@ impl<'a> Sniff<'a> {
             })
         })?;
         // Who names the columns takes lines of any length.
-        let any_length = self.ask.columns == Columns::Vertex
-            || self.places(names.as_deref()).is_some()
-            || names.is_some();
+        let any_length =
+            self.ask.columns == Columns::Vertex || self.places(names.as_deref()).is_some();
         let widths = widths[usize::from(shifted)..].to_vec();
         let width = width_of(
             widths,
             (self.ask.skips || self.by_most.get()) && !any_length,
         );
+        // Others have the columns of the header.
+        let width = match &names {
+            Some(names) if !any_length => width.or(Some(names.len())),
+            _ => width,
+        };
         if width.is_none() && !rows.is_empty() && !any_length {
             let width = |row: &Vec<Vec<u8>>| row.len();
             let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
