@@ -129,6 +129,15 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Prints a notice, such as what was read of an input, as a line on stderr, unless it is to be quiet.
+///
+/// While a progress bar is shown, notices go through the watcher as `Progress::Note` instead.
+fn notice(quiet: bool, text: &str) {
+    if !quiet {
+        complain(text);
+    }
+}
+
 /// A line on stderr; nobody may be listening. One rank of some says which it is.
 fn complain(text: &str) {
     let rank = MpiJob::of_environment().and_then(|job| job.rank);

@@ -1,6 +1,5 @@
 //! From what was asked on the command line to the configuration of the facade.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use graphmill::{
@@ -8,7 +7,7 @@ use graphmill::{
 };
 
 use crate::args::{self, Edges, Machine, Reading, Storing};
-use crate::signals;
+use crate::{notice, signals};
 
 /// What may be taken of the machine.
 pub(super) fn machine(args: &Machine) -> MachineConfig {
@@ -40,10 +39,9 @@ pub(super) fn start(job: &MpiJob, ranks: usize, stop: &Stop) -> anyhow::Result<A
 
 /// Has the first rank say how ranks get all processors that there are for them, where nobody said how many they are to take.
 pub(super) fn advise(job: &MpiJob, fabric: &dyn Fabric, asked: &Machine) {
-    let is_wanted = fabric.rank() == 0 && asked.threads.is_none() && !asked.quiet;
+    let is_wanted = fabric.rank() == 0 && asked.threads.is_none();
     if let Some(advice) = job.advice().filter(|_| is_wanted) {
-        // Nobody may be listening.
-        let _ = writeln!(std::io::stderr(), "graphmill: {advice}");
+        notice(asked.quiet, &advice);
     }
 }
 
