@@ -28,7 +28,7 @@ use graphmill_storage::{Budget, Disk, FileHandle, Open, Stop, Workers};
 
 use crate::crew::{Crew, Post};
 use crate::error::IngestError;
-use crate::import::Meter;
+use crate::import::{Meter, Progress};
 use crate::parallel;
 use crate::source::Source;
 use crate::spill::{Inbox, Spill, fill, lock};
@@ -112,7 +112,7 @@ pub(crate) struct Dictionary {
 
 /// What there is to resolve.
 pub(crate) struct Ends<'a> {
-    pub(crate) meter: &'a Meter<'a>,
+    pub(crate) progress: &'a dyn Progress,
     /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
     pub(crate) source: &'a Source<'a>,
     pub(crate) edges: u64,
@@ -144,6 +144,7 @@ impl Dictionary {
         // Runs of ids of about as many occurrences, as the sample has them.
         let (ranks, buckets) = (place.crew.count(), occurrences.buckets());
         let post = place.post((0..buckets).map(|bucket| bucket * ranks / buckets))?;
+        let meter = Meter::new(ends.progress, "ids: collect", ends.edges_here);
         let read = || {
             for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
                 let Some(source) = source else { continue };
@@ -153,8 +154,8 @@ impl Dictionary {
                         source.reader(place.disk, place.budget)?,
                         OccurrenceSink {
                             writer,
+                            meter: (!nowhere).then_some(&meter),
                             nowhere,
-                            meter: ends.meter,
                         },
                     ))
                 };
@@ -186,6 +187,8 @@ impl Dictionary {
         let end = AtomicU64::new(0);
         let leaves = Mutex::new(Vec::new());
         let mut tasks = occurrences.tasks(&[]);
+        let all = tasks.iter().map(|task| task.count).sum();
+        let meter = Meter::new(ends.progress, "ids: sort", all);
         let post = place.post(owners.iter().copied())?;
         let resolve = || {
             while !tasks.is_empty() {
@@ -207,14 +210,16 @@ impl Dictionary {
                 let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
                     let task = &tasks[number as usize];
                     if task.is_single() {
-                        writer.single(task, inbox)
+                        writer.single(task, inbox)?;
                     } else if task.memory() <= place.sort_bytes {
-                        writer.leaf(task, inbox)
+                        writer.leaf(task, inbox)?;
                     } else {
                         let split = split(place, task, inbox)?;
                         lock(&more).extend(split.tasks(&task.path));
-                        Ok(())
+                        return Ok(());
                     }
+                    meter.advance(task.count);
+                    Ok(())
                 };
                 let states = parallel::run(
                     place.workers,

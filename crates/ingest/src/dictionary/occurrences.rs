@@ -200,7 +200,8 @@ impl Task {
 pub(super) struct OccurrenceSink<'a> {
     pub(super) writer: OccurrenceWriter<'a>,
     pub(super) nowhere: bool,
-    pub(super) meter: &'a Meter<'a>,
+    /// Of edges, not of vertices without any.
+    pub(super) meter: Option<&'a Meter<'a>>,
 }
 
 impl OccurrenceSink<'_> {
@@ -234,7 +235,9 @@ impl Edges for OccurrenceSink<'_> {
                 sequence + i as u64,
             )?;
         }
-        self.meter.advance(edges.len() as u64);
+        if let Some(meter) = self.meter {
+            meter.advance(edges.len() as u64);
+        }
         Ok(())
     }
 
@@ -247,7 +250,9 @@ impl Edges for OccurrenceSink<'_> {
         for (i, (source, destination)) in edges.iter().enumerate() {
             self.edge(source, destination, sequence + i as u64)?;
         }
-        self.meter.advance(edges.len() as u64);
+        if let Some(meter) = self.meter {
+            meter.advance(edges.len() as u64);
+        }
         Ok(())
     }
 }

@@ -13,6 +13,7 @@ use graphmill_graph::EdgeKind;
 use super::{Ends, Place, WRITE_AHEAD};
 use crate::crew::Crew;
 use crate::error::IngestError;
+use crate::import::Meter;
 use crate::parallel;
 use crate::source::SourceReader;
 use crate::spill::{Inbox, Spill};
@@ -138,6 +139,7 @@ pub(super) fn join(
     let rank = place.crew.rank();
     let buckets = owners.partition_point(|owner| *owner < rank)
         ..owners.partition_point(|owner| *owner <= rank);
+    let meter = Meter::new(ends.progress, "ids: number", ends.edges_here);
     let make = || {
         let reader = ends.source.reader(place.disk, place.budget)?;
         Ok((
@@ -178,7 +180,7 @@ pub(super) fn join(
                 "ends of edges got lost in the dictionary",
             ));
         }
-        ends.meter.advance(end - start);
+        meter.advance(end - start);
         let mut sink = JoinSink {
             list,
             start,

@@ -123,10 +123,8 @@ impl<'a> Import<'a> {
             }
             (None, None) => {
                 let place = self.place()?;
-                // Each edge is read for its ends, then written with their indices.
-                let meter = Meter::new(self.machine.progress, "ids", 2 * self.edges_here);
                 let ends = Ends {
-                    meter: &meter,
+                    progress: self.machine.progress,
                     source: &source,
                     edges: self.report.edges,
                     first: self.crew.before(self.edges_here)?,

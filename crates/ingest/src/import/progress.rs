@@ -41,7 +41,7 @@ pub(crate) struct Meter<'a> {
 }
 
 impl<'a> Meter<'a> {
-    pub(super) fn new(progress: &'a dyn Progress, step: &'static str, total: u64) -> Self {
+    pub(crate) fn new(progress: &'a dyn Progress, step: &'static str, total: u64) -> Self {
         progress.update(step, 0, total);
         Self {
             progress,
