@@ -9,6 +9,9 @@ pub trait Index: Accumulator + Label + Word {
     /// What is greater than all of them.
     const LAST: Self::Numbered;
 
+    /// The index of the first vertex, and a count of none.
+    const ZERO: Self;
+
     /// The index, which fits.
     #[inline(always)]
     fn of(index: u64) -> Self {
@@ -24,6 +27,7 @@ impl Index for u32 {
     /// In one word, which is compared at once.
     type Numbered = u64;
     const LAST: u64 = u64::MAX;
+    const ZERO: u32 = 0;
 
     #[inline(always)]
     fn numbered(self, number: u32) -> u64 {
@@ -38,6 +42,7 @@ impl Index for u32 {
 impl Index for u64 {
     type Numbered = [u64; 2];
     const LAST: [u64; 2] = [u64::MAX; 2];
+    const ZERO: u64 = 0;
 
     #[inline(always)]
     fn numbered(self, number: u32) -> [u64; 2] {

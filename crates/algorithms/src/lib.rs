@@ -25,5 +25,5 @@ pub mod wcc;
 
 pub use case::{Given, Judge, Takes};
 pub use index::{Index, fits_u32};
-pub use registry::{Entry, JudgeOf, OptionKind, OptionSpec, Output, Values, registry};
+pub use registry::{Entry, GroupSizes, JudgeOf, OptionKind, OptionSpec, Output, Values, registry};
 pub use settings::{AlgorithmError, Settings};

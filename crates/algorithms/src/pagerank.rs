@@ -153,10 +153,10 @@ fn iterate<R: Real, S: State<R>>(
     states: VertexArray<S>,
 ) -> Result<(), EngineError> {
     let jump = Jump::new(engine.vertices(), &options.sources);
-    let mut residual = f64::INFINITY;
+    let (mut residual, mut iterations) = (f64::INFINITY, 0);
     if let Method::Pregel(version) = options.method {
         let walk = pregel::Walk::<R, S>::new(jump, options);
-        (residual, _) = engine.pregel(walk, states, version, None)?;
+        ((residual, _), iterations) = engine.pregel(walk, states, version, None)?;
     } else {
         let rows = (states.write(), OutDegree);
         let mut dangling: f64 = engine.process_vertices(rows, None, |v, (state, degree)| {
@@ -165,7 +165,8 @@ fn iterate<R: Real, S: State<R>>(
         })?;
         // Every vertex calls in every pass, so the sets that passes return stay empty.
         let everyone = engine.all_vertices()?;
-        for _ in 0..options.iterations {
+        for iteration in 1..=options.iterations {
+            iterations = iteration.into();
             let returned = match options.dangling {
                 Dangling::Redistribute => dangling,
                 Dangling::Drop => 0.0,
@@ -185,7 +186,8 @@ fn iterate<R: Real, S: State<R>>(
         }
     }
     if options.iterations > 0 {
-        engine.note_convergence(Convergence::new(residual, options.tolerance));
+        let end = Convergence::new(residual, options.tolerance).after(iterations);
+        engine.note_convergence(end);
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ use crate::{bfs, pagerank, sssp, wcc};
 pub struct Entry {
     /// Its name on the command line.
     pub name: &'static str,
+    /// Other names by which people ask for it.
+    pub aliases: &'static [&'static str],
     /// What it computes, in a line.
     pub summary: &'static str,
     /// Name of the result's column.
@@ -25,11 +27,19 @@ pub struct Entry {
     pub check: fn(&Settings) -> Result<(), AlgorithmError>,
     /// Runs it.
     pub run: fn(&mut Engine, &Settings) -> Result<Output, AlgorithmError>,
+    /// Passes over edges that a run takes at most, where the options say so.
+    pub passes_max: fn(&Settings) -> Option<u64>,
+    /// Counts the members of each group, where the values of a result name groups: at the index that is the rank of a group's id
+    /// its size, 0 where no group has that id.
+    pub group_sizes: Option<GroupSizes>,
     /// What its passes hold for each vertex of such a graph, by the values of the options alone.
     pub sizes: fn(&Measure, &Settings) -> Sizes,
     /// Judges a result of a run on this graph with these options.
     pub judge: JudgeOf,
 }
+
+/// Counts the members of the groups that a result names.
+pub type GroupSizes = fn(&mut Engine, &Output) -> Result<Output, AlgorithmError>;
 
 /// Makes a judge of results on a graph, of runs with these options.
 pub type JudgeOf = fn(&StoredGraph, &Settings) -> Result<Box<dyn Judge>, AlgorithmError>;

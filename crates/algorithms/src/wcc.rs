@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use graphmill_engine::{
     Activate, ActiveSet, Direction, EdgeProgram, Engine, EngineError, IdRank, LabelProgram, Read,
-    Sizes, Sum, Unite, VertexArray, Write, sizes_of,
+    SendProgram, Sink, Sizes, Sum, Unite, VertexArray, Write, sizes_of,
 };
 use graphmill_graph::Order;
 
@@ -131,9 +131,54 @@ fn flood<I: Index>(
     Ok(rest)
 }
 
+/// The size of each component, at the index that is the rank of its least id; 0 elsewhere.
+///
+/// # Errors
+/// The engine's.
+pub fn component_sizes<I: Index>(
+    engine: &mut Engine,
+    label: VertexArray<I>,
+) -> Result<VertexArray<I>, EngineError> {
+    let size = engine.vertex_array::<I>("component size")?;
+    engine.process_vertices(size.write(), None, |_, size| *size = I::ZERO)?;
+    let count = Count(PhantomData::<fn() -> I>);
+    engine.process_sends(&count, label.read(), size.write(), None)?;
+    Ok(size)
+}
+
+/// Every vertex counts for its component.
+struct Count<I>(PhantomData<fn() -> I>);
+
+impl<I: Index> SendProgram for Count<I> {
+    type SendRows = Read<I>;
+    type ApplyRows = Write<I>;
+    /// That a vertex is there: the address says it all.
+    type Message = u8;
+    type Accumulator = I;
+    type Sum = ();
+    const IDENTITY: I = I::ZERO;
+
+    #[inline(always)]
+    fn send(&self, _: u64, label: &I, sink: &mut Sink<'_, u8>) -> ((), Activate) {
+        sink.send(label.index() as u64, 0);
+        ((), Activate::No)
+    }
+    #[inline(always)]
+    fn fold(&self, size: &mut I, _: u8) {
+        *size = I::of(size.index() as u64 + 1);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, size: &mut I, counted: I) -> ((), Activate) {
+        *size = counted;
+        ((), Activate::No)
+    }
+}
+
 /// What a method holds for each vertex of a graph in such an order.
 pub(crate) fn sizes<I: Index>(method: Method, order: Order) -> Sizes {
     let passes = Sizes::of::<Spread<I>>().or(sizes_of::<Reach<I>>());
+    // Their sizes are counted at the end.
+    let passes = passes.looking_at::<Read<I>>();
     // Components are named by their least ids at the end, where these have another order than indices.
     let (passes, arrays) = match order {
         Order::Id => (passes, 1),

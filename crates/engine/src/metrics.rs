@@ -148,9 +148,9 @@ pub struct Metrics {
     pub pinned_bytes: u64,
     /// Edges held in memory as lists, in bytes.
     pub lists_bytes: u64,
-    /// Calls whose passes an earlier run did that this one resumes.
+    /// Passes over edges or of messages, with those that an earlier run did that this one resumes.
     #[serde(skip)]
-    pub(crate) resumed_calls: u64,
+    pub(crate) counted: u64,
     /// Whether all vertex rows that passes named were in memory.
     pub rows_resident: bool,
     /// Whether messages were kept in memory.
@@ -166,6 +166,8 @@ pub struct Metrics {
 /// How near to a fixed point an iteration ended.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Convergence {
+    /// Iterations that were done.
+    pub iterations: u64,
     /// The change of all values together in the last iteration.
     pub residual: f64,
     /// The change below which the run was to end, if one was asked for.
@@ -180,10 +182,17 @@ impl Convergence {
     #[must_use]
     pub fn new(residual: f64, tolerance: Option<f64>) -> Self {
         Convergence {
+            iterations: 0,
             residual,
             tolerance,
             reached: tolerance.is_none_or(|tolerance| residual < tolerance),
         }
+    }
+
+    /// The same after so many iterations.
+    #[must_use]
+    pub fn after(self, iterations: u64) -> Self {
+        Convergence { iterations, ..self }
     }
 }
 
@@ -194,9 +203,9 @@ impl Metrics {
         self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
     }
 
-    /// The number of the pass at work, from 1; a call of an earlier run counts as one pass.
+    /// The number of the pass at work, from 1, among those over edges or of messages; a call of an earlier run counts as one pass.
     pub(crate) fn pass_number(&self) -> u64 {
-        self.resumed_calls + self.passes() + 1
+        self.counted + 1
     }
 
     /// Billions of edges traversed a second (GTEPS): edges that carried a message over the seconds of the passes that went over
@@ -304,6 +313,7 @@ impl Metrics {
 
     /// Takes in one more pass.
     pub(crate) fn push(&mut self, pass: Superstep) {
+        self.counted += u64::from(pass.mode != Mode::Vertices);
         if self.supersteps.len() < LISTED_MAX {
             self.supersteps.push(pass);
             return;

@@ -49,7 +49,7 @@ pub enum EdgesAt {
     Disk,
 }
 
-/// Who is told after each pass: its number from 1, and what it did.
+/// Who is told after each pass: how many there were over edges or of messages, and what it did.
 pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
 
 /// What an engine runs on.
@@ -92,7 +92,7 @@ pub struct Settings {
     pub sizes: Sizes,
     /// Time that is spent for bytes on the slow tier, where there is none such.
     pub charge: Option<Charge>,
-    /// Told after each pass: its number from 1, and what it did.
+    /// Told after each pass; passes are counted on in a run that goes on with a version.
     pub on_pass: Option<OnPass>,
     /// Where versions of the run are published.
     pub checkpoints: Option<Checkpoints>,

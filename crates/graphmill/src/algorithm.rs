@@ -14,11 +14,11 @@ pub fn algorithms() -> &'static [Entry] {
     registry()
 }
 
-/// The algorithm of that name.
+/// The algorithm of that name or alias.
 pub(crate) fn find(name: &str) -> Result<&'static Entry, Error> {
     registry()
         .iter()
-        .find(|entry| entry.name == name)
+        .find(|entry| entry.name == name || entry.aliases.contains(&name))
         .ok_or_else(|| Error::UnknownAlgorithm {
             name: name.to_string(),
             known: registry().iter().map(|entry| entry.name).collect(),

@@ -13,6 +13,7 @@ use crate::settings::{AlgorithmError, SOURCE, Settings};
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "bfs",
+    aliases: &["breadth-first-search"],
     summary: "How many arcs away each vertex is from a source",
     value: "depth",
     weighted: false,
@@ -29,6 +30,8 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     check: |_| Ok(()),
     run,
+    passes_max: |_| None,
+    group_sizes: None,
     sizes,
     judge,
 };

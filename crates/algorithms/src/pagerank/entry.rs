@@ -12,6 +12,7 @@ use crate::settings::{AlgorithmError, PRECISION, Settings};
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "pagerank",
+    aliases: &["pr", "page-rank"],
     summary: "How important each vertex is: the share of time that a random walk spends there",
     value: "pagerank",
     weighted: false,
@@ -76,6 +77,13 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     check: |settings| options(settings).and(settings.single()).map(drop),
     run,
+    passes_max: |settings| {
+        let options = options(settings).ok();
+        // The supersteps of a vertex program are as many passes as its vertices make of them.
+        let options = options.filter(|options| options.method == Method::Passes);
+        options.map(|options| options.iterations.into())
+    },
+    group_sizes: None,
     sizes,
     judge,
 };

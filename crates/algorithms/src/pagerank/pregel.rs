@@ -34,18 +34,20 @@ impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
     type Value = S;
     type Message = S::Message;
     type Edge = S::Edge;
-    /// The change of all ranks together, and the rank of vertices without outgoing arcs.
-    type Aggregate = (f64, f64);
+    /// The change of all ranks together, and the rank of vertices without outgoing arcs; then the iterations.
+    type Aggregate = ((f64, f64), u64);
     const NOTHING: S::Message = S::Message::NOTHING;
 
     #[inline(always)]
     fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<S::Message>) {
         let superstep = vertex.superstep();
-        let (change, returned) = vertex.aggregated();
+        let ((change, returned), iterations) = vertex.aggregated();
+        // One vertex tells what is known of all.
+        let is_first = vertex.index() == 0;
         // The change of a superstep is known in the next, which then leaves all as it is.
         if superstep > 1 && self.tolerance.is_some_and(|tolerance| change < tolerance) {
-            if vertex.index() == 0 {
-                vertex.aggregate((change, returned));
+            if is_first {
+                vertex.aggregate(((change, returned), iterations));
             }
             vertex.vote_to_halt();
             return;
@@ -66,7 +68,8 @@ impl<R: Real, S: State<R>> Pregel for Walk<R, S> {
         vertex.value.set_score(new);
         let degree = vertex.out_degree();
         let (total, lost) = (vertex.value.total(degree), lost(vertex.value, degree));
-        vertex.aggregate(((new.value() - old).abs(), lost));
+        let iterations = if is_first { superstep } else { 0 };
+        vertex.aggregate((((new.value() - old).abs(), lost), iterations));
         if superstep >= self.iterations {
             vertex.vote_to_halt();
         } else if total > 0.0 {

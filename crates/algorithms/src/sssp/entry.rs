@@ -12,6 +12,7 @@ use crate::settings::{AlgorithmError, PRECISION, SOURCE, Settings};
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "sssp",
+    aliases: &["shortest-paths"],
     summary: "How far away each vertex is from a source, by the weights of arcs",
     value: "distance",
     weighted: true,
@@ -37,6 +38,8 @@ pub(crate) const ENTRY: Entry = Entry {
     ],
     check: |settings| settings.single().and(method(settings)).map(drop),
     run,
+    passes_max: |_| None,
+    group_sizes: None,
     sizes,
     judge,
 };

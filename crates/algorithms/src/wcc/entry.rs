@@ -13,6 +13,7 @@ use crate::settings::{AlgorithmError, Settings};
 /// Its entry.
 pub(crate) const ENTRY: Entry = Entry {
     name: "wcc",
+    aliases: &["cc", "components", "connected-components"],
     summary: "Which vertices hang together: the smallest vertex of each one's weakly connected component",
     value: "component",
     weighted: false,
@@ -26,6 +27,8 @@ pub(crate) const ENTRY: Entry = Entry {
     }],
     check: |settings| method(settings).map(drop),
     run,
+    passes_max: |_| None,
+    group_sizes: Some(group_sizes),
     sizes,
     judge,
 };
@@ -55,6 +58,20 @@ fn run(engine: &mut Engine, settings: &Settings) -> Result<Output, AlgorithmErro
     };
     Ok(Output {
         column: "component",
+        values,
+        nullable: false,
+    })
+}
+
+fn group_sizes(engine: &mut Engine, components: &Output) -> Result<Output, AlgorithmError> {
+    let values = match components.values {
+        Values::Vertex32(labels) => Values::U32(super::component_sizes(engine, labels)?),
+        Values::Vertex64(labels) => Values::U64(super::component_sizes(engine, labels)?),
+        // Components are named by vertices.
+        values => values,
+    };
+    Ok(Output {
+        column: "size",
         values,
         nullable: false,
     })

@@ -1,6 +1,6 @@
 //! The options of all algorithms.
 
-use graphmill_algorithms::registry;
+use graphmill_algorithms::{Entry, registry};
 
 #[test]
 fn an_option_that_several_algorithms_have_is_of_one_kind() {
@@ -14,4 +14,14 @@ fn an_option_that_several_algorithms_have_is_of_one_kind() {
             "{one:?}, {other:?}"
         );
     }
+}
+
+#[test]
+fn names_and_aliases_are_each_of_one_algorithm() {
+    let names = |entry: &Entry| [&[entry.name], entry.aliases].concat();
+    let mut all: Vec<_> = registry().iter().flat_map(names).collect();
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
 }

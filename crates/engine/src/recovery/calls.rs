@@ -23,18 +23,28 @@ impl Engine {
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
     ) -> Result<(S, [ActiveSet; N]), EngineError> {
+        self.call_of(1, name, work)
+    }
+
+    /// A call that counts as so many passes where it is told again.
+    pub(crate) fn call_of<S: Sum, const N: usize>(
+        &mut self,
+        passes: u64,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
+    ) -> Result<(S, [ActiveSet; N]), EngineError> {
         if self.active.history().is_within() {
             return work(self);
         }
         let answer = self.active.history().answer(name)?;
         if let Some(said) = answer {
+            self.metrics.counted += passes;
             let mut said = &said[..];
             let sum = S::take(&mut said).ok_or_else(mismatch)?;
             let mut sets = [(); N].map(|()| self.active.empty());
             for set in &mut sets {
                 set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
             }
-            self.metrics.resumed_calls += 1;
             return Ok((sum, sets));
         }
         self.between_calls()?;
