@@ -16,7 +16,7 @@ pairs=$folder/kron$scale.u32 graph=$folder/kron$scale.graph
 [ -e "$pairs" ] || "$graphmill" generate kronecker --scale "$scale" -o "$pairs" --quiet
 for run in $(seq "$runs"); do
     rm -rf "$graph"
-    echo "import, run $run: $("$graphmill" import "$pairs" -o "$graph" --undirected --memory "$memory" --quiet | tail -n 1)"
+    echo "import, run $run: $("$graphmill" import "$pairs" -o "$graph" --undirected --memory "$memory" 2>&1 | tail -n 1)"
 done
 "$graphmill" info "$graph"
 source=$("$graphmill" run pagerank "$graph" --iterations 1 --top 1 --quiet | awk 'NR == 2 { print $1 }')

@@ -5,16 +5,20 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::parser::ValueSource;
-use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{
+    ArgAction, ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum,
+};
 use graphmill::{Every, OptionKind, OptionSpec};
 
 use crate::size;
 
 mod generate;
+mod help;
 mod plan;
 mod validate;
 
 pub(crate) use generate::{Generate, GenerateOutput, GenerateRule};
+pub(crate) use help::{command, parse};
 pub(crate) use plan::{Disks, ExpectedGraph, Like, Plan, PlanCluster, PlanInput};
 pub(crate) use validate::{Rule, Validate};
 
@@ -61,27 +65,37 @@ pub(crate) enum Command {
     Plan(Plan),
     /// List the algorithms and their options
     Algorithms(Algorithms),
+    /// List or remove the graphs that runs keep beside files of edges
+    Cache(Cache),
     /// Make this command run under an MPI: `mpirun -n 8 graphmill run ...`
     Mpi(Mpi),
+    /// Print the completions of a shell
+    Completions(Completions),
+    /// Print the manual page, or write all pages
+    Man(Man),
 }
 
 /// What a command may take of the machine.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct Machine {
-    /// Memory to stay within, such as 512M, 2G or 25% [default: half of the machine's or the cgroup's]
+    /// Memory to stay within: 512M, 2G, 25% [default: half of what there is]
+    ///
+    /// What there is: the machine's memory, or the cgroup's.
     #[arg(long, value_name = "SIZE", value_parser = size::budget)]
     pub(crate) memory: Option<u64>,
     /// Threads that work, at most 4096 [default: one a processor]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(crate) threads: Option<u16>,
-    /// Folder for temporary files, where there are any; made where it is missing [default: beside the output]
+    /// Folder for temporary files [default: beside the output]
+    ///
+    /// It is made where it is missing.
     #[arg(long, value_name = "DIR")]
     pub(crate) tmp: Option<PathBuf>,
     /// Reach the disk by io_uring, by threads that read and write, or by what the kernel allows
     #[arg(long, value_name = "auto|uring|threads", value_enum, default_value_t)]
     pub(crate) io: Io,
-    /// No progress on stderr, only warnings and errors
+    /// No progress, notices and summary on stderr, only warnings and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -98,9 +112,11 @@ pub(crate) enum Io {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Reading edges")]
 pub(crate) struct Reading {
-    /// What the files are: text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet;
-    /// auto goes by their names. Of a folder with .e files, only those and .v files are read
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    /// What the files are; auto goes by their names
+    ///
+    /// text (SNAP, .el, .wel), csv, ldbc (.v, .e), dimacs (a u v w), raw-u32 or raw-u64 (little-endian pairs), parquet. Of a folder with .e
+    /// files, only those and .v files are read.
+    #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
     pub(crate) format: Format,
     /// What vertex ids are; auto looks at the first 64 MiB
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
@@ -146,8 +162,9 @@ pub(crate) struct Edges {
     /// Each edge goes both ways
     #[arg(long)]
     pub(crate) undirected: bool,
-    /// Of edges that come more than once keep all, the first of the input, or (with --weights) one with the sum, the least or the
-    /// greatest of the weights
+    /// Which of edges that come more than once are kept
+    ///
+    /// All; the first of the input; or, with --weights, one with the sum, the least or the greatest of the weights.
     #[arg(
         long,
         value_name = "keep|first|sum|min|max",
@@ -245,12 +262,15 @@ pub(crate) enum OnError {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stored graph")]
 pub(crate) struct Storing {
-    /// Store vertices in order of their ids, or those with most arcs first in every batch: programs that go along few edges at a time
-    /// are faster, and answers are the same but for the rounding of sums, so that the last digits of pagerank may differ. An import
-    /// takes up to 1.6 times as long
+    /// Order of vertices in every batch: by id, or most arcs first
+    ///
+    /// With most arcs first, programs that go along few edges at a time are faster, and answers are the same but for the rounding of
+    /// sums, so that the last digits of pagerank may differ. An import takes up to 1.6 times as long.
     #[arg(long, value_name = "id|degree", value_enum, default_value_t)]
     pub(crate) order: Order,
-    /// Store the transposed graph too: faster backward passes on directed graphs, twice the space
+    /// Store the transposed graph too
+    ///
+    /// Backward passes on directed graphs are faster, and the graph takes twice the space.
     #[arg(long)]
     pub(crate) reverse: bool,
     /// Vertices of a batch, exactly (in order of degree: at most), at most 2147483648, for experiments [default: by a cost
@@ -262,6 +282,10 @@ pub(crate) struct Storing {
     pub(crate) csr_ratio: Option<u32>,
 }
 
+const IMPORT_EXAMPLE: &str = "\
+Example:
+  graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M";
+
 const IMPORT_NOTES: &str = "\
 Of each file one line says what is taken: its columns, whether it has a header, what its ids are. What cannot be decided from \
 the first lines is an error that names the option. CSV and TSV follow RFC 4180; every line has to have the columns of the first \
@@ -271,14 +295,17 @@ Example:
   graphmill import edges/ -o graph --undirected --self-loops drop --memory 512M";
 
 #[derive(Debug, Args)]
-#[command(after_help = IMPORT_NOTES)]
+#[command(after_help = IMPORT_EXAMPLE, after_long_help = IMPORT_NOTES)]
 pub(crate) struct Import {
-    /// Files of edges, plain or compressed with gzip or zstd, or folders of them
+    /// Files of edges, or folders of them, plain, gzip or zstd; - is standard input
     #[arg(required = true)]
     pub(crate) input: Vec<PathBuf>,
     /// Folder of the stored graph; it must not exist yet
     #[arg(short, long, value_name = "GRAPH")]
     pub(crate) output: PathBuf,
+    /// Print what was imported as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
     #[command(flatten)]
@@ -354,7 +381,9 @@ impl Args for Run {
                     .help_heading("This algorithm")
                     .required(option.required)
             });
-            let own = clap::Command::new(algorithm.name).args(options);
+            let own = clap::Command::new(algorithm.name)
+                .visible_aliases(algorithm.aliases)
+                .args(options);
             let combines = |option: &OptionSpec| option.value_name.contains("pregel-push");
             let no_combiner = !algorithm.options.iter().any(combines);
             // Hidden, not left out: who gives it is told what it belongs to.
@@ -440,17 +469,26 @@ fn given_options<'s>(
 /// What every algorithm takes.
 #[derive(Debug, Args)]
 pub(crate) struct RunCommon {
-    /// A stored graph, or a file of edges: that one is first imported into a cache beside it
+    /// A stored graph, or a file of edges; - is standard input
+    ///
+    /// A file of edges is first imported into a cache beside it. Standard input is written to a temporary file, once.
     #[arg(value_name = "GRAPH|INPUT")]
     pub(crate) input: PathBuf,
-    /// Result file, by its name Parquet or CSV: columns `vertex` and the value. Unreached is null in Parquet; in CSV it is inf, or an
-    /// empty field where values are vertices. Distances too large for --precision are as unreached. With a slash at the end
-    /// (ranks.parquet/) it is a folder: each rank writes a part of it with its own vertices
-    #[arg(short, long, value_name = "FILE.{parquet,csv}[/]")]
+    /// Result file: .parquet, .csv, .tsv, .csv.gz or .tsv.gz; - is CSV on standard output
+    ///
+    /// Its columns are `vertex` and the value. Unreached is null in Parquet; in text it is inf, or an empty field where values are
+    /// vertices. Distances too large for --precision are as unreached. With a slash at the end (ranks.parquet/) it is a folder: each
+    /// rank writes a part of it with its own vertices.
+    #[arg(short, long, value_name = "FILE[/]")]
     pub(crate) output: Option<PathBuf>,
-    /// Print the N vertices with the highest values; not where values are vertices themselves (components, parents)
+    /// Print the N vertices with the highest values, or the N largest components
+    ///
+    /// Not where values are vertices that name no groups, such as parents.
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
+    /// Print the summary as one JSON object, with the rows of --top
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Write what the run took, superstep by superstep, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(crate) metrics: Option<PathBuf>,
@@ -637,6 +675,44 @@ pub(crate) struct Verify {
     pub(crate) deep: bool,
     #[command(flatten)]
     pub(crate) machine: Machine,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cache {
+    #[command(subcommand)]
+    pub(crate) command: CacheCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// List the graphs that are kept, with the bytes of each
+    List(CachePlaces),
+    /// Remove the graphs that are kept, but for those that a run works on
+    Clear(CachePlaces),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CachePlaces {
+    /// Files of edges, or folders with files of edges
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// As one JSON array
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_name = "bash|elvish|fish|powershell|zsh", value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Folder that gets a page for each command, instead
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -21,10 +21,9 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
 use graphmill::{MpiJob, Stop};
 
-use args::{Cli, Command};
+use args::Command;
 
 /// Exit code of a command that did what it was asked for.
 const DONE: u8 = 0;
@@ -37,7 +36,7 @@ const USAGE: u8 = 2;
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     // Where it is not allowed, fewer files have to do.
     let _ = graphmill_raw::allow_open_files();
     let stop = Stop::new();
@@ -125,7 +124,10 @@ fn run(command: Command, stop: &Stop) -> anyhow::Result<ExitCode> {
         Command::Validate(args) => command::validate::run(args, stop),
         Command::Plan(args) => command::plan::run(args, stop),
         Command::Algorithms(args) => command::algorithms::run(args),
+        Command::Cache(args) => command::cache::run(args, stop),
         Command::Mpi(args) => command::mpi::run(args),
+        Command::Completions(args) => command::completions::run(args),
+        Command::Man(args) => command::man::run(args),
     }
 }
 
@@ -149,9 +151,11 @@ fn complain(text: &str) {
 
 /// Whoever read our output has seen enough, such as `head`.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .downcast_ref::<std::io::Error>()
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    let error = match error.downcast_ref::<graphmill::Error>() {
+        Some(graphmill::Error::Result(graphmill::ResultError::Write(error))) => Some(error),
+        _ => error.downcast_ref::<std::io::Error>(),
+    };
+    error.is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 #[cfg(test)]

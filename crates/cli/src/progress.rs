@@ -14,6 +14,8 @@ use crate::{complain, size};
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
 const BAR: &str = "{msg} [{bar:30}] {percent:>3}%  {prefix}  {eta} left";
+/// Of passes of which the most is known.
+const PASSES: &str = "{msg} [{bar:30}]  at most {eta} left";
 const SPINNER: &str = "{spinner} {msg}  {elapsed}";
 
 /// Somebody to tell how far a command is.
@@ -75,12 +77,16 @@ impl Bar {
                 self.bar.set_position(*done);
                 self.bar.set_prefix(rate(self.bar.per_sec(), unit));
             }
-            Progress::Superstep { number, pass } => {
+            Progress::Superstep { number, most, pass } => {
                 if self.part.as_deref() != Some("superstep") {
-                    self.start(None, "superstep", SPINNER);
+                    let style = if most.is_some() { PASSES } else { SPINNER };
+                    self.start(*most, "superstep", style);
+                    // A run that goes on with another begins where that ended.
+                    self.bar.set_position(number.saturating_sub(1));
+                    self.bar.reset_eta();
                 }
-                self.bar.set_message(superstep(*number, pass));
-                self.bar.tick();
+                self.bar.set_message(superstep(*number, *most, pass));
+                self.bar.set_position(*number);
             }
         }
     }
@@ -108,6 +114,8 @@ struct Lines {
     clock: SystemClock,
     part: Option<String>,
     part_began: Duration,
+    /// The first pass of the part.
+    first_pass: u64,
     last: Duration,
 }
 
@@ -117,6 +125,7 @@ impl Default for Lines {
             clock: SystemClock::default(),
             part: None,
             part_began: Duration::ZERO,
+            first_pass: 0,
             last: Duration::ZERO,
         }
     }
@@ -136,6 +145,9 @@ impl Lines {
         if is_new {
             self.part = Some(what.to_string());
             self.part_began = now;
+            if let Progress::Superstep { number, .. } = progress {
+                self.first_pass = *number;
+            }
         } else if now - self.last < LINE_EVERY {
             return None;
         }
@@ -158,7 +170,18 @@ impl Lines {
                     rate(per_second, unit)
                 )
             }
-            Progress::Superstep { number, pass } => superstep(*number, pass),
+            Progress::Superstep { number, most, pass } => {
+                let left = most.and_then(|most| {
+                    let seconds = (now - self.part_began).as_secs_f64();
+                    seconds_left(
+                        seconds,
+                        *number - self.first_pass,
+                        most.checked_sub(*number)?,
+                    )
+                });
+                let left = left.map(|left| format!(", at most {left:.0} s left"));
+                superstep(*number, *most, pass) + &left.unwrap_or_default()
+            }
         })
     }
 }
@@ -173,11 +196,30 @@ fn rate(per_second: f64, unit: &str) -> String {
     }
 }
 
-fn superstep(number: u64, pass: &Superstep) -> String {
+/// Seconds that `left` passes take if each takes as long as those that were done; none where none was.
+fn seconds_left(seconds: f64, done: u64, left: u64) -> Option<f64> {
+    (done > 0).then(|| seconds / done as f64 * left as f64)
+}
+
+fn superstep(number: u64, most: Option<u64>, pass: &Superstep) -> String {
     let active = size::grouped(pass.active);
+    let most = most.map(|most| format!(" of at most {most}"));
+    let most = most.unwrap_or_default();
     if pass.edges == 0 {
-        return format!("pass {number}: {active} active");
+        return format!("pass {number}{most}: {active} active");
     }
     let edges = rate(pass.edges as f64 / pass.seconds.max(1e-9), "edges");
-    format!("pass {number}: {active} active, {edges}")
+    format!("pass {number}{most}: {active} active, {edges}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_by_the_passes_that_were_done() {
+        assert_eq!(seconds_left(10.0, 5, 15), Some(30.0));
+        assert_eq!(seconds_left(10.0, 5, 0), Some(0.0));
+        assert_eq!(seconds_left(0.0, 0, 300), None);
+    }
 }

@@ -12,11 +12,131 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::places::is_pattern;
 use graphmill_storage::{Disk, Hold, Holding, Owner, Scratch, StorageError, unheld};
+
+use crate::places::{DESCRIPTION, is_pattern};
+use crate::{Error, Machine};
 
 /// How the names of folders begin in which an import that was interrupted keeps what it did.
 const KEPT: [&str; 2] = [".graphmill-import-", ".graphmill-graph-"];
+
+/// What the name of the folder of an input's graphs ends with.
+const ENDING: &str = ".graphmill";
+
+/// A graph that a run has kept beside a file or folder of edges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedGraph {
+    /// The stored graph.
+    pub path: PathBuf,
+    /// The edges that it was made of; they may be gone by now.
+    pub input: PathBuf,
+    /// Bytes on disk.
+    pub bytes: u64,
+}
+
+impl Machine {
+    /// The graphs that are kept of the edges at `path`, and of all edges in it where it is a folder.
+    ///
+    /// # Errors
+    /// There is nothing at `path`, or the disk fails.
+    pub fn cached_graphs(&self, path: &Path) -> Result<Vec<CachedGraph>, Error> {
+        let disk = self.disk();
+        let beside = folder_beside(path);
+        let mut folders: Vec<PathBuf> = is_folder(&beside).then_some(beside).into_iter().collect();
+        if folders.is_empty() {
+            self.check_there(path)?;
+        }
+        match path.to_str().is_some_and(|path| path.ends_with(ENDING)) {
+            true => folders.push(path.to_path_buf()),
+            false if is_folder(path) => folders.extend(disk.list(path)?),
+            false => {}
+        }
+        let mut graphs = Vec::new();
+        for folder in folders {
+            let text = folder.as_os_str().to_string_lossy();
+            let Some(input) = text.strip_suffix(ENDING).filter(|_| is_folder(&folder)) else {
+                continue;
+            };
+            for path in disk.list(&folder)? {
+                if is_graph_name(&path)
+                    && is_folder(&path)
+                    && disk.exists(&path.join(DESCRIPTION))?
+                {
+                    graphs.push(CachedGraph {
+                        bytes: bytes_in(&**disk, &path)?,
+                        input: PathBuf::from(input),
+                        path,
+                    });
+                }
+            }
+        }
+        Ok(graphs)
+    }
+
+    /// Removes a kept graph, and the folder of its input's graphs when it was the last; false where a run works on it.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn remove_cached(&self, graph: &CachedGraph) -> Result<bool, Error> {
+        let folder = crate::machine::folder_of(&graph.path);
+        let is_removed = remove(self.disk(), &folder, &graph.path)?;
+        // It stays where there is something else in it.
+        let _ = self.disk().remove_dir(&folder);
+        Ok(is_removed)
+    }
+}
+
+/// The folder of the graphs that are kept of an input.
+fn folder_beside(input: &Path) -> PathBuf {
+    // `.` and `..` have a name only in full.
+    let whole = match input.file_name() {
+        Some(_) => input.to_path_buf(),
+        None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
+    };
+    // A pattern of files has its cache in the folder above them all.
+    let whole = match is_pattern(&whole) {
+        true => folder_of_pattern(&whole),
+        false => whole,
+    };
+    let mut name = whole
+        .file_name()
+        .map_or_else(|| OsString::from("input"), OsString::from);
+    name.push(ENDING);
+    whole.with_file_name(name)
+}
+
+/// Whether there is a folder, and no link to one: what a link leads to is not ours.
+fn is_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|facts| facts.is_dir())
+}
+
+/// Whether a graph of a cache has such a name: two hashes.
+fn is_graph_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
+    name.len() == 33 && name.iter().all(is_part)
+}
+
+fn bytes_in(disk: &dyn Disk, folder: &Path) -> Result<u64, StorageError> {
+    let mut bytes = 0;
+    for path in disk.list(folder)? {
+        bytes += match is_folder(&path) {
+            true => bytes_in(disk, &path)?,
+            false => disk.stamp(&path)?.bytes,
+        };
+    }
+    Ok(bytes)
+}
+
+/// Removes a graph at one stroke, unless a run holds it, by a folder that the next import empties should this one not come to it.
+fn remove(disk: &Arc<dyn Disk>, folder: &Path, graph: &Path) -> Result<bool, StorageError> {
+    let Some(_hold) = disk.hold(graph, Holding::Alone, Owner::Own)? else {
+        return Ok(false);
+    };
+    let away = Scratch::create(disk, folder, "stale")?;
+    disk.rename(graph, &away.path().join("graph"))?;
+    Ok(true)
+}
 
 /// The place of one import.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,26 +176,12 @@ impl Cache {
         hash.add(env!("CARGO_PKG_VERSION").as_bytes());
         hash.add(&graphmill_graph::FORMAT.to_le_bytes());
         hash.add(options.as_bytes());
-        // `.` and `..` have a name only in full.
-        let whole = match input.file_name() {
-            Some(_) => input.to_path_buf(),
-            None => std::fs::canonicalize(input).unwrap_or_else(|_| input.to_path_buf()),
-        };
-        // A pattern of files has its cache in the folder above them all.
-        let whole = match is_pattern(&whole) {
-            true => folder_of_pattern(&whole),
-            false => whole,
-        };
-        let mut name = whole
-            .file_name()
-            .map_or_else(|| OsString::from("input"), OsString::from);
-        name.push(".graphmill");
         Ok(Cache {
             owners: [
                 0,
                 disk.owner(files.first().map_or(input, PathBuf::as_path))?,
             ],
-            folder: whole.with_file_name(name),
+            folder: folder_beside(input),
             stamp: stamp.text(),
             options: hash.text(),
         })
@@ -115,29 +221,15 @@ impl Cache {
         }
     }
 
-    /// Removes the graphs of other stamps, but for those that a run holds.
-    ///
-    /// Each goes at one stroke, into a folder that the next import empties should this one not come to it. What cannot be removed
-    /// stays: the next import tries again.
+    /// Removes the graphs of other stamps, but for those that a run holds. What cannot be removed stays: the next import tries again.
     pub(crate) fn remove_stale(&self, disk: &Arc<dyn Disk>) {
         let Ok(Some(_folder)) = disk.hold(&self.folder, Holding::Unlocked, Owner::Own) else {
             return;
         };
         for graph in disk.list(&self.folder).unwrap_or_default() {
-            let name = graph
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            let is_ours = name.len() == 33
-                && name
-                    .bytes()
-                    .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
-            if is_ours
-                && !name.starts_with(&self.stamp)
-                && let Ok(Some(_hold)) = disk.hold(&graph, Holding::Alone, Owner::Own)
-                && let Ok(away) = Scratch::create(disk, &self.folder, "stale")
-            {
-                let _ = disk.rename(&graph, &away.path().join(name));
+            let name = graph.file_name().unwrap_or_default().as_encoded_bytes();
+            if is_graph_name(&graph) && !name.starts_with(self.stamp.as_bytes()) {
+                let _ = remove(disk, &self.folder, &graph);
             }
         }
         // What an import of another state of the input kept, to go on with.

@@ -130,7 +130,7 @@ pub enum Error {
     },
     /// Edges that come from a pipe or a device.
     #[error(
-        "{} is a pipe or a device: edges are read more than once, from wherever they lie: write them to a file, and name that",
+        "{} is a pipe or a device: edges are read more than once, from wherever they lie: write them to a file, and name that, or give - and pipe them in",
         path.display()
     )]
     NotAFile {
@@ -263,6 +263,34 @@ pub enum Error {
         /// The algorithm.
         algorithm: &'static str,
     },
+    /// Two kinds of output would be mixed.
+    #[error("{option} prints on standard output, where the result goes: leave out one of the two")]
+    BothOnStdout {
+        /// The option.
+        option: &'static str,
+    },
+    /// Standard input of a rank of an MPI job.
+    #[error(
+        "cannot read edges from standard input: it reaches one rank of an MPI job only: write them to a file, and name that"
+    )]
+    StdinOfRanks,
+    /// Edges from standard input cannot be kept for the time of the work.
+    #[error("cannot keep standard input in {}: {source}: name another folder for it (--tmp)", folder.display())]
+    NoSpool {
+        /// Where it would go.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Standard input cannot be read.
+    #[error("cannot read standard input: {source}: write the edges to a file, and name that")]
+    Stdin {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Standard input is asked for twice.
+    #[error("cannot read standard input twice: give - once")]
+    StdinTwice,
     /// An output would replace something that the run needs.
     #[error("{} is {what}: name another output", path.display())]
     OutputIs {
@@ -408,6 +436,9 @@ impl Error {
                 | Error::NoFolder { .. }
                 | Error::OutputIs { .. }
                 | Error::Meaningless { .. }
+                | Error::BothOnStdout { .. }
+                | Error::StdinOfRanks
+                | Error::StdinTwice
                 | Error::Checkpoints { .. }
                 | Error::VersionsHeld { .. }
                 | Error::NoRate { .. }

@@ -133,9 +133,11 @@
 //! | `import.rs`, `cache.rs` | [`ImportConfig`]: edges to a stored graph, asked for or on the way to a run |
 //! | `generate.rs` | [`Generation`]: graphs by rule, stored or as files of edges |
 //! | `algorithm.rs`, `session.rs` | the registry; [`Session`]: a graph with an engine over it |
+//! | `summary.rs` | [`Summary`]: what a result says in a few numbers |
 //! | `result.rs`, `result/` | rows with the user's ids, as [`Block`]s, Parquet and CSV |
 //! | `info.rs` | [`GraphInfo`]: what a stored graph holds; verifying it |
 //! | `validate.rs`, `validate/` | [`validate()`]: a result against a reference; [`Plan::judge`]: against its graph |
+//! | `spool.rs` | [`Spool`]: edges from standard input |
 //! | `progress.rs`, `error.rs` | [`Progress`], [`Error`] |
 
 #![forbid(unsafe_code)]
@@ -158,18 +160,21 @@ mod ranks;
 mod result;
 mod run;
 mod session;
+mod spool;
 mod start;
+mod summary;
 mod timeline;
 mod validate;
 
 pub use algorithm::algorithms;
+pub use cache::CachedGraph;
 pub use checkpoints::{Checkpoints, Every};
 pub use error::Error;
 pub use generate::Generation;
 pub use graphmill_algorithms::{Entry, OptionKind, OptionSpec, Output};
 pub use graphmill_engine::{
-    Charge, Combiner, DispatchChoice, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt, SeekChoice,
-    Superstep, TierBytes,
+    Charge, Combiner, Convergence, DispatchChoice, EdgesAt, KernelChoice, Metrics, Moved, PlacedAt,
+    SeekChoice, Superstep, TierBytes,
 };
 pub use graphmill_fabric::Fabric;
 pub use graphmill_graph::{EdgeKind, IdKind, Likeness, Order, StoredGraph, WeightRange};
@@ -193,9 +198,11 @@ pub use outlook::{
 pub use plan::{Config, Plan};
 pub use progress::{Progress, Watcher, unwatched};
 pub use ranks::{as_rank, on_ranks};
-pub use result::{Block, Labels, ResultError, Texts, TopRow, Values};
+pub use result::{Block, Labels, ResultError, Texts, TopRow, Values, is_stdout};
 pub use run::{Run, Seconds};
 pub use session::{Session, Tuning};
+pub use spool::Spool;
+pub use summary::Summary;
 pub use timeline::Timeline;
 pub use validate::{Rule, ValidateError, Verdict, validate};
 

@@ -23,7 +23,7 @@ fn place(path: &Path) -> Option<PathBuf> {
 impl Plan {
     /// Refuses outputs that would replace the input, each other, or a file of a stored graph; and places that take none.
     pub(crate) fn check_places(&self, machine: &Machine) -> Result<(), Error> {
-        let outputs = [&self.config.output, &self.config.metrics];
+        let outputs = [self.output_file(), self.config.metrics.as_deref()];
         for output in outputs.into_iter().flatten() {
             machine.check_folder(output)?;
         }
@@ -50,8 +50,7 @@ impl Plan {
             })
         };
         let is_in = |path: &Path| place(path).is_some_and(|path| at.starts_with(path));
-        let output = self.config.output.as_deref();
-        if output.is_some_and(is_in) {
+        if self.output_file().is_some_and(is_in) {
             return refuse("is where the result goes");
         }
         for above in at.ancestors() {
@@ -67,11 +66,11 @@ impl Plan {
 
     fn check_outputs(&self, machine: &Machine) -> Result<(), Error> {
         let config = &self.config;
-        let outputs = [&config.output, &config.metrics];
+        let outputs = [self.output_file(), config.metrics.as_deref()];
         for output in outputs.into_iter().flatten() {
             let refuse = |what| {
                 Err(Error::OutputIs {
-                    path: output.clone(),
+                    path: output.to_path_buf(),
                     what,
                 })
             };
@@ -83,7 +82,7 @@ impl Plan {
             if at.is_some() && lists.any(|list| place(list) == at) {
                 return refuse("the list of vertices");
             }
-            if is_folder(output) && Some(output) == config.output.as_ref() {
+            if is_folder(output) && Some(output) == self.output_file() {
                 // Refuses for itself where more would go than a result.
                 machine.check_parts(output)?;
                 let within = |path: &Path| {
@@ -115,7 +114,7 @@ impl Plan {
         match outputs {
             [Some(rows), Some(metrics)] if place(rows) == place(metrics) && is_file(rows) => {
                 Err(Error::OutputIs {
-                    path: metrics.clone(),
+                    path: metrics.to_path_buf(),
                     what: "the result as well",
                 })
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use graphmill_algorithms::Entry;
 use graphmill_engine::{Combiner, EdgesAt, Metrics};
@@ -12,8 +12,9 @@ use graphmill_storage::{Kind, PlacementError, Where};
 use crate::checkpoints::Checkpoints;
 use crate::import::ImportConfig;
 use crate::machine::{MachineConfig, default_memory, default_threads};
-use crate::result::Format;
+use crate::result::{Format, is_stdout};
 use crate::session::Tuning;
+use crate::spool::Spool;
 use crate::{Error, algorithm};
 
 /// What is asked of a run. The same for Rust and for the command.
@@ -28,13 +29,16 @@ pub struct Config {
     pub input: PathBuf,
     /// How edges are read, where the input is not a stored graph.
     pub import: ImportConfig,
-    /// Result file; its name says the format. With a slash at the end it is a folder to which each rank writes a part, of Parquet
+    /// Result file; its name says the format. `-` is CSV to standard output. With a slash at the end it is a folder to which each rank writes a part, of Parquet
     /// unless the name says otherwise.
     pub output: Option<PathBuf>,
     /// JSON file for what the run took.
     pub metrics: Option<PathBuf>,
-    /// How many of the highest values to keep; none where values are vertices, of which none is higher than another.
+    /// How many of the highest values to keep, or of the largest groups where values name groups, as components do; none where values
+    /// are other vertices, of which none is higher than another.
     pub top: usize,
+    /// Whether to say what the result is in a few numbers ([`Run::summary`](crate::Run::summary)), which metrics and `top` do too.
+    pub summary: bool,
     /// Ranks that work on the graph together, each with its share of memory and threads; 0 is 1.
     pub ranks: usize,
     /// How often the algorithm runs over the open graph, to measure it; the result is that of the last time. 0 is 1.
@@ -58,6 +62,7 @@ impl Config {
             output: None,
             metrics: None,
             top: 0,
+            summary: false,
             ranks: 1,
             trials: 1,
             machine: MachineConfig::default(),
@@ -116,7 +121,7 @@ impl Plan {
                 option: "--method afforest",
             });
         }
-        if config.top > 0 && gives_vertices(entry, &config.options) {
+        if config.top > 0 && gives_vertices(&config.options) {
             return Err(Error::NoHighest {
                 algorithm: entry.name,
             });
@@ -139,6 +144,27 @@ impl Plan {
         (is_idle && self.config.options.contains_key("delta")).then_some("--delta")
     }
 
+    /// The same plan with the file that standard input was written to; of that no run goes on.
+    pub(crate) fn on_spool(&self, spool: &Spool) -> Plan {
+        let mut plan = self.clone();
+        if let ([input], true) = (spool.inputs(), spool.is_used()) {
+            plan.config.input = input.clone();
+            plan.config.checkpoints.keep = 0;
+        }
+        plan
+    }
+
+    /// Whether somebody asks for a summary of the result.
+    pub(crate) fn wants_summary(&self) -> bool {
+        self.config.summary || self.config.top > 0 || self.config.metrics.is_some()
+    }
+
+    /// The result's file, or folder of parts, unless it goes to standard output.
+    pub(crate) fn output_file(&self) -> Option<&Path> {
+        let output = self.config.output.as_deref();
+        output.filter(|path| !is_stdout(path))
+    }
+
     /// The machine's share, resolved.
     pub(crate) fn machine(&self) -> MachineConfig {
         MachineConfig {
@@ -149,10 +175,9 @@ impl Plan {
     }
 }
 
-/// Whether the values of the result are vertices.
-fn gives_vertices(entry: &Entry, options: &BTreeMap<String, String>) -> bool {
-    let parents = options.get("parents").is_some_and(|flag| flag == "true");
-    entry.value == "component" || parents
+/// Whether the values of the result are vertices that name no groups.
+fn gives_vertices(options: &BTreeMap<String, String>) -> bool {
+    options.get("parents").is_some_and(|flag| flag == "true")
 }
 
 impl fmt::Display for Plan {

@@ -27,10 +27,12 @@ pub enum Progress<'a> {
         /// What is counted: "bytes", "edges", "arcs", "rows".
         unit: &'static str,
     },
-    /// A pass has ended.
+    /// A pass over edges, or of messages, has ended.
     Superstep {
-        /// Its number, from 1.
+        /// Its number, from 1; a run that goes on with another counts the passes of both.
         number: u64,
+        /// The passes of the run at most, where that is known.
+        most: Option<u64>,
         /// What it did.
         pass: &'a Superstep,
     },
@@ -86,6 +88,7 @@ impl graphmill_ingest::Progress for ImportProgress<'_> {
         let unit = match step {
             "scan" | "vertices" => self.reads,
             "write" => "arcs",
+            "ids: sort" => "ids",
             _ => "edges",
         };
         (self.watcher)(&Progress::Part {
@@ -126,5 +129,46 @@ impl graphmill_ingest::Progress for ImportProgress<'_> {
             "what was done is kept beside the graph and in {}: the same command goes on",
             folder.display()
         )));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::{ImportConfig, Machine, MachineConfig, Stop};
+
+    #[test]
+    fn steps_of_an_import_go_from_start_to_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = Machine::open(&MachineConfig::default(), Stop::new()).unwrap();
+        let edges = folder.path().join("edges.txt");
+        let line = |i: u64| format!("v{} v{}\n", i * i % 30_007, i * 7919 % 30_011);
+        let text: String = (0..100_000).map(line).collect();
+        machine.disk().write_small(&edges, text.as_bytes()).unwrap();
+        let parts = Arc::new(Mutex::new(BTreeMap::new()));
+        let told = Arc::clone(&parts);
+        let watcher: Watcher = Arc::new(move |progress| {
+            if let Progress::Part {
+                what, done, total, ..
+            } = progress
+            {
+                let mut parts = told.lock().unwrap();
+                let (most, all) = parts.entry(what.to_string()).or_insert((0, *total));
+                assert_eq!(all, total, "{what}");
+                *most = (*done).max(*most);
+            }
+        });
+        let config = ImportConfig::default();
+        let graph = folder.path().join("graph");
+        machine.import(&[edges], &graph, &config, &watcher).unwrap();
+        let parts = parts.lock().unwrap();
+        for step in ["ids: collect", "ids: sort", "ids: number"] {
+            assert!(parts.contains_key(step), "{step}: {parts:?}");
+        }
+        for (step, (most, all)) in parts.iter() {
+            assert_eq!(most, all, "{step}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::progress::{Watcher, unwatched};
 use crate::result::Block;
 use crate::run::Run;
+use crate::spool::{Spool, is_stdin};
 use crate::{Error, Machine};
 
 /// Has work done by so many ranks of this process, each on a machine with its share of what `config` allows: `first` by rank 0 on the
@@ -140,8 +141,11 @@ impl Plan {
         watcher: &Watcher,
         each: Option<&mut dyn FnMut(&Block)>,
     ) -> Result<Run, Error> {
-        let first = |machine: &Machine| self.carry_out(machine, watcher, each);
-        let others = |machine: &Machine| self.carry_out(machine, &unwatched(), None).map(drop);
+        let inputs = std::slice::from_ref(&self.config.input);
+        let spool = Spool::of(inputs, &self.machine(), self.output_file(), stop)?;
+        let plan = &self.on_spool(&spool);
+        let first = |machine: &Machine| plan.carry_out(machine, watcher, each);
+        let others = |machine: &Machine| plan.carry_out(machine, &unwatched(), None).map(drop);
         on_ranks(&self.machine(), self.config.ranks, stop, first, others)
     }
 
@@ -155,6 +159,9 @@ impl Plan {
         stop: &Stop,
         watcher: &Watcher,
     ) -> Result<Run, Error> {
+        if is_stdin(&self.config.input) {
+            return Err(Error::StdinOfRanks);
+        }
         let work = |machine: &Machine| self.carry_out(machine, watcher, None);
         as_rank(fabric, &self.machine(), stop, work)
     }

@@ -13,16 +13,20 @@ mod rows;
 mod top;
 mod window;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use graphmill_storage::{Budget, Disk, FileAside, Output, StorageError};
 
 pub use block::{Block, Labels, Texts, Values};
 pub(crate) use parts::{Parts, is_folder};
+pub(crate) use raw::Raw;
 pub(crate) use rows::{RowCursor, bytes_needed, bytes_wanted};
-pub(crate) use top::Top;
 pub use top::TopRow;
+pub(crate) use top::{Top, json_number};
 
 /// Bytes that a file format takes besides rows and file chunks: a page of each column and its compressed twin.
 const FORMAT_BYTES: u64 = 4 << 20;
@@ -36,7 +40,7 @@ const WRITER_BYTES: u64 = FileAside::memory(CHUNK_BYTES) + FORMAT_BYTES;
 #[non_exhaustive]
 pub enum ResultError {
     /// The name does not say the format.
-    #[error("cannot tell the format of {}: end its name with .parquet or .csv (and a slash, for a folder of parts)", path.display())]
+    #[error("cannot tell the format of {}: end its name with .parquet, .csv, .csv.gz, .tsv or .tsv.gz (and a slash, for a folder of parts), or give - for CSV on standard output", path.display())]
     UnknownFormat {
         /// The result file asked for.
         path: PathBuf,
@@ -76,24 +80,59 @@ impl From<::csv::Error> for ResultError {
 pub(crate) enum Format {
     /// Columns `vertex` and the value; unreached is null.
     Parquet,
-    /// The same with a header; unreached is `inf`, of columns of vertices an empty field.
-    Csv,
+    /// The same as text with a header; unreached is `inf`, of columns of vertices an empty field.
+    Text {
+        /// Columns are separated by tabs, else by commas.
+        tabs: bool,
+        /// Compressed.
+        gzip: bool,
+    },
+}
+
+/// Whether a result goes to standard output.
+pub fn is_stdout(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .iter()
+        .any(|name| path == Path::new(name))
 }
 
 impl Format {
-    /// The format by the end of the file's name; that of a folder without an ending is Parquet.
+    /// The format by the end of the file's name; that of a folder without an ending is Parquet, that of standard output CSV.
     ///
     /// # Errors
-    /// [`ResultError::UnknownFormat`] when it is neither `.parquet` nor `.csv`.
+    /// [`ResultError::UnknownFormat`] when it has another ending.
     pub(crate) fn of(path: &Path) -> Result<Format, ResultError> {
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        match ending.to_str() {
-            Some("parquet") => Ok(Format::Parquet),
-            Some("csv") => Ok(Format::Csv),
-            Some("") if is_folder(path) => Ok(Format::Parquet),
+        let ending = |path: &Path| {
+            let ending = path.extension().unwrap_or_default();
+            ending.to_string_lossy().to_ascii_lowercase()
+        };
+        let (last, stem) = (ending(path), path.with_extension(""));
+        let (gzip, last) = match &*last {
+            "gz" => (true, ending(&stem)),
+            _ => (false, last),
+        };
+        match (&*last, gzip) {
+            ("parquet", false) => Ok(Format::Parquet),
+            ("csv", gzip) => Ok(Format::Text { tabs: false, gzip }),
+            ("tsv", gzip) => Ok(Format::Text { tabs: true, gzip }),
+            ("", false) if is_folder(path) => Ok(Format::Parquet),
+            ("", false) if is_stdout(path) => Ok(Format::Text { tabs: false, gzip }),
             _ => Err(ResultError::UnknownFormat {
                 path: path.to_path_buf(),
             }),
+        }
+    }
+
+    /// The end of the name of a file of this format.
+    fn ending(self) -> &'static str {
+        match self {
+            Format::Parquet => "parquet",
+            Format::Text { tabs, gzip } => match (tabs, gzip) {
+                (false, false) => "csv",
+                (false, true) => "csv.gz",
+                (true, false) => "tsv",
+                (true, true) => "tsv.gz",
+            },
         }
     }
 }
@@ -114,10 +153,11 @@ pub(crate) struct Shape {
 /// One file format: takes blocks in order, then gives its sink back, complete.
 trait RowWriter<W> {
     fn block(&mut self, block: &Block) -> Result<(), ResultError>;
-    fn finish(self: Box<Self>) -> Result<W, ResultError>;
+    fn finish(self) -> Result<W, ResultError>;
 }
 
-/// Writes the blocks that `next` hands out, until it hands out none, as `format` to `path`; returns the bytes written.
+/// Writes the blocks that `next` hands out, until it hands out none, as `format` to `path`, or to standard output where it names
+/// that; returns the bytes written.
 ///
 /// # Errors
 /// What `next` fails with, or a [`ResultError`] turned into it; `path` is then as it was.
@@ -127,21 +167,73 @@ pub(crate) fn write<E: From<ResultError>>(
     path: &Path,
     format: Format,
     shape: &Shape,
-    mut next: impl FnMut() -> Result<Option<Block>, E>,
+    next: impl FnMut() -> Result<Option<Block>, E>,
 ) -> Result<u64, E> {
     let _pages = budget
         .lease("pages of the result", FORMAT_BYTES)
         .map_err(StorageError::from)
         .map_err(ResultError::from)?;
+    if is_stdout(path) {
+        let sink = Counted {
+            sink: std::io::stdout(),
+            bytes: 0,
+        };
+        let mut sink = encode(sink, format, shape, next)?;
+        sink.flush().map_err(ResultError::from)?;
+        return Ok(sink.bytes);
+    }
     let sink = Output::create(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
-    let mut rows: Box<dyn RowWriter<Output>> = match format {
-        Format::Parquet => Box::new(parquet::ParquetRows::new(sink, shape)?),
-        Format::Csv => Box::new(csv::CsvRows::new(sink, &shape.column)?),
-    };
+    let sink = encode(sink, format, shape, next)?;
+    Ok(sink.publish().map_err(ResultError::from)?)
+}
+
+/// Writes blocks to `sink`, and gives it back complete.
+fn encode<W: Write + Send, E: From<ResultError>>(
+    sink: W,
+    format: Format,
+    shape: &Shape,
+    next: impl FnMut() -> Result<Option<Block>, E>,
+) -> Result<W, E> {
+    let column = &shape.column;
+    match format {
+        Format::Parquet => write_all(parquet::ParquetRows::new(sink, shape)?, next),
+        Format::Text { tabs, gzip: false } => {
+            write_all(csv::CsvRows::new(sink, column, tabs)?, next)
+        }
+        Format::Text { tabs, gzip: true } => {
+            let sink = GzEncoder::new(sink, Compression::fast());
+            let sink = write_all(csv::CsvRows::new(sink, column, tabs)?, next)?;
+            Ok(sink.finish().map_err(ResultError::from)?)
+        }
+    }
+}
+
+fn write_all<W, R: RowWriter<W>, E: From<ResultError>>(
+    mut rows: R,
+    mut next: impl FnMut() -> Result<Option<Block>, E>,
+) -> Result<W, E> {
     while let Some(block) = next()? {
         rows.block(&block)?;
     }
-    Ok(rows.finish()?.publish().map_err(ResultError::from)?)
+    Ok(rows.finish()?)
+}
+
+/// A sink that counts its bytes.
+struct Counted<W> {
+    sink: W,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Counted<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.sink.write(bytes)?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.sink.flush()
+    }
 }
 
 #[cfg(test)]
@@ -267,10 +359,28 @@ mod tests {
     #[test]
     fn a_name_says_the_format() {
         assert_eq!(Format::of(Path::new("a.parquet")).unwrap(), Format::Parquet);
-        assert_eq!(Format::of(Path::new("b/a.csv")).unwrap(), Format::Csv);
-        assert_eq!(Format::of(Path::new("a.csv/")).unwrap(), Format::Csv);
+        for (name, ending) in [
+            ("b/a.csv", "csv"),
+            ("a.csv/", "csv"),
+            ("-", "csv"),
+            ("/dev/stdout", "csv"),
+            ("A.CSV.GZ", "csv.gz"),
+            ("a.b.tsv", "tsv"),
+            ("a.tsv.gz/", "tsv.gz"),
+        ] {
+            assert_eq!(Format::of(Path::new(name)).unwrap().ending(), ending);
+        }
         assert_eq!(Format::of(Path::new("b/a/")).unwrap(), Format::Parquet);
-        for name in ["a", "a.txt", "csv", "a.csv.gz", "a.json/"] {
+        for name in [
+            "a",
+            "a.txt",
+            "csv",
+            "a.gz",
+            "a.parquet.gz",
+            "a.json/",
+            "a/-",
+            "--",
+        ] {
             assert!(Format::of(Path::new(name)).is_err(), "{name}");
         }
     }

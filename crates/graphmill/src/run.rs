@@ -24,6 +24,7 @@ use crate::plan::Plan;
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, ResultError, Top, TopRow};
 use crate::start::StartOptions;
+use crate::summary::{Summary, TOP_ROWS};
 use crate::timeline::{Recording, Timeline};
 use crate::{Error, Machine, algorithm, info};
 
@@ -31,6 +32,8 @@ use crate::{Error, Machine, algorithm, info};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Run {
+    /// Name of the algorithm.
+    pub algorithm: &'static str,
     /// Name of the value's column.
     pub column: &'static str,
     /// Vertices of the graph.
@@ -39,8 +42,10 @@ pub struct Run {
     pub edges: u64,
     /// How the input of the graph was read, a line for each way.
     pub read: Vec<String>,
-    /// The vertices with the highest values, as many as asked for.
+    /// The vertices with the highest values, or the largest groups, as many as asked for.
     pub top: Vec<TopRow>,
+    /// What the result says in a few numbers, where it was asked for.
+    pub summary: Summary,
     /// Seconds of each time that the algorithm ran, without loading.
     pub trials: Vec<f64>,
     /// What the passes did.
@@ -90,6 +95,7 @@ struct Account<'a> {
     #[serde(flatten)]
     passes: &'a Metrics,
     timelines: &'a [Timeline],
+    summary: serde_json::Value,
 }
 
 #[derive(Serialize)]
@@ -152,7 +158,8 @@ impl Plan {
         }
         let recording = (self.config.metrics.as_ref()).map(|_| Recording::begin(machine));
         let wants_each = each.is_some();
-        let wants_rows = self.config.top > 0 || self.config.output.is_some() || wants_each;
+        let wants_rows = self.config.output.is_some() || wants_each;
+        let wants_summary = self.wants_summary();
         let given = algorithm::values(self.entry, &self.config.options);
         let sizes = |graph: &Measure| (self.entry.sizes)(graph, &given);
         let purpose = Purpose::Run {
@@ -160,8 +167,8 @@ impl Plan {
             wants_rows,
         };
         let (graph, settings, _hold) = self.question(machine, purpose, watcher)?;
-        let folder = self.config.output.as_deref();
-        let folder = folder.filter(|path| result::is_folder(path));
+        let file = self.output_file();
+        let folder = file.filter(|path| result::is_folder(path));
         if let Some(folder) = folder.filter(|_| !is_first) {
             // It may have a disk of its own.
             machine.check_output(folder)?;
@@ -173,16 +180,22 @@ impl Plan {
         let set_aside = machine
             .budget()
             .lease("the rows of the result", row_bytes)?;
-        let highest = (self.config.top as u64).min(measure.batches.vertices());
+        let count = match wants_summary {
+            true => self.config.top.max(TOP_ROWS),
+            false => 0,
+        };
+        let highest = (count as u64).min(measure.batches.vertices());
         let _highest = machine
             .budget()
             .lease("the highest rows", Top::memory(highest))?;
-        let beside = self.config.output.as_deref().unwrap_or(graph.path());
+        let beside = file.unwrap_or(graph.path());
         let (tuning, sizes) = (self.config.tuning, sizes(&measure));
         *versions = self.versions(machine, &graph, &machine.tmp(beside), watcher)?;
         let checkpoints = versions.as_ref().map(Versions::asked);
         let asked = (tuning, sizes, checkpoints);
-        let mut session = machine.session_beside(beside, &graph, asked, watcher)?;
+        let trials = u64::from(self.config.trials.max(1));
+        let passes_max = (self.entry.passes_max)(&given).map(|most| most * trials);
+        let mut session = machine.session_beside(beside, &graph, asked, passes_max, watcher)?;
         if let Some(versions) = versions {
             versions.tell(session.resumed(), watcher);
         }
@@ -196,16 +209,25 @@ impl Plan {
                 break output;
             }
         };
+        let finished = clock.now();
+        session.share_metrics()?;
+        let metrics = session.metrics().clone();
+        // A run that goes on with a version has to call what the run before called, whoever reads the summary.
+        let sizes = match self.entry.group_sizes {
+            Some(group_sizes) if wants_summary || versions.is_some() => {
+                Some(group_sizes(&mut session, &output)?)
+            }
+            _ => None,
+        };
         session.end_calls()?;
         drop(set_aside);
-        let finished = clock.now();
-        if let Some(option) = self.idle_option(session.metrics()) {
+        if let Some(option) = self.idle_option(&metrics) {
             watcher(&Progress::Warning(&format!(
                 "{option} was of no use: it is for edges in memory, and the run went over them on disk or as they are packed"
             )));
         }
 
-        if let Some(end) = session.metrics().convergence.filter(|end| !end.reached) {
+        if let Some(end) = metrics.convergence.filter(|end| !end.reached) {
             watcher(&Progress::Warning(&format!(
                 "{}: --tolerance {:e} is not reached: the last iteration still changed the values by {:e} in all; give more --iterations",
                 self.entry.name,
@@ -213,7 +235,6 @@ impl Plan {
                 end.residual
             )));
         }
-        session.share_metrics()?;
         let mut done = 0;
         let mut note = |block: &Block, total: u64| {
             done += block.rows() as u64;
@@ -236,9 +257,11 @@ impl Plan {
         if !is_first {
             session.serve()?;
         }
-        let mut top = Top::new(self.config.top);
+        let mut summary = Summary::default();
+        if is_first && wants_summary {
+            summary = session.summarize(&output, sizes.as_ref(), count)?;
+        }
         let pass_by = |block: &Block| {
-            top.block(block);
             if let Some(each) = &mut each {
                 each(block);
             }
@@ -246,13 +269,12 @@ impl Plan {
                 note(block, graph.vertices());
             }
         };
-        let wants_all = self.config.top > 0 || wants_each;
         match &self.config.output {
             _ if !is_first => {}
             Some(path) if folder.is_none() => {
                 result_bytes = Some(session.write(&output, path, pass_by)?);
             }
-            _ if wants_all => session.each_block(&output, pass_by)?,
+            _ if wants_each => session.each_block(&output, pass_by)?,
             _ => {}
         }
         if is_first {
@@ -266,22 +288,24 @@ impl Plan {
 
         let seconds = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64();
         let run = Run {
+            algorithm: self.entry.name,
             column: output.column,
             vertices: graph.vertices(),
             edges: graph.arcs(),
             read: info::read(&graph.meta().options),
-            top: top.into_rows(),
-            metrics: session.metrics().clone(),
+            top: summary.top.iter().take(self.config.top).cloned().collect(),
+            summary: summary.shown(self.config.top),
             peak_memory: machine.budget().peak(),
             trials,
             seconds: Seconds {
                 open: seconds(began, opened),
-                load: session.metrics().loading,
-                run: seconds(opened, finished) - session.metrics().loading,
+                load: metrics.loading,
+                run: seconds(opened, finished) - metrics.loading,
                 write: seconds(finished, written),
             },
             result_bytes,
             timelines,
+            metrics,
         };
         if let Some(path) = self.config.metrics.as_ref().filter(|_| is_first) {
             self.account(&**machine.disk(), &run, path)?;
@@ -485,6 +509,7 @@ impl Plan {
             gteps: run.metrics.gteps(),
             passes: &run.metrics,
             timelines: &run.timelines,
+            summary: run.summary.json(),
         };
         let mut text = serde_json::to_vec_pretty(&account)
             .map_err(std::io::Error::from)

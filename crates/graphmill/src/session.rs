@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use graphmill_algorithms::Output;
 use graphmill_engine::{
-    Checkpoints, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, SeekChoice, Settings,
-    Sizes,
+    Checkpoints, Combiner, DispatchChoice, EdgesAt, Engine, KernelChoice, Mode, SeekChoice,
+    Settings, Sizes,
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
@@ -16,6 +16,7 @@ use graphmill_storage::{Kind, Scratch, Where, is_in_memory};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, Parts, RowCursor};
+use crate::summary::{self, Summary};
 use crate::{Error, Machine};
 
 /// Choices that the engine makes by cost unless told; no result depends on them.
@@ -98,7 +99,13 @@ impl Machine {
         tuning: Tuning,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
-        self.session_beside(graph.path(), graph, (tuning, Sizes::USUAL, None), watcher)
+        self.session_beside(
+            graph.path(),
+            graph,
+            (tuning, Sizes::USUAL, None),
+            None,
+            watcher,
+        )
     }
 
     pub(crate) fn session_beside(
@@ -106,6 +113,7 @@ impl Machine {
         output: &Path,
         graph: &Arc<StoredGraph>,
         (tuning, sizes, checkpoints): (Tuning, Sizes, Option<Checkpoints>),
+        passes_max: Option<u64>,
         watcher: &Watcher,
     ) -> Result<Session, Error> {
         let scratch = self.scratch(&self.tmp(output))?;
@@ -141,7 +149,10 @@ impl Machine {
             sizes,
             charge: self.charge(),
             on_pass: Some(Arc::new(move |number, pass| {
-                watcher(&Progress::Superstep { number, pass });
+                if pass.mode != Mode::Vertices {
+                    let most = passes_max;
+                    watcher(&Progress::Superstep { number, most, pass });
+                }
             })),
             checkpoints,
         };
@@ -244,6 +255,18 @@ impl Session {
         };
         let done = write();
         self.or_keep(done)
+    }
+
+    /// What a result says in a few numbers; `sizes` are those of the groups that it names, `count` the rows to keep.
+    pub(crate) fn summarize(
+        &mut self,
+        output: &Output,
+        sizes: Option<&Output>,
+        count: usize,
+    ) -> Result<Summary, Error> {
+        self.make_room();
+        let of = (output, sizes);
+        summary::summarize(&self.machine, &self.engine, &self.graph, of, count)
     }
 
     /// Makes room for the rows of a result, where passes have taken it for cells.

@@ -35,6 +35,7 @@ impl StartOptions {
             output,
             metrics,
             top,
+            summary,
             // They are counted by the fabric.
             ranks: _,
             trials,
@@ -51,6 +52,7 @@ impl StartOptions {
         start.add("--output", output);
         start.add("--metrics", metrics);
         start.add("--top", top);
+        start.add("--quiet or --json", summary);
         start.add("--trials", trials);
         start.add("--place or --slow-tier", &machine.placement);
         start.add("--charge", &machine.charge);

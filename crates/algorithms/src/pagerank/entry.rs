@@ -81,7 +81,8 @@ pub(crate) const ENTRY: Entry = Entry {
         let options = options(settings).ok();
         // The supersteps of a vertex program are as many passes as its vertices make of them.
         let options = options.filter(|options| options.method == Method::Passes);
-        options.map(|options| options.iterations.into())
+        // Weights are added up in one more.
+        options.map(|options| u64::from(options.iterations) + u64::from(options.weighted))
     },
     group_sizes: None,
     sizes,

@@ -137,6 +137,9 @@ pub(crate) enum GenerateRule {
 
 #[derive(Debug, Args)]
 pub(crate) struct GenerateOutput {
+    /// Print what was made as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Where to: a name that ends in .u32 or .u64 gets raw pairs, in .el or, with weights, .wel text, each edge once as it is drawn; any
     /// other is the new folder of a stored graph, to which alone the options of edges and stored graphs apply
     #[arg(short, long, value_name = "FILE|GRAPH")]

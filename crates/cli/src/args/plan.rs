@@ -18,7 +18,7 @@ Examples:
   graphmill plan --vertices 2^32 --edges 68e9 --like uniform --algorithm wcc --json";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct Plan {
     /// Folder of a stored graph, or none and --vertices and --edges
     #[arg(required_unless_present = "vertices", conflicts_with_all = ["vertices", "edges"])]

@@ -36,7 +36,7 @@ pub(crate) struct Validate {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = NOTES, override_usage = USAGE)]
+#[command(after_long_help = NOTES, override_usage = USAGE)]
 pub(crate) struct ValidateCommon {
     /// The result to judge
     pub(crate) result: PathBuf,
@@ -80,7 +80,10 @@ pub(crate) enum Rule {
 }
 
 fn algorithms() -> PossibleValuesParser {
-    PossibleValuesParser::new(graphmill::algorithms().iter().map(|entry| entry.name))
+    let values = graphmill::algorithms().iter();
+    PossibleValuesParser::new(
+        values.map(|entry| clap::builder::PossibleValue::new(entry.name).aliases(entry.aliases)),
+    )
 }
 
 /// An option of one or more algorithms, as each of them has it.

@@ -1,9 +1,10 @@
 //! `graphmill generate`: a graph by rule, to a stored graph or a file of edges.
 
-use std::io::Write;
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use graphmill::{EdgeKind, Generated, Generation, GraphRule, ImportConfig, Machine, Stop};
+use serde_json::json;
 
 use crate::args::{Generate, GenerateOutput, GenerateRule};
 use crate::{progress, size};
@@ -30,11 +31,11 @@ pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
     let generation = machine.generate(&graph, &output.output, &config, &watcher)?;
     // The bar goes before the account comes.
     drop(watcher);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", output.output.display())?;
-    match generation {
+    let mut out = format!("{}\n", output.output.display());
+    let summary = match generation {
         Generation::Graph(report) => {
-            super::import::print(&report, config.directed, "edges drawn", &mut out)?
+            super::import::print(&report, config.directed, "edges drawn", &mut out)?;
+            super::import::summary(&report, &output.output)
         }
         Generation::File { edges, bytes } => {
             writeln!(
@@ -43,9 +44,15 @@ pub(crate) fn run(args: Generate, stop: &Stop) -> anyhow::Result<ExitCode> {
                 size::grouped(edges),
                 size::text(bytes)
             )?;
+            let file = output.output.display().to_string();
+            json!({"file": file, "edges": edges, "bytes": bytes})
         }
+    };
+    super::account(output.machine.quiet, &out);
+    match output.json {
+        true => super::print_json(&summary),
+        false => Ok(ExitCode::SUCCESS),
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// The rule that was asked for. A number that has to be given was: in its place, or as an option.

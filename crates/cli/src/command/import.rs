@@ -1,9 +1,11 @@
-//! `graphmill import`: files of edges to a stored graph, and an account of every line.
+//! `graphmill import`: files of edges to a stored graph, and an account of every line on stderr.
 
-use std::io::Write;
+use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
-use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Stop, Watcher, unwatched};
+use graphmill::{ImportConfig, ImportReport, Machine, MpiJob, Spool, Stop, Watcher, unwatched};
+use serde_json::{Value, json};
 
 use crate::args::Import;
 use crate::{progress, size};
@@ -11,17 +13,21 @@ use crate::{progress, size};
 use super::options;
 
 pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
+    let spool = Spool::of(&args.input, &machine, Some(&args.output), stop)?;
+    let input = spool.inputs();
     let config = ImportConfig {
-        keep_every: (args.keeping.checkpoints > 0).then_some(args.keeping.checkpoint_every),
+        // Standard input is not there a second time.
+        keep_every: (args.keeping.checkpoints > 0 && !spool.is_used())
+            .then_some(args.keeping.checkpoint_every),
         ..options::storing(&args.storing, options::reading(&args.reading))
     };
     let watcher = progress::watcher(args.machine.quiet);
     let import = |machine: &Machine, watcher: &Watcher| match &args.metrics {
-        Some(path) => machine.import_measured(&args.input, &args.output, &config, path, watcher),
-        None => machine.import(&args.input, &args.output, &config, watcher),
+        Some(path) => machine.import_measured(input, &args.output, &config, path, watcher),
+        None => machine.import(input, &args.output, &config, watcher),
     };
     let first = |machine: &Machine| import(machine, &watcher);
-    let (machine, ranks) = (options::machine(&args.machine), args.ranks.into());
     let report = match MpiJob::of_environment() {
         None => graphmill::on_ranks(&machine, ranks, stop, first, |machine| {
             import(machine, &unwatched()).map(drop)
@@ -48,10 +54,32 @@ pub(crate) fn run(args: Import, stop: &Stop) -> anyhow::Result<ExitCode> {
     };
     // The bar goes before the account comes.
     drop(watcher);
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", args.output.display())?;
-    print(&report, config.directed, "lines read", &mut out)?;
-    Ok(ExitCode::SUCCESS)
+    let mut text = format!("{}\n", args.output.display());
+    print(&report, config.directed, "lines read", &mut text)?;
+    super::account(args.machine.quiet, &text);
+    match args.json {
+        true => super::print_json(&summary(&report, &args.output)),
+        false => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The account of an import as JSON.
+pub(super) fn summary(report: &ImportReport, graph: &Path) -> Value {
+    json!({
+        "graph": graph.display().to_string(),
+        "vertices": report.vertices,
+        "arcs": report.arcs,
+        "edges": report.edges_kept,
+        "lines": report.lines,
+        "comments": report.comments,
+        "blank": report.blank,
+        "skipped": report.skipped,
+        "dropped_self_loops": report.dropped_self_loops,
+        "dropped_duplicates": report.dropped_duplicates,
+        "seconds": report.total().as_secs_f64(),
+        "peak_memory": report.peak_memory,
+        "temporary_bytes": report.temporary_bytes,
+    })
 }
 
 /// The account of an import, or of another way to edges, which `came` says; what there was none of is left out.
@@ -60,7 +88,7 @@ pub(super) fn print(
     directed: bool,
     came: &str,
     out: &mut impl Write,
-) -> std::io::Result<()> {
+) -> std::fmt::Result {
     let mut line = |what: &str, count: u64, always: bool| {
         if always || count > 0 {
             writeln!(out, "  {what:<24}{:>20}", size::grouped(count))

@@ -1,12 +1,38 @@
 //! One subcommand a file; each returns the exit code of the process.
 
+use std::io::Write;
+use std::process::ExitCode;
+
 pub(crate) mod algorithms;
+pub(crate) mod cache;
+pub(crate) mod completions;
 pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod info;
+pub(crate) mod man;
 pub(crate) mod mpi;
 mod options;
 pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod validate;
 pub(crate) mod verify;
+
+/// Prints bytes on standard output, in one go.
+fn print(text: &[u8]) -> anyhow::Result<ExitCode> {
+    std::io::stdout().lock().write_all(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a JSON object on standard output.
+fn print_json(object: &serde_json::Value) -> anyhow::Result<ExitCode> {
+    let mut text = serde_json::to_vec_pretty(object)?;
+    text.push(b'\n');
+    print(&text)
+}
+
+/// Prints the account of a command on stderr, unless it is to be quiet; nobody may be listening.
+fn account(quiet: bool, text: &str) {
+    if !quiet {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}

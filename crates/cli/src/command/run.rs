@@ -1,20 +1,29 @@
-//! `graphmill run`: an algorithm on a stored graph or on edges; a short account on stdout, the result in a file.
+//! `graphmill run`: an algorithm on a stored graph or on edges; rows and JSON on stdout, a short account on stderr, the result in a
+//! file.
 
-use std::io::Write;
+use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use graphmill::{
     Charge, Checkpoints, Combiner, Config, Every, KernelChoice, MachineConfig, MpiJob, Placement,
-    Plan, SeekChoice, Stop, Tuning, Watcher,
+    Plan, Run, SeekChoice, Stop, TopRow, Tuning, Watcher,
 };
+use serde_json::json;
 
-use crate::args::{self, Combining, Direction, Experiments, Recovery, Run, Seek, Tiers};
+use crate::args::{self, Combining, Direction, Experiments, Recovery, Seek, Tiers};
 use crate::{progress, size};
 
 use super::options;
 
-pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: args::Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     let common = args.common;
+    if common.output.as_deref().is_some_and(graphmill::is_stdout) {
+        let printed = [("--top", common.top.is_some()), ("--json", common.json)];
+        if let Some((option, _)) = printed.into_iter().find(|(_, is_given)| *is_given) {
+            return Err(graphmill::Error::BothOnStdout { option }.into());
+        }
+    }
     let tiers = &common.tiers;
     let placement = Placement::parse(&tiers.place, tiers.slow_tier.as_deref())
         .map_err(graphmill::Error::from)?;
@@ -25,6 +34,7 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
         output: common.output.clone(),
         metrics: common.metrics,
         top: common.top.unwrap_or(0),
+        summary: common.json || !common.machine.quiet,
         machine: MachineConfig {
             placement,
             charge: charge(tiers)?,
@@ -49,37 +59,97 @@ pub(crate) fn run(args: Run, stop: &Stop) -> anyhow::Result<ExitCode> {
     // The bar goes before the account comes.
     drop(watcher);
 
-    let mut out = std::io::stdout().lock();
-    let width = run
-        .top
-        .iter()
-        .map(|row| row.vertex.chars().count())
-        .max()
-        .unwrap_or(0)
-        .max("vertex".len());
-    if !run.top.is_empty() {
-        writeln!(out, "{:<width$}  {}", "vertex", run.column)?;
+    super::account(
+        common.machine.quiet,
+        &account(&run, common.output.as_deref()),
+    );
+    match (common.json, &run.top[..]) {
+        (true, _) => super::print_json(&json!({
+            "algorithm": run.algorithm,
+            "vertices": run.vertices,
+            "arcs": run.edges,
+            "read": run.read,
+            "passes": run.metrics.passes(),
+            "seconds": run.seconds,
+            "peak_memory": run.peak_memory,
+            "result": common.output.map(|path| path.display().to_string()),
+            "result_bytes": run.result_bytes,
+            "summary": run.summary.json(),
+        })),
+        (false, []) => Ok(ExitCode::SUCCESS),
+        (false, rows) => super::print(table(run.summary.columns, rows).as_bytes()),
     }
-    for row in &run.top {
-        writeln!(out, "{:<width$}  {}", row.vertex, row.value)?;
+}
+
+/// Rows under their names, as people read them.
+fn table([key, value]: [&str; 2], rows: &[TopRow]) -> String {
+    let ids = rows.iter().map(|row| row.vertex.chars().count());
+    let width = ids.max().unwrap_or(0).max(key.len());
+    let mut text = format!("{key:<width$}  {value}\n");
+    for row in rows {
+        // A text takes whatever is written to it.
+        let _ = writeln!(text, "{:<width$}  {}", row.vertex, row.value);
     }
-    if let (Some(path), Some(bytes)) = (&common.output, run.result_bytes) {
-        writeln!(out, "{}: {}", path.display(), size::text(bytes))?;
+    text
+}
+
+/// What came of a run: the result in a few numbers, where it is, and what it took.
+fn account(run: &Run, output: Option<&Path>) -> String {
+    let summary = &run.summary;
+    let mut text = String::new();
+    let mut line = |line: String| text += &(line + "\n");
+    if let Some(groups) = summary.groups {
+        let sizes = summary.top.iter().take(5);
+        let sizes = sizes.map(|row| format!("{} ({})", row.value, row.vertex));
+        let sizes: Vec<String> = sizes.collect();
+        let largest = match &sizes[..] {
+            [] => String::new(),
+            sizes => format!(
+                "; the largest have {} vertices (the smallest id of each in parentheses)",
+                sizes.join(", ")
+            ),
+        };
+        line(format!(
+            "{} {}s{largest}",
+            size::grouped(groups),
+            summary.columns[0]
+        ));
+    } else if run.top.is_empty() && !summary.top.is_empty() {
+        line(table(summary.columns, &summary.top).trim_end().to_string());
     }
-    let passes = run.metrics.passes();
-    writeln!(
-        out,
+    if let Some(reached) = summary.reached {
+        let greatest = summary.greatest.as_ref();
+        let greatest =
+            greatest.map(|greatest| format!("; greatest {}: {greatest}", summary.columns[1]));
+        line(format!(
+            "{} of {} vertices reached{}",
+            size::grouped(reached),
+            size::grouped(run.vertices),
+            greatest.unwrap_or_default()
+        ));
+    }
+    if let Some(convergence) = summary.convergence {
+        line(format!(
+            "{} iterations; residual {:.3e}, by which all values together changed in the last",
+            size::grouped(convergence.iterations),
+            convergence.residual
+        ));
+    }
+    if let (Some(path), Some(bytes)) = (output, run.result_bytes) {
+        line(format!("{}: {}", path.display(), size::text(bytes)));
+    }
+    line(format!(
         "{} vertices, {} arcs, {} passes; {:.2} s ({:.2} s to open, {:.2} s to load edges, {:.2} s to write), {} of memory at most",
         size::grouped(run.vertices),
         size::grouped(run.edges),
-        size::grouped(passes),
+        size::grouped(run.metrics.passes()),
         run.seconds.open + run.seconds.load + run.seconds.run + run.seconds.write,
         run.seconds.open,
         run.seconds.load,
         run.seconds.write,
         size::text(run.peak_memory)
-    )?;
-    Ok(ExitCode::SUCCESS)
+    ));
+    text
 }
 
 /// What this process does as a rank of a job; only rank 0 has a run to tell of.
@@ -89,7 +159,7 @@ fn as_rank(
     args: &args::Machine,
     stop: &Stop,
     watcher: &Watcher,
-) -> anyhow::Result<Option<graphmill::Run>> {
+) -> anyhow::Result<Option<Run>> {
     let (machine, asked) = (job.share(config.machine.clone()), config.ranks);
     let plan = Plan::new(Config { machine, ..config })?;
     let fabric = options::start(job, asked, stop)?;

@@ -1,6 +1,6 @@
 //! What is broken is an error with a place, exit code 1, and no file left behind.
 
-use crate::{fail, folder_with_edges, names, succeed};
+use crate::{fail, folder_with_edges, names, succeed, told};
 
 #[test]
 fn a_malformed_line_is_named_and_can_be_skipped() {
@@ -18,7 +18,7 @@ fn a_malformed_line_is_named_and_can_be_skipped() {
     assert_eq!(names(at), ["edges.txt"]);
     fail(at, 1, &["run", "wcc", "edges.txt", "--ids", "int"]);
     assert_eq!(names(at), ["edges.txt"]);
-    let account = succeed(
+    let account = told(
         at,
         &[
             "import",
@@ -46,7 +46,7 @@ fn malformed_lines_of_lists_of_vertices_are_counted_apart() {
     let import = ["import", "edges.txt", "-o", "graph", "--ids", "int"];
     let lists = ["--vertices", "list.v"];
     let skip = ["--on-error", "skip"];
-    let account = succeed(at, &[&import[..], &lists, &skip].concat());
+    let account = told(at, &[&import[..], &lists, &skip].concat());
     let skipped: Vec<&str> = account
         .lines()
         .filter(|line| line.contains("skipped"))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::{call, debian, names, succeed};
+use crate::{call, debian, names, succeed, told};
 
 const PACKAGES: u64 = 59_453;
 const DEPENDENCIES: u64 = 275_492;
@@ -25,7 +25,7 @@ fn import_info_verify_run_validate() {
     let input = debian();
     let input = input.to_str().expect("a path in UTF-8");
 
-    let account = succeed(at, &["import", input, "-o", "graph"]);
+    let account = told(at, &["import", input, "-o", "graph"]);
     for count in ["59,453", "275,492"] {
         assert!(account.contains(count), "{account}");
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{fail, folder_with_edges, succeed};
+use crate::{fail, folder_with_edges, succeed, told};
 
 fn bytes(folder: &Path, name: &str) -> Vec<u8> {
     std::fs::read(folder.join(name)).expect("a generated file")
@@ -15,7 +15,7 @@ fn a_seed_says_all_and_every_file_holds_the_same_edges() {
     let generate = |output: &str, seed: &str, threads: &str| {
         let rule = ["generate", "kronecker", "--scale", "8", "--degree", "4"];
         let rest = ["-o", output, "--seed", seed, "--threads", threads];
-        succeed(at, &[&rule[..], &rest[..]].concat())
+        told(at, &[&rule[..], &rest[..]].concat())
     };
     generate("a.u32", "7", "1");
     generate("b.u32", "7", "2");

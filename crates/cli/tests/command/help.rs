@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::succeed;
 
-const COMMANDS: [&str; 9] = [
+const COMMANDS: [&str; 12] = [
     "import",
     "run",
     "generate",
@@ -13,7 +13,10 @@ const COMMANDS: [&str; 9] = [
     "validate",
     "plan",
     "algorithms",
+    "cache",
     "mpi",
+    "completions",
+    "man",
 ];
 const ALGORITHMS: [&str; 4] = ["bfs", "pagerank", "sssp", "wcc"];
 
@@ -60,6 +63,45 @@ fn every_command_has_a_page_and_options_are_grouped() {
         "Example:",
     ] {
         assert!(text.contains(&format!("{heading}\n")), "{heading}");
+    }
+}
+
+#[test]
+fn short_help_is_one_screen_and_names_no_experiment() {
+    let of_algorithms = ALGORITHMS.map(|name| vec!["run", name]);
+    let of_commands = COMMANDS.map(|name| vec![name]);
+    let pages = [&of_algorithms[..], &of_commands, &[vec![]]].concat();
+    for arguments in pages {
+        let page: Vec<&str> = arguments.iter().copied().chain(["-h"]).collect();
+        let text = succeed(Path::new("."), &page);
+        assert!(text.lines().count() <= 40, "{arguments:?}:\n{text}");
+        for option in ["--dispatch", "--combiner", "--seek", "--place", "--charge"] {
+            assert!(!text.contains(option), "{arguments:?}: {option}");
+            let is_run = arguments.first() == Some(&"run") && arguments.len() > 1;
+            if is_run && option != "--combiner" {
+                assert!(help(&arguments).contains(option), "{arguments:?}: {option}");
+            }
+        }
+    }
+}
+
+#[test]
+fn completions_and_manual_pages_name_every_command() {
+    let at = Path::new(".");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let text = succeed(at, &["completions", shell]);
+        for word in COMMANDS.iter().chain(&ALGORITHMS) {
+            assert!(text.contains(word), "{shell}: {word}");
+        }
+    }
+    let text = succeed(at, &["man"]);
+    assert!(text.contains(".TH") && text.contains("graphmill"), "{text}");
+    let folder = tempfile::tempdir().expect("a folder");
+    succeed(folder.path(), &["man", "-o", "."]);
+    let pages = crate::names(folder.path());
+    for command in COMMANDS {
+        let page = format!("graphmill-{command}.1");
+        assert!(pages.contains(&page), "{page}: {pages:?}");
     }
 }
 

@@ -30,8 +30,10 @@ mod points;
 mod ranks;
 mod results;
 mod resume;
+mod said;
 mod same_bytes;
 mod same_start;
+mod summary;
 mod usage;
 mod weighted;
 
@@ -66,6 +68,21 @@ fn succeed<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> String {
         String::from_utf8_lossy(&output.stderr)
     );
     String::from_utf8(output.stdout).expect("stdout is text")
+}
+
+/// Runs the command, which has to succeed, and gives back what it told on stderr.
+fn told<S: AsRef<OsStr>>(folder: &Path, arguments: &[S]) -> String {
+    let output = call(folder, arguments);
+    let said = String::from_utf8(output.stderr).expect("stderr is text");
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// The lines of the account of an import that are the same whatever it took.
+fn account(said: &str) -> Vec<String> {
+    let lines = said.lines().filter(|line| line.starts_with("  "));
+    let lines = lines.filter(|line| !line.contains(" s, "));
+    lines.map(String::from).collect()
 }
 
 /// Runs the command, which has to end with `code`, and gives back its stderr.

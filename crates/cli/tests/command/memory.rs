@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::resume::files;
-use crate::{call, fail, names, succeed};
+use crate::{call, fail, names, succeed, told};
 
 /// The bytes of memory that a refusal asks for.
 pub(crate) fn asked_for(said: &str) -> u64 {
@@ -247,14 +247,14 @@ fn few_edges_between_far_ids_take_little_however_much_there_is() {
         for order in ["id", "degree"] {
             let graph = format!("{far}-{order}");
             let import = ["import", "far.el", "-o", &graph, "--order", order];
-            let said = succeed(at, &[&import[..], &["--memory", "8G"]].concat());
+            let said = told(at, &[&import[..], &["--memory", "8G"]].concat());
             let (most, _) = said.split_once(" of memory at most").expect("memory");
             let most = most.rsplit(", ").next().expect("a size");
             let (number, unit) = most.split_once(' ').expect("a unit");
             let number: f64 = number.parse().expect("a number");
             assert!(unit == "KiB" || unit == "MiB" && number < 100.0, "{said}");
             let result = succeed(at, &["run", "bfs", &graph, "--source", "0", "--top", "1"]);
-            assert!(result.contains("\n7 ") && result.contains("\n3 vertices"));
+            assert!(result.contains("\n7 "), "{result}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use crate::mpirun;
 use crate::ranks::{each_does_its_share, metrics};
-use crate::{names, succeed};
+use crate::{account, names, succeed, told};
 
 /// The plugin, compiled here; nothing where there is no MPI.
 pub(crate) fn plugin(folder: &Path) -> bool {
@@ -76,19 +76,13 @@ fn a_job_makes_the_graph_and_the_results_of_one_process() {
     }
     let generate = ["generate", "kronecker", "12", "8", "--weights", "f32"];
     succeed(at, &[&generate[..], &["-o", "k.wel"]].concat());
-    let import = ["import", "k.wel", "--weights", "f32", "--undirected", "-q"];
+    let import = ["import", "k.wel", "--weights", "f32", "--undirected"];
     let import = [&import[..], &["--batch-size", "100"]].concat();
     for more in [&[][..], &["--ids", "string", "--order", "degree"]] {
-        let one = succeed(at, &[&import[..], more, &["-o", "one"]].concat());
-        let all = ran(at, 3, &[&import[..], more, &["-o", "all"]].concat());
-        // One rank tells it: the name, and the account of every line.
-        let account = |said: &str| {
-            said.lines()
-                .skip(1)
-                .filter(|l| !l.contains(" s, "))
-                .collect::<Vec<_>>()
-                .join("\n")
-        };
+        let one = told(at, &[&import[..], more, &["-o", "one"]].concat());
+        let all = run(at, 3, &[&import[..], more, &["-o", "all"]].concat());
+        let all = String::from_utf8(all.stderr).expect("text");
+        // One rank tells it: the account of every line.
         assert_eq!(account(&one), account(&all));
         assert!(files(&at.join("one")) == files(&at.join("all")), "{more:?}");
         for asked in [

@@ -108,11 +108,9 @@ fn the_highest_are_those_of_all_ranks_and_a_rank_without_vertices_writes_a_part_
     let import = ["import", "edges.txt", "-o", "graph", "--batch-size", "2"];
     succeed(at, &import);
     let run = ["run", "pagerank", "graph", "--top", "2", "-q", "-o"];
-    let first_lines = |said: String| said.lines().take(3).map(String::from).collect::<Vec<_>>();
-    let one = first_lines(succeed(at, &[&run[..], &["one.csv"]].concat()));
+    let one = succeed(at, &[&run[..], &["one.csv"]].concat());
     let all = succeed(at, &[&run[..], &["all.csv/", "--ranks", "4"]].concat());
-    assert!(all.contains("all.csv/: "), "{all}");
-    assert_eq!(first_lines(all), one);
+    assert_eq!(all, one);
     let parts = parts(&at.join("all.csv"), "vertex,pagerank");
     assert_eq!(parts.len(), 4);
     assert!(parts.iter().any(Vec::is_empty));

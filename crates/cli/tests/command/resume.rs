@@ -104,6 +104,24 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
 }
 
 #[test]
+fn passes_are_counted_on_by_a_resumed_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    graph(folder);
+    let run = "run pagerank graph --iterations 12 --memory 20M --threads 1";
+    assert!(kill_after(folder, run, 4));
+    let resume = "--checkpoint-dir versions --checkpoint-every 1 --resume -o found.csv";
+    let said = crate::told(folder, &words(run, resume));
+    let pass = said.split("pass ").nth(1).expect("a pass");
+    let (number, rest) = pass.split_once(' ').expect("its number");
+    let number: u64 = number.parse().expect("a number");
+    // Four versions are of four calls at least, of which one is over vertices only.
+    assert!((4..=12).contains(&number), "{said}");
+    assert!(rest.starts_with("of at most 12: "), "{said}");
+    assert!(said.contains("12 iterations"), "{said}");
+}
+
+#[test]
 fn no_other_run_goes_on_with_the_versions_of_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();

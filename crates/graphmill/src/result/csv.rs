@@ -1,4 +1,4 @@
-//! Blocks as CSV: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
+//! Blocks as text, columns separated by commas or tabs: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
 //! be the name of one.
 //!
 //! Floats are written in the fewest digits that read back to the same bits.
@@ -13,8 +13,9 @@ pub(super) struct CsvRows<W: Write> {
 }
 
 impl<W: Write> CsvRows<W> {
-    pub(super) fn new(sink: W, column: &str) -> Result<CsvRows<W>, ResultError> {
+    pub(super) fn new(sink: W, column: &str, tabs: bool) -> Result<CsvRows<W>, ResultError> {
         let mut rows = csv::WriterBuilder::new()
+            .delimiter(if tabs { b'\t' } else { b',' })
             .buffer_capacity(1 << 16)
             .from_writer(sink);
         rows.write_record(["vertex", column])?;
@@ -48,7 +49,7 @@ impl<W: Write> RowWriter<W> for CsvRows<W> {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<W, ResultError> {
+    fn finish(self) -> Result<W, ResultError> {
         self.rows
             .into_inner()
             .map_err(|error| ResultError::Write(error.into_error()))

@@ -83,7 +83,7 @@ impl<W: Write + Send> RowWriter<W> for ParquetRows<W> {
         Ok(())
     }
 
-    fn finish(self: Box<Self>) -> Result<W, ResultError> {
+    fn finish(self) -> Result<W, ResultError> {
         Ok(self.file.into_inner()?)
     }
 }

@@ -82,10 +82,7 @@ impl Parts {
 
     /// Where this rank writes its part.
     pub(crate) fn part(&self) -> PathBuf {
-        let ending = match self.format {
-            Format::Parquet => "parquet",
-            Format::Csv => "csv",
-        };
+        let ending = self.format.ending();
         let rank = self.machine.rank();
         self.path.join(format!("{PREFIX}{rank:05}.{ending}"))
     }
@@ -144,7 +141,7 @@ fn is_part(path: &Path) -> bool {
     let name = name.and_then(|name| name.strip_prefix(PREFIX)?.split_once('.'));
     name.is_some_and(|(number, ending)| {
         let is_number = number.len() >= 5 && number.bytes().all(|byte| byte.is_ascii_digit());
-        is_number && ["parquet", "csv"].contains(&ending)
+        is_number && ["parquet", "csv", "csv.gz", "tsv", "tsv.gz"].contains(&ending)
     })
 }
 
@@ -220,12 +217,12 @@ mod tests {
 
     #[test]
     fn parts_are_known_by_their_names() {
-        for name in ["part-00000.parquet", "part-00012.csv", "part-100000.csv"] {
+        for name in ["part-00000.parquet", "part-00012.csv", "part-100000.csv.gz"] {
             assert!(is_part(Path::new(name)), "{name}");
         }
         for name in [
             "part-0.csv",
-            "part-00000.csv.gz",
+            "part-00000.zip",
             "part-0000a.csv",
             "ranks.csv",
             ".part-00000.csv",

@@ -6,7 +6,7 @@ use graphmill_engine::Engine;
 use crate::Error;
 
 /// Elements of a vertex array.
-pub(super) enum Raw {
+pub(crate) enum Raw {
     F32(Vec<f32>),
     F64(Vec<f64>),
     U32(Vec<u32>),
@@ -14,7 +14,7 @@ pub(super) enum Raw {
 }
 
 impl Raw {
-    pub(super) fn empty(array: &Array) -> Raw {
+    pub(crate) fn empty(array: &Array) -> Raw {
         match array {
             Array::F32(_) => Raw::F32(Vec::new()),
             Array::F64(_) => Raw::F64(Vec::new()),
@@ -33,7 +33,7 @@ impl Raw {
     }
 
     /// Replaces the elements by those of a batch of `array`, which is of the kind of `self`.
-    pub(super) fn read(
+    pub(crate) fn read(
         &mut self,
         engine: &Engine,
         array: &Array,

@@ -1,44 +1,55 @@
-//! The highest values of a result, kept while its blocks go by.
+//! The highest values of a result, kept while its batches go by.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use super::block::{Block, Labels, Values};
+use serde_json::{Number, Value};
+
+use super::raw::Raw;
 
 /// One of the highest rows, as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopRow {
-    /// The user's vertex id.
+    /// The user's vertex id; of groups, such as components, the id that names the group.
     pub vertex: String,
-    /// Its value.
+    /// Its value; of groups the number of their members.
     pub value: String,
 }
 
-/// Keeps the `count` rows with the highest values; of equal values the first in order of ids.
-///
-/// Unreached vertices and values that are not a number are left out, and a value that is a vertex counts by nothing but its
-/// position: such results have no highest rows, the first ones are kept. A plan refuses to ask for them.
+impl TopRow {
+    /// The value as a JSON number, or as text where it is none.
+    pub(crate) fn json_value(&self) -> Value {
+        json_number(&self.value)
+    }
+}
+
+/// A number as JSON, or the text where JSON has no such number.
+pub(crate) fn json_number(text: &str) -> Value {
+    let number = serde_json::from_str::<Number>(text);
+    number.map_or_else(|_| Value::from(text), Value::Number)
+}
+
+/// Keeps the `count` highest values; of equal values the first in order of ids. Values that are not a number are left out.
 #[derive(Debug)]
 pub(crate) struct Top {
     count: usize,
     /// The lowest that is kept comes first.
     kept: BinaryHeap<Reverse<Kept>>,
-    /// Rows that went by.
-    seen: u64,
+    /// Vertices that have a value.
+    reached: u64,
 }
 
-/// A row that is kept: higher by its value, then by coming earlier.
-#[derive(Debug)]
+/// A value that is kept: higher by its number, then by a smaller id.
+#[derive(Debug, Clone, Copy)]
 struct Kept {
     key: Key,
-    place: Reverse<u64>,
-    row: TopRow,
+    rank: Reverse<u64>,
 }
 
 impl Ord for Kept {
     fn cmp(&self, other: &Kept) -> Ordering {
         let order = self.key.order(other.key);
-        order.then_with(|| self.place.cmp(&other.place))
+        order.then_with(|| self.rank.cmp(&other.rank))
     }
 }
 impl PartialOrd for Kept {
@@ -58,87 +69,121 @@ const TEXT_BYTES: u64 = 64;
 
 #[derive(Debug, Clone, Copy)]
 enum Key {
-    Float(f64),
+    Single(f32),
+    Double(f64),
     Integer(u64),
-    Vertex,
 }
 
 impl Key {
     fn order(self, other: Key) -> Ordering {
         match (self, other) {
-            (Key::Float(left), Key::Float(right)) => left.total_cmp(&right),
+            (Key::Single(left), Key::Single(right)) => left.total_cmp(&right),
+            (Key::Double(left), Key::Double(right)) => left.total_cmp(&right),
             (Key::Integer(left), Key::Integer(right)) => left.cmp(&right),
             _ => Ordering::Equal,
+        }
+    }
+
+    /// As in a file: the shortest digits that read back, with an exponent where the number is large or small.
+    fn text(self) -> String {
+        match self {
+            Key::Single(value) => format!("{value:?}"),
+            Key::Double(value) => format!("{value:?}"),
+            Key::Integer(value) => value.to_string(),
         }
     }
 }
 
 impl Top {
-    /// Will keep `count` rows.
+    /// Will keep `count` values.
     pub(crate) fn new(count: usize) -> Top {
         Top {
             count,
             kept: BinaryHeap::new(),
-            seen: 0,
+            reached: 0,
         }
     }
 
     /// Bytes of the budget that so many rows take.
     pub(crate) fn memory(count: u64) -> u64 {
-        count.saturating_mul(size_of::<Kept>() as u64 + TEXT_BYTES)
+        count.saturating_mul((size_of::<Kept>() + size_of::<TopRow>()) as u64 + TEXT_BYTES)
     }
 
-    /// Looks at the rows of the next block.
-    pub(crate) fn block(&mut self, block: &Block) {
-        for row in 0..block.rows() {
-            let key = match &block.values {
-                Values::F32(values) => Key::Float(f64::from(values[row])),
-                Values::F64(values) => Key::Float(values[row]),
-                Values::U32(values) => Key::Integer(u64::from(values[row])),
-                Values::U64(values) => Key::Integer(values[row]),
-                Values::Vertex(_) => Key::Vertex,
-            };
-            let is_number = !matches!(key, Key::Float(value) if value.is_nan());
-            let is_full = self.kept.len() >= self.count;
-            let lowest = self.kept.peek();
-            let is_higher = lowest.is_some_and(|Reverse(kept)| key.order(kept.key).is_gt());
-            if block.is_reached(row) && is_number && (!is_full || is_higher) {
-                if is_full {
-                    self.kept.pop();
-                }
-                self.kept.push(Reverse(Kept {
-                    key,
-                    place: Reverse(self.seen),
-                    row: text(block, row),
-                }));
+    /// Looks at the next values; `rank_of` gives the rank of the id at a place among them. Where values may be absent, infinity or
+    /// the greatest integer say so.
+    pub(crate) fn values(&mut self, raw: &Raw, nullable: bool, rank_of: impl Fn(usize) -> u64) {
+        match raw {
+            Raw::F32(values) => self.all(values, &rank_of, Key::Single, |value| {
+                !(value.is_nan() || nullable && *value == f32::INFINITY)
+            }),
+            Raw::F64(values) => self.all(values, &rank_of, Key::Double, |value| {
+                !(value.is_nan() || nullable && *value == f64::INFINITY)
+            }),
+            Raw::U32(values) => {
+                let key = |value| Key::Integer(u64::from(value));
+                self.all(values, &rank_of, key, |value| {
+                    !(nullable && *value == u32::MAX)
+                });
             }
-            self.seen += 1;
+            Raw::U64(values) => self.all(values, &rank_of, Key::Integer, |value| {
+                !(nullable && *value == u64::MAX)
+            }),
         }
     }
 
-    /// The rows, highest first.
-    pub(crate) fn into_rows(self) -> Vec<TopRow> {
-        let kept = self.kept.into_sorted_vec();
-        kept.into_iter().map(|Reverse(kept)| kept.row).collect()
+    /// Looks at the sizes of groups: a group of no members is none.
+    pub(crate) fn sizes(&mut self, raw: &Raw, rank_of: impl Fn(usize) -> u64) {
+        match raw {
+            Raw::U32(values) => {
+                let key = |value| Key::Integer(u64::from(value));
+                self.all(values, &rank_of, key, |value| *value > 0);
+            }
+            Raw::U64(values) => self.all(values, &rank_of, Key::Integer, |value| *value > 0),
+            Raw::F32(_) | Raw::F64(_) => {}
+        }
     }
-}
 
-fn text(block: &Block, row: usize) -> TopRow {
-    let label = |labels: &Labels| match labels {
-        Labels::Integers(ids) => ids[row].to_string(),
-        Labels::Signed(ids) => ids[row].to_string(),
-        Labels::Texts(texts) => String::from_utf8_lossy(texts.get(row)).into_owned(),
-    };
-    TopRow {
-        vertex: label(&block.ids),
-        value: match &block.values {
-            // As in a file: the shortest digits that read back, with an exponent where the number is large or small.
-            Values::F32(values) => format!("{:?}", values[row]),
-            Values::F64(values) => format!("{:?}", values[row]),
-            Values::U32(values) => values[row].to_string(),
-            Values::U64(values) => values[row].to_string(),
-            Values::Vertex(labels) => label(labels),
-        },
+    fn all<T: Copy>(
+        &mut self,
+        values: &[T],
+        rank_of: &impl Fn(usize) -> u64,
+        key: impl Fn(T) -> Key,
+        is_value: impl Fn(&T) -> bool,
+    ) {
+        for (place, value) in values.iter().enumerate() {
+            if !is_value(value) {
+                continue;
+            }
+            self.reached += 1;
+            let key = key(*value);
+            let lowest = self.kept.peek().filter(|_| self.kept.len() >= self.count);
+            match lowest {
+                None if self.count == 0 => {}
+                Some(Reverse(lowest)) if key.order(lowest.key).is_lt() => {}
+                lowest => {
+                    let rank = Reverse(rank_of(place));
+                    let kept = Kept { key, rank };
+                    if lowest.is_some_and(|Reverse(lowest)| kept < *lowest) {
+                        continue;
+                    }
+                    if lowest.is_some() {
+                        self.kept.pop();
+                    }
+                    self.kept.push(Reverse(kept));
+                }
+            }
+        }
+    }
+
+    /// Vertices, or groups, that have a value.
+    pub(crate) fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// Ranks of ids with their values as text, highest first.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (u64, String)> {
+        let kept = self.kept.into_sorted_vec().into_iter();
+        kept.map(|Reverse(kept)| (kept.rank.0, kept.key.text()))
     }
 }
 
@@ -146,51 +191,50 @@ fn text(block: &Block, row: usize) -> TopRow {
 mod tests {
     use super::*;
 
-    fn block(from: u64, values: Vec<f64>, reached: Option<Vec<bool>>) -> Block {
-        Block {
-            ids: Labels::Integers((from..from + values.len() as u64).collect()),
-            values: Values::F64(values),
-            reached,
-        }
-    }
-
-    fn vertices(top: Top) -> Vec<String> {
-        top.into_rows().into_iter().map(|row| row.vertex).collect()
+    fn ranks(top: Top) -> Vec<u64> {
+        top.into_rows().map(|(rank, _)| rank).collect()
     }
 
     #[test]
-    fn highest_first_and_ties_in_order_of_index() {
+    fn top_of_ties_is_in_order_of_ids() {
         let mut top = Top::new(3);
-        top.block(&block(0, vec![1.0, 5.0, 2.0], None));
-        top.block(&block(3, vec![5.0, 0.5, 3.0, 5.0], None));
-        assert_eq!(vertices(top), ["1", "3", "6"]);
+        top.values(&Raw::F64(vec![1.0, 5.0, 2.0]), false, |place| place as u64);
+        let next = Raw::F64(vec![5.0, 0.5, 3.0, 5.0]);
+        top.values(&next, false, |place| place as u64 + 3);
+        assert_eq!(ranks(top), [1, 3, 6]);
+        // Ids may come in any order.
+        let mut top = Top::new(2);
+        top.values(&Raw::U32(vec![7; 5]), false, |place| [4, 2, 0, 3, 1][place]);
+        assert_eq!(ranks(top), [0, 1]);
     }
 
     #[test]
-    fn as_many_as_there_are_cost_no_more_than_sorting_them() {
+    fn top_of_many_costs_no_more_than_a_sort() {
         let values = |from: u64| (0..1000).map(move |i| ((from + i) * 7919 % 100_003) as f64);
         let mut top = Top::new(200_000);
         for from in (0..200_000).step_by(1000) {
-            top.block(&block(from, values(from).collect(), None));
+            let raw = Raw::F64(values(from).collect());
+            top.values(&raw, false, |place| from + place as u64);
         }
         let mut expected: Vec<u64> = (0..200_000).collect();
         expected.sort_by_key(|v| Reverse(v * 7919 % 100_003));
-        let expected: Vec<String> = expected.iter().map(u64::to_string).collect();
-        assert!(vertices(top) == expected);
+        assert!(ranks(top) == expected);
     }
 
     #[test]
-    fn unreached_and_nan_are_left_out() {
+    fn top_leaves_out_unreached_and_nan() {
         let mut top = Top::new(9);
-        let reached = vec![true, false, true, true];
-        top.block(&block(0, vec![1.0, 9.0, f64::NAN, 2.0], Some(reached)));
-        assert_eq!(vertices(top), ["3", "0"]);
+        let values = vec![1.0, f64::INFINITY, f64::NAN, 2.0];
+        top.values(&Raw::F64(values), true, |place| place as u64);
+        assert_eq!(top.reached(), 2);
+        assert_eq!(ranks(top), [3, 0]);
     }
 
     #[test]
-    fn none_asked_none_kept() {
+    fn top_of_none_still_counts() {
         let mut top = Top::new(0);
-        top.block(&block(0, vec![1.0], None));
-        assert!(vertices(top).is_empty());
+        top.sizes(&Raw::U32(vec![0, 4, 0, 1]), |place| place as u64);
+        assert_eq!(top.reached(), 2);
+        assert!(ranks(top).is_empty());
     }
 }

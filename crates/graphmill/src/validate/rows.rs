@@ -5,6 +5,8 @@ use std::fmt::{self, Display};
 use std::io::{BufRead, Read};
 use std::path::PathBuf;
 
+use graphmill_algorithms::registry;
+
 use super::ValidateError;
 
 /// Rows in the order of their file.
@@ -223,7 +225,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 
 /// The rows of a text, one a line.
 ///
-/// It is CSV when its first line is a header that starts with `vertex,`, otherwise LDBC's text: an id and a value with white space
+/// It is CSV when its first line is a header that starts with `vertex,`, or the same with tabs, otherwise LDBC's text: an id and a value with white space
 /// between them. Blank lines are passed over. In CSV a value may be empty: none.
 pub(super) struct Lines<R> {
     text: R,
@@ -234,6 +236,8 @@ pub(super) struct Lines<R> {
     breaks: u64,
     buffer: Vec<u8>,
     is_csv: bool,
+    /// Of the columns of CSV.
+    separator: u8,
     reading: Reading,
 }
 
@@ -246,6 +250,7 @@ impl<R: BufRead> Lines<R> {
             breaks: 0,
             buffer: Vec::new(),
             is_csv: false,
+            separator: b',',
             reading,
         }
     }
@@ -261,7 +266,9 @@ impl<R: BufRead> Lines<R> {
             if self.line == 1 {
                 let text = self.buffer.strip_prefix(b"\xef\xbb\xbf");
                 self.buffer = text.unwrap_or(&self.buffer).to_vec();
-                if self.buffer.trim_ascii().starts_with(b"vertex,") {
+                let header = self.buffer.trim_ascii();
+                if header.starts_with(b"vertex,") || is_header_with_tabs(header) {
+                    self.separator = header[b"vertex".len()];
                     self.is_csv = true;
                     continue;
                 }
@@ -270,7 +277,7 @@ impl<R: BufRead> Lines<R> {
                 continue;
             }
             // A field between quotes may have line ends in it.
-            while self.is_csv && is_within_quotes(&self.buffer) {
+            while self.is_csv && is_within_quotes(&self.buffer, self.separator) {
                 self.breaks += 1;
                 if !self.read_line()? {
                     return Err(self.malformed("a quote that ends"));
@@ -279,8 +286,8 @@ impl<R: BufRead> Lines<R> {
             let (row, expected) = match self.is_csv {
                 // Blanks are a part of an id.
                 true => (
-                    comma_separated(without_end(&self.buffer)),
-                    "a vertex, a comma and a value",
+                    separated(without_end(&self.buffer), self.separator),
+                    "a vertex, a comma or tab, and a value",
                 ),
                 false => (
                     space_separated(&self.buffer),
@@ -335,7 +342,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 type Fields<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
 
 /// True if a line of CSV ends between quotes.
-fn is_within_quotes(line: &[u8]) -> bool {
+fn is_within_quotes(line: &[u8], separator: u8) -> bool {
     let (mut is_quoted, mut may_open) = (false, true);
     for byte in line {
         match (byte, is_quoted) {
@@ -343,7 +350,7 @@ fn is_within_quotes(line: &[u8]) -> bool {
             (b'"', true) => (is_quoted, may_open) = (false, true),
             (b'"', false) => is_quoted = may_open,
             (_, true) => {}
-            (byte, false) => may_open = *byte == b',',
+            (byte, false) => may_open = *byte == separator,
         }
     }
     is_quoted
@@ -355,6 +362,13 @@ fn without_end(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
+/// Whether a line is the header of a result with tabs: a vertex may be called `vertex`, too.
+fn is_header_with_tabs(line: &[u8]) -> bool {
+    let column = line.strip_prefix(b"vertex\t");
+    let is_column = |name: &str| column == Some(name.as_bytes());
+    is_column("parent") || registry().iter().any(|entry| is_column(entry.value))
+}
+
 fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
     let mut words = line
         .split(u8::is_ascii_whitespace)
@@ -363,18 +377,18 @@ fn space_separated(line: &[u8]) -> Option<Fields<'_>> {
     words.next().is_none().then_some((id.into(), value.into()))
 }
 
-fn comma_separated(line: &[u8]) -> Option<Fields<'_>> {
-    let (id, rest) = field(line)?;
-    let (value, rest) = field(rest?)?;
+fn separated(line: &[u8], separator: u8) -> Option<Fields<'_>> {
+    let (id, rest) = field(line, separator)?;
+    let (value, rest) = field(rest?, separator)?;
     (rest.is_none() && !id.is_empty()).then_some((id, value))
 }
 
 type FieldAndRest<'a> = (Cow<'a, [u8]>, Option<&'a [u8]>);
 
-/// The first field of a line of CSV, and what follows its comma, if there is one. Quotes inside a quoted field are doubled.
-fn field(line: &[u8]) -> Option<FieldAndRest<'_>> {
+/// The first field of a line of CSV, and what follows its separator, if there is one. Quotes inside a quoted field are doubled.
+fn field(line: &[u8], separator: u8) -> Option<FieldAndRest<'_>> {
     let Some(mut rest) = line.strip_prefix(b"\"") else {
-        let end = line.iter().position(|byte| *byte == b',');
+        let end = line.iter().position(|byte| *byte == separator);
         return Some((
             line[..end.unwrap_or(line.len())].into(),
             end.map(|end| &line[end + 1..]),
@@ -390,7 +404,9 @@ fn field(line: &[u8]) -> Option<FieldAndRest<'_>> {
                 text.push(b'"');
                 rest = &rest[1..];
             }
-            Some(b',') => return Some((text.into(), Some(&rest[1..]))),
+            Some(byte) if *byte == separator => {
+                return Some((text.into(), Some(&rest[1..])));
+            }
             Some(_) => return None,
             None => return Some((text.into(), None)),
         }

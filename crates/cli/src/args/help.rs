@@ -1,0 +1,89 @@
+//! Two pages of help for each command: `-h` is one screen, `--help` has everything. And what is said where there is no such algorithm.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::{ArgMatches, Cli, CommandFactory, FromArgMatches};
+
+/// Headings of options that are only on the long page.
+const LONG_HEADINGS: [&str; 4] = [
+    "Tiers of memory",
+    "Going on after a kill",
+    "Experiments",
+    "Options of the run",
+];
+/// Options that are only on the long page.
+const LONG_OPTIONS: [&str; 19] = [
+    "alpha",
+    "batch_size",
+    "csr_ratio",
+    "dangling",
+    "delta",
+    "dispatch",
+    "epsilon",
+    "import_rate",
+    "io",
+    "method",
+    "metrics",
+    "on_error",
+    "order",
+    "pass_rate",
+    "precision",
+    "ranks",
+    "reverse",
+    "seed",
+    "trials",
+];
+/// Of how edges are read, what is on the short page of a command that does other things as well.
+const READING: [&str; 2] = ["weights", "undirected"];
+
+/// The command line, with both pages of help.
+pub(crate) fn command() -> clap::Command {
+    Cli::command().mut_subcommands(short)
+}
+
+/// Has the short page leave out what few people need.
+fn short(command: clap::Command) -> clap::Command {
+    let reads_first = command.get_name() == "import";
+    command
+        .mut_args(|arg| {
+            let heading = arg.get_help_heading().unwrap_or_default();
+            let id = arg.get_id().as_str();
+            let is_reading = matches!(heading, "Reading edges" | "Edges");
+            let is_long = LONG_HEADINGS.iter().any(|long| heading.starts_with(long))
+                || LONG_OPTIONS.contains(&id)
+                || is_reading && !reads_first && !READING.contains(&id);
+            arg.hide_short_help(is_long)
+        })
+        .mut_subcommands(short)
+}
+
+/// What was asked on the command line; else says what is wrong, and ends the process.
+pub(crate) fn parse() -> Cli {
+    let parsed = command().try_get_matches().and_then(|matches: ArgMatches| {
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
+    });
+    parsed.unwrap_or_else(|error| with_algorithms(error).exit())
+}
+
+/// Adds all algorithms to the error of a name that is none.
+fn with_algorithms(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let is_of_run = usage.is_some_and(|usage| usage.contains("graphmill run"));
+    if error.kind() == ErrorKind::InvalidSubcommand && is_of_run {
+        let names = graphmill::algorithms().iter().map(|entry| {
+            let aliases = entry.aliases.join(", ");
+            format!("{} ({aliases})", entry.name)
+        });
+        let all = format!(
+            "the algorithms are {}",
+            names.collect::<Vec<_>>().join("; ")
+        );
+        let mut tips = match error.remove(ContextKind::Suggested) {
+            Some(ContextValue::StyledStrs(tips)) => tips,
+            _ => Vec::new(),
+        };
+        tips.push(all.into());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
+}

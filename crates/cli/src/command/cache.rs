@@ -1,0 +1,60 @@
+//! `graphmill cache`: the graphs that runs keep beside files of edges.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use graphmill::{CachedGraph, Machine, MachineConfig, Stop};
+use serde_json::json;
+
+use crate::args::{Cache, CacheCommand};
+use crate::{complain, size};
+
+pub(crate) fn run(args: Cache, stop: &Stop) -> anyhow::Result<ExitCode> {
+    let (places, clears) = match args.command {
+        CacheCommand::List(places) => (places, false),
+        CacheCommand::Clear(places) => (places, true),
+    };
+    let config = MachineConfig {
+        threads: Some(1),
+        ..MachineConfig::default()
+    };
+    let machine = Machine::open(&config, stop.clone())?;
+    let mut graphs: Vec<CachedGraph> = Vec::new();
+    for path in &places.paths {
+        graphs.extend(machine.cached_graphs(path)?);
+    }
+    if clears {
+        let mut removed = Vec::new();
+        for graph in graphs {
+            match machine.remove_cached(&graph)? {
+                true => removed.push(graph),
+                false => complain(&format!(
+                    "{} stays: a run works on it",
+                    graph.path.display()
+                )),
+            }
+        }
+        graphs = removed;
+    }
+    let mut out = std::io::stdout().lock();
+    if places.json {
+        let graphs = graphs.iter().map(|graph| {
+            json!({
+                "graph": graph.path.display().to_string(),
+                "input": graph.input.display().to_string(),
+                "bytes": graph.bytes,
+            })
+        });
+        let all = serde_json::Value::Array(graphs.collect());
+        writeln!(out, "{}", serde_json::to_string_pretty(&all)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for graph in &graphs {
+        let bytes = size::text(graph.bytes);
+        writeln!(out, "{bytes:>12}  {}", graph.path.display())?;
+    }
+    let bytes = size::text(graphs.iter().map(|graph| graph.bytes).sum());
+    let done = if clears { " removed" } else { "" };
+    complain(&format!("{} graphs, {bytes}{done}", graphs.len()));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,159 @@
+//! What a result says in a few numbers: how many vertices have a value, the highest values, how an iteration ended.
+//!
+//! The values go by once, batch by batch, without ids; only the ids of the highest are looked up.
+
+use std::sync::Arc;
+
+use graphmill_algorithms::{Output, Values};
+use graphmill_engine::{Convergence, Engine};
+use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
+use graphmill_storage::Budget;
+use serde_json::{Map, Value, json};
+
+use crate::result::{Raw, Top, TopRow, json_number};
+use crate::{Error, Machine};
+
+/// Rows of a summary where nobody asks for more.
+pub(crate) const TOP_ROWS: usize = 5;
+/// Pages of the ranks of ids that are kept, and of ids.
+const FRAMES: u64 = 2;
+
+/// What a result says in a few numbers.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Names of the two columns of `top`, such as `vertex` and `pagerank`, or `component` and `size`.
+    pub columns: [&'static str; 2],
+    /// The highest values; empty where the values are vertices.
+    pub top: Vec<TopRow>,
+    /// Vertices that have a value, where some may have none.
+    pub reached: Option<u64>,
+    /// The greatest value, where some vertices may have none.
+    pub greatest: Option<String>,
+    /// Groups, where the values name groups: components.
+    pub groups: Option<u64>,
+    /// How an iteration that converges ended.
+    pub convergence: Option<Convergence>,
+}
+
+impl Summary {
+    /// The same with the rows that are worth showing: as many as asked for, else a few; none of the furthest unless asked for.
+    pub(crate) fn shown(mut self, asked: usize) -> Summary {
+        let usual = if self.reached.is_some() { 0 } else { TOP_ROWS };
+        self.top.truncate(if asked == 0 { usual } else { asked });
+        self
+    }
+
+    /// The summary as JSON: what `--json` prints, and the metrics hold.
+    pub fn json(&self) -> Value {
+        let mut all = Map::new();
+        let mut put = |name: String, value: Value| all.insert(name, value);
+        let [key, value] = self.columns;
+        if let Some(groups) = self.groups {
+            put(format!("{key}s"), groups.into());
+        }
+        if let Some(reached) = self.reached {
+            put("reached".into(), reached.into());
+        }
+        if let Some(greatest) = &self.greatest {
+            put(format!("greatest_{value}"), json_number(greatest));
+        }
+        if let Some(convergence) = self.convergence {
+            put("iterations".into(), convergence.iterations.into());
+            put("residual".into(), convergence.residual.into());
+            if convergence.tolerance.is_some() {
+                put("tolerance_reached".into(), convergence.reached.into());
+            }
+        }
+        if !self.top.is_empty() {
+            let rows = self.top.iter();
+            let rows = rows.map(|row| json!({key: row.vertex, value: row.json_value()}));
+            put("top".into(), rows.collect());
+        }
+        Value::Object(all)
+    }
+}
+
+/// Bytes of the budget that a summary of a result takes: less than passes do, whose memory is free by then.
+fn bytes_needed(graph: &Measure) -> u64 {
+    let value_bytes = size_of::<u64>() as u64;
+    let columns = match graph.order {
+        Order::Id => 2,
+        // The ranks of ids, too.
+        Order::Degree => 3,
+    };
+    columns * value_bytes * graph.batches.widest() + 2 * FRAMES * FRAME_BYTES
+}
+
+/// Whether the values of a result are vertices.
+fn are_vertices(values: &Values) -> bool {
+    matches!(values, Values::Vertex32(_) | Values::Vertex64(_))
+}
+
+/// Looks at all values of a result, or at the sizes of the groups that it names, and keeps the `count` highest.
+///
+/// # Errors
+/// The disk fails, the budget has no room for a batch, or work is to stop.
+pub(crate) fn summarize(
+    machine: &Machine,
+    engine: &Engine,
+    graph: &Arc<StoredGraph>,
+    (output, sizes): (&Output, Option<&Output>),
+    count: usize,
+) -> Result<Summary, Error> {
+    let budget = machine.budget();
+    let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
+    let shown = sizes.unwrap_or(output);
+    let has_order = !are_vertices(&shown.values);
+    let mut top = Top::new(if has_order { count } else { 0 });
+    let mut raw = Raw::empty(&shown.values);
+    // Sizes are at the places of ranks already.
+    let mut ranks = match graph.order() {
+        Order::Degree if sizes.is_none() => Some((reader(graph, budget)?, Vec::new())),
+        Order::Id | Order::Degree => None,
+    };
+    for batch in 0..graph.batches().len() {
+        if machine.stop().requested() {
+            return Err(Error::Stopped);
+        }
+        raw.read(engine, &shown.values, batch)?;
+        let range = graph.batches().range(batch);
+        let first = range.start;
+        if let Some((reader, ranks)) = &mut ranks {
+            ranks.clear();
+            graph.each_rank(reader, range, |rank| ranks.push(rank))?;
+        }
+        let rank_of = |place: usize| match &ranks {
+            Some((_, ranks)) => ranks[place],
+            None => first + place as u64,
+        };
+        match sizes {
+            Some(_) => top.sizes(&raw, rank_of),
+            None => top.values(&raw, shown.nullable, rank_of),
+        }
+    }
+    let reached = top.reached();
+    let mut reader = reader(graph, budget)?;
+    let rows = top.into_rows().map(|(rank, value)| {
+        let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
+        Ok(TopRow { vertex, value })
+    });
+    let top: Vec<TopRow> = rows.collect::<Result<_, Error>>()?;
+    let is_partial = sizes.is_none() && output.nullable;
+    let greatest = top.first().map(|row| row.value.clone());
+    Ok(Summary {
+        columns: match sizes {
+            Some(sizes) => [output.column, sizes.column],
+            None => ["vertex", output.column],
+        },
+        reached: is_partial.then_some(reached),
+        greatest: greatest.filter(|_| is_partial),
+        groups: sizes.map(|_| reached),
+        top,
+        convergence: engine.metrics().convergence,
+    })
+}
+
+fn reader(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<FrameReader, Error> {
+    Ok(FrameReader::new(graph, budget, FRAMES as usize)?)
+}
