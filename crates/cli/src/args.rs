@@ -121,29 +121,37 @@ pub(crate) struct Reading {
     /// What vertex ids are; auto looks at the first 64 MiB
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
-    /// Keep weights, in this precision: of --weight-column, of the column named weight, or of the one after the ids
+    /// Keep weights, in this precision
+    ///
+    /// They stand in --weight-column, else in the column named weight, else in the one after the ids.
     #[arg(long, value_name = "none|f32|f64", value_enum, default_value_t)]
     pub(crate) weights: Weights,
-    /// Column of the sources, by name or number from 1 [default: a known name such as source, src or from, else the first]
+    /// Column of the sources, by name or number from 1
+    ///
+    /// By default a column with a known name such as source, src or from, else the first.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) source_column: Option<String>,
-    /// Column of the destinations [default: a known name such as target, dst or to, else the second]
+    /// Column of the destinations
+    ///
+    /// By default a column with a known name such as target, dst or to, else the second.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) target_column: Option<String>,
     /// Column of the weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weight_column: Option<String>,
-    /// Whether the first line of a text file names its columns; auto looks
+    /// Whether the first line names the columns; auto looks
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
     pub(crate) header: Header,
-    /// What separates columns of text: one character, tab or space [default: by the first lines]
+    /// What separates columns: one character, tab or space
+    ///
+    /// By default what the first lines show.
     #[arg(long, value_name = "CHAR")]
     pub(crate) delimiter: Option<graphmill::Delimiter>,
     /// Quotes enclose columns ('"'), or are text (none); auto: they enclose in CSV and TSV
-    #[arg(long, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
+    #[arg(long, hide_short_help = true, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
     pub(crate) quote: graphmill::Quote,
-    /// Lines that start so are comments, wherever they stand; auto: lines before the first edge with #, % or //
-    #[arg(long, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
+    /// Lines that start so are comments, wherever they stand; auto: those before the first edge with #, % or //
+    #[arg(long, hide_short_help = true, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
     pub(crate) comments: graphmill::Comments,
     /// File whose first column names vertices, so that those without edges exist too
     #[arg(long, value_name = "FILE")]
