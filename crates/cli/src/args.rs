@@ -118,7 +118,9 @@ pub(crate) struct Reading {
     /// files, only those and .v files are read.
     #[arg(long, value_name = "auto|text|csv|...", value_enum, default_value_t)]
     pub(crate) format: Format,
-    /// What vertex ids are; auto looks at the first 64 MiB
+    /// What vertex ids are; auto looks
+    ///
+    /// It looks at the first 64 MiB.
     #[arg(long, value_name = "auto|int|string", value_enum, default_value_t)]
     pub(crate) ids: Ids,
     /// Keep weights, in this precision
@@ -139,7 +141,7 @@ pub(crate) struct Reading {
     /// Column of the weights
     #[arg(long, value_name = "COLUMN")]
     pub(crate) weight_column: Option<String>,
-    /// Whether the first line names the columns; auto looks
+    /// Whether the first line names columns
     #[arg(long, value_name = "auto|yes|no", value_enum, default_value_t)]
     pub(crate) header: Header,
     /// What separates columns: one character, tab or space
@@ -147,13 +149,19 @@ pub(crate) struct Reading {
     /// By default what the first lines show.
     #[arg(long, value_name = "CHAR")]
     pub(crate) delimiter: Option<graphmill::Delimiter>,
-    /// Quotes enclose columns ('"'), or are text (none); auto: they enclose in CSV and TSV
-    #[arg(long, hide_short_help = true, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
+    /// What quotes mean
+    ///
+    /// They enclose columns ('"'), or are text (none); with auto they enclose in CSV and TSV.
+    #[arg(long, value_name = "auto|none|'\"'", default_value = "auto", value_parser = quote)]
     pub(crate) quote: graphmill::Quote,
-    /// Lines that start so are comments, wherever they stand; auto: those before the first edge with #, % or //
-    #[arg(long, hide_short_help = true, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
+    /// Which lines are comments
+    ///
+    /// Those that start so, wherever they stand; with auto those before the first edge that start with #, % or //.
+    #[arg(long, value_name = "auto|none|PREFIX", default_value = "auto", value_parser = comments)]
     pub(crate) comments: graphmill::Comments,
-    /// File whose first column names vertices, so that those without edges exist too
+    /// File that names vertices, for those without edges
+    ///
+    /// They stand in the column named id or the like, else in the first.
     #[arg(long, value_name = "FILE")]
     pub(crate) vertices: Option<PathBuf>,
     /// At a line that is not an edge stop, or skip and count it
@@ -173,12 +181,7 @@ pub(crate) struct Edges {
     /// Which of edges that come more than once are kept
     ///
     /// All; the first of the input; or, with --weights, one with the sum, the least or the greatest of the weights.
-    #[arg(
-        long,
-        value_name = "keep|first|sum|min|max",
-        value_enum,
-        default_value_t
-    )]
+    #[arg(long, value_name = "keep|first|...", value_enum, default_value_t)]
     pub(crate) duplicates: Duplicates,
     /// What becomes of edges from a vertex to itself
     #[arg(long, value_name = "keep|drop", value_enum, default_value_t)]

@@ -95,10 +95,16 @@ impl Engine {
         );
         let strangers = Ranks::new(fabric.clone(), vec![0; count + 1], stop.clone());
         let said = strangers.gather(said)?;
+        let parts = |said: &'_ Vec<u8>| {
+            let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
+            (id.to_vec(), has.to_vec())
+        };
+        // All ranks name the same one, whichever of them finds it.
+        let (first, first_has) = said.first().map(parts).unwrap_or_default();
         let mut here = Vec::new();
         for (rank, of_rank) in said.iter().enumerate() {
-            let (id, has) = of_rank.split_at_checked(name.len()).unwrap_or_default();
-            if id != name.as_bytes() || has.len() != batches.len() {
+            let (id, has) = parts(of_rank);
+            if id != first || has.len() != first_has.len() {
                 return Err(EngineError::OtherGraph { rank });
             }
             here.push(has.iter().map(|has| *has == 1).collect());

@@ -29,7 +29,7 @@ pub const BATCH_EDGES_MAX: usize = 4096;
 pub enum Ids {
     /// Unsigned 64-bit integers.
     Integer,
-    /// Signed 64-bit integers; a source delivers each with its sign bit turned ([`SIGN`]), which keeps their order.
+    /// Signed 64-bit integers; a source delivers each with its sign bit turned, which keeps their order.
     Signed,
     /// Text in UTF-8, of at most [`ID_BYTES_MAX`] bytes.
     Text,

@@ -82,7 +82,7 @@ fn ranks_started_differently_are_refused_by_option() {
     }
     // What is a rank's own.
     let mut job = mpirun(at);
-    for (i, more) in ["--threads 1 --memory 64M", "--threads 2 --tmp ."]
+    for (i, more) in ["--threads 1 --memory 64M -q", "--threads 2 --tmp . -q"]
         .iter()
         .enumerate()
     {
@@ -90,7 +90,7 @@ fn ranks_started_differently_are_refused_by_option() {
             .args(["-n", "1", env!("CARGO_BIN_EXE_graphmill")]);
         job.args(run.split(' ')).args(more.split(' '));
     }
-    job.arg("-q").stdout(std::process::Stdio::null());
+    job.stdout(std::process::Stdio::null());
     assert!(end_of(job.spawn().expect("mpirun starts")).has_succeeded());
 }
 
