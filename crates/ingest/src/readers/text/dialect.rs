@@ -298,7 +298,18 @@ impl<'a> Sniff<'a> {
             // All lines are marked: the marks are of ids, if they are cut as edges are.
             None | Some([]) => {
                 let body = &lines[doubtful..];
-                match self.delimiter(body, told) {
+                // Whether malformed lines are left out or not, such lines are the same.
+                let strict = Sniff {
+                    ask: Ask {
+                        skips: false,
+                        ..self.ask
+                    },
+                    bytes: self.bytes,
+                    by_most: cell::Cell::new(false),
+                };
+                let found = strict.delimiter(body, told);
+                self.by_most.set(strict.by_most.get());
+                match found {
                     Ok(delimiter) => (doubtful, Some(delimiter)),
                     Err(_) => (lines.len(), told),
                 }
@@ -315,8 +326,7 @@ impl<'a> Sniff<'a> {
         // Marked lines right above the edges that have as many columns are edges, or the header.
         let width = lines
             .get(body)
-            .map(|line| self.width(&cut, line.text))
-            .transpose()?;
+            .and_then(|line| self.width(&cut, line.text).ok());
         let mut start = body;
         while start > doubtful
             && width.is_some()
@@ -469,6 +479,10 @@ impl<'a> Sniff<'a> {
                 // Tell what is wrong with the first line that no separator cuts.
                 if body.is_empty() {
                     return Ok(usual);
+                }
+                // Each line is left out when it is read.
+                if self.ask.skips {
+                    return Ok(if self.is_tabular() { usual } else { blanks });
                 }
                 // By the separator that cuts most lines, the first that it does not cut.
                 let cuts = |delimiter: &Delimiter| {
