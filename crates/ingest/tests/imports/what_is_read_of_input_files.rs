@@ -183,7 +183,7 @@ fn pairs(factor: u64, turn: u64) -> Vec<u8> {
 
 #[test]
 fn pairs_that_change_between_two_readings_are_an_error() {
-    for (factor, step) in [(1, "distribute"), (1 << 50, "ids"), (1, "write")] {
+    for (factor, step) in [(1, "distribute"), (1 << 50, "ids: collect"), (1, "write")] {
         let disk = folder(&[]);
         let path = Path::new("/in/edges.u64");
         disk.write_small(path, &pairs(factor, 1)).unwrap();

@@ -494,7 +494,7 @@ impl<'a> Sniff<'a> {
                     body.iter().filter(is_cut).count()
                 };
                 let least = if self.is_tabular() { usual } else { blanks };
-                let best = [least, tab, comma, others[0], others[1]]
+                let best = [others[1], others[0], comma, tab, least]
                     .into_iter()
                     .max_by_key(cuts)
                     .unwrap_or(least);
