@@ -101,7 +101,8 @@ fn slow_is_the_tier_that_was_called_so() {
     assert_eq!(of(&[], Some("numa:0")), [false, false, true, true]);
     assert_eq!(of(&["edges=numa:0"], None), [false; 4]);
     assert_eq!(of(&["edges=model"], None), [false, false, false, true]);
-    let edges_are_slow = |edges: &str, slow| of(&["dram", edges], Some(slow))[3];
+    // Something always lies on the slow tier, or it is refused.
+    let edges_are_slow = |edges: &str, slow| of(&["dram", "index=slow", edges], Some(slow))[3];
     for (edges, slow) in [
         ("edges=numa:0:preferred", "numa:0"),
         ("edges=numa:2", "numa:2-3:interleave"),
