@@ -7,6 +7,9 @@ use super::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, VertexId};
 use crate::meta::IdKind;
 use crate::varint;
 
+/// What an id adds to the one before is as a rule no longer.
+const SHORT: usize = 16;
+
 /// One page of ids.
 pub(super) struct Page<'a> {
     bytes: &'a [u8],
@@ -129,8 +132,15 @@ impl Walk {
                 return None;
             }
             self.text.truncate(shared as usize);
-            self.text
-                .extend(bytes.get(self.at..self.at + length as usize)?);
+            let rest = bytes.get(self.at..)?;
+            match rest.first_chunk::<SHORT>() {
+                // Of a length that is known, a copy is a few instructions.
+                Some(chunk) if length <= SHORT as u64 => {
+                    self.text.extend_from_slice(chunk);
+                    self.text.truncate((shared + length) as usize);
+                }
+                _ => self.text.extend(rest.get(..length as usize)?),
+            }
             self.at += length as usize;
         } else if whole {
             self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);
