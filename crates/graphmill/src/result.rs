@@ -1,34 +1,40 @@
 //! A result on its way out: rows of (vertex, value) in ascending order of ids, to a file, to a folder of parts, or to a list of the
 //! highest.
 //!
-//! Steps of [`write`]: a file aside, block by block from the caller's cursor, synced, renamed onto its name. Until then nothing
+//! Steps of [`write`]: a file aside, block by block as the workers encode them, synced, renamed onto its name. Until then nothing
 //! stands under the name; on failure the file aside is removed.
 
 mod block;
 mod csv;
+mod encode;
+mod names;
+mod pages;
 mod parquet;
 mod parts;
 mod raw;
 mod rows;
 mod top;
+mod walk;
 mod window;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use graphmill_storage::{Budget, Disk, FileAside, Output, StorageError};
+use graphmill_storage::{FileAside, Output, StorageError};
 
 pub use block::{Block, Labels, Texts, Values};
 pub(crate) use parts::{Parts, is_folder};
 pub(crate) use raw::Raw;
-pub(crate) use rows::{RowCursor, bytes_needed, bytes_wanted};
+pub(crate) use rows::{Rows, bytes_needed, bytes_wanted};
 pub use top::TopRow;
 pub(crate) use top::{Top, json_number};
 
-/// Bytes that a file format takes besides rows and file chunks: a page of each column and its compressed twin.
+use crate::{Error, Machine};
+use encode::Pool;
+
+/// Bytes that a file format takes besides rows and file chunks: a page and its compressed twin.
 const FORMAT_BYTES: u64 = 4 << 20;
 /// Bytes of one write to a file that is written from front to back.
 pub(crate) const CHUNK_BYTES: usize = 1 << 20;
@@ -137,85 +143,67 @@ impl Format {
     }
 }
 
-/// What every block of one result looks like.
-#[derive(Debug, Clone)]
-pub(crate) struct Shape {
-    /// Name of the value's column.
-    pub(crate) column: String,
-    /// Any ids of the kind of all.
-    pub(crate) ids: Labels,
-    /// Any values of the kind of all.
-    pub(crate) values: Values,
-    /// Whether a vertex may be without a value.
-    pub(crate) nullable: bool,
-}
-
-/// One file format: takes blocks in order, then gives its sink back, complete.
-trait RowWriter<W> {
-    fn block(&mut self, block: &Block) -> Result<(), ResultError>;
-    fn finish(self) -> Result<W, ResultError>;
-}
-
-/// Writes the blocks that `next` hands out, until it hands out none, as `format` to `path`, or to standard output where it names
-/// that; returns the bytes written.
+/// Writes rows as `format` to `path`, or to standard output where it names that, and tells `note` of those that are written; returns
+/// the bytes written.
 ///
 /// # Errors
-/// What `next` fails with, or a [`ResultError`] turned into it; `path` is then as it was.
-pub(crate) fn write<E: From<ResultError>>(
-    disk: &Arc<dyn Disk>,
-    budget: &Budget,
+/// Ids or values cannot be read or written in this format; the disk fails, or memory runs out; work is to stop. `path` is then as
+/// it was.
+pub(crate) fn write(
+    machine: &Machine,
     path: &Path,
     format: Format,
-    shape: &Shape,
-    next: impl FnMut() -> Result<Option<Block>, E>,
-) -> Result<u64, E> {
-    let _pages = budget
-        .lease("pages of the result", FORMAT_BYTES)
-        .map_err(StorageError::from)
-        .map_err(ResultError::from)?;
+    rows: &mut Rows<'_>,
+    note: &mut dyn FnMut(u64),
+) -> Result<u64, Error> {
+    let (disk, budget) = (machine.disk(), machine.budget());
+    let _pages = budget.lease("pages of the result", FORMAT_BYTES)?;
     if is_stdout(path) {
+        let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
         let sink = Counted {
             sink: std::io::stdout(),
             bytes: 0,
         };
-        let mut sink = encode(sink, format, shape, next)?;
+        let mut sink = write_to(sink, format, rows, &mut pool, note)?;
         sink.flush().map_err(ResultError::from)?;
         return Ok(sink.bytes);
     }
-    let sink = Output::create(disk, budget, path, CHUNK_BYTES).map_err(ResultError::from)?;
-    let sink = encode(sink, format, shape, next)?;
-    Ok(sink.publish().map_err(ResultError::from)?)
+    let sink = Output::create(disk, budget, path, CHUNK_BYTES)?;
+    let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
+    let sink = write_to(sink, format, rows, &mut pool, note)?;
+    Ok(sink.publish()?)
 }
 
-/// Writes blocks to `sink`, and gives it back complete.
-fn encode<W: Write + Send, E: From<ResultError>>(
+/// Writes rows to `sink`, and gives it back complete.
+fn write_to<W: Write>(
     sink: W,
     format: Format,
-    shape: &Shape,
-    next: impl FnMut() -> Result<Option<Block>, E>,
-) -> Result<W, E> {
-    let column = &shape.column;
+    rows: &mut Rows<'_>,
+    pool: &mut Pool,
+    note: &mut dyn FnMut(u64),
+) -> Result<W, Error> {
     match format {
-        Format::Parquet => write_all(parquet::ParquetRows::new(sink, shape)?, next),
-        Format::Text { tabs, gzip: false } => {
-            write_all(csv::CsvRows::new(sink, column, tabs)?, next)
-        }
+        Format::Parquet => parquet::write(sink, rows, pool, note),
+        Format::Text { tabs, gzip: false } => csv::write(sink, tabs, rows, pool, note),
         Format::Text { tabs, gzip: true } => {
             let sink = GzEncoder::new(sink, Compression::fast());
-            let sink = write_all(csv::CsvRows::new(sink, column, tabs)?, next)?;
+            let sink = csv::write(sink, tabs, rows, pool, note)?;
             Ok(sink.finish().map_err(ResultError::from)?)
         }
     }
 }
 
-fn write_all<W, R: RowWriter<W>, E: From<ResultError>>(
-    mut rows: R,
-    mut next: impl FnMut() -> Result<Option<Block>, E>,
-) -> Result<W, E> {
-    while let Some(block) = next()? {
-        rows.block(&block)?;
-    }
-    Ok(rows.finish()?)
+/// Calls `each` with rows, a block at a time in ascending order of ids.
+///
+/// # Errors
+/// As for [`write`].
+pub(crate) fn each_block(
+    machine: &Machine,
+    rows: &mut Rows<'_>,
+    each: &mut dyn FnMut(&Block),
+) -> Result<(), Error> {
+    let mut pool = Pool::new(machine, &rows.graph, &rows.memory())?;
+    walk::each_block(rows, &mut pool, each)
 }
 
 /// A sink that counts its bytes.
@@ -238,122 +226,270 @@ impl<W: Write> Write for Counted<W> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{Machine, MachineConfig, Rule, validate};
+    use graphmill_algorithms::{Output, Values as Array};
+    use graphmill_engine::VertexArray;
+    use graphmill_graph::Order;
 
-    fn texts(texts: &[&str]) -> Labels {
-        let mut labels = Texts::default();
-        for text in texts {
-            labels.push(text.as_bytes());
+    use super::*;
+    use crate::{ImportConfig, MachineConfig, Rule, Session, unwatched, validate};
+
+    /// A machine, and a stored graph with those ids, each of which has an arc to itself.
+    fn graph(at: &Path, ids: &[&[u8]], order: Order) -> Machine {
+        let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
+        let mut edges = ::csv::WriterBuilder::new().from_writer(Vec::new());
+        edges.write_record(["source", "target"]).unwrap();
+        for id in ids {
+            edges.write_record([id, id]).unwrap();
         }
-        Labels::Texts(labels)
+        let path = at.join("edges.csv");
+        let edges = edges.into_inner().unwrap();
+        machine.disk().write_small(&path, &edges).unwrap();
+        let config = ImportConfig {
+            order,
+            batch_size: Some(20_000),
+            ..ImportConfig::default()
+        };
+        let to = at.join("graph");
+        machine.import(&[path], &to, &config, &unwatched()).unwrap();
+        machine
     }
 
-    /// Writes blocks as both formats and gives back the CSV, after comparing it with the Parquet.
-    fn csv_like_parquet(blocks: &[Block]) -> String {
-        let folder = tempfile::tempdir().unwrap();
-        let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
-        let shape = Shape {
-            column: "value".to_string(),
-            ids: blocks[0].ids.clone(),
-            values: blocks[0].values.clone(),
-            nullable: blocks.iter().any(|block| block.reached.is_some()),
-        };
-        let paths = ["result.csv", "result.parquet"].map(|name| folder.path().join(name));
-        for path in &paths {
-            let mut left = blocks.iter();
-            let bytes = write::<ResultError>(
-                machine.disk(),
-                machine.budget(),
-                path,
-                Format::of(path).unwrap(),
-                &shape,
-                || Ok(left.next().cloned()),
-            );
-            assert!(bytes.unwrap() > 0);
+    fn session(machine: &Machine, at: &Path) -> Session {
+        let graph = machine.graph(&at.join("graph")).unwrap();
+        machine
+            .session(&graph, Default::default(), &unwatched())
+            .unwrap()
+    }
+
+    /// An array with the values of a list, in order of index.
+    fn array<T: graphmill_engine::Element>(session: &mut Session, values: &[T]) -> VertexArray<T> {
+        // Of one name there is one array.
+        let name = format!("{:p}", values);
+        let array = session.vertex_array(&name).unwrap();
+        session
+            .process_vertices(array.write(), None, |v, value| *value = values[v as usize])
+            .unwrap();
+        array
+    }
+
+    fn output(values: Array, nullable: bool) -> Output {
+        Output {
+            column: "value",
+            values,
+            nullable,
         }
+    }
+
+    /// Writes both formats, and gives back the CSV after comparing it with the Parquet, and with the rows of blocks.
+    fn csv_like_parquet(session: &mut Session, at: &Path, output: &Output) -> String {
+        let paths = ["result.csv", "result.parquet"].map(|name| at.join(name));
+        let vertices = session.graph().vertices();
+        for path in &paths {
+            let mut rows = 0;
+            let bytes = session.write(output, path, |more| rows += more).unwrap();
+            assert_eq!(bytes, path.metadata().unwrap().len());
+            assert_eq!(rows, vertices);
+        }
+        let machine = Machine::open(&MachineConfig::default(), Default::default()).unwrap();
         for (left, right) in [(0, 1), (1, 0)] {
             let verdict = validate(&machine, &paths[left], &paths[right], Rule::Exact).unwrap();
             assert_eq!(verdict.described, Vec::<String>::new());
-            assert_eq!(
-                verdict.vertices as usize,
-                blocks.iter().map(Block::rows).sum::<usize>()
-            );
+            assert_eq!(verdict.vertices, vertices);
         }
-        String::from_utf8(machine.disk().read_small(&paths[0], 1 << 20).unwrap()).unwrap()
+        let mut of_blocks = ::csv::WriterBuilder::new().from_writer(Vec::new());
+        of_blocks.write_record(["vertex", output.column]).unwrap();
+        session
+            .each_block(output, |block| {
+                for row in 0..block.rows() {
+                    let value = match (&block.values, block.is_reached(row)) {
+                        (Values::Vertex(labels), true) => id(labels, row),
+                        (Values::Vertex(_), false) => Vec::new(),
+                        (_, false) => b"inf".to_vec(),
+                        (Values::F32(values), _) => format!("{:?}", values[row]).into(),
+                        (Values::F64(values), _) => format!("{:?}", values[row]).into(),
+                        (Values::U32(values), _) => values[row].to_string().into(),
+                        (Values::U64(values), _) => values[row].to_string().into(),
+                    };
+                    of_blocks
+                        .write_record([id(&block.ids, row), value])
+                        .unwrap();
+                }
+            })
+            .unwrap();
+        let csv = machine.disk().read_small(&paths[0], 1 << 30).unwrap();
+        assert!(csv == of_blocks.into_inner().unwrap());
+        String::from_utf8(csv).unwrap()
     }
 
-    fn block(ids: Labels, values: Values, reached: Option<Vec<bool>>) -> Block {
-        Block {
-            ids,
-            values,
-            reached,
+    fn id(labels: &Labels, row: usize) -> Vec<u8> {
+        match labels {
+            Labels::Integers(ids) => ids[row].to_string().into(),
+            Labels::Signed(ids) => ids[row].to_string().into(),
+            Labels::Texts(texts) => texts.get(row).to_vec(),
         }
     }
 
     #[test]
     fn floats_keep_their_bits_and_unreached_is_inf() {
-        let values = Values::F64(vec![0.1 + 0.2, 0.0, 1e-300, 5.0]);
-        let reached = Some(vec![true, false, true, true]);
-        let ids = Labels::Integers(vec![0, 7, 1 << 40, u64::MAX]);
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let machine = graph(
+            at,
+            &[b"0", b"7", b"1099511627776", b"18446744073709551615"],
+            Order::Id,
+        );
+        let mut session = session(&machine, at);
+        let values = [0.1 + 0.2, f64::INFINITY, 1e-300, 5.0];
+        let values = Array::F64(array(&mut session, &values));
         assert_eq!(
-            csv_like_parquet(&[block(ids, values, reached)]),
+            csv_like_parquet(&mut session, at, &output(values, true)),
             "vertex,value\n0,0.30000000000000004\n7,inf\n1099511627776,1e-300\n18446744073709551615,5.0\n"
         );
-        let narrow = Values::F32(vec![0.1, f32::INFINITY]);
-        let ids = Labels::Integers(vec![1, 2]);
+        let values = Array::F32(array(&mut session, &[0.1_f32, f32::INFINITY, -0.0, 1e20]));
         assert_eq!(
-            csv_like_parquet(&[block(ids, narrow, None)]),
-            "vertex,value\n1,0.1\n2,inf\n"
+            csv_like_parquet(&mut session, at, &output(values, false)),
+            "vertex,value\n0,0.1\n7,inf\n1099511627776,-0.0\n18446744073709551615,1e20\n"
         );
     }
 
     #[test]
-    fn integers_come_in_several_blocks() {
-        let first = block(
-            Labels::Integers(vec![1, 2]),
-            Values::U32(vec![u32::MAX, 0]),
-            None,
+    fn integers_of_any_size_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let machine = graph(
+            at,
+            &[b"-9223372036854775808", b"-1", b"0", b"9223372036854775807"],
+            Order::Id,
         );
-        let second = block(Labels::Integers(vec![3]), Values::U32(vec![1]), None);
+        let mut session = session(&machine, at);
+        let header = "vertex,value\n";
+        let expect = |values: [&str; 4]| {
+            let ids = ["-9223372036854775808", "-1", "0", "9223372036854775807"];
+            let rows = ids
+                .iter()
+                .zip(values)
+                .map(|(id, value)| format!("{id},{value}\n"));
+            format!("{header}{}", rows.collect::<String>())
+        };
+        let values = Array::U32(array(&mut session, &[u32::MAX, 0, 1 << 31, 7]));
         assert_eq!(
-            csv_like_parquet(&[first, second]),
-            "vertex,value\n1,4294967295\n2,0\n3,1\n"
+            csv_like_parquet(&mut session, at, &output(values, false)),
+            expect(["4294967295", "0", "2147483648", "7"])
         );
-        let wide = block(Labels::Integers(vec![3]), Values::U64(vec![1 << 50]), None);
         assert_eq!(
-            csv_like_parquet(&[wide]),
-            "vertex,value\n3,1125899906842624\n"
+            csv_like_parquet(&mut session, at, &output(values, true)),
+            expect(["inf", "0", "2147483648", "7"])
+        );
+        let values = Array::U64(array(&mut session, &[u64::MAX, 0, 1 << 63, 1]));
+        assert_eq!(
+            csv_like_parquet(&mut session, at, &output(values, false)),
+            expect(["18446744073709551615", "0", "9223372036854775808", "1"])
+        );
+        // Vertices by their places in order of ids.
+        let values = Array::Vertex32(array(&mut session, &[3, u32::MAX, 0, 1]));
+        assert_eq!(
+            csv_like_parquet(&mut session, at, &output(values, true)),
+            expect(["9223372036854775807", "", "-9223372036854775808", "-1"])
         );
     }
 
     #[test]
     fn odd_text_ids_survive_as_ids_and_as_values() {
-        let ids = ["a b", "c,d", "e\"f", "\"", "ä"];
-        let values = Values::Vertex(texts(&["c,d", "c,d", "\"", "e\"f", "a b"]));
-        let reached = Some(vec![true, true, true, false, true]);
+        let folder = tempfile::tempdir().unwrap();
+        let at = folder.path();
+        let ids = ["\"", "a b", "c,d", "e\"f", "\u{e4}"].map(str::as_bytes);
+        let machine = graph(at, &ids, Order::Id);
+        let mut session = session(&machine, at);
+        let values = Array::Vertex64(array(&mut session, &[2, 2, u64::MAX, 3, 1]));
         assert_eq!(
-            csv_like_parquet(&[block(texts(&ids), values, reached)]),
-            "vertex,value\na b,\"c,d\"\n\"c,d\",\"c,d\"\n\"e\"\"f\",\"\"\"\"\n\"\"\"\",\nä,a b\n"
+            csv_like_parquet(&mut session, at, &output(values, true)),
+            "vertex,value\n\"\"\"\",\"c,d\"\na b,\"c,d\"\n\"c,d\",\n\"e\"\"f\",\"e\"\"f\"\n\u{e4},a b\n"
         );
+        // Nobody has a value.
+        let values = Array::Vertex32(array(&mut session, &[u32::MAX; 5]));
+        let csv = csv_like_parquet(&mut session, at, &output(values, true));
+        assert!(csv.ends_with("\u{e4},\n"), "{csv}");
+    }
+
+    /// Ids of that many vertices, of which every thousandth is long.
+    fn texts(count: u64) -> Vec<Vec<u8>> {
+        let id = |v: u64| {
+            let more = if v % 1000 == 7 { 1900 + v % 77 } else { v % 5 };
+            let id = format!(
+                "{:08x}{}",
+                v * 2_654_435_761 % (1 << 32),
+                "x".repeat(more as usize)
+            );
+            id.into_bytes()
+        };
+        (0..count).map(id).collect()
     }
 
     #[test]
-    fn parquet_refuses_ids_that_are_not_utf8() {
-        let mut labels = Texts::default();
-        labels.push(&[0xff, 0xfe]);
-        let block = block(Labels::Texts(labels), Values::U32(vec![1]), None);
-        let shape = Shape {
-            column: "value".to_string(),
-            ids: block.ids.clone(),
-            values: block.values.clone(),
-            nullable: false,
-        };
-        let mut rows = parquet::ParquetRows::new(Vec::new(), &shape).unwrap();
-        assert!(matches!(
-            rows.block(&block),
-            Err(ResultError::NotUtf8 { .. })
-        ));
+    fn result_has_the_same_bytes_on_any_machine() {
+        let count = 150_000;
+        let integers: Vec<_> = (0..count)
+            .map(|v: u64| (v * 7919).to_string().into_bytes())
+            .collect();
+        let signed: Vec<_> = (0..count as i64)
+            .map(|v| (v * 7919 - (1 << 30)).to_string().into_bytes())
+            .collect();
+        for (ids, order) in [
+            (texts(count), Order::Id),
+            (texts(count), Order::Degree),
+            (integers, Order::Id),
+            (signed, Order::Degree),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let at = folder.path();
+            let ids: Vec<_> = ids.iter().map(Vec::as_slice).collect();
+            drop(graph(at, &ids, order));
+            let mut expected: Vec<Vec<u8>> = Vec::new();
+            for (threads, is_least) in [(1, false), (2, false), (3, true), (1, true)] {
+                let config = MachineConfig {
+                    threads: Some(threads),
+                    ..MachineConfig::default()
+                };
+                let machine = Machine::open(&config, Default::default()).unwrap();
+                let mut session = session(&machine, at);
+                let scattered: Vec<u32> = (0..count).map(|v| (v * v % count) as u32).collect();
+                let few: Vec<u32> = scattered
+                    .iter()
+                    .map(|v| if v % 3 == 0 { u32::MAX } else { v % 10 })
+                    .collect();
+                let floats: Vec<f64> = scattered.iter().map(|v| f64::from(*v).sqrt()).collect();
+                let outputs = [
+                    output(Array::Vertex32(array(&mut session, &scattered)), false),
+                    output(Array::Vertex32(array(&mut session, &few)), true),
+                    output(Array::F64(array(&mut session, &floats)), false),
+                ];
+                // All but what a run sets aside for its result is taken.
+                let least = bytes_needed(&session.graph().measure());
+                let taken = match is_least {
+                    true => machine.budget().available() - least,
+                    false => 0,
+                };
+                let _taken = machine.budget().lease("all else", taken).unwrap();
+                let mut results = Vec::new();
+                for output in &outputs {
+                    for name in ["result.csv", "result.parquet", "result.tsv.gz"] {
+                        let path = at.join(name);
+                        session.write(output, &path, |_| ()).unwrap();
+                        results.push(machine.disk().read_small(&path, 1 << 30).unwrap());
+                    }
+                    if expected.is_empty() {
+                        csv_like_parquet(&mut session, at, output);
+                    }
+                }
+                if expected.is_empty() {
+                    expected = results;
+                } else {
+                    for (number, (found, expected)) in results.iter().zip(&expected).enumerate() {
+                        assert!(found == expected, "{number}, {threads} threads, {is_least}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

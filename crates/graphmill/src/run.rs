@@ -236,8 +236,8 @@ impl Plan {
             )));
         }
         let mut done = 0;
-        let mut note = |block: &Block, total: u64| {
-            done += block.rows() as u64;
+        let mut note = |rows: u64, total: u64| {
+            done += rows;
             watcher(&Progress::Part {
                 what: "result",
                 done,
@@ -250,7 +250,7 @@ impl Plan {
                 let batches = graph.batches();
                 let own = session.own_batches().map(|batch| batches.range(batch));
                 let own = own.map(|range| range.end - range.start).sum();
-                Some(session.write_parts(&output, folder, |block| note(block, own))?)
+                Some(session.write_parts(&output, folder, |rows| note(rows, own))?)
             }
             None => None,
         };
@@ -265,17 +265,14 @@ impl Plan {
             if let Some(each) = &mut each {
                 each(block);
             }
-            if folder.is_none() {
-                note(block, graph.vertices());
-            }
         };
-        match &self.config.output {
-            _ if !is_first => {}
-            Some(path) if folder.is_none() => {
-                result_bytes = Some(session.write(&output, path, pass_by)?);
-            }
-            _ if wants_each => session.each_block(&output, pass_by)?,
-            _ => {}
+        let path = self.config.output.as_ref();
+        if let Some(path) = path.filter(|_| is_first && folder.is_none()) {
+            let note = |rows| note(rows, graph.vertices());
+            result_bytes = Some(session.write(&output, path, note)?);
+        }
+        if is_first && wants_each {
+            session.each_block(&output, pass_by)?;
         }
         if is_first {
             session.dismiss()?;

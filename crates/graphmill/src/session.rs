@@ -15,7 +15,7 @@ use graphmill_graph::StoredGraph;
 use graphmill_storage::{Kind, Scratch, Where, is_in_memory};
 
 use crate::progress::{Progress, Watcher};
-use crate::result::{self, Block, Format, Parts, RowCursor};
+use crate::result::{self, Block, Format, Parts, Rows};
 use crate::summary::{self, Summary};
 use crate::{Error, Machine};
 
@@ -176,14 +176,10 @@ impl Session {
         mut each: impl FnMut(&Block),
     ) -> Result<(), Error> {
         self.make_room();
-        let mut walk = || {
-            let mut rows = self.rows(output, 0..self.graph.batches().len())?;
-            while let Some(block) = self.next(&mut rows)? {
-                each(&block);
-            }
-            Ok(())
-        };
-        let done = walk();
+        let all = 0..self.graph.batches().len();
+        let done = self
+            .rows(output, all)
+            .and_then(|mut rows| result::each_block(&self.machine, &mut rows, &mut each));
         self.or_keep(done)
     }
 
@@ -195,7 +191,8 @@ impl Session {
         done
     }
 
-    /// Writes a result to `path`, whose name says the format, and hands out its rows too; returns the bytes of the file.
+    /// Writes a result to `path`, whose name says the format, and tells `note` how many more rows are written; returns the bytes of
+    /// the file.
     ///
     /// # Errors
     /// As for [`Session::each_block`]; the name does not say the format. `path` is then as it was.
@@ -203,20 +200,14 @@ impl Session {
         &mut self,
         output: &Output,
         path: &Path,
-        mut each: impl FnMut(&Block),
+        mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
-        let format = Format::of(path)?;
-        self.write_rows(
-            output,
-            path,
-            format,
-            0..self.graph.batches().len(),
-            &mut each,
-        )
+        let (format, all) = (Format::of(path)?, 0..self.graph.batches().len());
+        self.write_rows(output, path, format, all, &mut note)
     }
 
-    /// Writes a result to the folder `path`, whose name ends with a slash: each rank a part with the rows of its own vertices, which
-    /// it hands out too; returns the bytes of all parts. All ranks call it.
+    /// Writes a result to the folder `path`, whose name ends with a slash: each rank a part with the rows of its own vertices, of which
+    /// it tells too; returns the bytes of all parts. All ranks call it.
     ///
     /// # Errors
     /// As for [`Session::write`]; there is something else at `path`, or a rank is lost.
@@ -224,11 +215,11 @@ impl Session {
         &mut self,
         output: &Output,
         path: &Path,
-        mut each: impl FnMut(&Block),
+        mut note: impl FnMut(u64),
     ) -> Result<u64, Error> {
         let mut parts = Parts::create(&self.machine, path)?;
         let (part, own) = (parts.part(), self.engine.own_batches());
-        self.write_rows(output, &part, parts.format(), own, &mut each)
+        self.write_rows(output, &part, parts.format(), own, &mut note)
             .and_then(|bytes| parts.publish(bytes))
             .inspect_err(|error| parts.give_up(error))
     }
@@ -240,20 +231,12 @@ impl Session {
         path: &Path,
         format: Format,
         batches: Range<usize>,
-        each: &mut dyn FnMut(&Block),
+        note: &mut dyn FnMut(u64),
     ) -> Result<u64, Error> {
         self.make_room();
-        let mut write = || {
-            let mut rows = self.rows(output, batches.clone())?;
-            let shape = rows.shape();
-            let (disk, budget) = (self.machine.disk(), self.machine.budget());
-            result::write(disk, budget, path, format, &shape, || {
-                let block = self.next(&mut rows)?;
-                block.iter().for_each(&mut *each);
-                Ok(block)
-            })
-        };
-        let done = write();
+        let done = self
+            .rows(output, batches)
+            .and_then(|mut rows| result::write(&self.machine, path, format, &mut rows, note));
         self.or_keep(done)
     }
 
@@ -277,20 +260,8 @@ impl Session {
         }
     }
 
-    fn rows<'a>(
-        &'a self,
-        output: &'a Output,
-        batches: Range<usize>,
-    ) -> Result<RowCursor<'a>, Error> {
+    fn rows<'a>(&'a self, output: &'a Output, batches: Range<usize>) -> Result<Rows<'a>, Error> {
         let budget = self.machine.budget();
-        RowCursor::new(&self.engine, output, &self.graph, budget, batches)
-    }
-
-    fn next(&self, rows: &mut RowCursor<'_>) -> Result<Option<Block>, Error> {
-        if self.machine.stop().requested() {
-            Err(Error::Stopped)
-        } else {
-            rows.next()
-        }
+        Rows::new(&self.engine, output, &self.graph, budget, batches)
     }
 }

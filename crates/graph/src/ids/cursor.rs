@@ -1,59 +1,62 @@
-//! The ids of a graph in ascending order, a page in memory at a time and the next ones read ahead.
+//! The ids of a graph by rank, cheap where ranks ascend: a page in memory at a time, and the next ones read ahead while every page is
+//! asked for.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_storage::Budget;
 
 use super::page::Walk;
-use super::{IDS, Id};
+use super::{IDS, Id, RESTART};
 use crate::error::FormatError;
 use crate::frame_reader::FrameReader;
+use crate::frames::FRAME_BYTES;
 use crate::meta::IdKind;
 use crate::stored::StoredGraph;
 
-/// Gives the ids of a graph in ascending order: by rank.
+/// Pages that are read at a time.
+const FRAMES: usize = 8;
+
+/// Gives the ids of a graph in ascending order of ranks.
 pub struct IdCursor {
     graph: Arc<StoredGraph>,
     reader: FrameReader,
+    /// Rank of the next id.
     next: u64,
-    /// The page that the walk is in.
+    /// The page that the walk is in, its number, and the ranks of its ids.
     page: Vec<u8>,
     number: u64,
-    left: u32,
+    ranks: Range<u64>,
     walk: Walk,
 }
 
 impl IdCursor {
+    /// Bytes of the budget that one takes.
+    pub const BYTES: u64 = (FRAMES as u64 + 1) * FRAME_BYTES;
+
     /// A cursor whose first id is that of rank `from`.
     ///
     /// # Errors
-    /// The budget has no room (about 1 MiB), or reading fails.
+    /// The budget has no room for [`IdCursor::BYTES`].
     pub fn new(graph: &Arc<StoredGraph>, budget: &Budget, from: u64) -> Result<Self, FormatError> {
-        let frames = if graph.ids().kind == IdKind::Dense {
-            1
-        } else {
-            8
+        let frames = match graph.ids().kind {
+            IdKind::Dense => 1,
+            _ => FRAMES,
         };
-        let reader = FrameReader::new(graph, budget, frames)?;
-        let mut cursor = IdCursor {
+        Ok(IdCursor {
+            reader: FrameReader::new(graph, budget, frames)?,
             graph: Arc::clone(graph),
-            reader,
             next: from,
             page: Vec::new(),
             number: 0,
-            left: 0,
+            ranks: 0..0,
             walk: Walk::default(),
-        };
-        let ids = graph.ids();
-        if ids.kind != IdKind::Dense && from < graph.vertices() {
-            let page = ids.starts.partition_point(|&start| start <= from) - 1;
-            cursor.number = page as u64;
-            cursor.next = ids.starts[page];
-            while cursor.next < from {
-                cursor.next()?;
-            }
-        }
-        Ok(cursor)
+        })
+    }
+    /// The next id will be that of rank `rank`.
+    #[inline]
+    pub fn seek(&mut self, rank: u64) {
+        self.next = rank;
     }
     /// The id of the next vertex; `None` behind the last.
     ///
@@ -63,39 +66,62 @@ impl IdCursor {
         clippy::should_implement_trait,
         reason = "the id is borrowed from the cursor"
     )]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<Id<'_>>, FormatError> {
-        if self.next >= self.graph.vertices() {
+        let rank = self.next;
+        if rank >= self.graph.vertices() {
             return Ok(None);
         }
         let kind = self.graph.ids().kind;
         self.next += 1;
         if kind == IdKind::Dense {
-            return Ok(Some(Id::Integer(self.next - 1)));
+            return Ok(Some(Id::Integer(rank)));
         }
-        if self.left == 0 {
-            self.load()?;
+        if !self.ranks.contains(&rank) {
+            self.load(rank)?;
         }
-        self.left -= 1;
-        if self.walk.step(&self.page, kind).is_none() {
-            return Err(self.graph.broken_page(self.number - 1));
+        let local = (rank - self.ranks.start) as u32;
+        if local < self.walk.next() || local / RESTART > self.walk.next() / RESTART {
+            self.restart(local / RESTART)?;
+        }
+        while self.walk.next() <= local {
+            if self.walk.step(&self.page, kind).is_none() {
+                return Err(self.graph.broken_page(self.number));
+            }
         }
         Ok(Some(self.walk.id(kind)))
     }
-    fn load(&mut self) -> Result<(), FormatError> {
-        let graph = Arc::clone(&self.graph);
-        let number = self.number;
-        let last = (graph.ids().pages() as u64).saturating_sub(1);
+    /// Reads the page that has the id of that rank, and those after it where it follows the last one.
+    fn load(&mut self, rank: u64) -> Result<(), FormatError> {
+        let ids = self.graph.ids();
+        let number = (ids.starts.partition_point(|&start| start <= rank) as u64).saturating_sub(1);
+        let ahead = match number == self.number + 1 {
+            true => (number + FRAMES as u64 - 1).min((ids.pages() as u64).saturating_sub(1)),
+            false => number,
+        };
+        self.ranks = 0..0;
         self.page.clear();
-        self.page.extend_from_slice(self.reader.frame_ahead(
-            IDS,
-            number,
-            (number + 7).min(last),
-        )?);
-        let page = graph.ids().page(number as usize, &self.page);
-        let page = page.ok_or_else(|| graph.broken_page(number))?;
-        self.walk = page.walk(0).ok_or_else(|| graph.broken_page(number))?;
-        self.left = page.count;
-        self.number = number + 1;
+        self.page
+            .extend_from_slice(self.reader.frame_ahead(IDS, number, ahead)?);
+        let ranks = ids.starts[number as usize]..ids.starts[number as usize + 1];
+        self.number = number;
+        self.restart(0)?;
+        self.ranks = ranks;
         Ok(())
+    }
+    /// Goes to an id of the page that is stored whole.
+    fn restart(&mut self, restart: u32) -> Result<(), FormatError> {
+        let page = self.graph.ids().page(self.number as usize, &self.page);
+        let there = page.and_then(|page| page.restart(&mut self.walk, restart as usize));
+        there.ok_or_else(|| self.graph.broken_page(self.number))
+    }
+}
+
+impl StoredGraph {
+    /// The rank behind the ids of the page that has the id of `rank`, and of the `more` pages after it; |V| where there are no pages.
+    pub fn rank_after_pages(&self, rank: u64, more: usize) -> u64 {
+        let starts = &self.ids().starts;
+        let next = starts.partition_point(|&start| start <= rank);
+        starts.get(next + more).copied().unwrap_or(self.vertices())
     }
 }

@@ -7,6 +7,9 @@ use super::{HEADER, Id, RESTART, SIGN, TEXT_ID_BYTES_MAX, VertexId};
 use crate::meta::IdKind;
 use crate::varint;
 
+/// What an id adds to the one before is as a rule no longer.
+const SHORT: usize = 16;
+
 /// One page of ids.
 pub(super) struct Page<'a> {
     bytes: &'a [u8],
@@ -36,14 +39,15 @@ impl<'a> Page<'a> {
     }
     /// A walk that begins at restart number `restart`.
     pub(super) fn walk(&self, restart: usize) -> Option<Walk> {
-        let at = u16::from_le_bytes(*self.restarts.get(restart)?) as usize;
-        let next = restart as u32 * RESTART;
-        Some(Walk {
-            at,
-            next,
-            integer: 0,
-            text: Vec::new(),
-        })
+        let mut walk = Walk::default();
+        self.restart(&mut walk, restart)?;
+        Some(walk)
+    }
+    /// Makes `walk` begin at restart number `restart`.
+    pub(super) fn restart(&self, walk: &mut Walk, restart: usize) -> Option<()> {
+        walk.at = u16::from_le_bytes(*self.restarts.get(restart)?) as usize;
+        walk.next = restart as u32 * RESTART;
+        Some(())
     }
     /// Calls `f` with each id, in order. Returns `None` if `f` refuses one, or a restart is not where the ids before it end.
     pub(super) fn each(&self, mut f: impl FnMut(Id<'_>) -> bool) -> Option<()> {
@@ -101,13 +105,17 @@ impl<'a> Page<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     at: usize,
-    /// Number within the page of the id that the next step reaches.
     next: u32,
     integer: u64,
     text: Vec<u8>,
 }
 
 impl Walk {
+    /// Number within the page of the id that the next step reaches.
+    #[inline]
+    pub(super) fn next(&self) -> u32 {
+        self.next
+    }
     #[inline]
     pub(super) fn step(&mut self, bytes: &[u8], kind: IdKind) -> Option<()> {
         let whole = self.next.is_multiple_of(RESTART);
@@ -124,8 +132,15 @@ impl Walk {
                 return None;
             }
             self.text.truncate(shared as usize);
-            self.text
-                .extend(bytes.get(self.at..self.at + length as usize)?);
+            let rest = bytes.get(self.at..)?;
+            match rest.first_chunk::<SHORT>() {
+                // Of a length that is known, a copy is a few instructions.
+                Some(chunk) if length <= SHORT as u64 => {
+                    self.text.extend_from_slice(chunk);
+                    self.text.truncate((shared + length) as usize);
+                }
+                _ => self.text.extend(rest.get(..length as usize)?),
+            }
             self.at += length as usize;
         } else if whole {
             self.integer = u64::from_le_bytes(bytes.get(self.at..self.at + 8)?.try_into().ok()?);

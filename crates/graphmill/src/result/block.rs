@@ -2,7 +2,9 @@
 //!
 //! Invariants: `ids`, `values` and `reached` (when there is one) have one entry a row; a text's end is never before its start.
 
-/// The most rows of a block, and of a row group of a small Parquet file.
+use graphmill_graph::{Id, IdKind};
+
+/// The most rows of a block.
 pub(super) const ROWS_MAX: usize = 1 << 16;
 
 /// User's ids of vertices, one a row: of the row's own vertex, or of another that is its value.
@@ -57,17 +59,6 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// Takes off the texts from number `at` on.
-    fn split_off(&mut self, at: usize) -> Texts {
-        let mut ends = self.ends.split_off(at);
-        let start = self.ends.last().copied().unwrap_or(0);
-        ends.iter_mut().for_each(|end| *end -= start);
-        Texts {
-            bytes: self.bytes.split_off(start),
-            ends,
-        }
-    }
-
     /// All texts back to back.
     pub fn all(&self) -> &[u8] {
         &self.bytes
@@ -75,15 +66,6 @@ impl Texts {
 }
 
 impl Labels {
-    /// Takes off the labels from number `at` on.
-    pub(super) fn split_off(&mut self, at: usize) -> Labels {
-        match self {
-            Labels::Integers(ids) => Labels::Integers(ids.split_off(at)),
-            Labels::Signed(ids) => Labels::Signed(ids.split_off(at)),
-            Labels::Texts(texts) => Labels::Texts(texts.split_off(at)),
-        }
-    }
-
     /// How many labels.
     pub fn len(&self) -> usize {
         match self {
@@ -96,6 +78,33 @@ impl Labels {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// No ids of a kind.
+    pub(super) fn of(kind: IdKind) -> Labels {
+        match kind {
+            IdKind::Dense | IdKind::Integer => Labels::Integers(Vec::new()),
+            IdKind::Signed => Labels::Signed(Vec::new()),
+            IdKind::Text => Labels::Texts(Texts::default()),
+        }
+    }
+
+    /// Bytes of the texts.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Labels::Integers(_) | Labels::Signed(_) => 0,
+            Labels::Texts(texts) => texts.all().len(),
+        }
+    }
+
+    /// Adds an id of the kind of all; of another kind there is none.
+    pub(super) fn push(&mut self, id: Id<'_>) {
+        match (self, id) {
+            (Labels::Integers(ids), Id::Integer(id)) => ids.push(id),
+            (Labels::Signed(ids), Id::Signed(id)) => ids.push(id),
+            (Labels::Texts(texts), Id::Text(id)) => texts.push(id),
+            _ => {}
+        }
     }
 }
 

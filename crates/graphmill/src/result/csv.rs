@@ -1,71 +1,126 @@
-//! Blocks as text, columns separated by commas or tabs: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
+//! Rows as text, columns separated by commas or tabs: a header, then one row a vertex. Where a vertex was not reached numbers are `inf`, and vertices nothing: `inf` may
 //! be the name of one.
 //!
 //! Floats are written in the fewest digits that read back to the same bits.
 
 use std::io::Write;
 
-use super::block::{Block, Labels, Values};
-use super::{ResultError, RowWriter};
+use graphmill_graph::Id;
 
-pub(super) struct CsvRows<W: Write> {
-    rows: csv::Writer<W>,
-}
+use super::ResultError;
+use super::encode::{Encoder, Lane, OUTPUT_BYTES, Pool, Task};
+use super::names::{Names, fewer_ids};
+use super::raw::Raw;
+use super::rows::{BLOCK_ROWS, Rows};
+use super::walk::walk;
+use crate::Error;
 
-impl<W: Write> CsvRows<W> {
-    pub(super) fn new(sink: W, column: &str, tabs: bool) -> Result<CsvRows<W>, ResultError> {
-        let mut rows = csv::WriterBuilder::new()
-            .delimiter(if tabs { b'\t' } else { b',' })
-            .buffer_capacity(1 << 16)
-            .from_writer(sink);
-        rows.write_record(["vertex", column])?;
-        Ok(CsvRows { rows })
-    }
-}
+/// Rows that a worker writes at a time.
+const ROWS: u64 = BLOCK_ROWS / 2;
 
-impl<W: Write> RowWriter<W> for CsvRows<W> {
-    fn block(&mut self, block: &Block) -> Result<(), ResultError> {
-        let mut number = itoa::Buffer::new();
-        let mut float = ryu::Buffer::new();
-        for row in 0..block.rows() {
-            label(&mut self.rows, &block.ids, row, &mut number)?;
-            if !block.is_reached(row) {
-                let none = match block.values {
-                    Values::Vertex(_) => "",
-                    _ => "inf",
-                };
-                self.rows.write_field(none)?;
-            } else {
-                match &block.values {
-                    Values::F32(values) => self.rows.write_field(text(values[row], &mut float))?,
-                    Values::F64(values) => self.rows.write_field(text(values[row], &mut float))?,
-                    Values::U32(values) => self.rows.write_field(number.format(values[row]))?,
-                    Values::U64(values) => self.rows.write_field(number.format(values[row]))?,
-                    Values::Vertex(labels) => label(&mut self.rows, labels, row, &mut number)?,
-                }
-            }
-            self.rows.write_record(None::<&[u8]>)?;
-        }
+/// Writes rows to `sink`, and gives it back; tells `note` of rows that are written.
+///
+/// # Errors
+/// Ids or values cannot be read, the sink fails, or work is to stop.
+pub(super) fn write<W: Write>(
+    mut sink: W,
+    tabs: bool,
+    rows: &mut Rows<'_>,
+    pool: &mut Pool,
+    note: &mut dyn FnMut(u64),
+) -> Result<W, Error> {
+    let mut header = csv_writer(tabs);
+    let columns = ["vertex", rows.output.column];
+    header.write_record(columns).map_err(ResultError::from)?;
+    sink.write_all(&bytes_of(header)?)
+        .map_err(ResultError::Write)?;
+    let (nullable, are_vertices) = (rows.output.nullable, rows.are_vertices());
+    let encoder = |names| CsvRows {
+        tabs,
+        nullable,
+        are_vertices,
+        names,
+    };
+    walk(rows, pool, ROWS, encoder, |task| {
+        sink.write_all(&task.out).map_err(ResultError::Write)?;
+        note(std::mem::take(&mut task.summary.rows));
         Ok(())
-    }
+    })?;
+    Ok(sink)
+}
 
-    fn finish(self) -> Result<W, ResultError> {
-        self.rows
-            .into_inner()
-            .map_err(|error| ResultError::Write(error.into_error()))
+fn csv_writer(tabs: bool) -> csv::Writer<Vec<u8>> {
+    csv::WriterBuilder::new()
+        .delimiter(if tabs { b'\t' } else { b',' })
+        .from_writer(Vec::new())
+}
+
+fn bytes_of(rows: csv::Writer<Vec<u8>>) -> Result<Vec<u8>, ResultError> {
+    rows.into_inner()
+        .map_err(|error| ResultError::Write(error.into_error()))
+}
+
+struct CsvRows {
+    tabs: bool,
+    nullable: bool,
+    are_vertices: bool,
+    /// Of the vertices that are values, where they have any besides their numbers.
+    names: Option<Names>,
+}
+
+impl Encoder for CsvRows {
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+        let (mut number, mut float) = (itoa::Buffer::new(), ryu::Buffer::new());
+        let reached = self.nullable.then(|| task.raw.reached());
+        let mut rows = csv_writer(self.tabs);
+        let mut bytes = 0;
+        lane.ids.seek(task.next);
+        while task.next < task.range.end && bytes < OUTPUT_BYTES {
+            let id = lane.ids.next()?.ok_or_else(fewer_ids)?;
+            if task.is_row() {
+                let row = task.row;
+                bytes += put_id(&mut rows, id, &mut number)?;
+                let is_reached = reached.as_ref().is_none_or(|reached| reached[row]);
+                bytes += match &task.raw {
+                    _ if !is_reached && self.are_vertices => put(&mut rows, b"")?,
+                    _ if !is_reached => put(&mut rows, b"inf")?,
+                    Raw::F32(values) => put(&mut rows, text(values[row], &mut float).as_bytes())?,
+                    Raw::F64(values) => put(&mut rows, text(values[row], &mut float).as_bytes())?,
+                    values => {
+                        let value = values.integer(row);
+                        match &self.names {
+                            Some(names) => put_id(&mut rows, names.of_rank(value), &mut number)?,
+                            None => put(&mut rows, number.format(value).as_bytes())?,
+                        }
+                    }
+                };
+                rows.write_record(None::<&[u8]>)
+                    .map_err(ResultError::from)?;
+                task.row += 1;
+                task.summary.rows += 1;
+            }
+            task.next += 1;
+        }
+        task.out = bytes_of(rows)?;
+        Ok(task.next == task.range.end)
     }
 }
 
-fn label<W: Write>(
-    rows: &mut csv::Writer<W>,
-    labels: &Labels,
-    row: usize,
+/// Writes a field; returns its length.
+fn put(rows: &mut csv::Writer<Vec<u8>>, field: &[u8]) -> Result<usize, ResultError> {
+    rows.write_field(field)?;
+    Ok(field.len() + 1)
+}
+
+fn put_id(
+    rows: &mut csv::Writer<Vec<u8>>,
+    id: Id<'_>,
     number: &mut itoa::Buffer,
-) -> Result<(), csv::Error> {
-    match labels {
-        Labels::Integers(ids) => rows.write_field(number.format(ids[row])),
-        Labels::Signed(ids) => rows.write_field(number.format(ids[row])),
-        Labels::Texts(texts) => rows.write_field(texts.get(row)),
+) -> Result<usize, ResultError> {
+    match id {
+        Id::Integer(id) => put(rows, number.format(id).as_bytes()),
+        Id::Signed(id) => put(rows, number.format(id).as_bytes()),
+        Id::Text(id) => put(rows, id),
     }
 }
 

@@ -1,192 +1,713 @@
-//! Blocks as Parquet: columns `vertex` and the algorithm's value, snappy, one row group a block; null where a vertex was not reached.
+//! Rows as Parquet: columns `vertex` and the algorithm's value, snappy, about a million rows a row group; null where a vertex was not
+//! reached.
 //!
-//! The same blocks give the same bytes. Ids are in ascending order, so integer ids are stored as deltas. The library's low-level
-//! column writers are used: pages leave as they fill, so that one block and one page a column are in memory.
+//! Steps for each row group: 1. the names of the vertices that are values, where these are text, are the dictionary of the value's column;
+//! 2. the column of ids, block by block; 3. the dictionary; 4. the column of values, block by block. Blocks are whole pages, so that
+//! workers encode them apart, and no column is in memory as a whole. The library writes the footer.
+//!
+//! The same rows give the same bytes: a page ends where a block does, or when its text has [`PAGE_BYTES`]. Integers are stored as deltas.
 
+use std::cell::Cell;
 use std::io::Write;
 use std::sync::Arc;
 
+use graphmill_algorithms::Values as Array;
+use graphmill_graph::{Id, IdKind};
+use graphmill_storage::Lease;
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::data_type::{
-    ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
+use parquet::data_type::ByteArray;
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataWriter,
+    RowGroupMetaData,
 };
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::{
-    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
-};
-use parquet::schema::types::{ColumnPath, Type};
+use parquet::file::statistics::{Statistics, ValueStatistics};
+use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type};
 
-use super::block::{Block, Labels, Texts, Values};
-use super::{ResultError, RowWriter, Shape};
+use super::ResultError;
+use super::encode::{Encoder, Lane, Limits, OUTPUT_BYTES, Pool, Summary, Task};
+use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
+use super::pages::{self, put_deltas, put_indices, put_levels};
+use super::raw::Raw;
+use super::rows::{BLOCK_ROWS, BlockRange, GROUP_ROWS, Rows};
+use crate::Error;
 
-pub(super) struct ParquetRows<W: Write + Send> {
-    file: SerializedFileWriter<W>,
-}
+/// A page of text ends when it has so many bytes.
+const PAGE_BYTES: usize = 1 << 20;
+/// Bytes of the names of a row group's values, at most: where they have more, it has fewer rows.
+const DICTIONARY_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+/// Longer texts are not given as the least or greatest of a column.
+const LIMIT_BYTES: usize = 64;
+/// What a file begins and ends with.
+const MAGIC: &[u8] = b"PAR1";
 
-impl<W: Write + Send> ParquetRows<W> {
-    pub(super) fn new(sink: W, shape: &Shape) -> Result<ParquetRows<W>, ResultError> {
-        let value = if shape.nullable {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
+/// Writes rows to `sink`, and gives it back; tells `note` of rows that are written.
+///
+/// # Errors
+/// Ids or values cannot be read, an id is no UTF-8, the sink fails, or work is to stop.
+pub(super) fn write<W: Write>(
+    sink: W,
+    rows: &mut Rows<'_>,
+    pool: &mut Pool,
+    note: &mut dyn FnMut(u64),
+) -> Result<W, Error> {
+    let mut file = File::new(sink, rows)?;
+    let (mut at, mut rows_max) = (rows.ranks.start, GROUP_ROWS);
+    loop {
+        let blocks = rows.group(at, rows_max)?;
+        let Some(last) = blocks.last() else {
+            return Ok(file.finish()?);
         };
-        let columns = vec![
-            Arc::new(column(
-                "vertex",
-                &of_labels(&shape.ids),
-                Repetition::REQUIRED,
-            )?),
-            Arc::new(column(&shape.column, &of_values(&shape.values), value)?),
-        ];
-        let schema = Type::group_type_builder("graphmill")
-            .with_fields(columns)
-            .build()?;
-        let vertex = ColumnPath::from("vertex");
-        let mut properties = WriterProperties::builder()
-            .set_created_by(concat!("graphmill ", env!("CARGO_PKG_VERSION")).to_string())
-            .set_compression(Compression::SNAPPY)
-            .set_statistics_enabled(EnabledStatistics::Chunk)
-            .set_column_dictionary_enabled(vertex.clone(), false);
-        if matches!(shape.ids, Labels::Integers(_) | Labels::Signed(_)) {
-            properties = properties.set_column_encoding(vertex, Encoding::DELTA_BINARY_PACKED);
-        }
-        if matches!(shape.values, Values::F32(_) | Values::F64(_)) {
-            // Few floats are equal: a dictionary would be built and thrown away.
-            let value = ColumnPath::from(shape.column.as_str());
-            properties = properties.set_column_dictionary_enabled(value, false);
-        }
-        let file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties.build()))?;
-        Ok(ParquetRows { file })
+        let end = last.ranks.end;
+        let dictionary = match rows.has_names() && rows.graph.id_kind() == IdKind::Text {
+            true => match Dictionary::of(rows, pool, &blocks)? {
+                None => {
+                    let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+                    rows_max = (count / 2).max(ROWS_LEAST);
+                    continue;
+                }
+                dictionary => dictionary,
+            },
+            false => None,
+        };
+        file.group(rows, pool, &blocks, dictionary, note)?;
+        at = end;
+        rows_max = (2 * rows_max).min(GROUP_ROWS);
     }
 }
 
-impl<W: Write + Send> RowWriter<W> for ParquetRows<W> {
-    fn block(&mut self, block: &Block) -> Result<(), ResultError> {
-        let mut group = self.file.next_row_group()?;
-        write_labels(next_column(&mut group)?, &block.ids, None)?;
-        let column = next_column(&mut group)?;
-        let reached = block.reached.as_deref();
-        match &block.values {
-            Values::F32(values) => write::<FloatType>(column, only(values, reached), reached)?,
-            Values::F64(values) => write::<DoubleType>(column, only(values, reached), reached)?,
-            Values::U32(values) => {
-                let bits = only(values, reached).map(|value| value as i32);
-                write::<Int32Type>(column, bits, reached)?;
-            }
-            Values::U64(values) => {
-                let bits = only(values, reached).map(|value| value as i64);
-                write::<Int64Type>(column, bits, reached)?;
-            }
-            Values::Vertex(labels) => write_labels(column, labels, reached)?,
-        }
-        group.close()?;
+/// A file on its way to `sink`.
+struct File<W> {
+    sink: W,
+    /// Bytes written.
+    offset: u64,
+    schema: SchemaDescPtr,
+    groups: Vec<RowGroupMetaData>,
+    rows: u64,
+}
+
+/// What is known of a column of a row group.
+struct Chunk {
+    start: u64,
+    dictionary: Option<u64>,
+    encoding: Encoding,
+    summary: Summary,
+}
+
+impl<W: Write> File<W> {
+    fn new(sink: W, rows: &Rows<'_>) -> Result<File<W>, Error> {
+        let is_nullable = match rows.output.nullable {
+            true => Repetition::OPTIONAL,
+            false => Repetition::REQUIRED,
+        };
+        let kind = rows.graph.id_kind();
+        let vertex = column("vertex", of_ids(kind), Repetition::REQUIRED)?;
+        let value = column(
+            rows.output.column,
+            of_values(&rows.output.values, kind),
+            is_nullable,
+        )?;
+        let schema = Type::group_type_builder("graphmill")
+            .with_fields(vec![Arc::new(vertex), Arc::new(value)])
+            .build()
+            .map_err(ResultError::from)?;
+        let mut file = File {
+            sink,
+            offset: 0,
+            schema: Arc::new(SchemaDescriptor::new(Arc::new(schema))),
+            groups: Vec::new(),
+            rows: 0,
+        };
+        file.put(MAGIC)?;
+        Ok(file)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), ResultError> {
+        self.sink.write_all(bytes)?;
+        self.offset += bytes.len() as u64;
         Ok(())
     }
 
-    fn finish(self) -> Result<W, ResultError> {
-        Ok(self.file.into_inner()?)
+    /// Writes a row group.
+    fn group(
+        &mut self,
+        rows: &mut Rows<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockRange],
+        dictionary: Option<Dictionary>,
+        note: &mut dyn FnMut(u64),
+    ) -> Result<(), Error> {
+        let kind = rows.graph.id_kind();
+        let mut ids = self.begin(match kind {
+            IdKind::Text => Encoding::PLAIN,
+            IdKind::Dense | IdKind::Integer | IdKind::Signed => Encoding::DELTA_BINARY_PACKED,
+        });
+        let mut blocks_left = blocks.iter();
+        pool.run(
+            &Ids { kind },
+            |task| match blocks_left.next() {
+                Some(block) => rows.fill(block, false, task).map(|()| true),
+                None => Ok(false),
+            },
+            |task| Ok(self.append(&mut ids, task)?),
+        )?;
+        let ids = self.end(0, ids)?;
+
+        let mut values = self.begin(Encoding::PLAIN);
+        let mut encoder = Values {
+            nullable: rows.output.nullable,
+            are_vertices: rows.are_vertices(),
+            found: Found::Nothing,
+        };
+        let mut memory = None;
+        if let Some(mut dictionary) = dictionary {
+            if !dictionary.distinct.ranks.is_empty() {
+                dictionary.put(self, &mut values, pool)?;
+            }
+            encoder.found = Found::Places(dictionary.distinct);
+        } else if rows.has_names() {
+            memory = Some(rows.lookup_memory()?);
+        }
+        let at_a_time = match &memory {
+            Some((rows_max, ..)) => (rows_max / BLOCK_ROWS) as usize,
+            None => blocks.len(),
+        };
+        for blocks in blocks.chunks(at_a_time) {
+            if let Some((_, bytes_max, _)) = &memory {
+                let distinct = Distinct::of(rows, blocks)?;
+                let names = Names::of(rows, pool, distinct, *bytes_max)?;
+                encoder.found = Found::Names(names.ok_or_else(fewer_ids)?);
+            }
+            values.encoding = encoder.encoding(&rows.output.values);
+            let mut blocks_left = blocks.iter();
+            pool.run(
+                &encoder,
+                |task| match blocks_left.next() {
+                    Some(block) => rows.fill(block, true, task).map(|()| true),
+                    None => Ok(false),
+                },
+                |task| {
+                    let count = task.summary.rows;
+                    self.append(&mut values, task)?;
+                    note(count);
+                    Ok(())
+                },
+            )?;
+        }
+        let values = self.end(1, values)?;
+
+        let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+        let mut group = RowGroupMetaData::builder(Arc::clone(&self.schema))
+            .set_num_rows(count as i64)
+            .set_total_byte_size(ids.uncompressed_size() + values.uncompressed_size())
+            .set_file_offset(ids.data_page_offset())
+            .set_column_metadata(vec![ids, values]);
+        if let Ok(number) = i16::try_from(self.groups.len()) {
+            group = group.set_ordinal(number);
+        }
+        self.groups.push(group.build().map_err(ResultError::from)?);
+        self.rows += count;
+        Ok(())
+    }
+
+    fn begin(&self, encoding: Encoding) -> Chunk {
+        Chunk {
+            start: self.offset,
+            dictionary: None,
+            encoding,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Adds the pages of a task to a column.
+    fn append(&mut self, chunk: &mut Chunk, task: &mut Task) -> Result<(), ResultError> {
+        let summary = std::mem::take(&mut task.summary);
+        chunk.summary.raw_bytes += summary.raw_bytes;
+        chunk.summary.rows += summary.rows;
+        chunk.summary.nulls += summary.nulls;
+        chunk.summary.limits.merge(summary.limits);
+        self.put(&task.out)
+    }
+
+    /// What the footer says of a column that is written.
+    fn end(&self, column: usize, chunk: Chunk) -> Result<ColumnChunkMetaData, ResultError> {
+        let about = self.schema.column(column);
+        let summary = chunk.summary;
+        let statistics = statistics(about.physical_type(), summary.limits, summary.nulls);
+        let mut encodings = vec![Encoding::RLE, chunk.encoding];
+        if chunk.dictionary.is_some() {
+            encodings.push(Encoding::PLAIN);
+        }
+        let built = ColumnChunkMetaData::builder(about)
+            .set_statistics(statistics)
+            .set_compression(Compression::SNAPPY)
+            .set_encodings(encodings)
+            .set_num_values(summary.rows as i64)
+            .set_total_compressed_size((self.offset - chunk.start) as i64)
+            .set_total_uncompressed_size(summary.raw_bytes as i64)
+            .set_dictionary_page_offset(chunk.dictionary.map(|_| chunk.start as i64))
+            .set_data_page_offset((chunk.start + chunk.dictionary.unwrap_or(0)) as i64);
+        Ok(built.build()?)
+    }
+
+    fn finish(mut self) -> Result<W, ResultError> {
+        let created_by = concat!("graphmill ", env!("CARGO_PKG_VERSION")).to_string();
+        let about = FileMetaData::new(
+            1,
+            self.rows as i64,
+            Some(created_by),
+            None,
+            Arc::clone(&self.schema),
+            None,
+        );
+        let groups = std::mem::take(&mut self.groups);
+        let metadata = ParquetMetaDataBuilder::new(about)
+            .set_row_groups(groups)
+            .build();
+        let mut footer = Vec::new();
+        ParquetMetaDataWriter::new(&mut footer, &metadata).finish()?;
+        self.put(&footer)?;
+        Ok(self.sink)
     }
 }
 
 /// What an id or a value is called in Parquet: unsigned integers and UTF-8 text are annotated as such.
-fn of_labels(labels: &Labels) -> (Physical, Option<LogicalType>) {
-    match labels {
-        Labels::Integers(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        Labels::Signed(_) => (Physical::INT64, Some(LogicalType::integer(64, true))),
-        Labels::Texts(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+fn of_ids(kind: IdKind) -> (Physical, Option<LogicalType>) {
+    match kind {
+        IdKind::Dense | IdKind::Integer => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        IdKind::Signed => (Physical::INT64, Some(LogicalType::integer(64, true))),
+        IdKind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
     }
 }
 
-fn of_values(values: &Values) -> (Physical, Option<LogicalType>) {
+fn of_values(values: &Array, kind: IdKind) -> (Physical, Option<LogicalType>) {
     match values {
-        Values::F32(_) => (Physical::FLOAT, None),
-        Values::F64(_) => (Physical::DOUBLE, None),
-        Values::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
-        Values::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
-        Values::Vertex(labels) => of_labels(labels),
+        Array::F32(_) => (Physical::FLOAT, None),
+        Array::F64(_) => (Physical::DOUBLE, None),
+        Array::U32(_) => (Physical::INT32, Some(LogicalType::integer(32, false))),
+        Array::U64(_) => (Physical::INT64, Some(LogicalType::integer(64, false))),
+        Array::Vertex32(_) | Array::Vertex64(_) => of_ids(kind),
     }
 }
 
 fn column(
     name: &str,
-    (physical, logical): &(Physical, Option<LogicalType>),
+    (physical, logical): (Physical, Option<LogicalType>),
     repetition: Repetition,
 ) -> Result<Type, ResultError> {
-    Ok(Type::primitive_type_builder(name, *physical)
-        .with_logical_type(logical.clone())
+    Ok(Type::primitive_type_builder(name, physical)
+        .with_logical_type(logical)
         .with_repetition(repetition)
         .build()?)
 }
 
-fn next_column<'a, W: Write + Send>(
-    group: &'a mut SerializedRowGroupWriter<'_, W>,
-) -> Result<SerializedColumnWriter<'a>, ResultError> {
-    group.next_column()?.ok_or_else(|| {
-        parquet::errors::ParquetError::General("the schema has two columns".into()).into()
-    })
-}
-
-/// The values of the rows that have one.
-fn only<T: Copy>(values: &[T], reached: Option<&[bool]>) -> impl Iterator<Item = T> {
-    values
-        .iter()
-        .enumerate()
-        .filter(move |&(row, _)| reached.is_none_or(|reached| reached[row]))
-        .map(|(_, &value)| value)
-}
-
-fn write_labels(
-    column: SerializedColumnWriter<'_>,
-    labels: &Labels,
-    reached: Option<&[bool]>,
-) -> Result<(), ResultError> {
-    match labels {
-        Labels::Integers(ids) => {
-            let bits = only(ids, reached).map(|id| id as i64);
-            write::<Int64Type>(column, bits, reached)
+/// The least and greatest value of a column as the footer has them: not those that are long texts, and zero with the sign that the
+/// format asks for.
+fn statistics(physical: Physical, limits: Limits, nulls: u64) -> Statistics {
+    let (mut integers, mut floats, mut texts) = (None, None, None);
+    match limits {
+        Limits::None => {}
+        Limits::Integers(least, greatest) => integers = Some((least as i64, greatest as i64)),
+        Limits::Floats(least, greatest) => {
+            let least = if least == 0.0 { -0.0 } else { least };
+            let greatest = if greatest == 0.0 { 0.0 } else { greatest };
+            floats = Some((least, greatest));
         }
-        Labels::Signed(ids) => write::<Int64Type>(column, only(ids, reached), reached),
-        Labels::Texts(texts) => {
-            let slices = slices(texts)?;
-            let kept = slices
-                .into_iter()
-                .enumerate()
-                .filter(|&(row, _)| reached.is_none_or(|reached| reached[row]));
-            write::<ByteArrayType>(column, kept.map(|(_, text)| text), reached)
+        Limits::Texts(least, greatest) if least.len().max(greatest.len()) > LIMIT_BYTES => {}
+        Limits::Texts(least, greatest) => {
+            texts = Some((ByteArray::from(least), ByteArray::from(greatest)));
+        }
+    }
+    macro_rules! of {
+        ($limits:expr) => {{
+            let (least, greatest) = $limits.unzip();
+            ValueStatistics::new(least, greatest, None, Some(nulls), false)
+        }};
+    }
+    match physical {
+        Physical::INT32 => {
+            Statistics::Int32(of!(integers.map(|(low, high)| (low as i32, high as i32))))
+        }
+        Physical::FLOAT => {
+            Statistics::Float(of!(floats.map(|(low, high)| (low as f32, high as f32))))
+        }
+        Physical::DOUBLE => Statistics::Double(of!(floats)),
+        Physical::BYTE_ARRAY => Statistics::ByteArray(of!(texts)),
+        _ => Statistics::Int64(of!(integers)),
+    }
+}
+
+/// The names of the vertices that are values of a row group, in ascending order, and what they take as a page.
+struct Dictionary {
+    distinct: Distinct,
+    /// Bytes before and after they are compressed.
+    plain: u64,
+    packed: u64,
+    /// The compressed bytes, where there is memory for them.
+    bodies: Option<Vec<(Vec<u8>, Lease)>>,
+    limits: Limits,
+}
+
+impl Dictionary {
+    /// The one of the rows of some blocks; none where the names have more bytes than a dictionary may.
+    fn of(
+        rows: &mut Rows<'_>,
+        pool: &mut Pool,
+        blocks: &[BlockRange],
+    ) -> Result<Option<Dictionary>, Error> {
+        let distinct = Distinct::of(rows, blocks)?;
+        let (plain, mut packed) = (Cell::new(0), 0);
+        let (mut bodies, mut limits) = (Some(Vec::new()), Limits::None);
+        let mut next = distinct.stretches();
+        pool.run(
+            &DictionaryNames {
+                ranks: &distinct.ranks,
+            },
+            |task| Ok(plain.get() <= DICTIONARY_BYTES && next(task)?),
+            |task| {
+                let summary = std::mem::take(&mut task.summary);
+                let length = task.out.len() as u64;
+                plain.set(plain.get() + summary.raw_bytes);
+                packed += length;
+                limits.merge(summary.limits);
+                let lease = match rows.memory().spare() >= length {
+                    true => rows.budget.lease("names of vertices", length).ok(),
+                    false => None,
+                };
+                bodies = match (bodies.take(), lease) {
+                    (Some(mut bodies), Some(lease)) => {
+                        bodies.push((task.out.clone(), lease));
+                        Some(bodies)
+                    }
+                    _ => None,
+                };
+                Ok(())
+            },
+        )?;
+        let plain = plain.get();
+        Ok((plain <= DICTIONARY_BYTES).then_some(Dictionary {
+            distinct,
+            plain,
+            packed,
+            bodies,
+            limits,
+        }))
+    }
+
+    /// Writes the page.
+    fn put<W: Write>(
+        &mut self,
+        file: &mut File<W>,
+        chunk: &mut Chunk,
+        pool: &mut Pool,
+    ) -> Result<(), Error> {
+        // Compressed apart, the names are one stream behind the length of all.
+        let (mut start, mut header) = (Vec::new(), Vec::new());
+        pages::put_number(&mut start, self.plain);
+        let sizes = [self.plain, self.packed + start.len() as u64].map(|bytes| bytes as usize);
+        pages::put_dictionary_header(&mut header, self.distinct.ranks.len() as u64, sizes);
+        chunk.summary.raw_bytes += header.len() as u64 + self.plain;
+        chunk.summary.limits = std::mem::take(&mut self.limits);
+        file.put(&header)?;
+        file.put(&start)?;
+        match self.bodies.take() {
+            Some(bodies) => {
+                for (body, _) in bodies {
+                    file.put(&body)?;
+                }
+            }
+            None => {
+                let names = DictionaryNames {
+                    ranks: &self.distinct.ranks,
+                };
+                let next = self.distinct.stretches();
+                pool.run(&names, next, |task| Ok(file.put(&task.out)?))?;
+            }
+        }
+        chunk.dictionary = Some(file.offset - chunk.start);
+        Ok(())
+    }
+}
+
+/// Names one behind the other, compressed without the length before them.
+struct DictionaryNames<'a> {
+    ranks: &'a [u64],
+}
+
+impl Encoder for DictionaryNames<'_> {
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+        let Lane {
+            ids,
+            plain,
+            packed,
+            snappy,
+            ..
+        } = lane;
+        while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            plain.clear();
+            let (mut first, mut last) = (Vec::new(), 0);
+            while task.next < task.range.end && plain.len() < PAGE_BYTES {
+                ids.seek(self.ranks[task.next as usize]);
+                let Id::Text(id) = ids.next()?.ok_or_else(fewer_ids)? else {
+                    return Err(fewer_ids());
+                };
+                if plain.is_empty() {
+                    first.extend_from_slice(id);
+                }
+                last = plain.len() + size_of::<u32>();
+                put_text(plain, id)?;
+                task.next += 1;
+            }
+            let limits = Limits::Texts(first, plain[last..].to_vec());
+            task.summary.limits.merge(limits);
+            task.summary.raw_bytes += plain.len() as u64;
+            let mut length = Vec::new();
+            pages::put_number(&mut length, plain.len() as u64);
+            let packed = compress(plain, packed, snappy)?;
+            task.out.extend_from_slice(&packed[length.len()..]);
+        }
+        Ok(task.next == task.range.end)
+    }
+}
+
+/// Adds a text behind its length, and refuses one that is no UTF-8.
+#[inline]
+fn put_text(plain: &mut Vec<u8>, text: &[u8]) -> Result<(), ResultError> {
+    if !text.is_ascii() && std::str::from_utf8(text).is_err() {
+        return Err(ResultError::NotUtf8 {
+            id: String::from_utf8_lossy(text).into_owned(),
+        });
+    }
+    plain.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    plain.extend_from_slice(text);
+    Ok(())
+}
+
+/// Adds a page of so many rows to a task's output.
+fn put_page(
+    task: &mut Task,
+    (plain, packed): (&[u8], &mut Vec<u8>),
+    snappy: &mut snap::raw::Encoder,
+    encoding: Encoding,
+    rows: u64,
+) -> Result<(), ResultError> {
+    let packed = compress(plain, packed, snappy)?;
+    let before = task.out.len();
+    pages::put_data_header(&mut task.out, rows, encoding, [plain.len(), packed.len()]);
+    task.summary.raw_bytes += (task.out.len() - before + plain.len()) as u64;
+    task.summary.rows += rows;
+    task.out.extend_from_slice(packed);
+    Ok(())
+}
+
+fn compress<'p>(
+    plain: &[u8],
+    packed: &'p mut Vec<u8>,
+    snappy: &mut snap::raw::Encoder,
+) -> Result<&'p [u8], ResultError> {
+    packed.resize(snap::raw::max_compress_len(plain.len()), 0);
+    let length = snappy
+        .compress(plain, packed)
+        .map_err(|error| ResultError::Write(error.into()))?;
+    Ok(&packed[..length])
+}
+
+/// The column of ids.
+struct Ids {
+    kind: IdKind,
+}
+
+impl Encoder for Ids {
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+        let Lane {
+            ids,
+            plain,
+            packed,
+            snappy,
+            numbers,
+        } = lane;
+        ids.seek(task.next);
+        while task.next < task.range.end && task.out.len() < OUTPUT_BYTES {
+            plain.clear();
+            numbers.clear();
+            let (mut rows, mut first, mut last) = (0, Vec::new(), 0);
+            let mut encoding = Encoding::DELTA_BINARY_PACKED;
+            while task.next < task.range.end && plain.len() < PAGE_BYTES {
+                let id = ids.next()?.ok_or_else(fewer_ids)?;
+                if task.is_row() {
+                    match id {
+                        Id::Integer(id) => numbers.push(id as i64),
+                        Id::Signed(id) => numbers.push(id),
+                        Id::Text(id) => {
+                            encoding = Encoding::PLAIN;
+                            if rows == 0 {
+                                first.extend_from_slice(id);
+                            }
+                            last = plain.len() + size_of::<u32>();
+                            put_text(plain, id)?;
+                        }
+                    }
+                    rows += 1;
+                }
+                task.next += 1;
+            }
+            // In ascending order the first is the least.
+            let limits = match (numbers.first(), numbers.last()) {
+                (Some(first), Some(last)) => match self.kind {
+                    IdKind::Signed => Limits::Integers((*first).into(), (*last).into()),
+                    _ => Limits::Integers((*first as u64).into(), (*last as u64).into()),
+                },
+                _ => Limits::Texts(first, plain[last..].to_vec()),
+            };
+            if rows > 0 {
+                task.summary.limits.merge(limits);
+                if encoding == Encoding::DELTA_BINARY_PACKED {
+                    put_deltas(plain, numbers, u64::BITS);
+                }
+                put_page(task, (plain, packed), snappy, encoding, rows)?;
+            }
+        }
+        Ok(task.next == task.range.end)
+    }
+}
+
+/// What is known of the vertices that are values.
+enum Found {
+    /// Their numbers, or there is none.
+    Nothing,
+    /// Their names.
+    Names(Names),
+    /// Their places in the dictionary.
+    Places(Distinct),
+}
+
+/// Adds floats as they are in memory; gives back the least and the greatest.
+fn put_floats<T: Copy + Into<f64>, const N: usize>(
+    plain: &mut Vec<u8>,
+    values: impl Iterator<Item = T>,
+    bytes: impl Fn(T) -> [u8; N],
+) -> Limits {
+    let (mut least, mut greatest) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        // Of what is not a number neither is.
+        (least, greatest) = (least.min(value.into()), greatest.max(value.into()));
+        plain.extend_from_slice(&bytes(value));
+    }
+    match least <= greatest {
+        true => Limits::Floats(least, greatest),
+        false => Limits::None,
+    }
+}
+
+/// The column of values, of which a block is a page.
+struct Values {
+    nullable: bool,
+    are_vertices: bool,
+    found: Found,
+}
+
+impl Values {
+    fn encoding(&self, values: &Array) -> Encoding {
+        match (values, &self.found) {
+            (Array::F32(_) | Array::F64(_), _) => Encoding::PLAIN,
+            // Of no values there is no dictionary.
+            (_, Found::Places(distinct)) if distinct.ranks.is_empty() => Encoding::PLAIN,
+            (_, Found::Places(_)) => Encoding::RLE_DICTIONARY,
+            _ => Encoding::DELTA_BINARY_PACKED,
         }
     }
 }
 
-/// Every text as a slice of one shared allocation.
-fn slices(texts: &Texts) -> Result<Vec<ByteArray>, ResultError> {
-    let whole: ByteArray = texts.all().to_vec().into();
-    let mut start = 0;
-    texts
-        .iter()
-        .map(|text| {
-            if std::str::from_utf8(text).is_err() {
-                return Err(ResultError::NotUtf8 {
-                    id: String::from_utf8_lossy(text).into_owned(),
-                });
+impl Encoder for Values {
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+        let Lane {
+            plain,
+            packed,
+            snappy,
+            numbers,
+            ..
+        } = lane;
+        plain.clear();
+        numbers.clear();
+        let reached = self.nullable.then(|| task.raw.reached());
+        if let Some(reached) = &reached {
+            put_levels(plain, reached);
+            task.summary.nulls = reached.iter().filter(|reached| !**reached).count() as u64;
+        }
+        let is_reached = |row: usize| reached.as_ref().is_none_or(|reached| reached[row]);
+        let there = (0..task.raw.len()).filter(|row| is_reached(*row));
+        let (mut encoding, mut bits) = (Encoding::DELTA_BINARY_PACKED, u64::BITS);
+        let mut limits = Limits::None;
+        match (&task.raw, &self.found) {
+            (Raw::F32(values), _) => {
+                encoding = Encoding::PLAIN;
+                let values = there.map(|row| values[row]);
+                limits = put_floats(plain, values, |value| value.to_le_bytes());
             }
-            let slice = whole.slice(start, text.len());
-            start += text.len();
-            Ok(slice)
-        })
-        .collect()
+            (Raw::F64(values), _) => {
+                encoding = Encoding::PLAIN;
+                let values = there.map(|row| values[row]);
+                limits = put_floats(plain, values, |value| value.to_le_bytes());
+            }
+            (_, Found::Places(distinct)) if distinct.ranks.is_empty() => {
+                encoding = Encoding::PLAIN;
+            }
+            (values, Found::Places(distinct)) => {
+                encoding = Encoding::RLE_DICTIONARY;
+                let places = there.map(|row| distinct.place(values.integer(row)).unwrap_or(0));
+                numbers.extend(places.map(|place| place as i64));
+                put_indices(plain, numbers, distinct.ranks.len() as u64);
+            }
+            (values, Found::Names(names)) => {
+                let (mut least, mut greatest) = (i128::MAX, i128::MIN);
+                for row in there {
+                    let value = match names.of_rank(values.integer(row)) {
+                        Id::Integer(id) => i128::from(id),
+                        Id::Signed(id) => i128::from(id),
+                        Id::Text(_) => 0,
+                    };
+                    (least, greatest) = (least.min(value), greatest.max(value));
+                    numbers.push(value as i64);
+                }
+                if least <= greatest {
+                    limits = Limits::Integers(least, greatest);
+                }
+            }
+            (values, Found::Nothing) => {
+                bits = match values {
+                    Raw::U32(_) if !self.are_vertices => u32::BITS,
+                    _ => u64::BITS,
+                };
+                let (mut least, mut greatest) = (u64::MAX, 0);
+                for row in there {
+                    let value = values.integer(row);
+                    (least, greatest) = (least.min(value), greatest.max(value));
+                    numbers.push(value as i64);
+                }
+                if least <= greatest {
+                    limits = Limits::Integers(least.into(), greatest.into());
+                }
+            }
+        }
+        if encoding == Encoding::DELTA_BINARY_PACKED {
+            put_deltas(plain, numbers, bits);
+        }
+        task.summary.limits = limits;
+        let rows = task.raw.len() as u64;
+        put_page(task, (plain, packed), snappy, encoding, rows)?;
+        Ok(true)
+    }
 }
 
-fn write<T: DataType>(
-    mut column: SerializedColumnWriter<'_>,
-    values: impl Iterator<Item = T::T>,
-    reached: Option<&[bool]>,
-) -> Result<(), ResultError> {
-    let values: Vec<T::T> = values.collect();
-    let levels: Option<Vec<i16>> =
-        reached.map(|reached| reached.iter().map(|&reached| i16::from(reached)).collect());
-    column
-        .typed::<T>()
-        .write_batch(&values, levels.as_deref(), None)?;
-    column.close()?;
-    Ok(())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_that_is_not_utf8_is_refused() {
+        let mut plain = Vec::new();
+        put_text(&mut plain, "\u{e4}".as_bytes()).unwrap();
+        assert_eq!(plain, [2, 0, 0, 0, 0xc3, 0xa4]);
+        let refused = put_text(&mut plain, &[0xff, 0xfe]);
+        assert!(matches!(refused, Err(ResultError::NotUtf8 { .. })));
+    }
 }

@@ -6,6 +6,7 @@ use graphmill_engine::Engine;
 use crate::Error;
 
 /// Elements of a vertex array.
+#[derive(Debug)]
 pub(crate) enum Raw {
     F32(Vec<f32>),
     F64(Vec<f64>),
@@ -20,6 +21,16 @@ impl Raw {
             Array::F64(_) => Raw::F64(Vec::new()),
             Array::U32(_) | Array::Vertex32(_) => Raw::U32(Vec::new()),
             Array::U64(_) | Array::Vertex64(_) => Raw::U64(Vec::new()),
+        }
+    }
+
+    /// No elements of the kind of `other`.
+    pub(super) fn like(other: &Raw) -> Raw {
+        match other {
+            Raw::F32(_) => Raw::F32(Vec::new()),
+            Raw::F64(_) => Raw::F64(Vec::new()),
+            Raw::U32(_) => Raw::U32(Vec::new()),
+            Raw::U64(_) => Raw::U64(Vec::new()),
         }
     }
 
@@ -64,6 +75,17 @@ impl Raw {
         }
     }
 
+    /// Adds those elements of `other`, which is of the same kind, from `at` on that are marked.
+    pub(super) fn append_marked(&mut self, other: &Raw, at: usize, marks: &[bool]) {
+        match (self, other) {
+            (Raw::F32(values), Raw::F32(more)) => values.extend(marked(&more[at..], marks)),
+            (Raw::F64(values), Raw::F64(more)) => values.extend(marked(&more[at..], marks)),
+            (Raw::U32(values), Raw::U32(more)) => values.extend(marked(&more[at..], marks)),
+            (Raw::U64(values), Raw::U64(more)) => values.extend(marked(&more[at..], marks)),
+            _ => {}
+        }
+    }
+
     /// Becomes `count` elements, whatever they are.
     pub(super) fn resize(&mut self, count: usize) {
         match self {
@@ -85,6 +107,31 @@ impl Raw {
         }
     }
 
+    /// Whether elements of both are of the same kind.
+    pub(super) fn is_like(&self, other: &Raw) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other)
+    }
+
+    /// Whether element number `row` of integers says that there is no value.
+    #[inline]
+    pub(super) fn is_null(&self, row: usize) -> bool {
+        match self {
+            Raw::U32(values) => values[row] == u32::MAX,
+            Raw::U64(values) => values[row] == u64::MAX,
+            Raw::F32(_) | Raw::F64(_) => false,
+        }
+    }
+
+    /// Element number `row` of integers.
+    #[inline]
+    pub(super) fn integer(&self, row: usize) -> u64 {
+        match self {
+            Raw::U32(values) => u64::from(values[row]),
+            Raw::U64(values) => values[row],
+            Raw::F32(_) | Raw::F64(_) => 0,
+        }
+    }
+
     /// Which elements are values: not infinite where they are floats, not the greatest number where they are integers.
     pub(super) fn reached(&self) -> Vec<bool> {
         match self {
@@ -94,6 +141,14 @@ impl Raw {
             Raw::U64(values) => values.iter().map(|value| *value != u64::MAX).collect(),
         }
     }
+}
+
+fn marked<T: Copy>(values: &[T], marks: &[bool]) -> impl Iterator<Item = T> {
+    let marked = values
+        .iter()
+        .zip(marks)
+        .filter(|(_, is_marked)| **is_marked);
+    marked.map(|(value, _)| *value)
 }
 
 fn place<T: Copy>(values: &mut [T], more: &[T], places: impl Iterator<Item = u64>) {

@@ -1,37 +1,43 @@
-//! Rows of a result as blocks in ascending order of ids: an algorithm's values batch by batch from the engine, beside the ids.
-//! Where indices have another order, `window.rs` puts the values in that of ids first. The rows are all, or those of the vertices of
-//! some batches.
+//! The rows of a result in ascending order of ids: an algorithm's values batch by batch from the engine, and the blocks in which they
+//! go out. Where indices have another order, `window.rs` puts the values in that of ids first. The rows are all, or those of the
+//! vertices of some batches.
 //!
-//! Where values are vertices, their ids are looked up, a block's at a time and each once, in ascending order, so that pages of ids
-//! are read as seldom as the memory allows.
+//! Rows are told by ranks, places in the order of ids, so that ids and values can be read apart, and more than once. Where a block
+//! ends depends on the stored graph alone.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use graphmill_algorithms::{Output, Values as Array};
 use graphmill_engine::Engine;
-use graphmill_graph::{
-    FRAME_BYTES, FormatError, FrameReader, Id, IdCursor, IdKind, Measure, Order, StoredGraph,
-    VertexId,
-};
-use graphmill_storage::{Budget, Lease, Open};
+use graphmill_graph::{FRAME_BYTES, IdCursor, IdKind, Measure, Order, StoredGraph};
+use graphmill_storage::{Budget, Lease};
 
-use super::block::{Block, Labels, ROWS_MAX, Texts, Values};
+use super::WRITER_BYTES;
+use super::block::ROWS_MAX;
+use super::encode::{OUTPUT_BYTES, Task};
+use super::names::NAMES_BYTES;
 use super::raw::Raw;
 use super::window::Window;
-use super::{Shape, WRITER_BYTES};
 use crate::Error;
 
-/// A block ends when its text ids have so many bytes.
-const TEXT_BYTES: usize = 2 << 20;
+/// Rows of a block, at most.
+pub(super) const BLOCK_ROWS: u64 = ROWS_MAX as u64;
+/// Pages of ids that a block has ids of, at most: few rows where ids are long.
+const BLOCK_PAGES: usize = 8;
+/// Rows and blocks of a group, which is a row group in Parquet, at most.
+pub(super) const GROUP_ROWS: u64 = if cfg!(test) { 1 << 17 } else { 1 << 20 };
+const GROUP_BLOCKS: usize = 128;
+/// Bytes of text ids that go out at a time.
+pub(super) const TEXT_BYTES: usize = 2 << 20;
 /// Bytes of a row of a block: id, value, whether there is one, and a column again as what a file holds.
 const ROW_BYTES: usize = 48;
-/// The same where ids are text, besides their bytes.
+/// The same where ids are text, besides their bytes; and 8 bytes for each row of a group.
 const TEXT_ROW_BYTES: usize = 128;
 /// What memory is rounded up to.
 const PAGE_BYTES: u64 = 1 << 13;
-/// Frames of ids that looking up vertices keeps, at most.
-const FRAMES_MAX: u64 = 1024;
+/// Bytes with which several workers are busy.
+const WORKERS_BYTES: u64 = 64 << 20;
 
 /// Bytes of memory that the result of a run on `graph` takes on its way out, at least.
 pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
@@ -39,9 +45,9 @@ pub(crate) fn bytes_needed(graph: &Measure) -> u64 {
     rows + Window::bytes_least(graph) + WRITER_BYTES
 }
 
-/// Bytes with which values are put in the order of ids in one go.
+/// Bytes with which values are put in the order of ids in one go, and all workers encode them.
 pub(crate) fn bytes_wanted(graph: &Measure) -> u64 {
-    bytes_needed(graph) + Window::bytes_wanted(graph)
+    bytes_needed(graph) + Window::bytes_wanted(graph) + WORKERS_BYTES
 }
 
 /// Bytes of the widest batch of values while it is read from disk.
@@ -49,9 +55,9 @@ fn paged_bytes(graph: &Measure) -> u64 {
     (graph.batches.widest() * size_of::<u64>() as u64).next_multiple_of(PAGE_BYTES)
 }
 
-/// Bytes of the widest batch of values and of a block.
+/// Bytes of the widest batch of values, of a block while it is encoded, and of the names in it.
 fn row_bytes(graph: &Measure) -> u64 {
-    let rows = graph.batches.vertices().min(ROWS_MAX as u64);
+    let rows = graph.batches.vertices().min(BLOCK_ROWS);
     let block = match graph.ids {
         IdKind::Dense | IdKind::Integer | IdKind::Signed => rows * ROW_BYTES as u64,
         IdKind::Text => rows * TEXT_ROW_BYTES as u64 + 4 * TEXT_BYTES as u64,
@@ -59,298 +65,276 @@ fn row_bytes(graph: &Measure) -> u64 {
     graph.batches.widest() * size_of::<u64>() as u64 + block
 }
 
-/// Walks over the rows of a result once.
-pub(crate) struct RowCursor<'a> {
+/// What of the memory that is free when the rows go out is for what.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory {
+    is_text: bool,
+    /// For workers and tasks besides the first.
+    extra: u64,
+}
+
+impl Memory {
+    /// Bytes that may be taken for longer.
+    pub(super) fn spare(self) -> u64 {
+        self.extra
+    }
+
+    /// Bytes of a task besides the first: values and marks of a block, and its output with a page more.
+    fn task_bytes(self) -> u64 {
+        let output = match self.is_text {
+            true => 2 * OUTPUT_BYTES as u64,
+            false => OUTPUT_BYTES as u64,
+        };
+        BLOCK_ROWS * 9 + output
+    }
+
+    /// Bytes of a lane besides the first and its frames: two pages, and the numbers of a block.
+    fn lane_bytes(self) -> u64 {
+        let page = if self.is_text { 3 << 20 } else { 2 << 20 };
+        page + BLOCK_ROWS * 8
+    }
+
+    /// How many lanes and tasks there is memory for, for so many workers.
+    pub(super) fn lanes(self, workers: usize) -> (usize, usize) {
+        let each = self.lane_bytes() + IdCursor::BYTES + 2 * self.task_bytes();
+        let lanes = (self.extra / each).clamp(1, workers.max(1) as u64);
+        if lanes == 1 {
+            return (1, 1);
+        }
+        let left = self.extra - lanes * (self.lane_bytes() + IdCursor::BYTES);
+        let tasks = (left / self.task_bytes()).clamp(1, 8 * lanes);
+        (lanes as usize, tasks as usize)
+    }
+
+    /// Bytes of so many lanes and tasks besides the first.
+    pub(super) fn bytes(self, lanes: usize, tasks: usize) -> u64 {
+        let (lanes, tasks) = (lanes as u64, tasks as u64);
+        (lanes - 1) * self.lane_bytes() + (tasks - 1) * self.task_bytes()
+    }
+}
+
+/// Consecutive rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BlockRange {
+    /// The ranks of their ids, and of ids of no row where the rows are those of some batches.
+    pub(super) ranks: Range<u64>,
+    pub(super) rows: u64,
+}
+
+/// The rows of a result.
+pub(crate) struct Rows<'a> {
     engine: &'a Engine,
-    output: &'a Output,
-    ids: IdCursor,
-    /// Of the graph's ids, for values that are vertices.
-    lookup: Option<Lookup>,
-    kind: IdKind,
-    /// The batches that are read next.
-    batches: Range<usize>,
+    pub(super) output: &'a Output,
+    pub(super) graph: Arc<StoredGraph>,
+    pub(super) budget: Budget,
+    /// The ranks among which those of the rows are.
+    pub(super) ranks: Range<u64>,
+    /// Whether not all of them are those of rows.
+    is_part: bool,
     /// Where the vertices are not in order of ids.
     window: Option<Window>,
-    /// Values of the batch before them, or of the window, of which those before `at` are gone.
+    /// Values of a batch, or of the window, and the ranks of their ids.
     held: Raw,
+    held_ranks: Range<u64>,
     /// Which of them are of the batches that are asked for; empty where all are.
     marks: Vec<bool>,
-    at: usize,
-    /// Rows whose values are vertices with ids too long for the block before.
-    rest: Option<Rest>,
     _lease: Lease,
 }
 
-/// Rows with the ranks of the vertices that are their values.
-struct Rest {
-    ids: Labels,
-    ranks: Vec<u64>,
-    reached: Option<Vec<bool>>,
-}
-
-impl<'a> RowCursor<'a> {
-    /// A cursor before the first row of the vertices of `batches`, which the engine can read.
+impl<'a> Rows<'a> {
+    /// The rows of the vertices of `batches`, which the engine can read.
     ///
     /// # Errors
-    /// The budget has no room for a batch and a block, or ids cannot be read.
+    /// The budget has no room for a batch and a block.
     pub(crate) fn new(
         engine: &'a Engine,
         output: &'a Output,
         graph: &Arc<StoredGraph>,
         budget: &Budget,
         batches: Range<usize>,
-    ) -> Result<RowCursor<'a>, Error> {
-        let lease = budget.lease("rows of the result", row_bytes(&graph.measure()))?;
-        let kind = graph.id_kind();
-        // In order of ids the vertices follow each other; else they are anywhere.
-        let first = match graph.order() {
-            Order::Id if batches.is_empty() => graph.vertices(),
-            Order::Id => graph.batches().range(batches.start).start,
-            Order::Degree => 0,
+    ) -> Result<Rows<'a>, Error> {
+        let measure = graph.measure();
+        let lease = budget.lease("rows of the result", row_bytes(&measure))?;
+        let all = 0..graph.batches().len();
+        let is_ordered = graph.order() == Order::Id;
+        let ranks = match is_ordered {
+            _ if batches.is_empty() => 0..0,
+            true => graph.batches().start(batches.start)..graph.batches().cut(batches.end),
+            false => 0..graph.vertices(),
         };
-        let ids = IdCursor::new(graph, budget, first)?;
-        let leave = paged_bytes(&graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
-        let window = match graph.order() {
-            Order::Id => None,
-            Order::Degree => {
-                let (values, batches) = (&output.values, batches.clone());
-                Some(Window::new(graph, budget, values, batches, leave)?)
-            }
+        let is_part = !is_ordered && batches != all;
+        let leave = paged_bytes(&measure) + 8 * FRAME_BYTES + WRITER_BYTES;
+        let window = match is_ordered {
+            true => None,
+            false => Some(Window::new(graph, budget, &output.values, batches, leave)?),
         };
-        let lookup = match output.values {
-            Array::Vertex32(_) | Array::Vertex64(_) if kind != IdKind::Dense => {
-                Some(Lookup::new(graph, budget)?)
-            }
-            _ => None,
-        };
-        Ok(RowCursor {
+        Ok(Rows {
             engine,
             output,
-            ids,
-            lookup,
-            kind,
-            batches,
+            graph: Arc::clone(graph),
+            budget: budget.clone(),
+            ranks,
+            is_part,
             window,
             held: Raw::empty(&output.values),
+            held_ranks: 0..0,
             marks: Vec::new(),
-            at: 0,
-            rest: None,
             _lease: lease,
         })
     }
 
-    /// What every block looks like.
-    pub(crate) fn shape(&self) -> Shape {
-        Shape {
-            column: self.output.column.to_string(),
-            ids: labels(self.kind),
-            values: match self.output.values {
-                Array::F32(_) => Values::F32(Vec::new()),
-                Array::F64(_) => Values::F64(Vec::new()),
-                Array::U32(_) => Values::U32(Vec::new()),
-                Array::U64(_) => Values::U64(Vec::new()),
-                Array::Vertex32(_) | Array::Vertex64(_) => Values::Vertex(labels(self.kind)),
-            },
-            nullable: self.output.nullable,
+    /// Whether values are vertices.
+    pub(super) fn are_vertices(&self) -> bool {
+        matches!(self.output.values, Array::Vertex32(_) | Array::Vertex64(_))
+    }
+
+    /// Whether values are vertices that have ids besides their numbers.
+    pub(super) fn has_names(&self) -> bool {
+        self.are_vertices() && self.graph.id_kind() != IdKind::Dense
+    }
+
+    /// What of the memory that is free now is for what.
+    pub(super) fn memory(&self) -> Memory {
+        let leave = paged_bytes(&self.graph.measure()) + 8 * FRAME_BYTES + WRITER_BYTES;
+        Memory {
+            is_text: self.graph.id_kind() == IdKind::Text,
+            extra: self.budget.available().saturating_sub(leave) / 2,
         }
     }
 
-    /// The next rows; none behind the last.
-    ///
-    /// # Errors
-    /// The disk fails.
-    pub(crate) fn next(&mut self) -> Result<Option<Block>, Error> {
-        if let Some(rest) = self.rest.take() {
-            return self.named(rest).map(Some);
-        }
-        let (mut ids, mut raw) = (labels(self.kind), Raw::empty(&self.output.values));
-        let mut is_full = false;
-        while ids.len() < ROWS_MAX && !is_full {
-            if self.at == self.held.len() {
-                if !self.refill()? {
-                    break;
-                }
-                self.at = 0;
-                continue;
-            }
-            let room = (ROWS_MAX - ids.len()).min(self.held.len() - self.at);
-            let (from, end) = (self.at, self.at + room);
-            while self.at < end && !is_full {
-                let id = self.ids.next()?;
-                if self.marks.get(self.at) == Some(&false) {
-                    break;
-                }
-                match (&mut ids, id) {
-                    (Labels::Integers(ids), Some(Id::Integer(id))) => ids.push(id),
-                    (Labels::Signed(ids), Some(Id::Signed(id))) => ids.push(id),
-                    (Labels::Texts(texts), Some(Id::Text(id))) => {
-                        texts.push(id);
-                        is_full = texts.all().len() >= TEXT_BYTES;
-                    }
-                    // A dictionary holds as many ids as there are vertices, of one kind.
-                    _ => {
-                        let what = "fewer ids than vertices".into();
-                        return Err(FormatError::Misuse { what }.into());
-                    }
-                }
-                self.at += 1;
-            }
-            raw.append(&self.held, from, self.at - from);
-            // The id of a vertex that is not asked for is gone too.
-            self.at += usize::from(self.at < end && !is_full);
-        }
-        if ids.is_empty() {
-            return Ok(None);
-        }
-        let reached = self.output.nullable.then(|| raw.reached());
-        let values = match (raw, &self.output.values) {
-            (Raw::F32(values), _) => Values::F32(values),
-            (Raw::F64(values), _) => Values::F64(values),
-            (Raw::U32(values), Array::Vertex32(_)) => {
-                let ranks = values.into_iter().map(u64::from).collect();
-                return self
-                    .named(Rest {
-                        ids,
-                        ranks,
-                        reached,
-                    })
-                    .map(Some);
-            }
-            (Raw::U64(ranks), Array::Vertex64(_)) => {
-                return self
-                    .named(Rest {
-                        ids,
-                        ranks,
-                        reached,
-                    })
-                    .map(Some);
-            }
-            (Raw::U32(values), _) => Values::U32(values),
-            (Raw::U64(values), _) => Values::U64(values),
-        };
-        Ok(Some(Block {
-            ids,
-            values,
-            reached,
-        }))
+    /// Rows of which the names are looked up at a time, their bytes, and the lease for both.
+    pub(super) fn lookup_memory(&self) -> Result<(u64, u64, Lease), Error> {
+        let free = self.memory().extra / 2;
+        // A row has a rank, a bit in a bitmap of few bytes more, and as a rule a short name.
+        let rows = (free / 64).clamp(BLOCK_ROWS, GROUP_ROWS);
+        let bytes = (free / 2).clamp(NAMES_BYTES, 16 * NAMES_BYTES);
+        let more = (rows - BLOCK_ROWS) * 32 + (bytes - NAMES_BYTES);
+        let lease = self.budget.lease("names of vertices", more)?;
+        Ok((rows, bytes, lease))
     }
 
-    /// Takes the next values in the order of ids; false behind the last.
-    fn refill(&mut self) -> Result<bool, Error> {
-        let (engine, values) = (self.engine, &self.output.values);
-        if let Some(window) = &mut self.window {
-            return window.next(engine, values, &mut self.held, &mut self.marks);
-        }
-        match self.batches.next() {
-            Some(batch) => self.held.read(engine, values, batch).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// A block of rows whose values are vertices. Those that it has no room for are kept for the next.
-    fn named(&mut self, rows: Rest) -> Result<Block, Error> {
-        let Rest {
-            mut ids,
-            mut ranks,
-            mut reached,
-        } = rows;
-        let labels = match &mut self.lookup {
-            None => Labels::Integers(std::mem::take(&mut ranks)),
-            Some(lookup) => lookup.labels(&ranks, reached.as_deref())?,
-        };
-        let count = labels.len();
-        if count < ids.len() {
-            self.rest = Some(Rest {
-                ids: ids.split_off(count),
-                ranks: ranks.split_off(count),
-                reached: reached.as_mut().map(|reached| reached.split_off(count)),
+    /// The block from a rank on, of so many rows at most; where it has no row, there is none from that rank on.
+    pub(super) fn block(&mut self, at: u64, rows_max: u64) -> Result<BlockRange, Error> {
+        let end = self.ranks.end;
+        if !self.is_part {
+            let end = end.min(at + rows_max);
+            let end = end.min(self.graph.rank_after_pages(at, BLOCK_PAGES - 1));
+            return Ok(BlockRange {
+                ranks: at..end,
+                rows: end.saturating_sub(at),
             });
         }
-        Ok(Block {
-            ids,
-            values: Values::Vertex(labels),
-            reached,
-        })
-    }
-}
-
-fn labels(kind: IdKind) -> Labels {
-    match kind {
-        IdKind::Dense | IdKind::Integer => Labels::Integers(Vec::new()),
-        IdKind::Signed => Labels::Signed(Vec::new()),
-        IdKind::Text => Labels::Texts(Texts::default()),
-    }
-}
-
-/// The id at the place of each row; anything where it has none.
-fn spread<T: Copy + Default>(
-    ids: &[T],
-    rows: usize,
-    place: impl Fn(usize) -> Option<usize>,
-) -> Vec<T> {
-    let id = |row| place(row).and_then(|place| ids.get(place).copied());
-    (0..rows).map(|row| id(row).unwrap_or_default()).collect()
-}
-
-/// Finds the ids of vertices.
-struct Lookup {
-    reader: FrameReader,
-}
-
-impl Lookup {
-    fn new(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<Lookup, Error> {
-        let ids = graph.disk().open(&graph.path().join("ids"), Open::Read)?;
-        let pages = ids.len()?.div_ceil(FRAME_BYTES);
-        let free = budget.available();
-        let free = free.saturating_sub(paged_bytes(&graph.measure()) + WRITER_BYTES);
-        let frames = (free / 2 / FRAME_BYTES).min(pages).clamp(1, FRAMES_MAX);
-        Ok(Lookup {
-            reader: FrameReader::new(graph, budget, frames as usize)?,
-        })
-    }
-
-    /// The ids of the vertices of the first of these ranks, as many as a block has room for; anything where not reached.
-    fn labels(&mut self, ranks: &[u64], reached: Option<&[bool]>) -> Result<Labels, Error> {
-        let graph = Arc::clone(self.reader.graph());
-        let mut rows = ranks.len();
-        let (distinct, found) = loop {
-            let mut distinct: Vec<u64> = (0..rows)
-                .filter(|&row| reached.is_none_or(|reached| reached[row]))
-                .map(|row| ranks[row])
-                .collect();
-            distinct.sort_unstable();
-            distinct.dedup();
-            let mut found = labels(graph.id_kind());
-            for &rank in &distinct {
-                match (&mut found, graph.id_of_rank(&mut self.reader, rank)?) {
-                    (Labels::Integers(ids), VertexId::Integer(id)) => ids.push(id),
-                    (Labels::Signed(ids), VertexId::Signed(id)) => ids.push(id),
-                    (Labels::Texts(texts), _) if texts.all().len() >= TEXT_BYTES => break,
-                    (Labels::Texts(texts), VertexId::Text(id)) => texts.push(&id),
-                    // A dictionary holds ids of one kind.
-                    _ => break,
+        let (mut rank, mut rows) = (at, 0);
+        while rank < end && rows < rows_max {
+            self.hold(rank)?;
+            let from = (rank - self.held_ranks.start) as usize;
+            for is_row in &self.marks[from..] {
+                if rows == rows_max {
+                    break;
                 }
-            }
-            if found.len() == distinct.len() || rows <= 1 {
-                break (distinct, found);
-            }
-            // Long ids: fewer rows.
-            rows /= 2;
-        };
-        let place = |row: usize| distinct.binary_search(&ranks[row]).ok();
-        match &found {
-            Labels::Integers(ids) => Ok(Labels::Integers(spread(ids, rows, place))),
-            Labels::Signed(ids) => Ok(Labels::Signed(spread(ids, rows, place))),
-            Labels::Texts(texts) => {
-                let mut all = Texts::default();
-                for row in 0..rows {
-                    if all.all().len() >= TEXT_BYTES {
-                        break;
-                    }
-                    all.push(place(row).map_or(&[], |place| texts.get(place)));
-                }
-                Ok(Labels::Texts(all))
+                rows += u64::from(*is_row);
+                rank += 1;
             }
         }
+        Ok(BlockRange {
+            ranks: at..rank,
+            rows,
+        })
+    }
+
+    /// The blocks from a rank on that go out together, of so many rows at most; none behind the last row.
+    pub(super) fn group(&mut self, at: u64, rows_max: u64) -> Result<Vec<BlockRange>, Error> {
+        let (mut blocks, mut at, mut rows) = (Vec::new(), at, 0);
+        while at < self.ranks.end && rows < rows_max && blocks.len() < GROUP_BLOCKS {
+            let block = self.block(at, BLOCK_ROWS.min(rows_max - rows))?;
+            at = block.ranks.end;
+            rows += block.rows;
+            if block.rows > 0 {
+                blocks.push(block);
+            }
+        }
+        Ok(blocks)
+    }
+
+    /// Sets up a task: the values of those ranks, where they are wanted, and which are rows.
+    pub(super) fn fill(
+        &mut self,
+        block: &BlockRange,
+        wants_values: bool,
+        task: &mut Task,
+    ) -> Result<(), Error> {
+        task.range = block.ranks.clone();
+        if !wants_values && !self.is_part {
+            return Ok(());
+        }
+        task.raw = match std::mem::replace(&mut task.raw, Raw::U32(Vec::new())) {
+            raw if raw.is_like(&self.held) => raw,
+            _ => Raw::empty(&self.output.values),
+        };
+        task.raw.resize(0);
+        let marks = &mut task.marks;
+        let raw = &mut task.raw;
+        self.each_held(&block.ranks, |held, at, count, of_held| {
+            if of_held.is_empty() {
+                raw.append(held, at, count);
+            } else {
+                marks.extend_from_slice(of_held);
+                raw.append_marked(held, at, of_held);
+            }
+        })
+    }
+
+    /// The vertices that are values of those rows, one after the other.
+    pub(super) fn vertices(&mut self, block: &BlockRange, to: &mut Vec<u64>) -> Result<(), Error> {
+        let nullable = self.output.nullable;
+        self.each_held(&block.ranks, |held, at, count, marks| {
+            for row in 0..count {
+                let vertex = held.integer(at + row);
+                let is_row = marks.get(row) != Some(&false);
+                if is_row && !(nullable && held.is_null(at + row)) {
+                    to.push(vertex);
+                }
+            }
+        })
+    }
+
+    /// Calls `each` with values, from where on and how many of them are those of `ranks`, and their marks.
+    fn each_held(
+        &mut self,
+        ranks: &Range<u64>,
+        mut each: impl FnMut(&Raw, usize, usize, &[bool]),
+    ) -> Result<(), Error> {
+        let mut rank = ranks.start;
+        while rank < ranks.end {
+            self.hold(rank)?;
+            let at = (rank - self.held_ranks.start) as usize;
+            let count = (ranks.end.min(self.held_ranks.end) - rank) as usize;
+            let marks = self.marks.get(at..at + count).unwrap_or_default();
+            each(&self.held, at, count, marks);
+            rank += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Holds the value of the vertex of a rank, and others beside it.
+    fn hold(&mut self, rank: u64) -> Result<(), Error> {
+        if self.held_ranks.contains(&rank) {
+            return Ok(());
+        }
+        let values = &self.output.values;
+        self.held_ranks = match &mut self.window {
+            Some(window) => {
+                window.seek(rank);
+                window.next(self.engine, values, &mut self.held, &mut self.marks)?;
+                rank..rank + self.held.len() as u64
+            }
+            None => {
+                let batch = self.graph.batches().batch_of(rank);
+                self.held_ranks = 0..0;
+                self.held.read(self.engine, values, batch)?;
+                self.graph.batches().range(batch)
+            }
+        };
+        Ok(())
     }
 }

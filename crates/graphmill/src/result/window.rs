@@ -91,6 +91,11 @@ impl Window {
         })
     }
 
+    /// The next window begins at that rank.
+    pub(super) fn seek(&mut self, rank: u64) {
+        self.next = rank;
+    }
+
     /// Replaces `held` by the values of the next window of `array`, and `marks` by which places have one, or by nothing where all have;
     /// false behind the last.
     pub(super) fn next(

@@ -1,13 +1,14 @@
 //! The rows of a Parquet file whose first column is `vertex` and whose second is a value; null means unreached.
 //!
-//! Integers are taken as unsigned and 32-bit floats by the shortest text that gives them back, so that a result reads the same as
-//! the CSV of the same run. The library's panics on broken files become errors.
+//! Negative integers are taken by their text, and 32-bit floats by the shortest text that gives them back, so that a result reads the
+//! same as the CSV of the same run. The library's panics on broken files become errors.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 use graphmill_ingest::ParquetBytes;
 use graphmill_storage::{Budget, ByteFile, Lease};
+use parquet::basic::ConvertedType;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -39,6 +40,11 @@ pub(super) fn rows(
         );
         return Err(unreadable(path, what));
     }
+    use ConvertedType::{UINT_8, UINT_16, UINT_32, UINT_64};
+    let unsigned = [0, 1].map(|column: usize| {
+        let kind = columns[column].converted_type();
+        [UINT_8, UINT_16, UINT_32, UINT_64].contains(&kind)
+    });
     let (budget, path) = (budget.clone(), path.to_path_buf());
     Ok(Box::new(ParquetRows {
         reader,
@@ -48,6 +54,7 @@ pub(super) fn rows(
         groups_read: 0,
         group: None,
         ready: VecDeque::new(),
+        unsigned,
     }))
 }
 
@@ -59,6 +66,8 @@ struct ParquetRows {
     groups_read: usize,
     group: Option<Group>,
     ready: VecDeque<Row>,
+    /// Whether each column is of unsigned integers.
+    unsigned: [bool; 2],
 }
 
 /// The columns of the row group that is being read, and the memory of their pages.
@@ -115,8 +124,10 @@ impl ParquetRows {
             self.groups_read += 1;
             return Ok(());
         };
+        let [of_ids, of_values] = self.unsigned;
         let (ids, values) = guarded(&path, || {
-            Ok((cells(&mut group.ids)?, cells(&mut group.values)?))
+            let ids = cells(&mut group.ids, of_ids)?;
+            Ok((ids, cells(&mut group.values, of_values)?))
         })?;
         if ids.is_empty() && values.is_empty() {
             self.group = None;
@@ -157,13 +168,18 @@ enum Cell {
 }
 
 /// The next cells of a column; none at its end.
-fn cells(column: &mut ColumnReader) -> ParquetResult<Vec<Cell>> {
+fn cells(column: &mut ColumnReader, is_unsigned: bool) -> ParquetResult<Vec<Cell>> {
     use ColumnReader::*;
+    let integer = |value: i64| match is_unsigned || value >= 0 {
+        true => Cell::Integer(value as u64),
+        false => Cell::Text(value.to_string().into_bytes().into()),
+    };
     match column {
-        Int32ColumnReader(column) => {
+        Int32ColumnReader(column) if is_unsigned => {
             cells_of(column, |value| Cell::Integer((*value as u32).into()))
         }
-        Int64ColumnReader(column) => cells_of(column, |value| Cell::Integer(*value as u64)),
+        Int32ColumnReader(column) => cells_of(column, |value| integer((*value).into())),
+        Int64ColumnReader(column) => cells_of(column, |value| integer(*value)),
         FloatColumnReader(column) => cells_of(column, |value| Cell::Single(*value)),
         DoubleColumnReader(column) => cells_of(column, |value| Cell::Float(*value)),
         ByteArrayColumnReader(column) => cells_of(column, |value| Cell::Text(value.clone())),

@@ -278,6 +278,13 @@ pub(crate) fn read(
     graph.each_rank(&mut reader, 0..graph.vertices().min(IDS_READ), |rank| {
         ranks.push(rank)
     })?;
+    // Ranks that ascend, and that do not.
+    let mut cursor = IdCursor::new(&graph, budget, 0)?;
+    let some = (0..ids.len()).step_by(ids.len() / 300 + 1);
+    for v in some.clone().chain(some.rev()) {
+        cursor.seek(v as u64);
+        assert_eq!(cursor.next()?.map(|id| id.to_owned()), Some(ids[v].clone()));
+    }
     for v in (0..ids.len().min(ranks.len())).step_by(ids.len() / 50 + 1) {
         let (index, id) = (v as u64, &ids[ranks[v] as usize]);
         assert_eq!(graph.id_of(&mut reader, index)?, *id);

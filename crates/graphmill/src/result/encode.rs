@@ -1,0 +1,286 @@
+//! Blocks of rows encoded on all workers, and handed out in order.
+//!
+//! A round: 1. tasks are set up, on this thread; 2. the workers encode them, each with a lane of its own; 3. their bytes go out in the
+//! order of the tasks. A task whose output is full before its rows are done is handed out and encoded further. Which worker encodes
+//! which task, and how many there are at a time, changes no byte.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use graphmill_graph::{IdCursor, StoredGraph};
+use graphmill_storage::{Job, JobError, Lease, Step, Stop, Worker, Workers};
+
+use super::block::Block;
+use super::raw::Raw;
+use super::rows::Memory;
+use crate::{Error, Machine};
+
+/// A task's output is full when it has so many bytes.
+pub(super) const OUTPUT_BYTES: usize = 2 << 20;
+
+/// What a column of a task's rows comes to.
+#[derive(Debug, Default)]
+pub(super) struct Summary {
+    /// Bytes before they were compressed.
+    pub(super) raw_bytes: u64,
+    pub(super) rows: u64,
+    /// Rows without a value.
+    pub(super) nulls: u64,
+    /// The least and the greatest value.
+    pub(super) limits: Limits,
+}
+
+/// The least and the greatest of some values.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) enum Limits {
+    #[default]
+    None,
+    Integers(i128, i128),
+    Floats(f64, f64),
+    Texts(Vec<u8>, Vec<u8>),
+}
+
+impl Limits {
+    /// Those of the values of both.
+    pub(super) fn merge(&mut self, other: Limits) {
+        match (&mut *self, other) {
+            (_, Limits::None) => {}
+            (Limits::Integers(least, most), Limits::Integers(low, high)) => {
+                (*least, *most) = (low.min(*least), high.max(*most));
+            }
+            (Limits::Floats(least, most), Limits::Floats(low, high)) => {
+                (*least, *most) = (low.min(*least), high.max(*most));
+            }
+            (Limits::Texts(least, most), Limits::Texts(low, high)) => {
+                if low < *least {
+                    *least = low;
+                }
+                if high > *most {
+                    *most = high;
+                }
+            }
+            (limits, other) => *limits = other,
+        }
+    }
+}
+
+/// Consecutive rows, or entries of a list, that one worker encodes.
+#[derive(Debug)]
+pub(super) struct Task {
+    /// The ranks of the ids of the rows, or places in a list.
+    pub(super) range: Range<u64>,
+    /// Which of them are rows; empty where all are.
+    pub(super) marks: Vec<bool>,
+    /// The values of the rows.
+    pub(super) raw: Raw,
+    /// Where it is continued: in `range`, and among the rows.
+    pub(super) next: u64,
+    pub(super) row: usize,
+    /// What is encoded.
+    pub(super) out: Vec<u8>,
+    /// The same as a block in memory, where that is wanted.
+    pub(super) block: Option<Block>,
+    pub(super) summary: Summary,
+    is_done: bool,
+    error: Option<Error>,
+}
+
+impl Task {
+    fn new() -> Task {
+        Task {
+            range: 0..0,
+            marks: Vec::new(),
+            raw: Raw::U32(Vec::new()),
+            next: 0,
+            row: 0,
+            out: Vec::new(),
+            block: None,
+            summary: Summary::default(),
+            is_done: false,
+            error: None,
+        }
+    }
+
+    /// Whether what is at `next` is a row.
+    #[inline]
+    pub(super) fn is_row(&self) -> bool {
+        self.marks.get((self.next - self.range.start) as usize) != Some(&false)
+    }
+
+    fn begin(&mut self) {
+        self.marks.clear();
+        self.out.clear();
+        self.row = 0;
+        self.summary = Summary::default();
+        self.is_done = false;
+    }
+}
+
+/// What a worker encodes with.
+pub(super) struct Lane {
+    pub(super) ids: IdCursor,
+    /// A page before it is compressed, and after.
+    pub(super) plain: Vec<u8>,
+    pub(super) packed: Vec<u8>,
+    pub(super) snappy: snap::raw::Encoder,
+    pub(super) numbers: Vec<i64>,
+}
+
+/// Turns the rows of tasks into bytes.
+pub(super) trait Encoder: Sync {
+    /// Encodes rows of a task from where it is continued, until all are done, or its output is full; whether all are.
+    ///
+    /// # Errors
+    /// Ids cannot be read, or cannot be written in this format.
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error>;
+}
+
+/// Encodes tasks on all workers.
+pub(super) struct Pool {
+    workers: Arc<Workers>,
+    stop: Stop,
+    tasks: Vec<Mutex<Task>>,
+    lanes: Vec<Mutex<Lane>>,
+    _lease: Option<Lease>,
+}
+
+impl Pool {
+    /// As many lanes and tasks as the memory allows, at least one of each, which the rows have leased.
+    ///
+    /// # Errors
+    /// The budget has no room for one cursor over the ids.
+    pub(super) fn new(
+        machine: &Machine,
+        graph: &Arc<StoredGraph>,
+        memory: &Memory,
+    ) -> Result<Pool, Error> {
+        let budget = machine.budget();
+        let lane = || -> Result<_, Error> {
+            Ok(Mutex::new(Lane {
+                ids: IdCursor::new(graph, budget, 0)?,
+                plain: Vec::new(),
+                packed: Vec::new(),
+                snappy: snap::raw::Encoder::new(),
+                numbers: Vec::new(),
+            }))
+        };
+        let mut lanes = vec![lane()?];
+        let (wanted, tasks) = memory.lanes(machine.workers().count());
+        let lease = budget.lease("blocks of the result", memory.bytes(wanted, tasks));
+        let tasks = if lease.is_ok() { tasks } else { 1 };
+        while lanes.len() < wanted && lease.is_ok() {
+            // With fewer it takes longer, no more.
+            match lane() {
+                Ok(lane) => lanes.push(lane),
+                Err(_) => break,
+            }
+        }
+        Ok(Pool {
+            workers: Arc::clone(machine.workers()),
+            stop: machine.stop().clone(),
+            tasks: (0..tasks).map(|_| Mutex::new(Task::new())).collect(),
+            lanes,
+            _lease: lease.ok(),
+        })
+    }
+
+    /// Encodes the tasks that `next` sets up, as long as it does, and hands them to `put` in order, whenever they have output.
+    ///
+    /// # Errors
+    /// What `next`, `put` and the encoder fail with; work is to stop.
+    pub(super) fn run(
+        &mut self,
+        encoder: &dyn Encoder,
+        mut next: impl FnMut(&mut Task) -> Result<bool, Error>,
+        mut put: impl FnMut(&mut Task) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        loop {
+            let mut count = 0;
+            for task in &mut self.tasks {
+                let task = task.get_mut().unwrap_or_else(PoisonError::into_inner);
+                task.begin();
+                if !next(task)? {
+                    break;
+                }
+                task.next = task.range.start;
+                count += 1;
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            self.encode(encoder, 0..count)?;
+            for at in 0..count {
+                loop {
+                    let task = self.task(at);
+                    if let Some(error) = task.error.take() {
+                        return Err(error);
+                    }
+                    put(task)?;
+                    task.out.clear();
+                    if task.is_done {
+                        break;
+                    }
+                    self.encode(encoder, at..at + 1)?;
+                }
+            }
+        }
+    }
+
+    fn task(&mut self, at: usize) -> &mut Task {
+        let task = self.tasks[at].get_mut();
+        task.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Encodes some tasks.
+    fn encode(&mut self, encoder: &dyn Encoder, tasks: Range<usize>) -> Result<(), Error> {
+        if self.stop.requested() {
+            return Err(Error::Stopped);
+        }
+        let round = Round {
+            encoder,
+            tasks: &self.tasks[tasks],
+            lanes: &self.lanes,
+            next: AtomicUsize::new(0),
+        };
+        if round.tasks.len() == 1 || round.lanes.len() == 1 {
+            while round.encode_next(0) {}
+            return Ok(());
+        }
+        Ok(self.workers.run(&round)?)
+    }
+}
+
+struct Round<'r> {
+    encoder: &'r dyn Encoder,
+    tasks: &'r [Mutex<Task>],
+    lanes: &'r [Mutex<Lane>],
+    next: AtomicUsize,
+}
+
+impl Round<'_> {
+    /// Encodes the next task with a lane; whether there was one.
+    fn encode_next(&self, lane: usize) -> bool {
+        let at = self.next.fetch_add(1, Ordering::Relaxed);
+        let (Some(task), Some(lane)) = (self.tasks.get(at), self.lanes.get(lane)) else {
+            return false;
+        };
+        let task = &mut *task.lock().unwrap_or_else(PoisonError::into_inner);
+        let lane = &mut *lane.lock().unwrap_or_else(PoisonError::into_inner);
+        match self.encoder.encode(task, lane) {
+            Ok(is_done) => task.is_done = is_done,
+            Err(error) => task.error = Some(error),
+        }
+        true
+    }
+}
+
+impl Job for Round<'_> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        // A worker without a lane takes no task.
+        match worker.index < self.lanes.len() && self.encode_next(worker.index) {
+            true => Ok(Step::Worked),
+            false => Ok(Step::Finished),
+        }
+    }
+}

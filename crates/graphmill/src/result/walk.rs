@@ -1,0 +1,126 @@
+//! Rows one after the other, with the names of the vertices that are values beside them; as blocks in memory, too.
+
+use graphmill_graph::{Id, IdKind};
+
+use super::block::{Block, Labels, Values};
+use super::encode::{Encoder, Lane, Pool, Task};
+use super::names::{Distinct, Names, ROWS_LEAST, fewer_ids};
+use super::raw::Raw;
+use super::rows::{BLOCK_ROWS, GROUP_ROWS, Rows, TEXT_BYTES};
+use crate::Error;
+
+/// Encodes all rows, so many at most in a task, with what `encoder` makes of the names that they need, and hands them to `put`.
+///
+/// # Errors
+/// Ids or values cannot be read, `put` fails, or work is to stop.
+pub(super) fn walk<E: Encoder>(
+    rows: &mut Rows<'_>,
+    pool: &mut Pool,
+    task_rows: u64,
+    encoder: impl Fn(Option<Names>) -> E,
+    mut put: impl FnMut(&mut Task) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let memory = match rows.has_names() {
+        true => Some(rows.lookup_memory()?),
+        false => None,
+    };
+    let most = memory.as_ref().map_or(GROUP_ROWS, |(most, ..)| *most);
+    let (mut at, mut rows_max) = (rows.ranks.start, most);
+    loop {
+        let blocks = rows.group(at, rows_max)?;
+        let Some(end) = blocks.last().map(|block| block.ranks.end) else {
+            return Ok(());
+        };
+        let mut names = None;
+        if let Some((_, bytes_max, _)) = &memory {
+            let distinct = Distinct::of(rows, &blocks)?;
+            names = Names::of(rows, pool, distinct, *bytes_max)?;
+            if names.is_none() {
+                let count = blocks.iter().map(|block| block.rows).sum::<u64>();
+                rows_max = (count / 2).max(ROWS_LEAST);
+                continue;
+            }
+        }
+        let next = |task: &mut Task| {
+            if at >= end {
+                return Ok(false);
+            }
+            let mut block = rows.block(at, task_rows)?;
+            block.ranks.end = block.ranks.end.min(end);
+            at = block.ranks.end;
+            rows.fill(&block, true, task)?;
+            Ok(true)
+        };
+        pool.run(&encoder(names), next, &mut put)?;
+        at = end;
+        rows_max = (2 * rows_max).min(most);
+    }
+}
+
+/// Calls `each` with the rows of a result, a block at a time in ascending order of ids.
+///
+/// # Errors
+/// As for [`walk`].
+pub(crate) fn each_block(
+    rows: &mut Rows<'_>,
+    pool: &mut Pool,
+    each: &mut dyn FnMut(&Block),
+) -> Result<(), Error> {
+    let (kind, nullable) = (rows.graph.id_kind(), rows.output.nullable);
+    let are_vertices = rows.are_vertices();
+    let encoder = |names| Blocks {
+        kind,
+        nullable,
+        are_vertices,
+        names,
+    };
+    walk(rows, pool, BLOCK_ROWS, encoder, |task| {
+        task.block.take().iter().for_each(&mut *each);
+        Ok(())
+    })
+}
+
+/// Makes blocks of rows.
+struct Blocks {
+    kind: IdKind,
+    nullable: bool,
+    are_vertices: bool,
+    names: Option<Names>,
+}
+
+impl Encoder for Blocks {
+    fn encode(&self, task: &mut Task, lane: &mut Lane) -> Result<bool, Error> {
+        let (mut ids, mut vertices) = (Labels::of(self.kind), Labels::of(self.kind));
+        let from = task.row;
+        lane.ids.seek(task.next);
+        while task.next < task.range.end && ids.bytes().max(vertices.bytes()) < TEXT_BYTES {
+            let id = lane.ids.next()?.ok_or_else(fewer_ids)?;
+            if task.is_row() {
+                ids.push(id);
+                match &self.names {
+                    _ if !self.are_vertices => {}
+                    Some(names) => vertices.push(names.of_rank(task.raw.integer(task.row))),
+                    None => vertices.push(Id::Integer(task.raw.integer(task.row))),
+                }
+                task.row += 1;
+            }
+            task.next += 1;
+        }
+        let mut raw = Raw::like(&task.raw);
+        raw.append(&task.raw, from, task.row - from);
+        let reached = self.nullable.then(|| raw.reached());
+        let values = match raw {
+            _ if self.are_vertices => Values::Vertex(vertices),
+            Raw::F32(values) => Values::F32(values),
+            Raw::F64(values) => Values::F64(values),
+            Raw::U32(values) => Values::U32(values),
+            Raw::U64(values) => Values::U64(values),
+        };
+        task.block = Some(Block {
+            ids,
+            values,
+            reached,
+        });
+        Ok(task.next == task.range.end)
+    }
+}
