@@ -414,6 +414,23 @@ impl ActiveSet {
             Ok(())
         })
     }
+    /// Adds these vertices.
+    pub(crate) fn insert_these<'v>(
+        &mut self,
+        vertices: impl Iterator<Item = &'v u32>,
+    ) -> Result<(), EngineError> {
+        let batches = Arc::clone(&self.pool.batches);
+        self.change("insert these", |set| {
+            for v in vertices.copied().map(u64::from) {
+                let batch = batches.batch_of(v);
+                let i = v - batches.start(batch);
+                set.batch(batch)?.insert(i as usize);
+            }
+            set.recount_all();
+            Ok(())
+        })
+    }
+
     /// Adds every vertex of which `f` says so.
     pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
         self.change("insert where", |all| {

@@ -19,7 +19,6 @@ use crate::phase::sends::Sink;
 use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, Facts, Pregel, Reach, SendProgram, Sum, Vertex,
 };
-use crate::recovery::Recovery;
 use crate::room::Sizes;
 use crate::rows::{OutDegree, Read, Write};
 use crate::vertex_array::VertexArray;
@@ -194,14 +193,7 @@ impl Engine {
         }
         match version {
             Version::Pull => self.pull(&mut step, values, limit)?,
-            Version::Push if self.common.ranks.alone() => {
-                let (aggregated, []) = self.call(std::any::type_name::<P>(), |engine| {
-                    engine.recovery.iter_mut().for_each(Recovery::be_impatient);
-                    engine.push(&mut step, values, limit)?;
-                    Ok((step.facts.aggregated, []))
-                })?;
-                step.facts.aggregated = aggregated;
-            }
+            Version::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
             // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
             Version::Push if self.common.combiner == Combiner::Auto => {
                 self.pull(&mut step, values, limit)?
@@ -240,7 +232,7 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
-        let name = |of: &str| format!("{of} of {}", std::any::type_name::<P>());
+        let name = name_of::<P>;
         let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
         // As long as all are awake and messages go along edges only, a superstep is one pass.
         let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices()?);
@@ -315,6 +307,11 @@ impl Engine {
             self.process_sends(&compute, rows, boxes.mail.write(), Some(waken))?;
         Ok((tally, awake, sent))
     }
+}
+
+/// The name of an array of a program.
+pub(crate) fn name_of<P>(what: &str) -> String {
+    format!("{what} of {}", std::any::type_name::<P>())
 }
 
 /// What a version of a vertex program holds for each vertex.

@@ -9,7 +9,7 @@
 //! not have been. Then the others go, durably, before anything is written over them: what one rank has prepared is what it was, or is gone on
 //! all.
 
-mod calls;
+pub(crate) mod calls;
 pub(crate) mod history;
 pub(crate) mod members;
 pub(crate) mod record;

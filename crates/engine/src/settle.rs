@@ -12,9 +12,9 @@ use crate::metrics::{Metrics, Superstep};
 use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Sum,
 };
-use crate::recovery::Recovery;
+use crate::recovery::calls::pauses;
 use crate::resident::lists::with_words;
-use crate::resident::pile::Store;
+use crate::resident::pile::{Block, Store};
 use crate::resident::round::{Ground, WordOf};
 use crate::resident::{buckets, levels};
 use crate::room::Sizes;
@@ -34,7 +34,7 @@ impl Engine {
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
-        active: ActiveSet,
+        mut active: ActiveSet,
         direction: Direction,
     ) -> Result<(), EngineError>
     where
@@ -46,26 +46,27 @@ impl Engine {
         let weighted = P::Edge::WEIGHTED;
         // Lists are of all vertices.
         no_room |= !self.common.ranks.alone();
-        let left = self.in_passes(program, labels, active, direction, |engine, active| {
-            engine.decide("whether lists are there", |engine| {
-                let is_worth_it =
-                    !no_room && engine.lists_are_worth_it(weighted, direction, walked);
-                let are_there =
-                    is_worth_it && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
-                no_room |= is_worth_it && !are_there;
-                walked += active.len() * (of_all.0 / of_all.1 + 1);
-                Ok(!are_there)
-            })
-        })?;
-        if left.is_empty() {
-            return Ok(());
+        loop {
+            active = self.in_passes(program, labels, active, direction, |engine, active| {
+                engine.decide("whether lists are there", |engine| {
+                    let is_worth_it =
+                        !no_room && engine.lists_are_worth_it(weighted, direction, walked);
+                    let are_there = is_worth_it
+                        && engine.lists_for(weighted, direction, &labels, P::UNIFORM)?;
+                    no_room |= is_worth_it && !are_there;
+                    walked += active.len() * (of_all.0 / of_all.1 + 1);
+                    Ok(!are_there)
+                })
+            })?;
+            if active.is_empty() {
+                return Ok(());
+            }
+            let ((), [left]) = self.call_of_many(std::any::type_name::<P>(), |engine| {
+                let left = engine.settle_in_memory(program, labels, &active, direction)?;
+                Ok(((), [left]))
+            })?;
+            active = left;
         }
-        let ((), []) = self.call(std::any::type_name::<P>(), |engine| {
-            engine.recovery.iter_mut().for_each(Recovery::be_impatient);
-            engine.settle_in_memory(program, labels, &left, direction)?;
-            Ok(((), []))
-        })?;
-        Ok(())
     }
 
     /// A limit for a loop of passes of one's own; `what` says in an error what does not end.
@@ -238,19 +239,25 @@ impl Engine {
         direction == Direction::Backward && !self.graph().symmetric()
     }
 
+    /// Settles labels over lists; the vertices whose labels are still to be sent where it ended before, or none.
     fn settle_in_memory<P: LabelProgram>(
         &mut self,
         program: &P,
         labels: VertexArray<P::Label>,
         active: &ActiveSet,
         direction: Direction,
-    ) -> Result<(), EngineError> {
+    ) -> Result<ActiveSet, EngineError> {
         let turned = self.goes_turned(direction);
         let mut rows = self.common.arrays.take(labels.id())?;
         let outcome = self.settle_rows(program, rows.all(), active, turned);
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
-        outcome.map_err(|error| self.too_small(error))
+        let mut left = self.active.empty();
+        let of_left = |blocks: Vec<Block>| left.insert_these(blocks.iter().flatten());
+        outcome
+            .and_then(of_left)
+            .map_err(|error| self.too_small(error))?;
+        Ok(left)
     }
 
     fn settle_rows<P: LabelProgram>(
@@ -259,7 +266,7 @@ impl Engine {
         rows: &mut [u8],
         active: &ActiveSet,
         turned: bool,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Vec<Block>, EngineError> {
         let symmetric = self.graph().symmetric();
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
@@ -290,7 +297,13 @@ impl Engine {
             });
         };
         let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
-        let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
+        let (clock, ranks) = (&*self.common.clock, &*self.common.ranks);
+        let mut list = listed(clock, on_pass, metrics, traffic, count);
+        let recovery = &mut self.recovery;
+        let tell = |pass| {
+            list(pass);
+            pauses(recovery, clock.now(), ranks)
+        };
         match P::UNIFORM {
             true => with_words!(lists, |WORDS| levels::settle::<P, WORDS>(
                 &ground, &store, first, tell

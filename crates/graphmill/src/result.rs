@@ -29,7 +29,7 @@ pub(crate) use parts::{Parts, is_folder};
 pub(crate) use raw::Raw;
 pub(crate) use rows::{Rows, bytes_needed, bytes_wanted};
 pub use top::TopRow;
-pub(crate) use top::{Top, json_number};
+pub(crate) use top::{TEXT_BYTES, Top, json_number};
 
 use crate::{Error, Machine};
 use encode::Pool;

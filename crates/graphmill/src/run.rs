@@ -257,9 +257,9 @@ impl Plan {
         if !is_first {
             session.serve()?;
         }
-        let mut summary = Summary::default();
+        let (mut summary, mut _long_ids) = (Summary::default(), Vec::new());
         if is_first && wants_summary {
-            summary = session.summarize(&output, sizes.as_ref(), count)?;
+            (summary, _long_ids) = session.summarize(&output, sizes.as_ref(), count)?;
         }
         let pass_by = |block: &Block| {
             if let Some(each) = &mut each {

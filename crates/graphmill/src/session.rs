@@ -12,7 +12,7 @@ use graphmill_engine::{
 };
 use graphmill_fabric::Fabric;
 use graphmill_graph::StoredGraph;
-use graphmill_storage::{Kind, Scratch, Where, is_in_memory};
+use graphmill_storage::{Kind, Lease, Scratch, Where, is_in_memory};
 
 use crate::progress::{Progress, Watcher};
 use crate::result::{self, Block, Format, Parts, Rows};
@@ -240,13 +240,14 @@ impl Session {
         self.or_keep(done)
     }
 
-    /// What a result says in a few numbers; `sizes` are those of the groups that it names, `count` the rows to keep.
+    /// What a result says in a few numbers, and what pays for long ids in it; `sizes` are those of the groups that it names, `count` the
+    /// rows to keep.
     pub(crate) fn summarize(
         &mut self,
         output: &Output,
         sizes: Option<&Output>,
         count: usize,
-    ) -> Result<Summary, Error> {
+    ) -> Result<(Summary, Vec<Lease>), Error> {
         self.make_room();
         let of = (output, sizes);
         summary::summarize(&self.machine, &self.engine, &self.graph, of, count)

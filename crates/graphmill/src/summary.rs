@@ -7,16 +7,18 @@ use std::sync::Arc;
 use graphmill_algorithms::{Output, Values};
 use graphmill_engine::{Convergence, Engine};
 use graphmill_graph::{FRAME_BYTES, FrameReader, Measure, Order, StoredGraph};
-use graphmill_storage::Budget;
+use graphmill_storage::{Budget, Lease};
 use serde_json::{Map, Value, json};
 
-use crate::result::{Raw, Top, TopRow, json_number};
+use crate::result::{Raw, TEXT_BYTES, Top, TopRow, json_number};
 use crate::{Error, Machine};
 
 /// Rows of a summary where nobody asks for more.
 pub(crate) const TOP_ROWS: usize = 5;
 /// Pages of the ranks of ids that are kept, and of ids.
 const FRAMES: u64 = 2;
+/// Copies of the highest rows: in the summary, and in what is told of a run.
+const COPIES: u64 = 2;
 
 /// What a result says in a few numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -90,7 +92,8 @@ fn are_vertices(values: &Values) -> bool {
     matches!(values, Values::Vertex32(_) | Values::Vertex64(_))
 }
 
-/// Looks at all values of a result, or at the sizes of the groups that it names, and keeps the `count` highest.
+/// Looks at all values of a result, or at the sizes of the groups that it names, and keeps the `count` highest; what pays for those of
+/// their ids that are long.
 ///
 /// # Errors
 /// The disk fails, the budget has no room for a batch, or work is to stop.
@@ -100,7 +103,7 @@ pub(crate) fn summarize(
     graph: &Arc<StoredGraph>,
     (output, sizes): (&Output, Option<&Output>),
     count: usize,
-) -> Result<Summary, Error> {
+) -> Result<(Summary, Vec<Lease>), Error> {
     let budget = machine.budget();
     let _lease = budget.lease("a summary of the result", bytes_needed(&graph.measure()))?;
     let shown = sizes.unwrap_or(output);
@@ -134,14 +137,19 @@ pub(crate) fn summarize(
     }
     let reached = top.reached();
     let mut reader = reader(graph, budget)?;
+    let mut long_ids = Vec::new();
     let rows = top.into_rows().map(|(rank, value)| {
         let vertex = graph.id_of_rank(&mut reader, rank)?.to_string();
+        if vertex.len() as u64 > TEXT_BYTES {
+            long_ids
+                .push(budget.lease("long ids of the highest rows", COPIES * vertex.len() as u64)?);
+        }
         Ok(TopRow { vertex, value })
     });
     let top: Vec<TopRow> = rows.collect::<Result<_, Error>>()?;
     let is_partial = sizes.is_none() && output.nullable;
     let greatest = top.first().map(|row| row.value.clone());
-    Ok(Summary {
+    let summary = Summary {
         columns: match sizes {
             Some(sizes) => [output.column, sizes.column],
             None => ["vertex", output.column],
@@ -151,7 +159,8 @@ pub(crate) fn summarize(
         groups: sizes.map(|_| reached),
         top,
         convergence: engine.metrics().convergence,
-    })
+    };
+    Ok((summary, long_ids))
 }
 
 fn reader(graph: &Arc<StoredGraph>, budget: &Budget) -> Result<FrameReader, Error> {

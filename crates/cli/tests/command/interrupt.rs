@@ -38,7 +38,7 @@ pub(crate) fn wait_for(text: &str, said: &mut impl BufRead) {
     }
 }
 
-fn send(signal: &str, child: &Child) {
+pub(crate) fn send(signal: &str, child: &Child) {
     let kill = format!("kill -{signal} {}", child.id());
     assert!(
         Command::new("sh")

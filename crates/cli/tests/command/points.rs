@@ -2,10 +2,13 @@
 //!
 //! `strace` kills it there, so that it is the command as it is built, and nothing in it knows of the test.
 
+use std::io::BufReader;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::interrupt::{end, send, wait_for};
 use crate::resume::{files, words};
 use crate::{graphmill, names, succeed};
 
@@ -33,22 +36,23 @@ fn can_trace() -> bool {
     tried.is_ok_and(|tried| tried.status.success())
 }
 
-/// Runs the command, killed at the `nth` of some system calls; whether it came to its end.
-fn killed(folder: &Path, run: &str, calls: &str, nth: u64) -> bool {
-    // Counted for each thread.
-    let inject = format!("inject={calls}:signal=KILL:when={nth}");
+/// Runs the command, with what happens at some system calls, and when, of each thread.
+fn traced(folder: &Path, run: &str, calls: &str, what: &str) -> Output {
     let graphmill = graphmill();
     let done = Command::new("strace")
         .args(["-f", "-qq", "-o", "/dev/null", "-e"])
         .arg(format!("trace={calls}"))
-        .args(["-e", &inject])
+        .args(["-e", &format!("inject={calls}:{what}")])
         .arg(graphmill.get_program())
         .args(words(run, "-q --io threads"))
         .current_dir(folder)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let done = done.expect("strace starts");
+        .output();
+    done.expect("strace starts")
+}
+
+/// Runs the command, killed at the `nth` of some system calls; whether it came to its end.
+fn killed(folder: &Path, run: &str, calls: &str, nth: u64) -> bool {
+    let done = traced(folder, run, calls, &format!("signal=KILL:when={nth}")).status;
     assert!(done.success() || done.signal() == Some(9), "{run}: {done}");
     done.success()
 }
@@ -131,4 +135,75 @@ fn from_each_point_the_command_goes_on() {
         }
     }
     assert!(kills >= 50, "{kills} kills");
+}
+
+#[test]
+fn calls_that_a_signal_interrupts_are_made_again() {
+    if !can_trace() {
+        eprintln!("skipped: strace is not installed, or not allowed here");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let import = "import edges.el --checkpoint-every 0s --tmp . -o graph";
+    let run = "run pagerank graph --iterations 3 --threads 2 --checkpoint-dir versions --checkpoint-every 1 -o ranks.csv";
+    succeed(folder, &words("generate kronecker 10 4 -q -o", "edges.el"));
+    succeed(folder, &words(import, "-q"));
+    succeed(folder, &words(run, "-q"));
+    let wanted = (
+        files(&folder.join("graph")),
+        std::fs::read(folder.join("ranks.csv")).expect("a result"),
+    );
+    for calls in ["flock", "fsync", "fdatasync", "ftruncate", "fallocate"] {
+        std::fs::remove_dir_all(folder.join("graph")).expect("it is removed");
+        for command in [import, run] {
+            // Every other one.
+            let done = traced(folder, command, calls, "error=EINTR:when=1+2");
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{calls}: {command}: {said}");
+        }
+        let found = (
+            files(&folder.join("graph")),
+            std::fs::read(folder.join("ranks.csv")).expect("a result"),
+        );
+        assert!(found == wanted, "{calls}");
+    }
+}
+
+#[test]
+fn a_disk_that_completes_nothing_is_told_and_two_signals_end_the_command() {
+    if !can_trace() {
+        eprintln!("skipped: strace is not installed, or not allowed here");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let rule = "generate kronecker 12 4 -q --batch-size 512 -o";
+    succeed(folder, &words(rule, "graph"));
+    let graphmill = graphmill();
+    let run = "run pagerank graph --iterations 100000 --threads 1 --place edges=stream --io threads -o ranks.csv";
+    // Reads take most of a minute from the 200th on. The tracer is no parent, so that signals reach the command.
+    let mut child = Command::new("strace")
+        .args(["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=pread64"])
+        .args(["-e", "inject=pread64:delay_enter=45s:when=200+"])
+        .arg(graphmill.get_program())
+        .args(words(run, ""))
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("strace starts");
+    let mut said = BufReader::new(child.stderr.take().expect("a pipe"));
+    wait_for("the disk has completed nothing for 20 s", &mut said);
+    send("INT", &child);
+    wait_for("once more to kill", &mut said);
+    send("INT", &child);
+    // The tracer holds the thread that reads for as long as its read takes: the command has ended before.
+    let stat = format!("/proc/{}/stat", child.id());
+    let asked = Instant::now();
+    while !std::fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z ")) {
+        assert!(asked.elapsed() < Duration::from_secs(15), "it goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    end(&[], child, said);
 }

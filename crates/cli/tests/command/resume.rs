@@ -90,6 +90,10 @@ fn a_killed_run_ends_with_the_bytes_of_one_that_was_not() {
         "run wcc graph --threads 2",
         "run sssp graph --source 1 --memory 20M --threads 1",
         "run sssp graph --source 1 --method bellman-ford --ranks 2 --memory 43M --threads 2",
+        "run bfs graph --source 1 --threads 2 --place edges=dram --parents",
+        "run sssp graph --source 1 --threads 2 --place edges=dram",
+        "run pagerank graph --iterations 8 --method pregel-push --threads 1",
+        "run pagerank graph --iterations 8 --method pregel-push --combiner hybrid --threads 1",
     ] {
         succeed(folder, &words(run, "-q -o wanted.csv"));
         // Each goes on with what the one before published, and publishes one more at least, on all ranks.
@@ -608,6 +612,10 @@ fn a_run_in_memory_is_kept_when_it_is_interrupted() {
         (
             "run pagerank graph --iterations 1000000000 --threads 1 --method pregel-pull",
             3,
+        ),
+        (
+            "run pagerank graph --iterations 1000000000 --threads 2 --method pregel-push",
+            4,
         ),
     ] {
         let mut calls = 0;

@@ -3,6 +3,8 @@
 //! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
 //! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
 //! set of their own for an edge pass from those who called, and nothing is read for others.
+//!
+//! Between two supersteps a run can end, to go on later: what is in the mailboxes is moved to a vertex array then.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +13,7 @@ use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
 use super::post::Sets;
-use super::{Combiner, Step, Tally};
+use super::{Combiner, Step, Tally, name_of};
 use crate::active::{ActiveSet, lock};
 use crate::deal::Deal;
 use crate::engine::{Engine, superstep};
@@ -44,9 +46,10 @@ fn one_box<P: Pregel>() -> usize {
 
 /// What a program holds for each vertex that takes so much in passes.
 pub(super) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
-    passes
-        .looking_at::<OutDegree>()
-        .keeping(size_of::<P::Value>(), SETS * one_box::<P>())
+    passes.looking_at::<OutDegree>().keeping(
+        size_of::<P::Value>() + size_of::<P::Message>(),
+        SETS * one_box::<P>(),
+    )
 }
 
 /// Where messages go.
@@ -72,11 +75,43 @@ impl Engine {
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
+        let mut waken = self.all_vertices()?;
+        // Nobody has mail in the first superstep.
+        let mut mail = None;
+        loop {
+            let name = std::any::type_name::<P>();
+            let (facts, [left]) = self.call_of_many(name, |engine| {
+                let left = engine.push_on(step, values, (waken, mail), limit)?;
+                Ok(((step.facts.superstep, step.facts.aggregated), [left]))
+            })?;
+            (step.facts.superstep, step.facts.aggregated) = facts;
+            if left.is_empty() || step.facts.superstep >= limit {
+                return Ok(());
+            }
+            waken = left;
+            mail = Some(self.vertex_array(&name_of::<P>("mail"))?);
+        }
+    }
+
+    /// Supersteps from the one at hand on, of the vertices in `waken`; those of the superstep to come where it ended before, whose messages
+    /// are in the array of mail then.
+    fn push_on<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        (mut waken, mail): (ActiveSet, Option<VertexArray<P::Message>>),
+        limit: u64,
+    ) -> Result<ActiveSet, EngineError> {
         let vertices = self.vertices() as usize;
         let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
         let one_set = leased(Kind::Messages, one_box::<P>());
         let rows = leased(Kind::Vertices, size_of::<P::Value>());
-        let (boxes, besides) = (SETS as u64 * one_set, self.common.shape.reserve());
+        let of_mail = match mail {
+            None => leased(Kind::Vertices, size_of::<P::Message>()),
+            Some(_) => 0,
+        };
+        let boxes = SETS as u64 * one_set + of_mail;
+        let besides = self.common.shape.reserve();
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
@@ -111,7 +146,16 @@ impl Engine {
             }
         }
         let post = Arc::new(Post { sets, out, _out });
-        let mut waken = self.all_vertices()?;
+        if let Some(mail) = mail {
+            let sent = post.to(step.facts.superstep);
+            let program = &step.program;
+            self.process_vertices(mail.read(), Some(&waken), |v, mail| {
+                if !mail.same(&P::NOTHING) {
+                    let combine = |into: &mut P::Message, mail| program.combine(into, mail);
+                    sent.put_shared(v as usize, *mail, combine);
+                }
+            })?;
+        }
         while step.facts.superstep < limit && !waken.is_empty() {
             self.make_room_for(&needs);
             let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
@@ -178,8 +222,35 @@ impl Engine {
             }
             waken = next;
             self.turn(step, tally)?;
+            if self.is_to_pause()? && step.facts.superstep < limit && !waken.is_empty() {
+                self.keep_mail(step, post, &waken)?;
+                return Ok(waken);
+            }
         }
-        Ok(())
+        self.no_vertices()
+    }
+
+    /// Moves what was sent to a superstep to the array of mail.
+    fn keep_mail<P: Pregel>(
+        &mut self,
+        step: &Step<P>,
+        post: Arc<Post<P::Message>>,
+        waken: &ActiveSet,
+    ) -> Result<(), EngineError> {
+        let sent = Arc::into_inner(post).map(|post| {
+            let [even, odd] = post.sets;
+            [even, odd]
+                .into_iter()
+                .nth(step.facts.superstep as usize % 2)
+        });
+        let Some(sent) = sent.flatten() else {
+            return Err(EngineError::Broken);
+        };
+        let mail = self.vertex_array(&name_of::<P>("mail"))?;
+        self.process_vertices(mail.write(), Some(waken), |v, mail| {
+            let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+            *mail = sent.take(v as usize, combine).unwrap_or(P::NOTHING);
+        })
     }
 
     /// Whether the lists of edges are in memory that senders go along.

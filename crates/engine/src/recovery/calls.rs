@@ -3,6 +3,8 @@
 //! A version is published when the driver makes its next call, or none any more: it has let go by then of the sets that it does not need, and
 //! found out whether what it was told is an error.
 
+use std::time::Duration;
+
 use graphmill_fabric::FabricError;
 use graphmill_raw::Mistake;
 
@@ -13,7 +15,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Common;
 use crate::program::Sum;
-use crate::ranks::mismatch;
+use crate::ranks::{Ranks, mismatch};
 
 impl Engine {
     /// One call of the driver, and a pass or several: what it is told, and the sets that it gets. A run that goes on with a version
@@ -62,6 +64,32 @@ impl Engine {
         self.active.history().note(name, &said);
         self.recovery.iter_mut().for_each(Recovery::call_done);
         Ok((sum, sets))
+    }
+
+    /// A call of many passes that may end between two of them ([`Engine::is_to_pause`]), and goes on with the sets that it hands out: what it
+    /// is told, and the sets. `N` passes count as `N` where they are told again.
+    pub(crate) fn call_of_many<S: Sum, const N: usize>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
+    ) -> Result<(S, [ActiveSet; N]), EngineError> {
+        let mut is_told_again = true;
+        let ((passes, said), sets) = self.call_of(0, name, |engine| {
+            is_told_again = false;
+            let before = engine.metrics.counted;
+            let (said, sets) = work(engine)?;
+            Ok(((engine.metrics.counted - before, said), sets))
+        })?;
+        if is_told_again {
+            self.metrics.counted += passes;
+        }
+        Ok((said, sets))
+    }
+
+    /// Takes note of a pass of a call of many. True if the call has to end, and the next one with it, where a version is published.
+    pub(crate) fn is_to_pause(&mut self) -> Result<bool, EngineError> {
+        let now = self.common.clock.now();
+        pauses(&mut self.recovery, now, &self.common.ranks)
     }
 
     /// What depends on free memory or the like, and is no pass: told again in a run that goes on.
@@ -218,4 +246,18 @@ impl Engine {
             None => Ok(()),
         }
     }
+}
+
+/// The same, of the versions alone.
+pub(crate) fn pauses(
+    recovery: &mut Option<Recovery>,
+    now: Duration,
+    ranks: &Ranks,
+) -> Result<bool, EngineError> {
+    let Some(recovery) = recovery else {
+        return Ok(false);
+    };
+    recovery.call_done();
+    recovery.be_patient_if_worth_keeping(now);
+    Ok(recovery.due(now, ranks)?.version)
 }

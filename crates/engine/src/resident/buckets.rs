@@ -24,13 +24,14 @@ const MOST_LOOKS: u64 = 8;
 /// The power of two that buckets get wider by then.
 const WIDER: u32 = 2;
 
-/// Spreads the labels of the vertices in `first`. `tell` hears of each round.
+/// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it: the vertices whose
+/// labels are still to be sent then.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     store: &Store,
     first: Vec<Block>,
-    mut tell: impl FnMut(Superstep),
-) -> Result<(), EngineError> {
+    mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
+) -> Result<Vec<Block>, EngineError> {
     let machine = ground.machine;
     let piles: Vec<_> = (0..machine.workers.count())
         .map(|_| Mutex::new(Piles::new(store)))
@@ -66,12 +67,12 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
         before = edges;
         (looks, sends) = (looks + looked, sends + sent);
-        tell(Superstep {
+        let is_to_end = tell(Superstep {
             active: looked,
             messages: sent,
             edges,
             ..superstep(Mode::Push)
-        });
+        })?;
         rounds += 1;
         if fell_behind.load(Ordering::Relaxed) {
             return Err(EngineError::Unsettled {
@@ -79,6 +80,9 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 passes: rounds,
                 vertices: machine.batches.vertices(),
             });
+        }
+        if is_to_end {
+            return Ok(left(&piles, store));
         }
         // Those for which there was no block go at once.
         blocks = store.marked();
@@ -88,7 +92,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         };
         let Some(first) = bucket else {
             match blocks.is_empty() {
-                true => return Ok(()),
+                true => return Ok(Vec::new()),
                 false => continue,
             }
         };
@@ -103,6 +107,20 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
         piles
             .iter()
             .for_each(|piles| lock(piles).start_at(first >> wider));
+    }
+}
+
+/// All vertices that wait.
+fn left(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for piles in piles {
+        lock(piles).take_all(&mut blocks);
+    }
+    loop {
+        match store.marked() {
+            marked if marked.is_empty() => return blocks,
+            marked => blocks.extend(marked),
+        }
     }
 }
 

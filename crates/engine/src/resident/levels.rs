@@ -40,13 +40,14 @@ struct Bitmaps {
     _lease: Lease,
 }
 
-/// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level.
+/// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level, and says whether to end
+/// after it: the vertices of the next level then.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     ground: &Ground<'_, P>,
     store: &Store,
     first: Vec<Block>,
-    mut tell: impl FnMut(Superstep),
-) -> Result<(), EngineError> {
+    mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
+) -> Result<Vec<Block>, EngineError> {
     let machine = ground.machine;
     let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
     let piles: Vec<_> = (0..machine.workers.count())
@@ -55,7 +56,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let of_first = first.iter().flatten().next();
     let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
     else {
-        return Ok(());
+        return Ok(first);
     };
     let mut bitmaps = None;
     let mut unseen = arcs;
@@ -64,10 +65,11 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let mut level = 0;
     first_takes(&piles, first);
     let mut limit = PassLimit::new("a search by levels", vertices);
+    let mut is_to_end = false;
     loop {
         let count = waiting(&piles);
-        if count == 0 {
-            return Ok(());
+        if count == 0 || is_to_end {
+            return Ok(left(&piles));
         }
         let pulls = match machine.kernel {
             KernelChoice::Auto => edges > unseen / PULL_EDGES,
@@ -91,12 +93,12 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 // What is left is more than one worker's.
                 bucket_at_hand(machine, &piles, u64::MAX, work)?;
             }
-            tell(Superstep {
+            is_to_end = tell(Superstep {
                 active: count,
                 messages: count,
                 edges: along.into_inner(),
                 ..superstep(Mode::Push)
-            });
+            })?;
             edges = of_next.into_inner();
             level += 1;
             piles.iter().for_each(|piles| lock(piles).turn_to(level));
@@ -110,10 +112,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             continue;
         };
         let front = &bitmaps.front;
-        let mut blocks = Vec::new();
-        for piles in &piles {
-            lock(piles).move_to(&mut blocks);
-        }
+        let mut blocks = left(&piles);
         each_block(machine, &piles, &mut blocks, count, |block, _, _| {
             for v in block {
                 front.mark(*v as usize);
@@ -135,16 +134,17 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 edges: AtomicU64::new(0),
             };
             go(machine, &pull, arcs)?;
-            tell(Superstep {
+            is_to_end = tell(Superstep {
                 active: awake,
                 messages: awake,
                 edges: pull.edges.into_inner(),
                 ..superstep(Mode::Pull)
-            });
+            })?;
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);
             let may_push = machine.kernel == KernelChoice::Auto || awake == 0;
-            if may_push && awake < before && awake <= vertices / PUSH_VERTICES {
+            let is_small = awake < before && awake <= vertices / PUSH_VERTICES;
+            if is_to_end || may_push && is_small {
                 break;
             }
         }
@@ -167,6 +167,15 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
         .flatten()
         .map(|v| lists.degree(*v as usize))
         .sum()
+}
+
+/// The vertices of the level at hand, which do not wait any more.
+fn left(piles: &[Mutex<Piles<'_>>]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for piles in piles {
+        lock(piles).move_to(&mut blocks);
+    }
+    blocks
 }
 
 /// Vertices of the level at hand.

@@ -313,4 +313,10 @@ impl<'s> Piles<'s> {
         self.turn_to(bucket);
         self.take_over(&mut all);
     }
+
+    /// Moves the blocks of all buckets to `blocks`: nothing waits any more.
+    pub(crate) fn take_all(&mut self, blocks: &mut Vec<Block>) {
+        let piles = self.ring.iter_mut().chain([&mut self.later]);
+        piles.for_each(|pile| pile.move_to(blocks));
+    }
 }

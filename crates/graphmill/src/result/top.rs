@@ -65,7 +65,7 @@ impl PartialEq for Kept {
 impl Eq for Kept {}
 
 /// Bytes of the texts of a row, unless ids are longer.
-const TEXT_BYTES: u64 = 64;
+pub(crate) const TEXT_BYTES: u64 = 64;
 
 #[derive(Debug, Clone, Copy)]
 enum Key {

@@ -1,9 +1,10 @@
 //! The bytes of a Parquet file as the `parquet` crate reads them, through a disk and within bounds.
 //!
 //! The crate allocates what the header of a page says. So a header is looked at before the crate parses it: no page may be
-//! larger than its row group says. Its panics on broken files become errors.
+//! larger than its row group says. It also goes through lists of booleans, which no header and no footer has, for as long as their
+//! length says, though it takes them for empty: a file with any is refused. Its panics on broken files become errors.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
@@ -72,6 +73,7 @@ impl ChunkReader for ParquetBytes {
                     "a page says that it unpacks to {bytes} bytes, and its row group says {most}"
                 )));
             }
+            refuse_empty_lists(&mut self.file.reader_from(start))?;
         }
         Ok(self.file.reader_from(start))
     }
@@ -84,6 +86,9 @@ impl ChunkReader for ParquetBytes {
         }
         let mut bytes = vec![0; length];
         self.file.reader_from(start).read_exact(&mut bytes)?;
+        if self.page_bytes_max.is_none() {
+            refuse_empty_lists(&mut &bytes[..])?;
+        }
         if let (true, Some(most)) = (self.gzip, self.page_bytes_max)
             && let Some(at) = memmem::find(&bytes, b"\x1f\x8b\x08")
         {
@@ -127,6 +132,100 @@ fn page_bytes(header: &[u8]) -> Option<u64> {
     number(0x15)
 }
 
+/// Levels of structures that the library follows.
+const LEVELS_MAX: u32 = 64;
+
+/// Refuses a structure of Thrift's compact protocol with lists whose elements the library takes to have no bytes. What is broken in another
+/// way, the library finds out.
+fn refuse_empty_lists(from: &mut dyn Read) -> ParquetResult<()> {
+    match skip(from, STRUCT, LEVELS_MAX) {
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            Err(broken("it has a list of booleans where there is none"))
+        }
+        _ => Ok(()),
+    }
+}
+
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const STRUCT: u8 = 12;
+
+/// Goes past a value of a type: `InvalidData` if there is a list of booleans in it.
+fn skip(from: &mut dyn Read, kind: u8, levels: u32) -> std::io::Result<()> {
+    let byte = |from: &mut dyn Read| {
+        let mut byte = [0];
+        from.read_exact(&mut byte).map(|()| byte[0])
+    };
+    let number = |from: &mut dyn Read| {
+        let (mut value, mut shift) = (0u64, 0);
+        loop {
+            let byte = byte(from)?;
+            value |= u64::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
+            shift += 7;
+            if byte & 0x80 == 0 {
+                return Ok::<_, std::io::Error>(value);
+            }
+        }
+    };
+    let bytes = |from: &mut dyn Read, count: u64| {
+        let skipped = std::io::copy(&mut from.take(count), &mut std::io::sink())?;
+        match skipped == count {
+            true => Ok(()),
+            false => Err(ErrorKind::UnexpectedEof.into()),
+        }
+    };
+    let levels = levels.checked_sub(1).ok_or(ErrorKind::UnexpectedEof)?;
+    let element = |kind| match kind {
+        TRUE | FALSE => Err(ErrorKind::InvalidData),
+        kind => Ok(kind),
+    };
+    match kind {
+        TRUE | FALSE => Ok(()),
+        3 => byte(from).map(drop),
+        4..=6 => number(from).map(drop),
+        7 => bytes(from, 8),
+        8 => {
+            let count = number(from)?;
+            bytes(from, count)
+        }
+        // A list or a set: its length is in the same byte where it is short.
+        9 | 10 => {
+            let head = byte(from)?;
+            let count = match head >> 4 {
+                15 => number(from)?,
+                count => count.into(),
+            };
+            for _ in 0..count {
+                skip(from, element(head & 15)?, levels)?;
+            }
+            Ok(())
+        }
+        // A map.
+        11 => {
+            let count = number(from)?;
+            let kinds = if count > 0 { byte(from)? } else { 0 };
+            for _ in 0..count {
+                skip(from, element(kinds >> 4)?, levels)?;
+                skip(from, element(kinds & 15)?, levels)?;
+            }
+            Ok(())
+        }
+        STRUCT => loop {
+            match byte(from)? {
+                0 => return Ok(()),
+                head => {
+                    if head >> 4 == 0 {
+                        number(from)?;
+                    }
+                    skip(from, head & 15, levels)?;
+                }
+            }
+        },
+        13 => bytes(from, 16),
+        _ => Err(ErrorKind::UnexpectedEof.into()),
+    }
+}
+
 /// Runs a step of the library; its panic on a broken file becomes an error.
 ///
 /// # Errors
@@ -140,7 +239,25 @@ pub fn guarded<T>(step: impl FnOnce() -> ParquetResult<T>) -> ParquetResult<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::page_bytes;
+    use super::{page_bytes, refuse_empty_lists};
+
+    #[test]
+    fn lists_of_booleans_are_refused_wherever_they_are() {
+        // Field 1: a list of two numbers, a list of three booleans; the same in a structure of a structure.
+        for (bytes, is_refused) in [
+            (&[0x19, 0x25, 1, 1, 0][..], false),
+            (&[0x19, 0x31, 1, 1, 1, 0], true),
+            (&[0x19, 0x01, 0], false),
+            (&[0x1c, 0x1c, 0x1b, 0x05, 0x52, 1, 0, 0, 0, 0], true),
+            (&[0x15, 0x80, 0x01, 0x19, 0xf2, 0xff, 0xff, 0x03], true),
+            (&[0x18, 0x02, 0x19, 0x31, 0], false),
+            (&[0x19, 0x35], false),
+            (&[0x1c; 100], false),
+        ] {
+            let refused = refuse_empty_lists(&mut &*bytes).is_err();
+            assert_eq!(refused, is_refused, "{bytes:?}");
+        }
+    }
 
     #[test]
     fn page_size_is_read_from_a_compact_header() {
