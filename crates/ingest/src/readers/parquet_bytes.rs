@@ -86,9 +86,6 @@ impl ChunkReader for ParquetBytes {
         }
         let mut bytes = vec![0; length];
         self.file.reader_from(start).read_exact(&mut bytes)?;
-        if self.page_bytes_max.is_none() {
-            refuse_empty_lists(&mut &bytes[..])?;
-        }
         if let (true, Some(most)) = (self.gzip, self.page_bytes_max)
             && let Some(at) = memmem::find(&bytes, b"\x1f\x8b\x08")
         {
@@ -137,7 +134,7 @@ const LEVELS_MAX: u32 = 64;
 
 /// Refuses a structure of Thrift's compact protocol with lists whose elements the library takes to have no bytes. What is broken in another
 /// way, the library finds out.
-fn refuse_empty_lists(from: &mut dyn Read) -> ParquetResult<()> {
+pub(super) fn refuse_empty_lists(from: &mut dyn Read) -> ParquetResult<()> {
     match skip(from, STRUCT, LEVELS_MAX) {
         Err(error) if error.kind() == ErrorKind::InvalidData => {
             Err(broken("it has a list of booleans where there is none"))
