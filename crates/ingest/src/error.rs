@@ -295,6 +295,12 @@ pub enum LineProblem {
         /// The column, from 1.
         column: usize,
     },
+    /// An id holds a byte that is zero, as files have that a crash cut off.
+    #[error("the id in column {column} holds a zero byte")]
+    ZeroByte {
+        /// The column, from 1.
+        column: usize,
+    },
     /// An id is not text.
     #[error("the id in column {column} is not in UTF-8 (iconv can convert the file)")]
     NotUtf8 {

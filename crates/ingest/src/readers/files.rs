@@ -17,7 +17,7 @@ use super::file_bytes::{FileBytes, Runs, changed};
 use super::input::{Content, Finder, Format, Input, InputFile};
 use super::parquet::ParquetFile;
 use super::text::{
-    Columns, Comments, Delimiter, Fault, Malformed, Parser, Quotes, Syntax, TextOptions,
+    Columns, Comments, Delimiter, Fault, Malformed, Parser, Place, Quotes, Syntax, TextOptions,
 };
 use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader};
 use crate::error::{IngestError, LineProblem};
@@ -502,12 +502,13 @@ impl FileSource {
             (true, ..) => Ids::Text,
             (_, false, _) => Ids::Integer,
             (_, true, false) => Ids::Signed,
-            (_, true, true) => Ids::Text,
+            // The first that is too large is an error.
+            (_, true, true) => Ids::Signed,
         };
         Ok((ids, None))
     }
 
-    /// Finds out which pieces of files with quotes begin in quotes, by the number of quotes before them.
+    /// Finds out which pieces of files with quotes begin in quotes, or in comments.
     fn count_quotes(
         &mut self,
         disk: &Arc<dyn Disk>,
@@ -527,8 +528,8 @@ impl FileSource {
                 Some(bytes) => bytes,
                 None => bytes.insert(FileBytes::new(disk, budget)?),
             };
-            let quoted = quoted_pieces(bytes, file, self.piece_bytes, stop)?;
-            self.input.edges[number].quoted = quoted;
+            let places = places_of_pieces(bytes, file, self.piece_bytes, stop)?;
+            self.input.edges[number].places = places;
         }
         Ok(())
     }
@@ -547,37 +548,60 @@ fn ignored(columns: usize) -> String {
     }
 }
 
-/// Whether the byte before each piece of a file lies in quotes.
-fn quoted_pieces(
+/// Where the byte before each piece of a file lies.
+fn places_of_pieces(
     bytes: &mut FileBytes,
     file: &InputFile,
     piece_bytes: u64,
     stop: &Stop,
-) -> Result<Vec<bool>, IngestError> {
-    let mut pieces = vec![false];
-    let (mut quoted, mut offset) = (false, 0);
-    bytes.open(&file.path, file.bytes, 0, file.bytes)?;
+) -> Result<Vec<Place>, IngestError> {
+    let Content::Text(dialect, head) = &file.content else {
+        return Ok(Vec::new());
+    };
+    let mark_bytes = match &dialect.comments {
+        Comments::Prefix(prefix) => prefix.len(),
+        Comments::Auto | Comments::None => 0,
+    };
+    // Pieces that begin in the head have nothing before the first edge.
+    let first = head.bytes.div_ceil(piece_bytes).max(1);
+    let mut places = vec![Place::Start; first as usize];
+    let (mut place, mut offset, mut kept) = (None, head.bytes, 0);
+    bytes.open(&file.path, file.bytes, head.bytes, file.bytes)?;
     loop {
         if stop.requested() {
             return Err(IngestError::Stopped);
         }
-        let (run, last) = bytes.next(0)?;
-        let end = offset + run.len() as u64;
-        let mut from = 0;
-        loop {
-            let next = pieces.len() as u64 * piece_bytes - 1;
-            let to = (next.min(end) - offset) as usize;
-            let quotes = memchr::memchr_iter(b'"', &run[from..to]).count();
-            quoted ^= quotes % 2 == 1;
-            from = to;
-            if next >= end {
-                break;
+        let (run, last) = bytes.next(kept)?;
+        let mut at = 0;
+        while at < run.len() {
+            let here = match place {
+                Some(place) => place,
+                // A line begins.
+                None if run.len() - at < mark_bytes && !last => break,
+                None => dialect.place(&run[at..]),
+            };
+            let step = dialect.cut.step(run, at, here);
+            loop {
+                let next = places.len() as u64 * piece_bytes - 1;
+                match next.checked_sub(offset) {
+                    Some(next) if next < step.to as u64 => {
+                        let before = &run[at.min(next as usize)..next as usize];
+                        places.push(match here {
+                            Place::Quoted => here,
+                            _ => dialect.cut.place_behind(before, here),
+                        });
+                    }
+                    // Before the first edge.
+                    None => places.push(Place::Start),
+                    Some(_) => break,
+                }
             }
-            pieces.push(quoted);
+            (at, place) = (step.to, (!step.ends).then_some(step.place));
         }
-        offset = end;
+        kept = run.len() - at;
+        offset += at as u64;
         if last {
-            return Ok(pieces);
+            return Ok(places);
         }
     }
 }

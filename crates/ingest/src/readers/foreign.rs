@@ -76,6 +76,18 @@ const ARCHIVE: Foreign = foreign(
     "an archive or compressed in a way",
     "unpack it, or pack it with gzip or zstd",
 );
+const TUPLES: Foreign = foreign(
+    "a list of pairs in parentheses",
+    "write each pair as two columns without them (sed 's/[()]//g')",
+);
+const LISTS: Foreign = foreign(
+    "a list of neighbours after each vertex and a colon",
+    "write one edge a line, or say --source-column 1 --target-column 2 if it is one",
+);
+const SINGLE_QUOTES: Foreign = foreign(
+    "a list with columns in single quotes",
+    "remove them (sed \"s/'//g\"), or say --source-column 1 --target-column 2 if they are part of the ids",
+);
 const ADJACENCY: Foreign = foreign(
     "an adjacency list of NetworkX",
     "write it with networkx.write_edgelist",
@@ -176,6 +188,29 @@ pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
     let arrows = ["->", "--", "<->", "=>", "<-", "→", "-->"];
     if words.len() >= 3 && arrows.contains(&words[1]) {
         return Some(ARROWS);
+    }
+    let both = |is: &dyn Fn(&str) -> bool| is(first) && second.is_none_or(is);
+    if both(&|line| line.starts_with('(') && line.ends_with([')', ',']) && line.contains(',')) {
+        return Some(TUPLES);
+    }
+    let after_colon = |line: &str| {
+        let mut words = line.split_whitespace();
+        words
+            .next()
+            .is_some_and(|word| word.len() > 1 && word.ends_with(':'))
+            && words.next().is_some()
+    };
+    if both(&after_colon) {
+        return Some(LISTS);
+    }
+    let in_single_quotes = |line: &str| {
+        let apart = ["','", "';'", "'\t'", "' '"];
+        line.starts_with('\'')
+            && line.ends_with('\'')
+            && apart.iter().any(|apart| line.contains(apart))
+    };
+    if both(&in_single_quotes) {
+        return Some(SINGLE_QUOTES);
     }
     let numbers = |words: &[&str]| words.iter().all(|word| word.parse::<f64>().is_ok());
     let is_dimacs = |line: &str| {

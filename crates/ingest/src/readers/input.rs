@@ -21,7 +21,7 @@ use super::file_bytes::{FileBytes, Runs};
 use super::foreign::{by_ending, by_magic, by_text};
 use super::parquet::ParquetFile;
 use super::raw_pairs::Width;
-use super::text::{Ask, Columns, Dialect, Head, Quotes, Syntax, TextOptions, sniff};
+use super::text::{Ask, Columns, Dialect, Head, Place, Quotes, Syntax, TextOptions, sniff};
 use crate::error::IngestError;
 
 /// What input files are said to be.
@@ -101,8 +101,8 @@ pub struct InputFile {
     pub(crate) stamp: FileStamp,
     pub(crate) content: Content,
     pub(crate) compression: Compression,
-    /// Of a file with quotes: whether each of its pieces begins in quotes.
-    pub(crate) quoted: Vec<bool>,
+    /// Of a file with quotes: where the byte before each of its pieces lies.
+    pub(crate) places: Vec<Place>,
 }
 
 impl InputFile {
@@ -359,7 +359,7 @@ impl Finder<'_> {
             stamp,
             content,
             compression,
-            quoted: Vec::new(),
+            places: Vec::new(),
         };
         match kind {
             Kind::Pairs(width)

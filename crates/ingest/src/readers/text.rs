@@ -26,7 +26,7 @@ pub(crate) use values::{Integer, text_id};
 pub(crate) use dialect::{Ask, Chosen, Columns, Dialect, Head, Syntax, choose, sniff};
 pub use dialect::{Comments, Header, Quote, TextOptions};
 pub use record::Delimiter;
-pub(crate) use record::{Quotes, line_ends};
+pub(crate) use record::{Place, Quotes, line_ends};
 
 /// Why lines could not be taken; a byte is counted from the first of those given, then of the file.
 #[derive(Debug)]
@@ -102,8 +102,8 @@ pub(crate) struct Parser<'d> {
     is_plain: bool,
     /// Bytes that separate columns in the short loop.
     separators: [bool; 256],
-    /// `Some(quoted)`: the bytes begin within a record, in quotes or not.
-    within: Option<bool>,
+    /// The bytes begin within a record, at such a place.
+    within: Option<Place>,
     report: PieceReport,
     /// Line ends within records.
     inner_ends: u64,
@@ -123,14 +123,14 @@ struct Row<'a> {
 }
 
 impl<'d> Parser<'d> {
-    /// A parser of the records of a file. `within`: the bytes begin inside a record, in quotes (`true`) or not.
+    /// A parser of the records of a file. `within`: the bytes begin inside a record, at such a place.
     pub(crate) fn new(
         dialect: &'d Dialect,
         columns: Columns,
         ids: Ids,
         weights: EdgeKind,
         malformed: Malformed,
-        within: Option<bool>,
+        within: Option<Place>,
     ) -> Self {
         let mut separators = [false; 256];
         let marks: &[u8] = match &dialect.cut.delimiter {
@@ -218,15 +218,16 @@ impl<'d> Parser<'d> {
     ) -> Result<usize, Fault> {
         let limit = limit.min(bytes.len());
         let mut at = 0;
-        if let Some(quoted) = &mut self.within {
-            match self.dialect.cut.record_from(bytes, 0, last, quoted) {
+        if let Some(place) = &mut self.within {
+            match self.dialect.cut.record_from(bytes, 0, last, place) {
                 Ok(record) => {
                     self.within = None;
                     at = record.next;
                 }
                 // A CR at the end waits for what follows it.
                 Err(NoRecord::Partial) => {
-                    return Ok(bytes.len() - usize::from(!*quoted && bytes.ends_with(b"\r")));
+                    let is_quoted = *place == Place::Quoted;
+                    return Ok(bytes.len() - usize::from(!is_quoted && bytes.ends_with(b"\r")));
                 }
                 // The piece where the quote opens tells.
                 Err(NoRecord::Unclosed) => return Ok(bytes.len()),
@@ -285,7 +286,8 @@ impl<'d> Parser<'d> {
         at: usize,
         last: bool,
     ) -> Result<Option<(&'a [u8], usize)>, Fault> {
-        match self.dialect.cut.record(bytes, at, last) {
+        let place = self.dialect.place(&bytes[at..]);
+        match self.dialect.cut.record(bytes, at, last, place) {
             Ok(record) => {
                 let line = &bytes[at..record.end];
                 if self.dialect.cut.quotes == Quotes::Enclose {
@@ -314,8 +316,10 @@ impl<'d> Parser<'d> {
         let before = self.edges.len();
         let dimacs = self.dialect.syntax == Syntax::Dimacs;
         let sign = if self.ids == Ids::Signed { SIGN } else { 0 };
-        // A third column of a file with two is an error.
-        let more = self.dialect.columns != Some(2);
+        // Columns behind those that are wanted: any number, or this one.
+        let others = (self.dialect.columns).map(|columns| columns.saturating_sub(self.last + 1));
+        let (none, some) = (matches!(others, None | Some(0)), others != Some(0));
+        let cut = self.dialect.cut;
         let quotes = matches!(self.dialect.cut.quotes, Quotes::Enclose | Quotes::Absent);
         let separates = |at: usize| {
             bytes
@@ -348,17 +352,21 @@ impl<'d> Parser<'d> {
                 _ => None,
             };
             let next = match line_end(end) {
-                Some(next) => next,
-                None if more && separates(end) => {
+                Some(next) if none => next,
+                None if some && separates(end) => {
                     let rest = &bytes[end..];
                     let found = if quotes {
                         memchr3(b'\n', b'\r', b'"', rest)
                     } else {
                         memchr2(b'\n', b'\r', rest)
                     };
-                    line_end(end + found?)?
+                    let found = found?;
+                    if others.is_some_and(|others| !cut.has_fields(&rest[1..found], others)) {
+                        return None;
+                    }
+                    line_end(end + found)?
                 }
-                None => return None,
+                Some(_) | None => return None,
             };
             self.edges.push((source ^ sign, destination ^ sign));
             if KIND != NONE {
@@ -439,16 +447,19 @@ impl<'d> Parser<'d> {
         };
         let [source, destination, _] = self.dialect.wanted;
         let edge = (
-            self.integer(row.ends[0].bytes, source + 1)?,
-            self.integer(row.ends[1].bytes, destination + 1)?,
+            self.integer(row.ends[0], source + 1)?,
+            self.integer(row.ends[1], destination + 1)?,
         );
         let weight = self.weight(row.weight)?;
         self.report.edges += 1;
         Ok(Some((edge, weight)))
     }
 
-    fn integer(&mut self, bytes: &[u8], column: usize) -> Result<u64, LineProblem> {
-        let Some(number) = Integer::parse(trim(bytes)) else {
+    fn integer(&mut self, field: record::Field<'_>, column: usize) -> Result<u64, LineProblem> {
+        let bytes = field.bytes;
+        // Blanks around an integer are not part of it, unless quotes enclose them.
+        let text = if field.quoted { bytes } else { trim(bytes) };
+        let Some(number) = Integer::parse(text) else {
             self.no_integer.clear();
             self.no_integer.extend_from_slice(bytes);
             return Err(LineProblem::NotInteger { column });

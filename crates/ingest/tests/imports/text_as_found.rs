@@ -302,7 +302,7 @@ fn columns_are_found_by_header_and_name() {
         ),
         (
             "a.csv",
-            "",
+            "header=yes",
             "from,to\nto,x\n",
             "to>x",
             "columns from -> to, header yes",
@@ -503,6 +503,95 @@ fn a_later_line_with_more_columns_is_an_error() {
 }
 
 #[test]
+fn a_line_with_other_columns_is_an_error_wherever_it_is() {
+    for (name, words, plain, odd, says) in [
+        (
+            "a.csv",
+            "",
+            "1,2,3",
+            "4,5",
+            "2 columns where the first lines have 3",
+        ),
+        (
+            "a.csv",
+            "",
+            "1,2,3",
+            "4,5,6,7",
+            "4 columns where the first lines have 3",
+        ),
+        (
+            "a.csv",
+            "weights=f64",
+            "1,2,3",
+            "4,5,1,5",
+            "4 columns where the first lines have 3",
+        ),
+        ("a.csv", "", "1,2,x", "4,5", "2 columns"),
+        ("a.csv", "", "1,2,x,y", "4,5,x", "3 columns"),
+        ("a.txt", "", "1 2 3", "4 5", "2 columns"),
+        ("a.txt", "", "1 2 3", "4 5 6 7", "4 columns"),
+        ("a.txt", "", "1 2  3", "4 5 \t6 7 ", "4 columns"),
+        ("a.tsv", "weights=f64", "1\t2\t3\tx", "1\t2\t3", "3 columns"),
+    ] {
+        let many = format!("{plain}\n").repeat(3000);
+        for end in ["\n", "\r\n", "\r"] {
+            for after in ["", &many] {
+                let text = format!("{many}{odd}\n{after}").replace('\n', end);
+                let error = read(name, text.as_bytes(), &options(words)).unwrap_err();
+                assert!(error.contains("line 3001"), "{odd:?} {end:?}: {error}");
+                assert!(error.contains(says), "{odd:?} {end:?}: {error}");
+            }
+        }
+    }
+    // Columns behind those that are wanted are any text.
+    for line in ["4 5  6 ", "4 5 6\t", "4 5 {'a': 1, 'b': 2}"] {
+        let text = format!("{}{line}\n", "1 2 3\n".repeat(3000));
+        let (edges, _) = read("a.txt", text.as_bytes(), &options("")).unwrap();
+        assert!(edges.ends_with("1>2 4>5"), "{line:?}");
+    }
+}
+
+#[test]
+fn quotes_in_comments_are_text() {
+    let comment = "# 5\" disks, it is said\n";
+    let edges: String = (0..4000)
+        .map(|i| format!("\"{i}\",{},x\n", i + 1))
+        .collect();
+    let wanted = 4000;
+    let (found, _) = read(
+        "a.csv",
+        format!("{comment}{edges}").as_bytes(),
+        &options(""),
+    )
+    .unwrap();
+    assert_eq!(found.split(' ').count(), wanted);
+    // Comments among edges, over the ends of pieces.
+    let mixed: String = edges
+        .lines()
+        .enumerate()
+        .map(|(i, line)| match i % 3 {
+            0 => format!("{line}\n{comment}"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    let (found, _) = read("a.csv", mixed.as_bytes(), &options("comments=#")).unwrap();
+    assert_eq!(found.split(' ').count(), wanted);
+}
+
+#[test]
+fn a_stray_quote_spoils_its_line_alone() {
+    let line = |i: u64| match i % 100 {
+        7 => format!("5\" {i},{}\n", i + 1),
+        50 => format!("\"a\nb\",\"{i}\"\n"),
+        60 => format!("\"\"\"{i}\",\"x\"\"\"\n"),
+        _ => format!("\"{i}\",\"{}\"\n", i + 1),
+    };
+    let text: String = (0..4000).map(line).collect();
+    let (found, said) = read("a.csv", text.as_bytes(), &options("skip=1")).unwrap();
+    assert_eq!(found.split(' ').count(), 3960, "{said}");
+}
+
+#[test]
 fn quotes_enclose_columns_in_csv() {
     all_are_read(&[
         (
@@ -635,13 +724,14 @@ fn ids_are_their_text() {
         ("a.el", "ids=text", "1 2\n", "1>2", "ids text"),
         (
             "a.el",
-            "",
+            "ids=text",
             "-1 18446744073709551615\n",
             "-1>18446744073709551615",
             "ids text",
         ),
     ]);
     all_are_refused(&[
+        ("a.el", "", "-1 18446744073709551615\n", "2^63 or more"),
         (
             "a.el",
             "ids=int",

@@ -13,7 +13,7 @@ use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::readers::input::{Content, InputFile};
 use crate::readers::parquet::{ParquetFile, Want};
 use crate::readers::raw_pairs;
-use crate::readers::text::{Fault, Head, Malformed, Parser, line_ends};
+use crate::readers::text::{Fault, Head, Malformed, Parser, Place, line_ends};
 
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
@@ -233,8 +233,8 @@ impl PieceReader for FileReader<'_> {
             Content::Text(dialect, head) => (dialect, head),
         };
         // A piece after the first begins within a line, but for the one that begins with the first edge.
-        let quoted = file.quoted.get((piece - first) as usize).copied();
-        let within = (range.start > head.bytes).then_some(quoted.unwrap_or(false));
+        let place = file.places.get((piece - first) as usize).copied();
+        let within = (range.start > head.bytes).then_some(place.unwrap_or(Place::Plain));
         let malformed = match source.skip {
             true => Malformed::Skip,
             false => Malformed::Fail,

@@ -11,10 +11,13 @@ use std::cell;
 use std::path::Path;
 
 use super::names::{
-    known_pair, known_vertex, known_weight, look_like_a_pair, looks_like_a_vertex_name,
+    ids_of_datasets, known_pair, known_vertex, known_weight, look_like_a_pair,
+    looks_like_a_vertex_name,
 };
-use super::record::{Cut, Delimiter, NoRecord, Quotes, is_blank, line_ends, trim, undoubled};
-use super::values::Cell;
+use super::record::{
+    Cut, Delimiter, MARK, NoRecord, Place, Quotes, is_blank, line_ends, trim, undoubled,
+};
+use super::values::{Cell, is_missing};
 use crate::error::{IngestError, LineProblem};
 
 /// Records of a sample at most.
@@ -119,6 +122,16 @@ pub(crate) struct Dialect {
     pub(crate) doubt: Option<String>,
 }
 
+impl Dialect {
+    /// Whether a record that begins with these bytes is a comment.
+    pub(crate) fn place(&self, bytes: &[u8]) -> Place {
+        match &self.comments {
+            Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => Place::Comment,
+            _ => Place::Start,
+        }
+    }
+}
+
 /// The lines of a file before its first edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
@@ -175,7 +188,7 @@ fn is_surely_comment(line: &[u8]) -> bool {
 
 /// Text after a byte-order mark.
 pub(super) fn past_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+    line.strip_prefix(MARK).unwrap_or(line)
 }
 
 /// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
@@ -189,7 +202,7 @@ pub(crate) fn sniff(
         bytes,
         by_most: cell::Cell::new(false),
     };
-    sniff.run(whole)
+    sniff.run(ask.options.delimiter, whole)
 }
 
 struct Sniff<'a> {
@@ -219,9 +232,39 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    /// Whether there are quotes; in TSV, whether one begins a field.
+    /// Whether the line that begins with these bytes is a comment: one in the head of a file, before any edge, or any.
+    fn is_comment(&self, line: &[u8], in_head: bool) -> bool {
+        let line = past_mark(line);
+        match &self.ask.options.comments {
+            Comments::Auto => in_head && is_surely_comment(line),
+            Comments::Prefix(prefix) => {
+                line.starts_with(prefix.as_bytes()) || in_head && is_surely_comment(line)
+            }
+            Comments::None => false,
+        }
+    }
+
+    /// Whether there are quotes that are not in comments; in TSV, whether one begins a field.
     fn has_quotes(&self) -> bool {
-        let mut quotes = memchr::memchr_iter(b'"', self.bytes);
+        let mut head = 0;
+        for line in self
+            .bytes
+            .split_inclusive(|byte| matches!(byte, b'\n' | b'\r'))
+        {
+            if !trim(line.trim_ascii_end()).is_empty() && !self.is_comment(line, true) {
+                break;
+            }
+            head += line.len();
+        }
+        let is_in_edge = |at: &usize| {
+            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+            let start = self.bytes[..*at]
+                .iter()
+                .rposition(ends)
+                .map_or(0, |end| end + 1);
+            *at >= head && !self.is_comment(&self.bytes[start..], false)
+        };
+        let mut quotes = memchr::memchr_iter(b'"', self.bytes).filter(is_in_edge);
         match self.ask.syntax {
             Syntax::Tsv => quotes.any(|at| {
                 let before = at.checked_sub(1).map(|at| self.bytes[at]);
@@ -241,15 +284,29 @@ impl<'a> Sniff<'a> {
                 quotes => quotes,
             },
             trims: blanks || !self.is_tabular() && self.ask.options.delimiter.is_none(),
+            is_open: false,
         }
     }
 
     /// The records of the sample, without blank lines.
-    fn lines(&self, whole: bool) -> Result<(Vec<Line<'a>>, u64), IngestError> {
-        let cut = self.cut(self.ask.options.delimiter.unwrap_or(Delimiter::Byte(b',')));
+    fn lines(
+        &self,
+        delimiter: Option<Delimiter>,
+        whole: bool,
+    ) -> Result<(Vec<Line<'a>>, u64), IngestError> {
+        let cut = Cut {
+            is_open: delimiter.is_none(),
+            ..self.cut(delimiter.unwrap_or(Delimiter::Byte(b',')))
+        };
         let (mut lines, mut blank, mut at) = (Vec::new(), 0, 0);
+        let mut in_head = true;
         while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
-            let record = match cut.record(self.bytes, at, whole) {
+            let line = &self.bytes[at..];
+            let place = match self.is_comment(line, in_head) {
+                true => Place::Comment,
+                false => Place::Start,
+            };
+            let record = match cut.record(self.bytes, at, whole, place) {
                 Ok(record) => record,
                 Err(NoRecord::Unclosed) => {
                     return Err(IngestError::UnclosedQuote {
@@ -263,6 +320,7 @@ impl<'a> Sniff<'a> {
             if trim(text).is_empty() {
                 blank += u64::from(lines.is_empty());
             } else {
+                in_head &= place == Place::Comment || mark(text).is_some();
                 lines.push(Line {
                     start: at,
                     next: record.next,
@@ -274,12 +332,16 @@ impl<'a> Sniff<'a> {
         Ok((lines, blank))
     }
 
-    fn run(&self, whole: bool) -> Result<(Dialect, Head), IngestError> {
-        let (lines, _) = self.lines(whole)?;
+    fn run(
+        &self,
+        mut told: Option<Delimiter>,
+        whole: bool,
+    ) -> Result<(Dialect, Head), IngestError> {
+        let (lines, _) = self.lines(told, whole)?;
         if self.ask.syntax == Syntax::Dimacs {
             return Ok((self.dimacs(), Head::default()));
         }
-        let mut told = self.ask.options.delimiter;
+        let was_told = told.is_some();
         let mut first = 0;
         // Excel says the separator in a line of its own.
         if let Some(Line { text, .. }) = lines.first()
@@ -323,6 +385,10 @@ impl<'a> Sniff<'a> {
         };
         let before = self.ask.before.map(|before| before.cut.delimiter);
         let cut = self.cut(delimiter.or(before).unwrap_or(default));
+        if !was_told && cut.quotes == Quotes::Enclose {
+            // By the separator that was found other quotes may open a column.
+            return self.run(Some(cut.delimiter), whole);
+        }
         // Marked lines right above the edges that have as many columns are edges, or the header.
         let width = lines
             .get(body)
@@ -331,6 +397,7 @@ impl<'a> Sniff<'a> {
         while start > doubtful
             && width.is_some()
             && self.width(&cut, lines[start - 1].text).ok() == width
+            && !self.is_edge_left_out(&cut, lines[start - 1].text, lines[body].text)
         {
             start -= 1;
         }
@@ -339,19 +406,23 @@ impl<'a> Sniff<'a> {
 
     /// How many lines at the start are certainly comments.
     fn comments(&self, lines: &[Line<'_>]) -> usize {
-        let is_comment = |line: &&Line<'_>| match &self.ask.options.comments {
-            Comments::Auto => is_surely_comment(line.text),
-            Comments::Prefix(prefix) => {
-                line.text.starts_with(prefix.as_bytes()) || is_surely_comment(line.text)
-            }
-            Comments::None => false,
-        };
+        let is_comment = |line: &&Line<'_>| self.is_comment(line.text, true);
         // Such a line may stand behind one in doubt.
         let last = lines
             .iter()
             .take_while(|line| is_comment(line) || self.may_be_comment(line.text))
             .collect::<Vec<_>>();
         last.iter().rposition(is_comment).map_or(0, |last| last + 1)
+    }
+
+    /// Whether a line is an edge between integers behind the mark of a comment, above one without a mark: #1 2.
+    fn is_edge_left_out(&self, cut: &Cut, line: &[u8], below: &[u8]) -> bool {
+        let numbers = |line: &[u8]| {
+            self.cells(cut, line).is_ok_and(|cells| {
+                cells.len() >= 2 && cells[..2].iter().all(|cell| Cell::of(cell).is_number())
+            })
+        };
+        mark(line).is_some_and(|mark| numbers(&line[mark.len()..])) && numbers(below)
     }
 
     fn may_be_comment(&self, line: &[u8]) -> bool {
@@ -498,7 +569,11 @@ impl<'a> Sniff<'a> {
                     .into_iter()
                     .max_by_key(cuts)
                     .unwrap_or(least);
-                if self.is_tabular() && cuts(&best) == 0 && cuts(&blanks) == body.len() {
+                if self.is_tabular()
+                    && cuts(&best) == 0
+                    && cuts(&blanks) == body.len()
+                    && self.cells(&self.cut(best), body[0].text).is_ok()
+                {
                     return Err(self.refuse(
                         "no character separates its columns; if blanks do, say --delimiter space",
                     ));
@@ -528,8 +603,29 @@ impl<'a> Sniff<'a> {
                 }))
             }
             [(only, _)] => Ok(only),
-            _ if has(usual) => Ok(usual),
+            // Tabs are rarely part of a cell. Other characters are, where they are not what the ending of the name says.
+            _ if has(usual) && usual == tab => Ok(usual),
+            _ if has(usual)
+                && !fitting.iter().any(|(other, fit)| {
+                    ![usual, blanks].contains(other) && fit.width.is_some()
+                }) =>
+            {
+                Ok(usual)
+            }
             _ => {
+                // The names of columns tell.
+                let is_named = |(delimiter, _): &&(Delimiter, Fit)| {
+                    let cells = body
+                        .first()
+                        .map(|line| self.cells(&self.cut(*delimiter), line.text));
+                    cells.is_some_and(|cells| {
+                        cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
+                    })
+                };
+                let mut named = fitting.iter().filter(is_named);
+                if let (Some((named, _)), None) = (named.next(), named.next()) {
+                    return Ok(*named);
+                }
                 let before = self.ask.before.map(|before| before.cut.delimiter);
                 if let Some(before) = before.filter(|before| has(*before)) {
                     return Ok(before);
@@ -632,11 +728,7 @@ impl<'a> Sniff<'a> {
             }
         }
         let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
-        let mut names: Option<Vec<String>> = rows.first().map(|row| {
-            row.iter()
-                .map(|cell| String::from_utf8_lossy(trim(cell)).into_owned())
-                .collect()
-        });
+        let mut names: Option<Vec<String>> = rows.first().map(|row| names_of(row));
         // A commented header: #source,target.
         if let Some(first) = names.as_mut().and_then(|names| names.first_mut())
             && self.ask.options.comments == Comments::Auto
@@ -648,7 +740,7 @@ impl<'a> Sniff<'a> {
         let (is_header, doubt) = match self.ask.options.header {
             Header::Yes => (!rows.is_empty(), None),
             Header::No => (false, None),
-            Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body),
+            Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body)?,
         };
         let mut names = names.filter(|_| is_header);
         let header_width = names.as_ref().map(Vec::len);
@@ -658,15 +750,28 @@ impl<'a> Sniff<'a> {
         };
         let rows = &rows[usize::from(is_header)..];
         // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
-        let shifted = names.is_some()
+        let has_more = names.is_some()
             && !rows.is_empty()
             && rows
                 .iter()
                 .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
-        if shifted {
-            names
-                .iter_mut()
-                .for_each(|names| names.insert(0, String::new()));
+        if let Some(names) = names.as_mut().filter(|_| has_more) {
+            let is_index = |from: usize| {
+                let mut rows = rows.iter().enumerate();
+                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
+            };
+            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
+            if rows.iter().all(ends_empty) {
+                names.push(String::new());
+            } else if is_index(0) || is_index(1) {
+                names.insert(0, String::new());
+            } else if self.places(None).is_none() {
+                return Err(self.refuse(format!(
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    names.len(),
+                    names.len() + 1
+                )));
+            }
         }
         let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
         let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
@@ -684,7 +789,7 @@ impl<'a> Sniff<'a> {
         // Who names the columns takes lines of any length.
         let any_length =
             self.ask.columns == Columns::Vertex || self.places(names.as_deref()).is_some();
-        let widths = widths[usize::from(shifted)..].to_vec();
+        let widths = widths[usize::from(has_more)..].to_vec();
         let width = width_of(
             widths,
             (self.ask.skips || self.by_most.get()) && !any_length,
@@ -754,6 +859,8 @@ impl<'a> Sniff<'a> {
             names.is_none()
                 && self.ask.options.header == Header::Auto
                 && before.named
+                && before.cut.delimiter == cut.delimiter
+                && before.syntax == self.ask.syntax
                 && width.is_some()
                 && before.columns == width
         });
@@ -782,9 +889,9 @@ impl<'a> Sniff<'a> {
         rows: &[Vec<Vec<u8>>],
         names: &[String],
         body: &[Line<'_>],
-    ) -> (bool, Option<String>) {
+    ) -> Result<(bool, Option<String>), IngestError> {
         let Some((first, below)) = rows.split_first() else {
-            return (false, None);
+            return Ok((false, None));
         };
         // An option names a column of the first line.
         let options = self.ask.options;
@@ -807,8 +914,8 @@ impl<'a> Sniff<'a> {
             .before
             .and_then(|before| before.header.as_deref())
             .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
-        if by_option || known || same_as_before {
-            return (true, None);
+        if by_option || same_as_before {
+            return Ok((true, None));
         }
         let kind = |row: &Vec<Vec<u8>>, column: usize| {
             row.get(column).map_or(Cell::Empty, |cell| Cell::of(cell))
@@ -818,23 +925,56 @@ impl<'a> Sniff<'a> {
             below.iter().any(|row| kind(row, column).is_number())
                 && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
         };
-        let ends = self.places(None).unwrap_or([0, 1]);
+        let pair = known_pair(names).filter(|_| known && self.ask.columns == Columns::Edge);
+        let ends = self.places(None).or(pair).unwrap_or([0, 1]);
         // A name of a column is no id.
         let recurs = |column: usize| {
             first.get(column).is_some_and(|cell| {
-                let mut ids = below.iter().flat_map(|row| ends.map(|end| row.get(end)));
+                // The header itself may come again.
+                let below = below.iter().filter(|row| *row != first);
+                let mut ids = below.flat_map(|row| ends.map(|end| row.get(end)));
                 ids.any(|id| id == Some(cell))
             })
         };
         let is_data = ends.into_iter().any(recurs);
-        let differs =
-            |column: usize| !is_data && kind(first, column) == Cell::Text && numbers_below(column);
-        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
-        if (0..first.len()).any(differs) || indexed {
-            return (true, None);
+        let line = super::shown(body.first().map_or(&[], |line| line.text));
+        let either = || {
+            self.refuse(format!(
+                "its first line {line:?} may name the columns or be an edge: say --header yes or --header no"
+            ))
+        };
+        if known {
+            return match is_data && pair.is_some() {
+                true => Err(either()),
+                false => Ok((true, None)),
+            };
         }
-        if below.is_empty() || ends.iter().any(|&end| kind(first, end).is_number()) {
-            return (false, None);
+        let differs = |column: usize| {
+            !is_data
+                && kind(first, column) == Cell::Text
+                && !is_missing(&first[column])
+                && numbers_below(column)
+        };
+        let is_number = |end: &usize| kind(first, *end).is_number();
+        let differ = (0..first.len())
+            .filter(|column| differs(*column))
+            .collect::<Vec<_>>();
+        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
+        if indexed {
+            return Ok((true, None));
+        }
+        if !differ.is_empty() {
+            if ends.iter().any(is_number) {
+                return Err(either());
+            }
+            // A name over weights alone may as well be a weight that lacks.
+            let by_ends = ends.iter().any(|end| differ.contains(end));
+            let is_sure = by_ends || known_weight(names, ends).is_some();
+            let doubt = (!is_sure).then(|| format!("if {line:?} is data: --header no"));
+            return Ok((true, doubt));
+        }
+        if below.is_empty() || ends.iter().any(is_number) {
+            return Ok((false, None));
         }
         let looks = match (self.ask.columns, names) {
             (Columns::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
@@ -844,14 +984,13 @@ impl<'a> Sniff<'a> {
             (Columns::Vertex, [name, ..]) => looks_like_a_vertex_name(name),
             (Columns::Vertex, []) => false,
         };
-        let line = super::shown(body.first().map_or(&[], |line| line.text));
         if looks && !is_data {
             let doubt = format!("if {line:?} is data: --header no");
-            return (true, Some(doubt));
+            return Ok((true, Some(doubt)));
         }
         let doubt = (self.is_tabular() && !is_data)
             .then(|| format!("if {line:?} names the columns: --header yes"));
-        (false, doubt)
+        Ok((false, doubt))
     }
 
     fn dimacs(&self) -> Dialect {
@@ -861,6 +1000,7 @@ impl<'a> Sniff<'a> {
                 delimiter: Delimiter::Blanks,
                 quotes: Quotes::Text,
                 trims: true,
+                is_open: false,
             },
             comments: Comments::None,
             wanted: [1, 2, 3],
@@ -904,15 +1044,26 @@ pub(crate) fn choose(
     };
     let find = |option: &Option<String>, what: &str| match option {
         None => Ok(None),
-        Some(column) => place(column, names).map(Some).ok_or_else(|| {
-            refuse(format!(
+        Some(column) => match (place(column, names), column.parse::<usize>()) {
+            (Some(place), Ok(number)) if place + 1 != number => Err(refuse(format!(
+                "{what} {column}: column {} has that name and another that number; say --header no, and give numbers",
+                place + 1
+            ))),
+            (Some(place), _) => Ok(Some(place)),
+            (None, _) => Err(refuse(format!(
                 "{what} {column}: there is no such column; {}",
                 have()
-            ))
-        }),
+            ))),
+        },
     };
     let called = |column: usize| match names.and_then(|names| names.get(column)) {
-        Some(name) if !name.is_empty() => name.clone(),
+        Some(name) if !name.is_empty() => {
+            let shown = |c: char| match c.is_control() {
+                true => c.escape_default().to_string(),
+                false => c.to_string(),
+            };
+            name.chars().map(shown).collect()
+        }
         _ => (column + 1).to_string(),
     };
     let chosen = |columns: [usize; 3]| Chosen {
@@ -921,6 +1072,13 @@ pub(crate) fn choose(
     };
     if ask.columns == Columns::Vertex {
         return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
+    }
+    if let (Some(names), None, None) = (names, &options.source_column, &options.target_column)
+        && let Some(column) = ids_of_datasets(names)
+    {
+        return Err(refuse(format!(
+            "its ids are unique within {column} only: join both to one column, or say --source-column and --target-column if the ids are unique in all"
+        )));
     }
     let source = find(&options.source_column, "--source-column")?;
     let target = find(&options.target_column, "--target-column")?;
@@ -984,6 +1142,12 @@ struct Fit {
     integers: bool,
     /// Lines that it cuts.
     lines: usize,
+}
+
+/// What the cells of a header say.
+fn names_of(cells: &[Vec<u8>]) -> Vec<String> {
+    let name = |cell: &Vec<u8>| String::from_utf8_lossy(trim(cell)).into_owned();
+    cells.iter().map(name).collect()
 }
 
 /// The one number of columns that lines have; where malformed ones are left out, that of most.

@@ -96,6 +96,14 @@ pub(crate) fn known_pair(names: &[String]) -> Option<[usize; 2]> {
     PAIRS.iter().find_map(known)
 }
 
+/// The column with which ids make a key, where ids of several datasets are beside each other, as Splink writes them.
+pub(crate) fn ids_of_datasets(names: &[String]) -> Option<&str> {
+    let names = || names.iter().map(|name| name.trim());
+    let has = |wanted: &str| names().any(|name| name.eq_ignore_ascii_case(wanted));
+    let all = has("unique_id_l") && has("unique_id_r") && has("source_dataset_r");
+    names().find(|name| all && name.eq_ignore_ascii_case("source_dataset_l"))
+}
+
 /// Where the vertices are, when programs call a column so.
 pub(crate) fn known_vertex(names: &[String]) -> Option<usize> {
     let names: Vec<String> = names.iter().map(|name| plain(name)).collect();

@@ -9,6 +9,8 @@ use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
 use crate::error::LineProblem;
 
 const QUOTE: u8 = b'"';
+/// A byte-order mark.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// What separates columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,6 +70,34 @@ pub(crate) struct Cut {
     pub(crate) quotes: Quotes,
     /// Blanks around a field do not count.
     pub(crate) trims: bool,
+    /// Records end as they do by any usual separator: which one it is has to be found out.
+    pub(crate) is_open: bool,
+}
+
+/// Where in a record a place lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A field begins there, or the record.
+    Start,
+    /// Outside of quotes.
+    Plain,
+    /// In quotes.
+    Quoted,
+    /// After a quote in quotes: the field ends, unless another quote follows.
+    Closing,
+    /// In a comment, where quotes are text.
+    Comment,
+}
+
+/// A way through some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// Where it ends.
+    pub(crate) to: usize,
+    /// Where that lies.
+    pub(crate) place: Place,
+    /// A line ends there.
+    pub(crate) ends: bool,
 }
 
 /// A record found in a run of bytes.
@@ -150,46 +180,100 @@ impl Cut {
         }
     }
 
-    /// The record that begins at `at`; the text ends with `bytes` if they are the `last`.
-    #[inline]
-    pub(super) fn record(&self, bytes: &[u8], at: usize, last: bool) -> Result<Record, NoRecord> {
-        let mut quoted = false;
-        self.record_from(bytes, at, last, &mut quoted)
+    fn separates(&self, byte: u8) -> bool {
+        self.delimiter == Delimiter::Byte(byte)
+            || self.is_open && matches!(byte, b',' | b'\t' | b';' | b'|')
     }
 
-    /// The same from within a record: `quoted` says whether `at` lies in quotes, and where the bytes end.
+    /// The record that begins at `at`, in `place`: a comment or none. The text ends with `bytes` if they are the `last`.
+    #[inline]
+    pub(super) fn record(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        last: bool,
+        mut place: Place,
+    ) -> Result<Record, NoRecord> {
+        self.record_from(bytes, at, last, &mut place)
+    }
+
+    /// The same from within a record: `place` says where `at` lies, and where the bytes end.
     pub(super) fn record_from(
         &self,
         bytes: &[u8],
         mut at: usize,
         last: bool,
-        quoted: &mut bool,
+        place: &mut Place,
     ) -> Result<Record, NoRecord> {
-        let encloses = self.quotes == Quotes::Enclose;
-        loop {
-            let rest = bytes.get(at..).unwrap_or(&[]);
-            let found = match (*quoted, encloses) {
-                (true, _) => memchr(QUOTE, rest),
-                (false, true) => memchr3(QUOTE, b'\n', b'\r', rest),
-                (false, false) => memchr2(b'\n', b'\r', rest),
-            };
-            match found {
-                Some(found) if bytes[at + found] == QUOTE && encloses => {
-                    *quoted = !*quoted;
-                    at += found + 1;
-                }
-                Some(found) => {
-                    return line_end(bytes, at + found, last).ok_or(NoRecord::Partial);
-                }
-                None if !last => return Err(NoRecord::Partial),
-                None if *quoted => return Err(NoRecord::Unclosed),
-                None => {
-                    return Ok(Record {
-                        end: bytes.len(),
-                        next: bytes.len(),
-                    });
-                }
+        while at < bytes.len() {
+            let step = self.step(bytes, at, *place);
+            if step.ends {
+                return line_end(bytes, step.to - 1, last).ok_or(NoRecord::Partial);
             }
+            (at, *place) = (step.to, step.place);
+        }
+        match (last, *place) {
+            (false, _) => Err(NoRecord::Partial),
+            (true, Place::Quoted) => Err(NoRecord::Unclosed),
+            (true, _) => Ok(Record {
+                end: bytes.len(),
+                next: bytes.len(),
+            }),
+        }
+    }
+
+    /// Goes on from `at` to behind the next byte that changes what follows: a quote that opens or closes a field, or a line end. A quote
+    /// inside a plain field is text here, and an error where the field is cut.
+    #[inline]
+    pub(crate) fn step(&self, bytes: &[u8], at: usize, place: Place) -> Step {
+        let rest = bytes.get(at..).unwrap_or(&[]);
+        let to = |found: usize, place| Step {
+            to: at + found + 1,
+            place,
+            ends: false,
+        };
+        let rest_is = |place| Step {
+            to: bytes.len(),
+            place,
+            ends: false,
+        };
+        let is_comment = place == Place::Comment;
+        match place {
+            Place::Quoted => match memchr(QUOTE, rest) {
+                Some(found) => return to(found, Place::Closing),
+                None => return rest_is(Place::Quoted),
+            },
+            Place::Closing if rest.first() == Some(&QUOTE) => return to(0, Place::Quoted),
+            Place::Closing | Place::Start | Place::Plain | Place::Comment => {}
+        }
+        let found = match self.quotes == Quotes::Enclose && !is_comment {
+            true => memchr3(QUOTE, b'\n', b'\r', rest),
+            false => memchr2(b'\n', b'\r', rest),
+        };
+        match found {
+            Some(found) if rest[found] == QUOTE && !is_comment => {
+                let opens = match found {
+                    0 => place == Place::Start,
+                    3 if place == Place::Start && rest.starts_with(MARK) => true,
+                    _ => self.separates(rest[found - 1]),
+                };
+                to(found, if opens { Place::Quoted } else { Place::Plain })
+            }
+            Some(found) => Step {
+                ends: true,
+                ..to(found, Place::Start)
+            },
+            None => rest_is(self.place_behind(rest, place)),
+        }
+    }
+
+    /// Where the place behind some bytes of a line lies that begin in `place` and hold no quote.
+    pub(crate) fn place_behind(&self, bytes: &[u8], place: Place) -> Place {
+        match (place, bytes.last()) {
+            (Place::Comment, _) => Place::Comment,
+            (_, Some(last)) if self.separates(*last) => Place::Start,
+            (_, Some(_)) => Place::Plain,
+            (place, None) => place,
         }
     }
 
@@ -273,6 +357,18 @@ impl Cut {
         Ok(Some(plain(if self.trims { trim(field) } else { field })))
     }
 
+    /// Whether so many fields are in what follows the separator behind a field, by a quick look: `false` where that is not known.
+    #[inline]
+    pub(super) fn has_fields(&self, bytes: &[u8], count: usize) -> bool {
+        match self.delimiter {
+            Delimiter::Byte(separator) => memchr_iter(separator, bytes).count() + 1 == count,
+            Delimiter::Blanks => {
+                let fields = bytes.split(|&byte| byte == b' ' || byte == b'\t');
+                !bytes.contains(&b'{') && fields.filter(|field| !field.is_empty()).count() == count
+            }
+        }
+    }
+
     /// How many more fields there are, of which the first is column `column`.
     pub(super) fn count(
         &self,
@@ -315,6 +411,7 @@ mod tests {
             delimiter: Delimiter::Byte(delimiter),
             quotes,
             trims: false,
+            is_open: false,
         }
     }
 
@@ -367,13 +464,19 @@ mod tests {
         let mut at = 0;
         let mut found = Vec::new();
         while at < text.len() {
-            let record = csv.record(text, at, true).unwrap();
+            let record = csv.record(text, at, true, Place::Start).unwrap();
             found.push(&text[at..record.end]);
             at = record.next;
         }
         assert_eq!(found, [&b"a,b"[..], b"\"x\r\ny\",c", b"d,e", b"f"]);
-        assert_eq!(csv.record(b"a,\"b", 0, true), Err(NoRecord::Unclosed));
-        assert_eq!(csv.record(b"a,b\r", 0, false), Err(NoRecord::Partial));
+        assert_eq!(
+            csv.record(b"a,\"b", 0, true, Place::Start),
+            Err(NoRecord::Unclosed)
+        );
+        assert_eq!(
+            csv.record(b"a,b\r", 0, false, Place::Start),
+            Err(NoRecord::Partial)
+        );
         assert_eq!(line_ends(b'\n', b"a\r\nb\rc\n\n"), 4);
         assert_eq!(line_ends(b'\r', b"\na\n"), 1);
     }

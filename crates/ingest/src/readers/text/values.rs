@@ -70,6 +70,27 @@ impl Cell {
     }
 }
 
+/// Whether a cell says that a number lacks, or is infinite: over numbers it is no name of a column.
+pub(crate) fn is_missing(cell: &[u8]) -> bool {
+    const WORDS: [&[u8]; 11] = [
+        b"na",
+        b"n/a",
+        b"nan",
+        b"null",
+        b"none",
+        b"nil",
+        b"\\n",
+        b"inf",
+        b"infinity",
+        b"-",
+        b"?",
+    ];
+    let cell = trim(cell).to_ascii_lowercase();
+    let cell = cell.strip_prefix(b"+").unwrap_or(&cell);
+    let unsigned = cell.strip_prefix(b"-").unwrap_or(cell);
+    WORDS.contains(&cell) || WORDS.contains(&unsigned) || cell == b"."
+}
+
 /// A text id, when it may be one.
 pub(crate) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
     if id.len() > ID_BYTES_MAX {
@@ -77,6 +98,9 @@ pub(crate) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
     }
     if std::str::from_utf8(id).is_err() {
         return Err(LineProblem::NotUtf8 { column });
+    }
+    if memchr::memchr(0, id).is_some() {
+        return Err(LineProblem::ZeroByte { column });
     }
     Ok(id)
 }
