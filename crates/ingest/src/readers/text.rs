@@ -13,7 +13,7 @@ mod record;
 mod values;
 
 use graphmill_graph::EdgeKind;
-use memchr::{memchr2, memchr3};
+use memchr::memchr;
 
 use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport, SIGN};
 use crate::error::{IngestError, LineProblem};
@@ -109,6 +109,8 @@ pub(crate) struct Parser<'d> {
     inner_ends: u64,
     /// The last id that was no integer.
     no_integer: Vec<u8>,
+    /// There are zero bytes among those at hand.
+    has_zeros: bool,
     /// Whether an id is negative, or too large for a signed integer.
     negative: bool,
     huge: bool,
@@ -164,6 +166,7 @@ impl<'d> Parser<'d> {
             report: PieceReport::default(),
             inner_ends: 0,
             no_integer: Vec::new(),
+            has_zeros: false,
             negative: false,
             huge: false,
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
@@ -217,6 +220,7 @@ impl<'d> Parser<'d> {
         sink: &mut dyn EdgeSink,
     ) -> Result<usize, Fault> {
         let limit = limit.min(bytes.len());
+        self.has_zeros = memchr(0, bytes).is_some();
         let mut at = 0;
         if let Some(place) = &mut self.within {
             match self.dialect.cut.record_from(bytes, 0, last, place) {
@@ -320,7 +324,6 @@ impl<'d> Parser<'d> {
         let others = (self.dialect.columns).map(|columns| columns.saturating_sub(self.last + 1));
         let (none, some) = (matches!(others, None | Some(0)), others != Some(0));
         let cut = self.dialect.cut;
-        let quotes = matches!(self.dialect.cut.quotes, Quotes::Enclose | Quotes::Absent);
         let separates = |at: usize| {
             bytes
                 .get(at)
@@ -353,19 +356,7 @@ impl<'d> Parser<'d> {
             };
             let next = match line_end(end) {
                 Some(next) if none => next,
-                None if some && separates(end) => {
-                    let rest = &bytes[end..];
-                    let found = if quotes {
-                        memchr3(b'\n', b'\r', b'"', rest)
-                    } else {
-                        memchr2(b'\n', b'\r', rest)
-                    };
-                    let found = found?;
-                    if others.is_some_and(|others| !cut.has_fields(&rest[1..found], others)) {
-                        return None;
-                    }
-                    line_end(end + found)?
-                }
+                None if some && separates(end) => line_end(cut.fields_end(bytes, end, others)?)?,
                 Some(_) | None => return None,
             };
             self.edges.push((source ^ sign, destination ^ sign));
@@ -483,8 +474,12 @@ impl<'d> Parser<'d> {
             return Ok(None);
         };
         let [source, destination, _] = self.dialect.wanted;
-        text_id(row.ends[0].bytes, source + 1)?;
-        text_id(row.ends[1].bytes, destination + 1)?;
+        for (end, column) in row.ends.iter().zip([source + 1, destination + 1]) {
+            text_id(end.bytes, column)?;
+            if self.has_zeros && end.bytes.contains(&0) {
+                return Err(LineProblem::ZeroByte { column });
+            }
+        }
         let weight = self.weight(row.weight)?;
         self.report.edges += 1;
         Ok(Some((row.ends, weight)))

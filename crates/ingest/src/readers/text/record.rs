@@ -9,6 +9,8 @@ use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
 use crate::error::LineProblem;
 
 const QUOTE: u8 = b'"';
+/// Bytes of fields behind those that are wanted that are looked at one by one.
+const FIELDS_BYTES: usize = 32;
 /// A byte-order mark.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -357,16 +359,52 @@ impl Cut {
         Ok(Some(plain(if self.trims { trim(field) } else { field })))
     }
 
-    /// Whether so many fields are in what follows the separator behind a field, by a quick look: `false` where that is not known.
+    /// Where the line ends in which a field ends at `at` with a separator, if `count` fields follow it, or any number, by a quick look:
+    /// `None` where that is not known.
     #[inline]
-    pub(super) fn has_fields(&self, bytes: &[u8], count: usize) -> bool {
-        match self.delimiter {
-            Delimiter::Byte(separator) => memchr_iter(separator, bytes).count() + 1 == count,
-            Delimiter::Blanks => {
-                let fields = bytes.split(|&byte| byte == b' ' || byte == b'\t');
-                !bytes.contains(&b'{') && fields.filter(|field| !field.is_empty()).count() == count
+    pub(super) fn fields_end(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        count: Option<usize>,
+    ) -> Option<usize> {
+        let quotes = matches!(self.quotes, Quotes::Enclose | Quotes::Absent);
+        let (mut fields, mut after_blank) =
+            (usize::from(self.delimiter != Delimiter::Blanks), true);
+        let rest = bytes.get(at + 1..)?;
+        for (i, &byte) in rest.iter().take(FIELDS_BYTES).enumerate() {
+            match (byte, self.delimiter) {
+                (b'\n' | b'\r', _) => {
+                    return count
+                        .is_none_or(|count| count == fields)
+                        .then_some(at + 1 + i);
+                }
+                (QUOTE, _) if quotes => return None,
+                (_, Delimiter::Byte(separator)) => fields += usize::from(byte == separator),
+                (b'{', _) => return None,
+                (_, Delimiter::Blanks) => {
+                    let is_blank = byte == b' ' || byte == b'\t';
+                    fields += usize::from(after_blank && !is_blank);
+                    after_blank = is_blank;
+                }
             }
         }
+        // Long fields: by what is quick at them.
+        let end = match quotes {
+            true => memchr3(b'\n', b'\r', QUOTE, rest)?,
+            false => memchr2(b'\n', b'\r', rest)?,
+        };
+        let line = &rest[..end];
+        let fields = || match self.delimiter {
+            Delimiter::Byte(separator) => Some(memchr_iter(separator, line).count() + 1),
+            Delimiter::Blanks if line.contains(&b'{') => None,
+            Delimiter::Blanks => {
+                let fields = line.split(|&byte| byte == b' ' || byte == b'\t');
+                Some(fields.filter(|field| !field.is_empty()).count())
+            }
+        };
+        let fits = count.is_none() || fields() == count;
+        (fits && rest[end] != QUOTE).then_some(at + 1 + end)
     }
 
     /// How many more fields there are, of which the first is column `column`.

@@ -99,9 +99,6 @@ pub(crate) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
     if std::str::from_utf8(id).is_err() {
         return Err(LineProblem::NotUtf8 { column });
     }
-    if memchr::memchr(0, id).is_some() {
-        return Err(LineProblem::ZeroByte { column });
-    }
     Ok(id)
 }
 
