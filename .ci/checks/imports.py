@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TEST = re.compile(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*(;|\{)")
+TEST = re.compile(r"#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*(;|\{)")
 
 
 def without_noise(text):
@@ -89,33 +89,36 @@ class Crate:
             parts = parts[:-1]
         return parts
 
-    def read(self, module, text):
+    def read(self, module, text, scope=None):
+        """Takes in the imports of a file's text; `scope` is the path of the inline module that it is of."""
+        scope = module if scope is None else scope
+        inline = re.compile(r"\bmod\s+(\w+)\s*\{")
+        inner = set()
+        while match := inline.search(text):
+            end = block_end(text, match.end() - 1)
+            inner.add(match[1])
+            self.read(module, text[match.end() : end - 1], scope + (match[1],))
+            text = text[: match.start()] + text[end:]
         uses = re.compile(r"\buse\s+([^;]+);")
         paths = [path for match in uses.finditer(text) for path in spread(match[1].replace("\n", " "))]
         rest = uses.sub("", text)
         # Macros name the crate by `$crate`.
         paths += [match[0] for match in re.finditer(r"(?<![\w:$])(?:crate|super|self)(?:::\w+)+", rest)]
         children = set(re.findall(r"\bmod\s+(\w+)\s*;", text))
-        inline = re.compile(r"\bmod\s+(\w+)\s*\{")
         for path in paths:
             parts = [part for part in path.split("::") if part]
-            if not parts:
-                continue
-            if parts[0] == "crate":
-                target = tuple(parts[1:])
-            elif parts[0] == "self":
-                target = module + tuple(parts[1:])
-            elif parts[0] == "super":
-                base = module
-                while parts and parts[0] == "super":
+            base = scope
+            if parts[:1] == ["crate"]:
+                base, parts = (), parts[1:]
+            elif parts[:1] == ["self"]:
+                parts = parts[1:]
+            elif parts[:1] == ["super"]:
+                while parts[:1] == ["super"]:
                     base, parts = base[:-1], parts[1:]
-                target = base + tuple(parts)
-            elif parts[0] in children:
-                target = module + tuple(parts)
-            else:
+            elif not parts or parts[0] not in children:
                 continue
-            inner = set(inline.findall(text))
-            if parts and parts[0] in inner:
+            target = base + tuple(parts)
+            if parts and parts[0] in inner and base == scope:
                 continue
             found = next(target[:n] for n in range(len(target), -1, -1) if target[:n] in self.files)
             if found != module:

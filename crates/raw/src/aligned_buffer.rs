@@ -12,7 +12,6 @@ use std::ptr::NonNull;
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::file_map::Extent;
 use crate::numa::{Nodes, Policy};
 
 /// The grain of memory and of direct I/O, in bytes.
@@ -43,8 +42,8 @@ pub struct AlignedBuffer {
     start: NonNull<u8>,
     mapped: usize,
     bytes: usize,
-    /// The part of a file that the memory is; given back after the memory.
-    _extent: Option<Extent>,
+    /// The owner of memory that is a part of a file, dropped after the memory.
+    _owner: Option<Box<dyn Send + Sync>>,
 }
 
 impl AlignedBuffer {
@@ -73,7 +72,7 @@ impl AlignedBuffer {
             start,
             mapped,
             bytes,
-            _extent: None,
+            _owner: None,
         })
     }
 
@@ -95,13 +94,13 @@ impl AlignedBuffer {
         start: NonNull<u8>,
         mapped: usize,
         bytes: usize,
-        extent: Extent,
+        owner: Box<dyn Send + Sync>,
     ) -> Self {
         AlignedBuffer {
             start,
             mapped,
             bytes,
-            _extent: Some(extent),
+            _owner: Some(owner),
         }
     }
 

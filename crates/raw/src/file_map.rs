@@ -15,8 +15,8 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::aligned_buffer::{AlignedBuffer, PAGE_BYTES};
 use crate::sync::{Mutex, lock};
-use crate::{AlignedBuffer, PAGE_BYTES};
 
 /// Bytes of a huge page: a file system that maps such pages wants blocks for all of one when one byte of it is touched, and devices
 /// map no less.
@@ -101,7 +101,7 @@ impl FileMap {
             None => bytes.next_multiple_of(PAGE_BYTES),
         };
         let start = self.map(extent.first, mapped)?;
-        let mut buffer = AlignedBuffer::of_extent(start, mapped, bytes, extent);
+        let mut buffer = AlignedBuffer::of_extent(start, mapped, bytes, Box::new(extent));
         if self.stale.load(Ordering::Relaxed) {
             buffer.fill(0);
         }

@@ -7,7 +7,7 @@
 
 use std::marker::PhantomData;
 
-use crate::{AtomicWord, Word};
+use crate::shared_words::{AtomicWord, Word};
 
 /// A forest whose pointers are atomics of the caller's.
 #[derive(Debug)]

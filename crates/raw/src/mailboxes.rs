@@ -9,8 +9,8 @@
 
 #![expect(unsafe_code, reason = "a lock of one byte guards each message")]
 
+use crate::aligned_buffer::{AlignedBuffer, Element};
 use crate::sync::{AtomicU8, AtomicU64, Cells, Ordering, UnsafeCell, spin};
-use crate::{AlignedBuffer, Element};
 
 const EMPTY: u8 = 0;
 const LOCKED: u8 = 1;

@@ -240,7 +240,7 @@ pub(crate) fn stay_on(processor: usize) {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::AlignedBuffer;
+    use crate::aligned_buffer::AlignedBuffer;
 
     #[test]
     fn lists_of_nodes_read_back() {

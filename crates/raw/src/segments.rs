@@ -10,8 +10,8 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::ptr::NonNull;
 
+use crate::aligned_buffer::{AlignedBuffer, Element};
 use crate::sync::{AtomicU32, Ordering, Watch};
-use crate::{AlignedBuffer, Element};
 
 /// State of a segment that is borrowed to write.
 const WRITTEN: u32 = u32::MAX;

@@ -8,7 +8,7 @@
     expect(unsafe_code, reason = "looks at plain numbers as atomic ones")
 )]
 
-use crate::Element;
+use crate::aligned_buffer::Element;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// A number that an atomic holds.

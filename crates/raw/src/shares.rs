@@ -102,7 +102,7 @@ mod every_order {
     use std::time::Duration;
 
     use super::*;
-    use crate::News;
+    use crate::news::News;
     use crate::sync::{nearly_every_order, thread};
 
     type Take = fn(&Shares<u32>) -> Share<u32>;

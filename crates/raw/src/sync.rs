@@ -12,7 +12,7 @@
 use std::ops::Deref;
 use std::sync::PoisonError;
 
-use crate::AlignedBuffer;
+use crate::aligned_buffer::AlignedBuffer;
 
 #[cfg(loom)]
 pub(crate) use loom::{
@@ -130,7 +130,7 @@ unsafe impl PlainCell for AtomicU8 {}
 unsafe impl PlainCell for AtomicU64 {}
 // SAFETY: a cell is what is in it, and any bytes are an element, which is `Copy`.
 #[cfg(not(any(loom, shuttle)))]
-unsafe impl<M: crate::Element> PlainCell for UnsafeCell<M> {}
+unsafe impl<M: crate::aligned_buffer::Element> PlainCell for UnsafeCell<M> {}
 #[cfg(any(loom, shuttle))]
 pub(crate) trait PlainCell {}
 #[cfg(any(loom, shuttle))]
@@ -152,7 +152,7 @@ pub(crate) struct Cells<T> {
 impl<T: PlainCell> Cells<T> {
     /// So many cells, or as many as the memory holds.
     pub(crate) fn new(memory: AlignedBuffer, count: usize, _: impl Fn() -> T) -> Self {
-        const { assert!(align_of::<T>() <= crate::PAGE_BYTES) }
+        const { assert!(align_of::<T>() <= crate::aligned_buffer::PAGE_BYTES) }
         Cells {
             count: count.min(memory.len() / size_of::<T>().max(1)),
             memory,

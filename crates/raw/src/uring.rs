@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 
-use crate::AlignedBuffer;
+use crate::aligned_buffer::AlignedBuffer;
 
 /// The most bytes that one read or write moves: Linux's own limit, a multiple of the page.
 const TRANSFER_BYTES_MAX: usize = 0x7fff_f000;
