@@ -7,10 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use graphmill_graph::Batches;
-use graphmill_raw::{Mistake, prefetch};
+use graphmill_raw::{Mistake, lock, prefetch};
 use graphmill_storage::{Budget, Lease};
 
 use crate::error::EngineError;
@@ -549,12 +549,6 @@ impl Drop for ActiveSet {
             lock(&self.pool.free).push(sets);
         }
     }
-}
-
-/// A poisoned lock holds a set that a panicking worker left half-built; the pass that panicked returns an error, and
-/// its sets are cleared when dropped.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -8,10 +8,10 @@ use graphmill_graph::{
     Batches, Column, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
     partition,
 };
-use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{Budget, StorageError, Tiers};
 
-use crate::active::{ActivePool, ActiveSet, lock};
+use crate::active::{ActivePool, ActiveSet};
 use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Common, Machine, Way, Ways, run};
@@ -25,7 +25,8 @@ use crate::recovery::Recovery;
 use crate::room::{Shape, Sizes};
 use crate::rows::{Need, Rows};
 use crate::settings::{OnPass, Settings};
-use crate::traffic::{TierBytes, Traffic, placed_at};
+use crate::superstep;
+use crate::traffic::{Traffic, placed_at};
 use crate::vertex_array::{ArrayStore, VertexArray};
 use crate::wire::Wire;
 use crate::workspace::Workspace;
@@ -443,7 +444,7 @@ impl Engine {
             began,
             Superstep {
                 active: count,
-                ..superstep(Mode::Vertices)
+                ..Superstep::new(Mode::Vertices)
             },
         );
         Ok(sum)
@@ -515,9 +516,9 @@ impl Engine {
         let mut done = Done {
             sums: Vec::new(),
             activated: self.active.empty(),
-            report: superstep(Mode::Scatter),
+            report: Superstep::new(Mode::Scatter),
         };
-        let outcome = crate::superstep::edges(
+        let outcome = superstep::edges(
             pass,
             ways,
             direction,
@@ -600,7 +601,7 @@ impl Engine {
                 messages: sent.messages,
                 messages_sent: sent.passed[0],
                 bytes_sent: sent.passed[1],
-                ..superstep(Mode::Send)
+                ..Superstep::new(Mode::Send)
             },
         );
         Ok((sum, [sent.senders, sent.reached]))
@@ -701,26 +702,4 @@ fn too_small(error: EngineError, budget: &Budget, enough: u64) -> EngineError {
         };
     }
     error
-}
-
-pub(crate) fn superstep(mode: Mode) -> Superstep {
-    Superstep {
-        seconds: 0.0,
-        active: 0,
-        messages: 0,
-        messages_sent: 0,
-        edges: 0,
-        bytes_read: 0,
-        bytes_written: 0,
-        bytes_sent: 0,
-        filtered: 0,
-        cells: 0,
-        cells_sought: 0,
-        scanned: 0,
-        messages_pushed: 0,
-        messages_pulled: 0,
-        tiers: TierBytes::default(),
-        seconds_charged: 0.0,
-        mode,
-    }
 }

@@ -59,6 +59,7 @@ mod machine;
 mod message;
 mod metrics;
 mod needs;
+mod outbox;
 mod outlook;
 mod page_file;
 mod phase;
@@ -88,8 +89,8 @@ pub use engine::Engine;
 pub use error::EngineError;
 pub use graphmill_raw::{Element, Word};
 pub use metrics::{Convergence, LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
+pub use outbox::Sink;
 pub use outlook::{RunOutlook, RunQuestion, Traffic as PassTraffic, run_outlook};
-pub use phase::sends::Sink;
 pub use pregel::{Combiner, Version, sizes_of_pregel};
 pub use program::{
     Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use graphmill_graph::{
     Batches, Cell, FanoutTable, FileKind, FormatError, FrameReader, Measure, StoredGraph,
 };
+use graphmill_raw::lock;
 use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Lease, Step, Stop, StorageError, Tiers, Worker, Workers,
 };
 
-use crate::active::lock;
 use crate::choice::OnDisk;
 use crate::dispatch::DispatchChoice;
 use crate::error::EngineError;

@@ -15,15 +15,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::{Element, SegmentRef, Segments};
+use graphmill_raw::{Element, SegmentRef, Segments, lock};
 use graphmill_storage::{Buffer, Disk, Kind, Lease};
 
-use crate::active::lock;
 use crate::dispatch::{Dispatch, Way};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::source_lists::SourceLists;
-use crate::wire::exchange::PEERS;
+use crate::wire::PEERS;
 pub(crate) use batch::{BatchMessages, BatchWriter, Slots};
 use batch::{ValuesMut, ValuesRef};
 use file::{Piece, PieceFile, Taken, Window};

@@ -108,6 +108,28 @@ pub struct Unlisted {
 }
 
 impl Superstep {
+    /// A report without counts.
+    pub(crate) fn new(mode: Mode) -> Superstep {
+        Superstep {
+            seconds: 0.0,
+            active: 0,
+            messages: 0,
+            messages_sent: 0,
+            edges: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_sent: 0,
+            filtered: 0,
+            cells: 0,
+            cells_sought: 0,
+            scanned: 0,
+            messages_pushed: 0,
+            messages_pulled: 0,
+            tiers: TierBytes::default(),
+            seconds_charged: 0.0,
+            mode,
+        }
+    }
     /// Whether the pass went over edges.
     fn is_over_edges(&self) -> bool {
         !matches!(self.mode, Mode::Vertices | Mode::Send)
@@ -349,7 +371,7 @@ mod tests {
         for pass in 0..LISTED_MAX as u64 + 3 {
             metrics.push(Superstep {
                 edges: pass,
-                ..crate::engine::superstep(Mode::Seek)
+                ..Superstep::new(Mode::Seek)
             });
         }
         let unlisted = metrics.unlisted.unwrap();
@@ -370,7 +392,7 @@ mod tests {
             metrics.push(Superstep {
                 edges,
                 seconds,
-                ..crate::engine::superstep(mode)
+                ..Superstep::new(mode)
             });
         }
         assert_eq!(metrics.gteps(), Some(2.0));
@@ -378,7 +400,7 @@ mod tests {
         let pass = |mode, edges| Superstep {
             edges,
             seconds: 1.0,
-            ..crate::engine::superstep(mode)
+            ..Superstep::new(mode)
         };
         let mut metrics = Metrics::default();
         for _ in 0..LISTED_MAX {

@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use graphmill_graph::Batches;
+use graphmill_raw::lock;
 use graphmill_storage::Lease;
 
-use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::message::piece::WORD;
 use crate::source_lists::{Groups, ListBytes, SourceLists};
-use crate::wire::exchange::PEERS;
+use crate::wire::PEERS;
 
 /// So many ones of the free budget the lists may take.
 const SHARE: u64 = 8;

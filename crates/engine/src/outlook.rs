@@ -32,8 +32,7 @@ use crate::pins::{Pins, STRETCHES, are_bitmaps_pinned};
 use crate::room::{Room, Shape, Sizes};
 use crate::rows::Touched;
 use crate::source_lists::list_bytes;
-use crate::wire::frame::messages_bytes;
-use crate::wire::frames_bytes;
+use crate::wire::frame::{frames_bytes, messages_bytes};
 use dispatching::{Dispatching, ToDispatch, made};
 use pieces::{Pieces, count_pieces};
 

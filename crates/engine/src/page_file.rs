@@ -10,10 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{FRAME_BYTES, FrameReader, StoredGraph};
-use graphmill_raw::Mistake;
+use graphmill_raw::{Mistake, lock};
 use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
 
-use crate::active::lock;
 use crate::error::EngineError;
 
 /// Bytes of a large page; pages of small batches are smaller.

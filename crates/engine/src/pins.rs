@@ -9,10 +9,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{Cell, ExtentReader, FanoutTable};
-use graphmill_raw::{AlignedBuffer, Segments};
+use graphmill_raw::{AlignedBuffer, Segments, lock};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
-use crate::active::lock;
 use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};

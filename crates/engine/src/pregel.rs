@@ -12,10 +12,12 @@ mod push;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::active::{ActiveSet, lock};
+use graphmill_raw::lock;
+
+use crate::active::ActiveSet;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::phase::sends::Sink;
+use crate::outbox::Sink;
 use crate::program::{
     Accumulator, Activate, Direction, EdgeProgram, Facts, Pregel, Reach, SendProgram, Sum, Vertex,
 };

@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
-use graphmill_raw::Element;
+use graphmill_raw::{Element, lock};
 use zerocopy::IntoBytes;
 
-use crate::active::lock;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Common;

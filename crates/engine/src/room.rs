@@ -14,8 +14,8 @@ use crate::page_file::RowIo;
 use crate::phase::readers::Stream;
 use crate::program::{EdgeProgram, EdgeValue};
 use crate::rows::{Rows, Touched};
+use crate::wire::PEERS;
 use crate::wire::Wire;
-use crate::wire::exchange::PEERS;
 
 /// Reads in flight for one stream.
 const DEPTH: usize = 4;

@@ -91,6 +91,19 @@ pub struct OutDegree;
 #[derive(Clone, Copy, Debug)]
 pub struct IdRank;
 
+impl<T> VertexArray<T> {
+    /// This array, to be read by a pass.
+    #[must_use]
+    pub fn read(&self) -> Read<T> {
+        Read(*self)
+    }
+    /// This array, to be read and changed by a pass.
+    #[must_use]
+    pub fn write(&self) -> Write<T> {
+        Write(*self)
+    }
+}
+
 impl<T> Clone for Read<T> {
     fn clone(&self) -> Self {
         *self

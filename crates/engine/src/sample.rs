@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES};
 
-use crate::active::lock;
+use graphmill_raw::lock;
+
 use crate::engine::Engine;
 use crate::error::EngineError;
 

@@ -10,11 +10,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use graphmill_graph::{Batches, FanoutChunk, FrameReader};
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Buffer, Lease};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::message::file::{Piece, PieceFile, Window};

@@ -14,11 +14,10 @@
 
 use crate::choice::Choice;
 use crate::dispatch::Dispatched;
-use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::held::Held;
 use crate::machine::{Ways, run};
-use crate::metrics::Mode;
+use crate::metrics::{Mode, Superstep};
 use crate::needs::Needs;
 use crate::phase::pass::Passing;
 use crate::phase::signal::Signal;
@@ -43,7 +42,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     let Choice { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
     let machine = &ways.way(turned);
     let pass = Pass { machine, ..pass };
-    done.report = superstep(mode);
+    done.report = Superstep::new(mode);
     done.report.active = match P::REACH {
         Reach::Reached => pass.active.len(),
         // Whether or not they have something to say, all are worked on.
@@ -100,7 +99,7 @@ fn dense<P: EdgeProgram>(
     run(machine, &Signal::new(pass, messages, &passing))?;
     machine.arrays.end_phase();
     done.report.messages = messages.total(machine.ranks.own());
-    if !is_dense(&pass) {
+    if !pass.is_dense() {
         passing.finish()?;
     }
     let phase = Slot::new(
@@ -129,10 +128,4 @@ fn dense<P: EdgeProgram>(
     done.report.messages_pulled += pulled;
     done.report.scanned += scanned;
     Ok(())
-}
-
-/// Whether so many are active that cells are worked on before it is known which of them carry messages of other ranks.
-pub(crate) fn is_dense<P: EdgeProgram>(pass: &Pass<'_, P>) -> bool {
-    const ONE_IN: u64 = 16;
-    pass.active.len() >= pass.machine.batches.vertices() / ONE_IN
 }

@@ -1,12 +1,11 @@
 //! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
 
 use graphmill_graph::Order;
-use graphmill_raw::{AtomicWord, Forest, Word};
+use graphmill_raw::{AtomicWord, Forest, Word, lock};
 use graphmill_storage::{Kind, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::active::lock;
-use crate::engine::{Engine, superstep};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::{Mode, Superstep};
@@ -201,7 +200,7 @@ impl Engine {
             active: self.vertices(),
             messages_sent: times_sent * words.len() as u64,
             bytes_sent: times_sent * bytes as u64,
-            ..superstep(Mode::Send)
+            ..Superstep::new(Mode::Send)
         };
         self.end_pass(began, pass);
         Ok(())

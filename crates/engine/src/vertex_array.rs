@@ -13,15 +13,15 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
-use graphmill_raw::{AlignedBuffer, Element, Mistake, SegmentMut, SegmentRef, Segments};
+use graphmill_raw::{AlignedBuffer, Element, Mistake, SegmentMut, SegmentRef, Segments, lock};
 use graphmill_storage::{Budget, Buffer, Kind, Lease, Tiers};
 use zerocopy::FromBytes;
 
-use crate::active::{BatchSet, lock};
+use crate::active::BatchSet;
 use crate::error::EngineError;
 use crate::id_ranks::IdRanks;
 use crate::page_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
-use crate::recovery::record::{Record, SavedArray};
+use crate::recovery::record::SavedArray;
 use crate::rows::Need;
 
 /// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
@@ -69,16 +69,6 @@ impl<T> VertexArray<T> {
     }
     pub(crate) fn id(&self) -> ArrayId {
         self.id
-    }
-    /// This array, to be read by a pass.
-    #[must_use]
-    pub fn read(&self) -> crate::rows::Read<T> {
-        crate::rows::Read(*self)
-    }
-    /// This array, to be read and changed by a pass.
-    #[must_use]
-    pub fn write(&self) -> crate::rows::Write<T> {
-        crate::rows::Write(*self)
     }
 }
 
@@ -743,11 +733,16 @@ impl ArrayStore {
         })
     }
 
-    /// Takes note of a version, and of the oldest that is still there.
-    pub(crate) fn published(&self, version: &Record, oldest: u64) {
+    /// Records a published checkpoint, with the slots of its pages, and the oldest that is still there.
+    pub(crate) fn published<'s>(
+        &self,
+        number: u64,
+        slots: impl Iterator<Item = &'s Slot>,
+        oldest: u64,
+    ) {
         if let Some(kept) = &self.kept {
             let mut kept = lock(kept);
-            kept.publish(version.number, version.slots());
+            kept.publish(number, slots);
             self.pages.give_back(kept.drop_before(oldest).into_iter());
         }
     }

@@ -13,41 +13,39 @@ use crate::error::EngineError;
 use crate::ranks::{Ranks, mismatch};
 
 /// Bytes of a frame.
-const FRAME_BYTES: usize = 256 << 10;
+pub(crate) const FRAME_BYTES: usize = 256 << 10;
+/// Ranks to send to at the same time, and to receive from, at most.
+pub(crate) const PEERS: usize = 2;
+/// Frames to one rank at the same time.
+pub(crate) const FLYING: usize = 2;
+/// Frames of all: on their way to ranks, awaited, and the one that is taken apart.
+const FRAMES: usize = PEERS * FLYING + PEERS + 1;
 /// Of rows; messages have another one.
 const ROWS: Channel = 1;
 /// Time between two looks at whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 const TOKEN: u64 = 0;
-
-/// Bytes of frames besides so many bytes of what they carry; there is a last one whatever there is to be said.
-pub(crate) fn frames_bytes(carried: u64) -> u64 {
-    (carried / FRAME_BYTES as u64 + 1) * frame::FRAME_HEADER as u64
-}
 
 /// The memory of frames on their way.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    free: Vec<AlignedBuffer>,
+    pub(crate) free: Vec<AlignedBuffer>,
     _lease: Lease,
     /// Messages, and bytes of frames, sent since the last time that this was asked for.
-    sent: [u64; 2],
+    pub(crate) sent: [u64; 2],
     /// The same to each rank, since it was made.
-    to: Vec<[u64; 2]>,
+    pub(crate) to: Vec<[u64; 2]>,
 }
 
 impl Wire {
-    const FRAMES: usize = exchange::FRAMES;
     /// Bytes of the budget that it takes.
-    pub(crate) const BYTES: u64 = (Self::FRAMES * FRAME_BYTES) as u64;
+    pub(crate) const BYTES: u64 = (FRAMES * FRAME_BYTES) as u64;
 
     pub(crate) fn new(budget: &Budget, ranks: usize) -> Result<Self, EngineError> {
         let _lease = budget.lease("frames between ranks", Self::BYTES)?;
         let frame = || AlignedBuffer::zeroed(FRAME_BYTES);
         Ok(Wire {
-            free: (0..Self::FRAMES)
-                .map(|_| frame())
-                .collect::<Result<_, _>>()?,
+            free: (0..FRAMES).map(|_| frame()).collect::<Result<_, _>>()?,
             _lease,
             sent: [0; 2],
             to: vec![[0; 2]; ranks],

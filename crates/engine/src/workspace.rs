@@ -24,7 +24,6 @@ use crate::program::{Direction, EdgeProgram, EdgeValue, Reach};
 use crate::resident::lists::Lists;
 use crate::room::{HELD_MIN, Room, Sizes};
 use crate::settings::EdgesAt;
-use crate::superstep::is_dense;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
 const CLASSES_SHARE: u64 = 16;
@@ -533,7 +532,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let own = pass.active.own_len();
         let active = [own, pass.active.len().saturating_sub(own)];
         let held = self.room.and_then(|room| room.held);
-        let waits = is_dense(pass) && dispatch::waits(P::EXACT, &machine.ranks.own(), held);
+        let waits = pass.is_dense() && dispatch::waits(P::EXACT, &machine.ranks.own(), held);
         let width = size_of::<P::Message>();
         let before = machine.budget.available();
         let dispatched = dispatcher.choose(machine, active, (width, waits), self.for_dispatch)?;

@@ -8,6 +8,7 @@
 //! | `aligned_buffer.rs` | [`AlignedBuffer`]: zeroed, page-aligned memory; [`Element`]: what may lie in it |
 //! | `file_map.rs` | [`FileMap`]: memory that is a file |
 //! | `forest.rs` | [`Forest`]: disjoint sets that several threads unite at once |
+//! | `lock.rs` | [`lock()`]: locks a mutex, poisoned or not |
 //! | `mailboxes.rs` | [`Mailboxes`]: messages that several threads combine at once |
 //! | `marks.rs` | [`Marks`]: bits that several threads set at once |
 //! | `news.rs` | [`News`]: who finds nothing to do sleeps until others have news |
@@ -29,6 +30,7 @@
 mod aligned_buffer;
 mod file_map;
 mod forest;
+mod lock;
 mod mailboxes;
 mod marks;
 mod news;
@@ -49,6 +51,7 @@ pub mod uring;
 pub use aligned_buffer::{AlignedBuffer, Element, OutOfMemory, PAGE_BYTES};
 pub use file_map::FileMap;
 pub use forest::Forest;
+pub use lock::lock;
 pub use mailboxes::Mailboxes;
 pub use marks::Marks;
 pub use news::News;

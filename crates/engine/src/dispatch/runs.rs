@@ -5,12 +5,13 @@
 
 use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
 
-use crate::active::lock;
+use graphmill_raw::lock;
+
 use crate::columns::{Columns, Target};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::source_lists::{Groups, ListBytes};
-use crate::wire::exchange::PEERS;
+use crate::wire::PEERS;
 
 /// Parts of the vertices that are looked at for a guess, and how many vertices of each.
 const SAMPLES: u64 = 16;

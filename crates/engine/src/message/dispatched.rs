@@ -2,14 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
 use super::file::{Piece, PieceFile, Window};
 use super::piece::WORD;
 use super::{Filed, Messages, piece};
-use crate::active::lock;
 use crate::error::EngineError;
 
 impl<M: Element> Messages<M> {

@@ -4,9 +4,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
+use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
-use crate::active::lock;
 use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
@@ -75,7 +75,7 @@ pub(crate) fn visit(
         edges: job.edges.into_inner(),
         cells: job.cells.into_inner(),
         bytes_read: job.bytes_read.into_inner(),
-        ..crate::engine::superstep(Mode::Scatter)
+        ..Superstep::new(Mode::Scatter)
     })
 }
 

@@ -4,11 +4,11 @@
 //! folds in the order of the graph. The cost is one look-up an active vertex and two small random accesses an edge,
 //! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
 
-use graphmill_raw::prefetch;
+use graphmill_raw::{lock, prefetch};
 use graphmill_storage::Kind;
 
 use crate::accumulators::Accumulators;
-use crate::active::{BatchSet, lock};
+use crate::active::BatchSet;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::phase::{Done, Pass, apply_reached};

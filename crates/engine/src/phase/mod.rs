@@ -50,6 +50,12 @@ impl<P: EdgeProgram> Pass<'_, P> {
         let staged = [self.signal, self.apply].map(|needs| self.machine.arrays.staged_bytes(needs));
         staged[0].max(staged[1])
     }
+
+    /// True if so many vertices are active that cells are folded before other ranks have said which of them carry messages.
+    pub(crate) fn is_dense(&self) -> bool {
+        const ONE_IN: u64 = 16;
+        self.active.len() >= self.machine.batches.vertices() / ONE_IN
+    }
 }
 
 /// What an edge pass has done.

@@ -12,11 +12,11 @@
 use std::collections::VecDeque;
 
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Group, GroupWalk, Place};
-use graphmill_raw::Element;
+use graphmill_raw::{Element, lock};
 use graphmill_storage::{Kind, Lease, Queue};
 
 use crate::accumulators::Accumulators;
-use crate::active::{BatchSet, lock};
+use crate::active::BatchSet;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::Superstep;

@@ -11,14 +11,15 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use graphmill_raw::{AlignedBuffer, Element};
+use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{Buffer, Job, JobError, Kind, Lease, Step, Worker};
 
 use crate::accumulators::Accumulators;
-use crate::active::{ActiveSet, BatchSet, lock};
+use crate::active::{ActiveSet, BatchSet};
 use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
+use crate::outbox::{FullBox, Sink};
 use crate::page_file::{RowIo, Slot};
 use crate::phase::vertices::close;
 use crate::program::{Activate, SendProgram, Sum};
@@ -71,21 +72,13 @@ enum PostAt {
     Disk(Vec<Option<Slot>>),
 }
 
-/// Where vertices put what they send: the box of one worker.
-pub struct Sink<'s, M: Element> {
+/// What empties the box of one worker while it works on one batch.
+struct Poster<'s> {
     office: &'s Office<'s>,
-    to: Vec<u64>,
-    messages: Vec<M>,
     batch: usize,
     posts: usize,
     failed: Result<(), EngineError>,
     worker: usize,
-}
-
-impl<M: Element> std::fmt::Debug for Sink<'_, M> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sink").finish_non_exhaustive()
-    }
 }
 
 /// What all workers post to.
@@ -98,39 +91,28 @@ pub(crate) struct Office<'s> {
     leave: u64,
 }
 
-impl<M: Element> Sink<'_, M> {
-    /// Sends a message to the vertex of that index; where there is none the pass ends with an error.
-    #[inline]
-    pub fn send(&mut self, to: u64, message: M) {
-        if self.to.len() == self.office.capacity {
-            self.post();
-        }
-        self.to.push(to);
-        self.messages.push(message);
-    }
-
-    /// Posts what is in the box, which is empty then.
-    #[cold]
-    fn post(&mut self) {
+impl<M: Element> FullBox<M> for Poster<'_> {
+    fn take(&mut self, to: &[u64], messages: &[M]) {
         if self.failed.is_ok() {
-            self.failed = self.try_post();
+            self.failed = self.post(to, messages);
         }
-        self.to.clear();
-        self.messages.clear();
     }
+}
 
-    fn try_post(&mut self) -> Result<(), EngineError> {
-        let (office, count) = (self.office, self.to.len());
+impl Poster<'_> {
+    /// Posts the messages of a box.
+    fn post<M: Element>(&mut self, to: &[u64], messages: &[M]) -> Result<(), EngineError> {
+        let (office, count) = (self.office, to.len());
         let machine = office.machine;
         if count == 0 {
             return Ok(());
         }
         let vertices = machine.batches.vertices();
-        if let Some(index) = self.to.iter().copied().find(|to| *to >= vertices) {
+        if let Some(index) = to.iter().copied().find(|to| *to >= vertices) {
             return Err(EngineError::NoSuchIndex { index, vertices });
         }
         office.sent.fetch_add(count as u64, Ordering::Relaxed);
-        let batch_of = |i: u32| machine.batches.batch_of(self.to[i as usize]);
+        let batch_of = |i: u32| machine.batches.batch_of(to[i as usize]);
         // Sorting keeps the order of messages to one batch.
         let mut order: Vec<u32> = (0..count as u32).collect();
         order.sort_by_key(|i| batch_of(*i));
@@ -154,10 +136,9 @@ impl<M: Element> Sink<'_, M> {
                 .tiers
                 .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
         for (place, i) in order.iter().enumerate() {
-            let to = self.to[*i as usize];
-            write_at(&mut bytes, place * size_of::<u64>(), to);
+            write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
             let at = count * size_of::<u64>() + place * size_of::<M>();
-            write_at(&mut bytes, at, self.messages[*i as usize]);
+            write_at(&mut bytes, at, messages[*i as usize]);
         }
         let at = if is_kept {
             let traffic = machine.traffic.of(self.worker);
@@ -353,15 +334,14 @@ impl<P: SendProgram> Send<'_, P> {
         };
         let start = machine.batches.start(batch);
         let mut sum = P::Sum::ZERO;
-        let mut sink = Sink {
+        let mut poster = Poster {
             office: self.office,
-            to: Vec::new(),
-            messages: Vec::new(),
             batch,
             posts: 0,
             failed: Ok(()),
             worker,
         };
+        let mut sink = Sink::new(&mut poster, self.office.capacity);
         {
             let mut next = self.senders.batch(batch)?;
             let mut rows = P::SendRows::slices(&mut open.guards);
@@ -378,8 +358,8 @@ impl<P: SendProgram> Send<'_, P> {
                 Some(active) => active.batch(batch)?.for_each(one),
             }
         }
-        sink.post();
-        sink.failed?;
+        sink.empty();
+        poster.failed?;
         let span = machine.batches.span(batch);
         let count = self.active.map_or(span, |active| active.count_in(batch));
         machine.count_rows(worker, self.needs, count, count == span);

@@ -1,8 +1,8 @@
 //! The signal phase: active vertices to messages, batch by batch.
 
+use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
-use crate::active::lock;
 use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::message::Messages;

@@ -20,10 +20,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use crate::accumulators::SpareSets;
-use crate::active::{ActiveSet, lock};
+use crate::active::ActiveSet;
 use crate::columns::{Columns, Target, runs};
 use crate::deal::{Deal, node_of};
 use crate::error::EngineError;

@@ -2,9 +2,10 @@
 
 use std::sync::Mutex;
 
+use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::active::{ActiveSet, lock};
+use crate::active::ActiveSet;
 use crate::deal::Deal;
 use crate::error::EngineError;
 use crate::machine::Machine;

@@ -9,14 +9,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use graphmill_raw::{Element, Mailboxes};
+use graphmill_raw::{Element, Mailboxes, lock};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
 use super::post::Sets;
 use super::{Combiner, Step, Tally, name_of};
-use crate::active::{ActiveSet, lock};
+use crate::active::ActiveSet;
 use crate::deal::Deal;
-use crate::engine::{Engine, superstep};
+use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::metrics::{Mode, Superstep};
@@ -322,7 +322,7 @@ impl<P: Pregel> Pushing<'_, P> {
     fn superstep(self) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
         run(self.machine, &self)?;
         let mut tally = Tally::ZERO;
-        let mut report = superstep(Mode::Push);
+        let mut report = Superstep::new(Mode::Push);
         for of_batch in &self.tallies {
             let of_batch = lock(of_batch);
             tally.add(of_batch.0);

@@ -2,7 +2,7 @@
 
 use graphmill_raw::Element;
 
-use crate::phase::sends::Sink;
+use crate::outbox::Sink;
 use crate::program::{Accumulator, Activate, Sum};
 use crate::rows::Rows;
 

@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use graphmill_fabric::FabricError;
-use graphmill_raw::Mistake;
+use graphmill_raw::{Mistake, lock};
 
 use super::record::{Record, Told};
 use super::{Recovery, Resumed};
-use crate::active::{ActiveSet, lock};
+use crate::active::ActiveSet;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::machine::Common;
@@ -184,7 +184,7 @@ impl Engine {
         }
         let sets = self.active.of_driver();
         let oldest = recovery.publish(ranks, &mut record, &sets, || clock.now())?;
-        arrays.published(&record, oldest);
+        arrays.published(record.number, record.slots(), oldest);
         Ok(())
     }
 

@@ -10,10 +10,11 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use graphmill_raw::lock;
 use graphmill_storage::{ByteFile, RecordReader, RecordWriter, broken};
 
 use super::members;
-use crate::active::{BatchSet, Sets, lock};
+use crate::active::{BatchSet, Sets};
 use crate::page_file::{PageTable, Slot};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x03";

@@ -8,13 +8,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use graphmill_raw::AtomicWord;
+use graphmill_raw::{AtomicWord, lock};
 
 use super::lists::value_of;
 use super::pile::{BLOCK, Block, Piles, Store};
 use super::round::{AHEAD, Found, Ground, bucket_at_hand, each_block};
-use crate::active::lock;
-use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::metrics::{Mode, Superstep};
 use crate::program::{Label, LabelProgram};
@@ -71,7 +69,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             active: looked,
             messages: sent,
             edges,
-            ..superstep(Mode::Push)
+            ..Superstep::new(Mode::Push)
         })?;
         rounds += 1;
         if fell_behind.load(Ordering::Relaxed) {

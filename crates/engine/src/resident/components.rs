@@ -13,7 +13,6 @@ use graphmill_storage::Step;
 
 use super::lists::Lists;
 use super::round::{Round, go};
-use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::metrics::{Mode, Superstep};
@@ -41,7 +40,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
         active: messages as u64,
         messages: messages as u64,
         edges,
-        ..superstep(Mode::Push)
+        ..Superstep::new(Mode::Push)
     };
     // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
     let first = |v: usize| {

@@ -7,14 +7,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use graphmill_raw::{AtomicWord, Marks};
+use graphmill_raw::{AtomicWord, Marks, lock};
 use graphmill_storage::{Lease, Step};
 
 use super::lists::{Lists, with_words};
 use super::pile::{Block, Piles, Store};
 use super::round::{AHEAD, Found, Ground, Round, WordOf, bucket_at_hand, each_block, go};
-use crate::active::lock;
-use crate::engine::superstep;
 use crate::error::EngineError;
 use crate::metrics::{Mode, Superstep};
 use crate::program::{EdgeValue, Label, LabelProgram};
@@ -97,7 +95,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 active: count,
                 messages: count,
                 edges: along.into_inner(),
-                ..superstep(Mode::Push)
+                ..Superstep::new(Mode::Push)
             })?;
             edges = of_next.into_inner();
             level += 1;
@@ -138,7 +136,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 active: awake,
                 messages: awake,
                 edges: pull.edges.into_inner(),
-                ..superstep(Mode::Pull)
+                ..Superstep::new(Mode::Pull)
             })?;
             let before = std::mem::replace(&mut awake, pull.woken.into_inner());
             std::mem::swap(&mut bitmaps.front, &mut bitmaps.next);

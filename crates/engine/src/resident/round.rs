@@ -2,11 +2,10 @@
 
 use std::sync::Mutex;
 
-use graphmill_raw::{AtomicWord, Share, Shares, Word, prefetch};
+use graphmill_raw::{AtomicWord, Share, Shares, Word, lock, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
 use super::pile::{Block, Piles};
-use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::{Machine, run};
 use crate::program::{Label, LabelProgram};

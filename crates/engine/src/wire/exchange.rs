@@ -11,11 +11,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use graphmill_fabric::{Channel, Completion, Fabric, Operation};
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::{AlignedBuffer, lock};
 
 use super::frame::{FRAME_HEADER, Frame, Section, sections};
-use super::{LOOK, Wire};
-use crate::active::lock;
+use super::{FLYING, LOOK, PEERS, Wire};
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::program::Sum;
@@ -23,12 +22,6 @@ use crate::ranks::{Ranks, mismatch};
 
 /// Of messages.
 const CHANNEL: Channel = 0;
-/// Ranks to send to at the same time, and to receive from, at most.
-pub(crate) const PEERS: usize = 2;
-/// Frames to one rank at the same time.
-const FLYING: usize = 2;
-/// Frames of all: on their way to ranks, awaited, and the one that is taken apart.
-pub(super) const FRAMES: usize = PEERS * FLYING + PEERS + 1;
 /// Frames that one call takes in, at most.
 const TURNS: usize = 16;
 

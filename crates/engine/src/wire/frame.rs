@@ -13,10 +13,16 @@ use graphmill_raw::Element;
 
 use crate::message::Slots;
 use crate::message::piece::is_listed;
+use crate::wire::FRAME_BYTES;
 
 pub(super) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
 const WORD: usize = 64;
+
+/// Bytes of frames besides so many bytes of what they carry; there is a last one whatever there is to be said.
+pub(crate) fn frames_bytes(carried: u64) -> u64 {
+    (carried / FRAME_BYTES as u64 + 1) * FRAME_HEADER as u64
+}
 
 /// A frame while it is filled.
 pub(crate) struct Frame<'f> {

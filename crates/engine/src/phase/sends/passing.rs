@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use graphmill_raw::Element;
+use graphmill_raw::{Element, lock};
 use graphmill_storage::{Buffer, Kind};
 
 use super::{Post, PostAt, bytes_of, load, store};
-use crate::active::lock;
 use crate::error::EngineError;
 use crate::machine::Machine;
 use crate::page_file::RowIo;

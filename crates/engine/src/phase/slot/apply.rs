@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use graphmill_raw::lock;
 use graphmill_storage::Kind;
 
 use super::Slot;
 use super::run::Run;
 use crate::accumulators::Accumulators;
-use crate::active::{BatchSet, lock};
+use crate::active::BatchSet;
 use crate::columns::Target;
 use crate::error::EngineError;
 use crate::phase::readers::Readers;

@@ -3,12 +3,12 @@
 use std::sync::atomic::Ordering;
 
 use graphmill_graph::{BlockView, EdgeKind};
+use graphmill_raw::lock;
 use graphmill_storage::Kind;
 
 use super::feed::Fed;
 use super::run::{Item, Run};
 use super::{Kernel, STEP_BYTES, Slot};
-use crate::active::lock;
 use crate::columns::{Columns, Target};
 use crate::error::EngineError;
 use crate::kernel::{self, Fault, Input, Scratch, Weights};

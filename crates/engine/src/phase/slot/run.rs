@@ -8,8 +8,9 @@ use graphmill_graph::Cell;
 use super::feed::Feed;
 use super::parts::Part;
 use super::{Kernel, Slot};
+use graphmill_raw::lock;
+
 use crate::accumulators::{Accumulators, fill_new};
-use crate::active::lock;
 use crate::columns::{Columns, Target};
 use crate::deal;
 use crate::error::EngineError;
