@@ -39,8 +39,7 @@ use crate::pins::Pins;
 use crate::program::{Accumulator, EdgeProgram, Sum};
 use crate::rows::Need;
 use apply::Merge;
-use fold::Advance;
-use run::Run;
+use run::{Advance, Run};
 
 /// Bytes of cells that one step goes through.
 const STEP_BYTES: usize = 1 << 20;
@@ -297,7 +296,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             Advance::Worked => Ok(Step::Worked),
             Advance::Starved => Ok(Step::Waiting),
             Advance::Early => {
-                if self.pull(&mut run.feed, worker.index)? {
+                if run.feed.pull(self.messages, worker.index)? {
                     return Ok(Step::Worked);
                 }
                 Ok(match self.passing.idle_step()? {

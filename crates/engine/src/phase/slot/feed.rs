@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Slot;
-use super::run::{Item, Run};
+use graphmill_raw::Element;
+
 use crate::dispatch::Way;
 use crate::error::EngineError;
-use crate::program::EdgeProgram;
+use crate::message::Messages;
 
 /// Where a run is with its messages.
 #[derive(Debug)]
@@ -18,9 +18,9 @@ pub(super) struct Feed {
     /// The batches that it reads, in order.
     order: Vec<usize>,
     /// How many of them were asked for.
-    asked: usize,
+    pub(super) asked: usize,
     /// Those of which there was nothing for the run.
-    empty: BTreeSet<usize>,
+    pub(super) empty: BTreeSet<usize>,
     /// Those of which it has pulled what it needs.
     pulled: BTreeSet<usize>,
     /// There is room to put more aside.
@@ -38,6 +38,59 @@ impl Feed {
             has_room: true,
         }
     }
+
+    /// Asks for what is there.
+    pub(super) fn ask<M: Element>(
+        &mut self,
+        messages: &Messages<M>,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        while let Some(&batch) = self.order.get(self.asked) {
+            if !messages.is_there(batch) {
+                break;
+            }
+            let is_dispatched = messages.way(batch) == Way::Push || self.pulled.contains(&batch);
+            let is_any = match is_dispatched {
+                true => messages.want_for(batch, self.run, worker)?,
+                false => messages.want(batch, worker)?,
+            };
+            if !is_any {
+                self.empty.insert(batch);
+            }
+            self.asked += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether a run that pulls all of its messages first has still to.
+    pub(super) fn has_to_pull<M: Element>(&self, messages: &Messages<M>) -> bool {
+        messages.all_is_pulled() && self.pulled.len() < self.order.len()
+    }
+
+    /// Pulls what a run needs of one batch that is there and behind all it has asked for; whether there was any such.
+    pub(super) fn pull<M: Element>(
+        &mut self,
+        messages: &Messages<M>,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        if !self.has_room {
+            return Ok(false);
+        }
+        let mut behind = self.order[self.asked..].iter().copied();
+        let next = behind.find(|batch| {
+            messages.way(*batch) == Way::Pull
+                && !self.pulled.contains(batch)
+                && messages.is_there(*batch)
+        });
+        let Some(batch) = next else {
+            return Ok(false);
+        };
+        self.has_room = messages.put_aside(batch, self.run, worker)?;
+        if self.has_room {
+            self.pulled.insert(batch);
+        }
+        Ok(self.has_room)
+    }
 }
 
 /// What a run has of the messages of an item.
@@ -48,85 +101,4 @@ pub(super) enum Fed {
     Nothing,
     /// They are not there yet.
     Early,
-}
-
-impl<'p, P: EdgeProgram> Slot<'p, P> {
-    /// Has the messages of an item at hand, if they are there.
-    pub(super) fn feed(
-        &self,
-        run: &mut Run<'p, P>,
-        item: &Item<'p>,
-        worker: usize,
-    ) -> Result<Fed, EngineError> {
-        if let Some((batch, _)) = &run.messages
-            && *batch == item.from
-        {
-            return Ok(Fed::Here);
-        }
-        if !self.messages.is_there(item.from) {
-            return Ok(Fed::Early);
-        }
-        if self.messages.in_memory() {
-            if self.messages.count(item.from) == 0 {
-                return Ok(Fed::Nothing);
-            }
-        } else {
-            self.ask(&mut run.feed, worker)?;
-            if run.feed.asked <= item.number {
-                return Ok(Fed::Early);
-            }
-            if run.feed.empty.contains(&item.from) {
-                return Ok(Fed::Nothing);
-            }
-        }
-        let messages = self.messages.read(item.from, worker)?;
-        run.messages = Some((item.from, messages));
-        Ok(Fed::Here)
-    }
-
-    /// Asks for what is there.
-    fn ask(&self, feed: &mut Feed, worker: usize) -> Result<(), EngineError> {
-        while let Some(&batch) = feed.order.get(feed.asked) {
-            if !self.messages.is_there(batch) {
-                break;
-            }
-            let is_dispatched =
-                self.messages.way(batch) == Way::Push || feed.pulled.contains(&batch);
-            let is_any = match is_dispatched {
-                true => self.messages.want_for(batch, feed.run, worker)?,
-                false => self.messages.want(batch, worker)?,
-            };
-            if !is_any {
-                feed.empty.insert(batch);
-            }
-            feed.asked += 1;
-        }
-        Ok(())
-    }
-
-    /// Whether a run that pulls all of its messages first has still to.
-    pub(super) fn has_to_pull(&self, feed: &Feed) -> bool {
-        self.messages.all_is_pulled() && feed.pulled.len() < feed.order.len()
-    }
-
-    /// Pulls what a run needs of one batch that is there and behind all it has asked for; whether there was any such.
-    pub(super) fn pull(&self, feed: &mut Feed, worker: usize) -> Result<bool, EngineError> {
-        if !feed.has_room {
-            return Ok(false);
-        }
-        let mut behind = feed.order[feed.asked..].iter().copied();
-        let next = behind.find(|batch| {
-            self.messages.way(*batch) == Way::Pull
-                && !feed.pulled.contains(batch)
-                && self.messages.is_there(*batch)
-        });
-        let Some(batch) = next else {
-            return Ok(false);
-        };
-        feed.has_room = self.messages.put_aside(batch, feed.run, worker)?;
-        if feed.has_room {
-            feed.pulled.insert(batch);
-        }
-        Ok(feed.has_room)
-    }
 }

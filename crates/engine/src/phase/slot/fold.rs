@@ -7,7 +7,7 @@ use graphmill_raw::lock;
 use graphmill_storage::Kind;
 
 use super::feed::Fed;
-use super::run::{Item, Run};
+use super::run::{Advance, Item, Run};
 use super::{Kernel, STEP_BYTES, Slot};
 use crate::columns::{Columns, Target};
 use crate::error::EngineError;
@@ -19,15 +19,6 @@ use crate::rows::Rows;
 use crate::traffic::Access;
 use crate::vertex_array::OpenRows;
 
-pub(super) enum Advance {
-    Worked,
-    /// Cells are not read yet.
-    Starved,
-    /// Messages are not there yet.
-    Early,
-    Done,
-}
-
 impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
     pub(super) fn advance(
@@ -36,8 +27,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         scratch: &mut Scratch<P::Message>,
         worker: usize,
     ) -> Result<Advance, EngineError> {
-        if self.has_to_pull(&run.feed) {
-            return Ok(match self.pull(&mut run.feed, worker)? {
+        if run.feed.has_to_pull(self.messages) {
+            return Ok(match run.feed.pull(self.messages, worker)? {
                 true => Advance::Worked,
                 false => Advance::Early,
             });
@@ -51,7 +42,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             if worked >= STEP_BYTES {
                 break Advance::Worked;
             }
-            match self.feed(run, &item, worker)? {
+            match run.feed(self.messages, &item, worker)? {
                 Fed::Here => (),
                 Fed::Early => break Advance::Early,
                 Fed::Nothing => {

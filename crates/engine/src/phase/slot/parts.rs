@@ -2,16 +2,18 @@
 //! message (DFOGraph, section 4.1, chooses between CSR and DCSR for each chunk in the same way).
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
+use graphmill_raw::Element;
 
-use super::Slot;
-use crate::active::bits;
+use crate::active::{ActiveSet, bits};
 use crate::choice::seeks_in_cell;
 use crate::error::EngineError;
+use crate::machine::Machine;
+use crate::message::Messages;
 use crate::phase::sought::block_range;
-use crate::program::EdgeProgram;
+use crate::pins::Pins;
 
 /// Blocks of a cell, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,79 +44,80 @@ impl Part {
     }
 }
 
-impl<P: EdgeProgram> Slot<'_, P> {
-    /// What to read of a cell whose sources emitted messages; nothing when none of them has edges there.
-    pub(super) fn parts(
-        &self,
-        column: usize,
-        position: usize,
-        cell: &Cell,
-    ) -> Result<Vec<Part>, EngineError> {
-        let (machine, from) = (self.machine, cell.source_batch());
-        let whole = || Ok(vec![Part::whole(cell)]);
-        let is_pinned = self.pins.cell(machine, column, position).is_some();
-        if !self.messages.is_there(from) {
-            return whole();
-        }
-        let sources = self.messages.count(from);
-        if sources == 0 {
-            // It has come since, and has no messages.
-            return Ok(Vec::new());
-        }
-        if !seeks_in_cell(
-            machine.seek,
-            machine.gamma,
-            sources,
-            cell.edges(),
-            is_pinned,
-        ) {
-            return whole();
-        }
-        let Some(blocks) = self.pins.block_list(machine, column, position) else {
-            return whole();
+/// Returns what to read of a cell whose sources emitted messages: nothing if none of them has edges there.
+/// Adds the sources that it looked up in the cell's index to `scanned`.
+pub(super) fn parts<M: Element>(
+    (machine, pins): (&Machine, &Pins),
+    (messages, active): (&Messages<M>, &ActiveSet),
+    scanned: &AtomicU64,
+    column: usize,
+    position: usize,
+    cell: &Cell,
+) -> Result<Vec<Part>, EngineError> {
+    let from = cell.source_batch();
+    let whole = || Ok(vec![Part::whole(cell)]);
+    let is_pinned = pins.cell(machine, column, position).is_some();
+    if !messages.is_there(from) {
+        return whole();
+    }
+    let sources = messages.count(from);
+    if sources == 0 {
+        // It has come since, and has no messages.
+        return Ok(Vec::new());
+    }
+    if !seeks_in_cell(
+        machine.seek,
+        machine.gamma,
+        sources,
+        cell.edges(),
+        is_pinned,
+    ) {
+        return whole();
+    }
+    let Some(blocks) = pins.block_list(machine, column, position) else {
+        return whole();
+    };
+    let bitmap = pins.bitmap(machine, column, position);
+    let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
+        .map_err(|error| machine.broken(column, cell, &error))?;
+    // What is read is read in whole frames.
+    let gap = if is_pinned { 0 } else { FRAME_BYTES };
+    let present = messages.present(from)?;
+    let mut parts = Vec::new();
+    let mut outcome = Ok(());
+    let mut looked = 0;
+    let mut one = |source: usize| {
+        looked += 1;
+        let Some(place) = index.seek(source as u32) else {
+            return;
         };
-        let bitmap = self.pins.bitmap(machine, column, position);
-        let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
-            .map_err(|error| machine.broken(column, cell, &error))?;
-        // What is read is read in whole frames.
-        let gap = if is_pinned { 0 } else { FRAME_BYTES };
-        let present = self.messages.present(from)?;
-        let mut parts = Vec::new();
-        let mut outcome = Ok(());
-        let mut looked = 0;
-        let mut one = |source: usize| {
-            looked += 1;
-            let Some(place) = index.seek(source as u32) else {
-                return;
-            };
-            let mut block = place.block;
-            loop {
-                match block_range(machine, column, cell, &index, block) {
-                    Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
-                    Err(error) => {
-                        outcome = Err(error);
-                        return;
-                    }
-                }
-                block += 1;
-                // The edges of a source may go on in the next block.
-                if !index.goes_on(block, source as u32) {
+        let mut block = place.block;
+        loop {
+            match block_range(machine, column, cell, &index, block) {
+                Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
+                Err(error) => {
+                    outcome = Err(error);
                     return;
                 }
             }
-        };
-        match machine.ranks.own().contains(&from) {
-            true => self.active.batch(from)?.for_each(|source| {
-                if present[source / 64] >> (source % 64) & 1 != 0 {
-                    one(source);
-                }
-            }),
-            // Who is active elsewhere is known by what he said.
-            false => bits(&present, 0, one),
+            block += 1;
+            // The edges of a source may go on in the next block.
+            if !index.goes_on(block, source as u32) {
+                return;
+            }
         }
-        self.scanned.fetch_add(looked, Ordering::Relaxed);
-        outcome.map(|()| parts)
+    };
+    match machine.ranks.own().contains(&from) {
+        true => active.batch(from)?.for_each(|source| {
+            if present[source / 64] >> (source % 64) & 1 != 0 {
+                one(source);
+            }
+        }),
+        // Who is active elsewhere is known by what he said.
+        false => bits(&present, 0, one),
     }
+    scanned.fetch_add(looked, Ordering::Relaxed);
+    outcome.map(|()| parts)
 }
 
 /// Adds a block to ascending ones; it is one part with the last if no more than `gap` bytes lie between them.

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use graphmill_graph::Cell;
 
-use super::feed::Feed;
-use super::parts::Part;
+use super::feed::{Fed, Feed};
+use super::parts::{Part, parts};
 use super::{Kernel, Slot};
 use graphmill_raw::lock;
 
@@ -14,10 +14,20 @@ use crate::accumulators::{Accumulators, fill_new};
 use crate::columns::{Columns, Target};
 use crate::deal;
 use crate::error::EngineError;
-use crate::message::BatchMessages;
+use crate::message::{BatchMessages, Messages};
 use crate::phase::readers::{Readers, join};
 use crate::program::EdgeProgram;
 use crate::vertex_array::OpenRows;
+
+/// How far a step has come with a run.
+pub(super) enum Advance {
+    Worked,
+    /// Cells are not read yet.
+    Starved,
+    /// Messages are not there yet.
+    Early,
+    Done,
+}
 
 /// One cell of a run, or a part of one.
 #[derive(Clone, Debug)]
@@ -54,6 +64,41 @@ pub(super) struct Run<'p, P: EdgeProgram> {
     pub(super) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
     /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
     pub(super) rows: Vec<Option<OpenRows<'p>>>,
+}
+
+impl<'p, P: EdgeProgram> Run<'p, P> {
+    /// Has the messages of an item at hand, if they are there.
+    pub(super) fn feed(
+        &mut self,
+        all: &'p Messages<P::Message>,
+        item: &Item<'p>,
+        worker: usize,
+    ) -> Result<Fed, EngineError> {
+        if let Some((batch, _)) = &self.messages
+            && *batch == item.from
+        {
+            return Ok(Fed::Here);
+        }
+        if !all.is_there(item.from) {
+            return Ok(Fed::Early);
+        }
+        if all.in_memory() {
+            if all.count(item.from) == 0 {
+                return Ok(Fed::Nothing);
+            }
+        } else {
+            self.feed.ask(all, worker)?;
+            if self.feed.asked <= item.number {
+                return Ok(Fed::Early);
+            }
+            if self.feed.empty.contains(&item.from) {
+                return Ok(Fed::Nothing);
+            }
+        }
+        let messages = all.read(item.from, worker)?;
+        self.messages = Some((item.from, messages));
+        Ok(Fed::Here)
+    }
 }
 
 impl<'p, P: EdgeProgram> Slot<'p, P> {
@@ -129,7 +174,14 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     return Ok(());
                 }
                 let parts = match self.kernel {
-                    Kernel::Scatter => self.parts(column, position, cell)?,
+                    Kernel::Scatter => parts(
+                        (self.machine, self.pins),
+                        (self.messages, self.active),
+                        &self.scanned,
+                        column,
+                        position,
+                        cell,
+                    )?,
                     Kernel::Gather => vec![Part::whole(cell)],
                 };
                 if let Some(first) = parts.first() {
