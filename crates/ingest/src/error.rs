@@ -289,7 +289,7 @@ pub enum LineProblem {
     /// An id is too long.
     #[error(
         "the id in column {column} has more than {} bytes",
-        crate::edge::ID_BYTES_MAX
+        crate::limits::ID_BYTES_MAX
     )]
     LongId {
         /// The column, from 1.

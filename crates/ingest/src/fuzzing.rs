@@ -7,11 +7,11 @@ use std::sync::Arc;
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk, Stop};
 
-use crate::cut::Granules;
 use crate::error::IngestError;
-use crate::presence::Ranks;
-use crate::spill::{Inbox, Spill};
-use crate::spool::{Arranged, Edges};
+use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::edge_file::{Arranged, Edges};
+use crate::ids::bitmap::Ranks;
+use crate::layout::batch_cut::Granules;
 
 const BUDGET: u64 = 16 << 20;
 /// Bytes of a chunk that is read, at most.

@@ -5,67 +5,52 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `import.rs`, `import/` | [`import`]: the steps in their order, and each of them |
-//! | `import/outlook.rs` | [`outlook()`]: what an import would read, write and send |
+//! | `pipeline/` | [`import`]: the steps in their order, and each of them |
+//! | `estimate.rs` | [`outlook()`]: what an import would read, write and send |
+//! | `checkpoint/` | what is kept of an import that is interrupted, and the folders where it works |
+//! | `build/` | arcs to the buckets of column files; a bucket to a column file: sort, duplicates, cells |
+//! | `layout/` | counts of arcs; where batches and column files end; the order of degree; the key that orders arcs |
+//! | `ids/` | from ids to indices: a bitmap in memory, or a dictionary on disk |
+//! | `external/` | temporary files of buckets and of edges, the shuffle, sorting, numbered tasks |
 //! | `readers/` | [`FileSource`]: files of edges |
-//! | `generate.rs`, `generate/` | [`Generated`]: graphs made by rule |
-//! | `edge.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel |
-//! | `crew.rs` | the ranks that import together |
-//! | `scan.rs` | the first reading: how many edges, which ids |
-//! | `presence.rs` | which integer ids occur, and their ranks |
-//! | `dictionary.rs`, `dictionary/` | ids that memory cannot hold, sorted on disk |
-//! | `count.rs`, `cut.rs` | arcs by range of vertices; where batches and column files end |
-//! | `degrees.rs`, `deal.rs`, `relabel.rs` | in order of degree: arcs by vertex; which index each gets; edges called by these |
-//! | `layout.rs` | where an arc goes, and the key that orders it there |
-//! | `distribute.rs` | the second reading: arcs to the buckets of column files |
-//! | `write.rs`, `sort.rs`, `policy.rs` | a bucket to a column file: sort, duplicates, cells |
-//! | `spill.rs`, `spool.rs`, `source.rs` | temporary files of buckets and of edges |
-//! | `parallel.rs` | numbered tasks on all workers |
-//! | `report.rs` | [`ImportReport`]: what was read, kept and dropped |
+//! | `generate/` | [`Generated`]: graphs made by rule |
+//! | `comm.rs` | the ranks that import together |
+//! | `options.rs`, `progress.rs`, `report.rs` | [`ImportOptions`], [`Progress`], [`ImportReport`] |
+//! | `source.rs`, `limits.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel, and their limits |
 //! | `error.rs` | [`IngestError`] |
 //! | `fuzzing.rs` | what fuzz targets call |
 
 #![forbid(unsafe_code)]
 
-mod count;
-mod crew;
-mod cut;
-mod deal;
-mod degrees;
-mod dictionary;
-mod distribute;
-mod edge;
+mod build;
+mod checkpoint;
+mod comm;
 mod error;
+mod estimate;
+mod external;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod generate;
-mod import;
+mod ids;
 mod layout;
-mod parallel;
-mod policy;
-mod presence;
+mod limits;
+mod options;
+mod pipeline;
+mod progress;
 mod readers;
-mod relabel;
 mod report;
-mod scan;
-mod sort;
 mod source;
-mod spill;
-mod spool;
-mod write;
 
-pub use edge::{
-    BATCH_EDGES_MAX, EdgeSink, EdgeSource, ID_BYTES_MAX, Ids, PieceReader, PieceReport,
-};
 pub use error::{IngestError, LineProblem};
+pub use estimate::{ImportOutlook, ImportQuestion, Input, Phase, outlook};
 pub use generate::{Generated, GraphRule};
-pub use import::{
-    ImportOptions, ImportOutlook, ImportQuestion, Input, Machine, Phase, Progress, Silent,
-    check_memory, check_space, generate, import, outlook,
-};
-pub use policy::{Duplicates, SelfLoops};
+pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
+pub use options::{Duplicates, ImportOptions, Machine, SelfLoops};
+pub use pipeline::{check_memory, check_space, generate, import};
+pub use progress::{Progress, Silent};
 pub use readers::{
     CellProblem, Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes,
     Quote, ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
 };
 pub use report::{ImportReport, Moved};
+pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};

@@ -1,178 +1,151 @@
-//! Edges that can be read again: the input itself, where that is cheap, or a spool of it.
+//! Where edges come from: the one interface between readers, generators and the pipeline that stores them.
+//!
+//! 1. An [`EdgeSource`] is cut in numbered pieces. Pieces are independent, so workers take them in any order; their
+//!    numbers are their order in the input, and so the order of all edges is (piece, position in the piece).
+//! 2. Each worker makes one [`PieceReader`], which owns the worker's buffers and its queue to the disk.
+//! 3. A reader delivers the edges of a piece to an [`EdgeSink`] in batches, in order.
+//!
+//! Reading a piece again delivers the same edges, as long as nobody changes the files.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Disk, Stop};
 
-use crate::edge::{EdgeSink, EdgeSource, PieceReader};
 use crate::error::IngestError;
-use crate::spill::Inbox;
-use crate::spool::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
 
-/// Edges in units that workers read independently; every edge has its number in the input.
-#[derive(Debug)]
-pub(crate) enum Source<'a> {
-    /// The input, with the number of the first edge of each piece.
-    Input(&'a dyn EdgeSource, Vec<u64>),
-    /// A temporary file.
-    Spool(Arranged),
+/// The bit that tells negative integers from others; turned, signed integers have the order of unsigned ones.
+pub(crate) const SIGN: u64 = 1 << 63;
+
+/// What the ids of a source's vertices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ids {
+    /// Unsigned 64-bit integers.
+    Integer,
+    /// Signed 64-bit integers; a source delivers each with its sign bit turned, which keeps their order.
+    Signed,
+    /// Text in UTF-8, of at most [`ID_BYTES_MAX`] bytes.
+    Text,
 }
 
-/// One worker's way to read a [`Source`].
-pub(crate) enum SourceReader<'a> {
-    Input(Box<dyn PieceReader + 'a>),
-    Spool(Inbox),
-}
+/// Edges in numbered, independent pieces.
+pub trait EdgeSource: Debug + Send + Sync {
+    /// Number of pieces.
+    fn pieces(&self) -> u64;
 
-/// Chunks of a spool in flight.
-const AHEAD: usize = 4;
+    /// Which of the two methods of a sink are called.
+    fn ids(&self) -> Ids;
 
-impl<'a> Source<'a> {
-    /// The edges of `input` that [were put](Source::put), or their temporary file in a folder.
-    pub(crate) fn take(
-        disk: &dyn Disk,
-        budget: &Budget,
-        (input, folder): (&'a dyn EdgeSource, &Path),
-        from: &mut RecordReader<'_>,
-    ) -> io::Result<Self> {
-        if from.word()? == 0 {
-            let starts = from.numbers()?;
-            return match starts.len() as u64 == input.pieces() {
-                true => Ok(Self::Input(input, starts)),
-                false => Err(broken()),
-            };
-        }
-        let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
-        let of = (&*folder.join(name), input.weights());
-        Arranged::take(disk, budget, of, from).map(Self::Spool)
+    /// Whether edges come with weights. Weights are finite; those of kind `F32` fit an `f32` exactly.
+    fn weights(&self) -> EdgeKind;
+
+    /// `Some(n)`: the vertices are exactly the integers below `n`, whether or not an edge names them.
+    fn vertices(&self) -> Option<u64>;
+
+    /// The number of edges, where it is known before they are read.
+    fn edges(&self) -> Option<u64>;
+
+    /// All that there is to read, in the unit in which a sink hears of [progress](EdgeSink::progress).
+    fn amount(&self) -> u64;
+
+    /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse or unpack.
+    fn rereads_fast(&self) -> bool;
+
+    /// The lengths of what it reads, by which ranks that read it together see that it is the same.
+    fn lengths(&self) -> Vec<u64> {
+        vec![self.amount()]
     }
 
-    /// The temporary file, if it is one.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        match self {
-            Self::Input(..) => None,
-            Self::Spool(spool) => Some(spool.path()),
-        }
+    /// What tells it from every other source, also from itself after a change: an import goes on with what another has kept of the same
+    /// source. `None` where that cannot be told.
+    fn identity(&self) -> Option<String> {
+        None
     }
 
-    /// Puts where the edges are.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        match self {
-            Self::Input(_, starts) => {
-                out.word(0)?;
-                out.numbers(starts.iter().copied())
-            }
-            Self::Spool(spool) => {
-                out.word(1)?;
-                let name = spool.path().file_name().unwrap_or_default();
-                out.bytes(name.as_encoded_bytes())?;
-                spool.put(out)
-            }
-        }
-    }
-
-    /// Number of units.
-    pub(crate) fn units(&self) -> u64 {
-        match self {
-            Self::Input(source, _) => source.pieces(),
-            Self::Spool(spool) => spool.units(),
-        }
-    }
-
-    /// The numbers of the first edge of each unit.
-    pub(crate) fn unit_starts(&self) -> Vec<u64> {
-        match self {
-            Self::Input(_, starts) => starts.clone(),
-            Self::Spool(spool) => spool.unit_starts().collect(),
-        }
-    }
-
-    /// An error if the input changed since it was first looked at; asked for after its last reading.
-    pub(crate) fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
-        match self {
-            Self::Input(source, _) => source.check_unchanged(disk),
-            Self::Spool(_) => Ok(()),
-        }
+    /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.
+    ///
+    /// # Errors
+    /// [`IngestError::InputChanged`], or the disk cannot say.
+    fn check_unchanged(&self, _disk: &dyn Disk) -> Result<(), IngestError> {
+        Ok(())
     }
 
     /// Bytes that each reader leases.
-    pub(crate) fn reader_bytes(&self) -> u64 {
-        match self {
-            Self::Input(source, _) => source.reader_bytes(),
-            Self::Spool(spool) => (AHEAD * spool.chunk_bytes()) as u64,
-        }
-    }
+    fn reader_bytes(&self) -> u64;
 
-    /// The same however much memory there is.
-    pub(crate) fn reader_bytes_max(&self) -> u64 {
-        match self {
-            Self::Input(source, _) => source.reader_bytes(),
-            Self::Spool(_) => (AHEAD * SPOOL_CHUNK_BYTES_MAX) as u64,
-        }
-    }
-
-    /// A reader for one worker.
-    pub(crate) fn reader(
+    /// A reader for one worker, with its own buffers leased from `budget`.
+    ///
+    /// # Errors
+    /// The budget or the system has no room for the buffers, or the disk gives no queue.
+    fn reader(
         &self,
         disk: &Arc<dyn Disk>,
         budget: &Budget,
-    ) -> Result<SourceReader<'_>, IngestError> {
-        match self {
-            Self::Input(source, _) => Ok(SourceReader::Input(source.reader(disk, budget)?)),
-            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(
-                &**disk,
-                budget,
-                spool.chunk_bytes(),
-                AHEAD,
-            )?)),
-        }
-    }
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError>;
+}
 
-    /// Reads one unit, with a reader that this source made.
-    pub(crate) fn read(
-        &self,
-        unit: u64,
-        reader: &mut SourceReader<'_>,
+/// One worker's way to read the pieces of a source.
+pub trait PieceReader: Send {
+    /// Delivers all edges of piece `piece`, in order.
+    ///
+    /// # Errors
+    /// A file cannot be read or is not what it seems, a line is malformed (unless such lines are skipped), `stop` was
+    /// requested, or the sink returned an error.
+    fn read(
+        &mut self,
+        piece: u64,
         stop: &Stop,
-        sink: &mut impl Edges,
-    ) -> Result<(), IngestError> {
-        match (self, reader) {
-            (Self::Input(_, starts), SourceReader::Input(reader)) => {
-                let mut numbered = Numbered {
-                    sink,
-                    sequence: starts[unit as usize],
-                };
-                reader.read(unit, stop, &mut numbered)?;
-                // Whoever numbers edges relies on the pieces being what they were.
-                match starts.get(unit as usize + 1) {
-                    Some(&next) if next != numbered.sequence => Err(IngestError::input_changed()),
-                    _ => Ok(()),
-                }
-            }
-            (Self::Spool(spool), SourceReader::Spool(inbox)) => spool.read(unit, inbox, stop, sink),
-            _ => Err(IngestError::internal("a reader of another source")),
-        }
-    }
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError>;
 }
 
-/// Counts the edges that pass by.
-struct Numbered<'a, S> {
-    sink: &'a mut S,
-    sequence: u64,
+/// What takes in the edges of a piece.
+pub trait EdgeSink {
+    /// Between 1 and [`BATCH_EDGES_MAX`] edges (source, destination) that follow each other in the input; as many weights
+    /// as edges, or none from a source without.
+    ///
+    /// # Errors
+    /// Whatever the sink meets; the reader passes it on.
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError>;
+
+    /// The same between text ids.
+    ///
+    /// # Errors
+    /// As above.
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError>;
+
+    /// So much more was read: bytes of files as they lie on disk, edges of generators. Over all pieces it adds up to
+    /// about [`EdgeSource::amount`].
+    fn progress(&mut self, _amount: u64) {}
 }
 
-impl<S: Edges> EdgeSink for Numbered<'_, S> {
-    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
-        let sequence = self.sequence;
-        self.sequence += edges.len() as u64;
-        self.sink.integers(edges, weights, sequence)
-    }
+/// What was in a piece. `lines == edges + comments + blank + headers + skipped` for text; raw pairs and generators have
+/// no lines, but `edges + skipped` records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PieceReport {
+    /// Lines of text, or records.
+    pub lines: u64,
+    /// Edges delivered.
+    pub edges: u64,
+    /// Lines that are comments.
+    pub comments: u64,
+    /// Lines that hold nothing but white space.
+    pub blank: u64,
+    /// Lines that name the columns.
+    pub headers: u64,
+    /// Malformed lines left out.
+    pub skipped: u64,
+}
 
-    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
-        let sequence = self.sequence;
-        self.sequence += edges.len() as u64;
-        self.sink.texts(edges, weights, sequence)
+impl PieceReport {
+    /// Adds what was in another piece.
+    pub fn add(&mut self, other: Self) {
+        self.lines += other.lines;
+        self.edges += other.edges;
+        self.comments += other.comments;
+        self.blank += other.blank;
+        self.headers += other.headers;
+        self.skipped += other.skipped;
     }
 }

@@ -1,6 +1,6 @@
 //! Edges of a Kronecker graph, several levels of its recursion at a time.
 
-use super::random::{Purpose, Sequence};
+use super::counter_rng::{Purpose, Sequence};
 
 /// Levels of the recursion that one random number of 32 bits decides.
 const LEVELS: u32 = 5;

@@ -4,9 +4,9 @@ use graphmill_graph::EdgeKind;
 
 use graphmill_storage::Budget;
 
-use super::pencil::Pencil;
+use super::edge_at::Pencil;
 use super::{Circulant, Generated, GraphRule, Steps, Ways};
-use crate::policy::SelfLoops;
+use crate::options::SelfLoops;
 
 fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
     let graph = Generated::new(rule, seed, EdgeKind::F32).unwrap();

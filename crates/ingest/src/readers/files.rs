@@ -19,8 +19,8 @@ use super::parquet::ParquetFile;
 use super::text::{
     Columns, Comments, Delimiter, Fault, Malformed, Parser, Place, Quotes, Syntax, TextOptions,
 };
-use crate::edge::{EdgeSink, EdgeSource, Ids, PieceReader};
 use crate::error::{IngestError, LineProblem};
+use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader};
 
 /// Unpacked bytes from which the kind of the ids is found out.
 const DETECT_BYTES: u64 = 64 << 20;

@@ -19,8 +19,9 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
 use super::text::{Ask, Chosen, Columns, Integer, choose, text_id};
-use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport, SIGN};
 use crate::error::{IngestError, LineProblem};
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 
 /// Bytes of a column that are read at a time.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -348,7 +349,7 @@ pub enum CellProblem {
     /// Its text is no id.
     #[error(
         "holds text that is not UTF-8, or too long: an id has at most {} bytes",
-        crate::edge::ID_BYTES_MAX
+        crate::limits::ID_BYTES_MAX
     )]
     NoId,
     /// It is no finite number of the precision.

@@ -4,8 +4,9 @@ use graphmill_storage::Stop;
 
 use super::file_bytes::Runs;
 use super::input::InputFile;
-use crate::edge::{BATCH_EDGES_MAX, EdgeSink, PieceReport};
 use crate::error::IngestError;
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, PieceReport};
 
 /// Bits of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,9 @@ mod values;
 use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
-use crate::edge::{BATCH_EDGES_MAX, EdgeSink, Ids, PieceReport, SIGN};
 use crate::error::{IngestError, LineProblem};
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 use dialect::{is_spaced_comment, past_mark};
 use digits::{F32, F64, NONE, id_at, weight_at};
 use record::{NoRecord, trim, undoubled};

@@ -6,14 +6,15 @@ use std::sync::Arc;
 use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
 
 use super::FileSource;
-use crate::edge::{BATCH_EDGES_MAX, EdgeSink, PieceReader, PieceReport};
 use crate::error::IngestError;
+use crate::limits::BATCH_EDGES_MAX;
 use crate::readers::compression::{Compression, Unpacker};
 use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::readers::input::{Content, InputFile};
 use crate::readers::parquet::{ParquetFile, Want};
 use crate::readers::raw_pairs;
 use crate::readers::text::{Fault, Head, Malformed, Parser, Place, line_ends};
+use crate::source::{EdgeSink, PieceReader, PieceReport};
 
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;

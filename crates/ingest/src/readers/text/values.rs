@@ -3,8 +3,8 @@
 use graphmill_graph::EdgeKind;
 
 use super::record::trim;
-use crate::edge::ID_BYTES_MAX;
 use crate::error::LineProblem;
+use crate::limits::ID_BYTES_MAX;
 
 /// The canonical text of an integer of 64 bits: what the number would be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

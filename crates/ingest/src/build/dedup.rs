@@ -1,0 +1,237 @@
+//! What becomes of arcs that join the same two vertices.
+//!
+//! Input is a run of records sorted by key that holds every arc with each of its keys; output is what is kept, in
+//! place and in an order that only the input decides. An undirected edge is two arcs that carry the same weight and the
+//! same sequence number, so whatever is decided for one is decided for the other.
+
+use graphmill_graph::EdgeKind;
+
+use crate::error::IngestError;
+use crate::external::radix_sort::Record;
+use crate::external::weight_bits::{bits, value};
+use crate::options::Duplicates;
+
+/// The payload of a record, where it has one.
+pub(crate) trait Weighted: Record {
+    /// The bits of the weight: of an f32 or an f64.
+    fn weight(&self) -> u64;
+    /// Replaces the weight.
+    fn set_weight(&mut self, bits: u64);
+    /// The number of the edge in the input.
+    fn sequence(&self) -> u64;
+}
+
+impl Weighted for u64 {
+    fn weight(&self) -> u64 {
+        0
+    }
+    fn set_weight(&mut self, _bits: u64) {}
+    fn sequence(&self) -> u64 {
+        0
+    }
+}
+
+impl Weighted for [u64; 2] {
+    fn weight(&self) -> u64 {
+        self[1]
+    }
+    fn set_weight(&mut self, bits: u64) {
+        self[1] = bits;
+    }
+    fn sequence(&self) -> u64 {
+        0
+    }
+}
+
+impl Weighted for [u64; 3] {
+    fn weight(&self) -> u64 {
+        self[1]
+    }
+    fn set_weight(&mut self, bits: u64) {
+        self[1] = bits;
+    }
+    fn sequence(&self) -> u64 {
+        self[2]
+    }
+}
+
+/// Applies `policy` to sorted `records` and moves what is kept to the front, still sorted; returns how many. Calls
+/// `dropped(key, arcs)` for every key that lost arcs.
+///
+/// # Errors
+/// [`IngestError::SumTooLarge`].
+pub(crate) fn resolve<R: Weighted>(
+    records: &mut [R],
+    policy: Duplicates,
+    kind: EdgeKind,
+    mut dropped: impl FnMut(u64, u64),
+) -> Result<usize, IngestError> {
+    let weighted = kind != EdgeKind::None;
+    if policy == Duplicates::Keep && !weighted {
+        return Ok(records.len());
+    }
+    let (mut read, mut kept) = (0, 0);
+    while read < records.len() {
+        let key = records[read].key();
+        let mut end = read + 1;
+        while end < records.len() && records[end].key() == key {
+            end += 1;
+        }
+        if end - read == 1 {
+            records[kept] = records[read];
+            (kept, read) = (kept + 1, end);
+            continue;
+        }
+        let group = &mut records[read..end];
+        if policy == Duplicates::Keep {
+            group.sort_unstable_by_key(R::weight);
+            records.copy_within(read..end, kept);
+            (kept, read) = (kept + end - read, end);
+            continue;
+        }
+        let mut survivor = group[0];
+        if weighted {
+            match policy {
+                Duplicates::Keep => {}
+                Duplicates::First => {
+                    survivor = group
+                        .iter()
+                        .copied()
+                        .min_by_key(R::sequence)
+                        .unwrap_or(survivor);
+                }
+                Duplicates::Sum => {
+                    group.sort_unstable_by_key(R::weight);
+                    let sum: f64 = group
+                        .iter()
+                        .map(|record| value(record.weight(), kind))
+                        .sum();
+                    survivor.set_weight(bits(sum, kind));
+                    if !value(survivor.weight(), kind).is_finite() {
+                        return Err(IngestError::SumTooLarge);
+                    }
+                }
+                Duplicates::Min | Duplicates::Max => {
+                    for record in group.iter() {
+                        let order =
+                            value(record.weight(), kind).total_cmp(&value(survivor.weight(), kind));
+                        if order.is_lt() == (policy == Duplicates::Min) && order.is_ne() {
+                            survivor = *record;
+                        }
+                    }
+                }
+            }
+        }
+        dropped(key, (end - read - 1) as u64);
+        records[kept] = survivor;
+        (kept, read) = (kept + 1, end);
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(list: &[(u64, f64)]) -> Vec<[u64; 3]> {
+        list.iter()
+            .enumerate()
+            .map(|(i, &(key, weight))| [key, bits(weight, EdgeKind::F32), 100 - i as u64])
+            .collect()
+    }
+
+    fn outcome(policy: Duplicates) -> (Vec<(u64, f64)>, u64) {
+        let mut list = records(&[
+            (1, 5.0),
+            (2, 3.0),
+            (2, -1.0),
+            (2, 2.0),
+            (7, 0.5),
+            (7, 0.5),
+            (9, 1.0),
+        ]);
+        let mut lost = 0;
+        let kept = resolve(&mut list, policy, EdgeKind::F32, |_, arcs| lost += arcs).unwrap();
+        (
+            list[..kept]
+                .iter()
+                .map(|r| (r[0], value(r[1], EdgeKind::F32)))
+                .collect(),
+            lost,
+        )
+    }
+
+    #[test]
+    fn each_policy_keeps_what_it_says() {
+        // The records of one key come in any order: the last of the list has the smallest sequence number.
+        assert_eq!(
+            outcome(Duplicates::First),
+            (vec![(1, 5.0), (2, 2.0), (7, 0.5), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Sum),
+            (vec![(1, 5.0), (2, 4.0), (7, 1.0), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Min),
+            (vec![(1, 5.0), (2, -1.0), (7, 0.5), (9, 1.0)], 3)
+        );
+        assert_eq!(
+            outcome(Duplicates::Max),
+            (vec![(1, 5.0), (2, 3.0), (7, 0.5), (9, 1.0)], 3)
+        );
+        let (kept, lost) = outcome(Duplicates::Keep);
+        assert_eq!((kept.len(), lost), (7, 0));
+        assert_eq!(
+            kept[1..4],
+            [(2, 2.0), (2, 3.0), (2, -1.0)],
+            "in order of their bits"
+        );
+    }
+
+    #[test]
+    fn a_sum_beyond_the_precision_is_refused() {
+        let mut list = records(&[(4, 3e38), (4, 3e38)]);
+        let sum = resolve(&mut list, Duplicates::Sum, EdgeKind::F32, |_, _| {});
+        assert!(matches!(sum, Err(IngestError::SumTooLarge)));
+    }
+
+    #[test]
+    fn the_outcome_does_not_depend_on_the_order_of_equal_keys() {
+        for policy in [
+            Duplicates::Keep,
+            Duplicates::First,
+            Duplicates::Sum,
+            Duplicates::Min,
+            Duplicates::Max,
+        ] {
+            let mut forth = records(&[(4, 1e8), (4, 1.0), (4, -1e8), (4, 1.0)]);
+            let mut back: Vec<_> = forth.iter().rev().copied().collect();
+            let kept = resolve(&mut forth, policy, EdgeKind::F32, |_, _| {}).unwrap();
+            assert_eq!(
+                kept,
+                resolve(&mut back, policy, EdgeKind::F32, |_, _| {}).unwrap()
+            );
+            let weights = |list: &[[u64; 3]]| list[..kept].iter().map(|r| r[1]).collect::<Vec<_>>();
+            assert_eq!(weights(&forth), weights(&back), "{policy:?}");
+        }
+    }
+
+    #[test]
+    fn without_weights_any_policy_but_keep_leaves_one() {
+        let mut keys = [3u64, 3, 3, 5, 8, 8];
+        assert_eq!(
+            resolve(&mut keys, Duplicates::Keep, EdgeKind::None, |_, _| {}).unwrap(),
+            6
+        );
+        let mut lost = Vec::new();
+        let kept = resolve(&mut keys, Duplicates::Min, EdgeKind::None, |key, arcs| {
+            lost.push((key, arcs))
+        })
+        .unwrap();
+        assert_eq!(
+            (&keys[..kept], lost),
+            (&[3, 5, 8][..], vec![(3, 2), (8, 1)])
+        );
+    }
+}

@@ -1,0 +1,314 @@
+//! The second reading of the edges: each arc goes to the bucket of its column file.
+//!
+//! A worker gathers the keys of a bucket in a line of a few cache lines before it packs them into the bucket's open
+//! chunk: the hot loop touches one small line a bucket, and packing runs over many keys at once. While a line is packed
+//! its keys are counted by *part*, a range of keys, so that the write step can put every key in its place when it reads
+//! the bucket.
+
+use graphmill_graph::EdgeKind;
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Buffer, Disk};
+
+use crate::error::IngestError;
+use crate::external::bucket_file::{Spill, SpillWriter};
+use crate::external::edge_file::Edges;
+use crate::external::shuffle::Post;
+use crate::external::weight_bits::bits;
+use crate::ids::index_map::IndexOf;
+use crate::layout::edge_key::{Columns, Layout, Packing};
+use crate::options::{Duplicates, SelfLoops};
+use crate::progress::Meter;
+
+/// Keys of a line.
+const LINE: usize = 64;
+/// Edges whose indices are looked up before the first of them is placed.
+const BLOCK: usize = 256;
+
+/// What distribution needs to know, shared by all workers.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) layout: Layout,
+    pub(crate) forward: Columns,
+    pub(crate) reverse: Option<Columns>,
+    pub(crate) packing: Packing,
+    pub(crate) weights: EdgeKind,
+    pub(crate) directed: bool,
+    pub(crate) self_loops: SelfLoops,
+    pub(crate) duplicates: Duplicates,
+    /// Edges to be distributed.
+    pub(crate) edges: u64,
+    /// Per bucket, the bits a key is shifted by to give its part.
+    pub(crate) part_shifts: Vec<u32>,
+    /// Parts of a bucket, a power of two.
+    pub(crate) parts: usize,
+    pub(crate) vertices: u64,
+}
+
+impl Plan {
+    /// Number of buckets: the files of all sets of columns.
+    pub(crate) fn buckets(&self) -> usize {
+        self.part_shifts.len()
+    }
+
+    /// The sets of columns.
+    pub(crate) fn sides(&self) -> impl Iterator<Item = &Columns> {
+        [Some(&self.forward), self.reverse.as_ref()]
+            .into_iter()
+            .flatten()
+    }
+
+    /// The plan by which edges are gathered by ranges of `span` destinations of so many `numbers`, one way and all of them, before
+    /// they are distributed by this one.
+    pub(crate) fn by_destination(&self, numbers: u64, span: u64) -> Self {
+        let ranges = numbers.div_ceil(span);
+        let cut = |range: u64| numbers.min(range * span);
+        let layout = Layout::new((0..=ranges).map(cut).collect());
+        let files = (0..ranges as usize).map(|range| range..range + 1);
+        let sequenced = self.packing.sequence_bytes > 0;
+        Self {
+            forward: layout.columns(files.collect(), 0),
+            reverse: None,
+            packing: Packing::new(layout.key_bits(1), self.weights, sequenced),
+            layout,
+            directed: true,
+            self_loops: SelfLoops::Keep,
+            // What is gathered is not put in order.
+            part_shifts: vec![0; ranges as usize],
+            parts: 1,
+            vertices: numbers,
+            ..*self
+        }
+    }
+
+    /// The arcs of one set of columns at most.
+    pub(crate) fn arcs_max(&self) -> u64 {
+        if self.directed {
+            self.edges
+        } else {
+            2 * self.edges
+        }
+    }
+}
+
+/// One worker's share of the distribution.
+#[derive(Debug)]
+pub(crate) struct Distributor<'a> {
+    plan: &'a Plan,
+    indices: IndexOf<'a>,
+    meter: &'a Meter<'a>,
+    writer: SpillWriter<'a>,
+    /// Per bucket a line of keys, and where arcs have a payload of weights and of sequence numbers.
+    keys: Buffer,
+    weights: Buffer,
+    sequences: Buffer,
+    fill: Vec<u32>,
+    /// Per bucket the counts of its parts.
+    counts: Buffer,
+    /// Edges taken in.
+    edges: u64,
+}
+
+/// Bytes that a worker leases besides its chunks.
+pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: Packing) -> u64 {
+    let lines = if packing.has_payload() { 3 } else { 1 };
+    lines * AlignedBuffer::footprint(buckets * LINE * size_of::<u64>())
+        + counts_bytes(buckets, parts)
+}
+
+/// Bytes of the counts of all parts.
+pub(crate) fn counts_bytes(buckets: usize, parts: usize) -> u64 {
+    AlignedBuffer::footprint(buckets * parts * size_of::<u64>())
+}
+
+/// Bytes of a full line, which lies in one chunk.
+pub(crate) fn line_bytes(packing: Packing) -> usize {
+    LINE * packing.bytes()
+}
+
+impl<'a> Distributor<'a> {
+    /// Leases its lines and counters; chunks and slabs follow as they are first needed.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        indices: IndexOf<'a>,
+        (spill, post): (&'a Spill, Option<&'a Post<'a>>),
+        disk: &dyn Disk,
+        budget: &Budget,
+        slab_bytes: usize,
+        meter: &'a Meter<'a>,
+    ) -> Result<Self, IngestError> {
+        let buckets = plan.buckets();
+        let line_bytes = buckets * LINE * size_of::<u64>();
+        let lines = |used: bool| budget.buffer("lines of arcs", if used { line_bytes } else { 0 });
+        Ok(Self {
+            plan,
+            indices,
+            meter,
+            writer: SpillWriter::new(spill, disk, budget, slab_bytes)?.sending(post),
+            keys: lines(true)?,
+            weights: lines(plan.packing.has_payload())?,
+            sequences: lines(plan.packing.has_payload())?,
+            fill: vec![0; buckets],
+            counts: budget.buffer("counts of arcs", buckets * plan.parts * size_of::<u64>())?,
+            edges: 0,
+        })
+    }
+
+    /// The lines and what they are flushed to, apart from what edges are read into.
+    fn lines(&mut self) -> Lines<'_, 'a> {
+        Lines {
+            plan: self.plan,
+            keys: self.keys.typed_mut(),
+            weights: self.weights.typed_mut(),
+            sequences: self.sequences.typed_mut(),
+            fill: &mut self.fill,
+            counts: self.counts.typed_mut(),
+            writer: &mut self.writer,
+        }
+    }
+
+    /// Takes edges in; `sequence` gives the number in the input of each.
+    pub(crate) fn take(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: impl Fn(usize) -> u64,
+    ) -> Result<(), IngestError> {
+        self.edges += edges.len() as u64;
+        let (plan, indices) = (self.plan, self.indices);
+        let mut mapped = [(0, 0); BLOCK];
+        let mut lines = self.lines();
+        for (block, edges) in edges.chunks(BLOCK).enumerate() {
+            let mapped = &mut mapped[..edges.len()];
+            let last = indices.map(edges, mapped);
+            if last >= plan.vertices {
+                return Err(IngestError::input_changed());
+            }
+            if plan.packing.has_payload() {
+                let first = block * BLOCK;
+                for (i, &(source, destination)) in mapped.iter().enumerate() {
+                    let weight = weights
+                        .get(first + i)
+                        .map_or(0, |&weight| bits(weight, plan.weights));
+                    lines.edge::<true>(source, destination, weight, sequence(first + i))?;
+                }
+            } else {
+                for &(source, destination) in mapped.iter() {
+                    lines.edge::<false>(source, destination, 0, 0)?;
+                }
+            }
+        }
+        self.meter.advance(edges.len() as u64);
+        Ok(())
+    }
+
+    /// Flushes all lines and waits for the disk; returns the counts of all parts, the edges taken in, the bytes written.
+    pub(crate) fn finish(mut self) -> Result<(Buffer, u64, u64), IngestError> {
+        let mut lines = self.lines();
+        for bucket in 0..lines.fill.len() {
+            if lines.fill[bucket] > 0 {
+                lines.flush(bucket)?;
+            }
+        }
+        Ok((self.counts, self.edges, self.writer.finish()?))
+    }
+}
+
+/// The lines of a worker while edges are placed.
+struct Lines<'l, 'a> {
+    plan: &'a Plan,
+    keys: &'l mut [u64],
+    weights: &'l mut [u64],
+    sequences: &'l mut [u64],
+    fill: &'l mut [u32],
+    counts: &'l mut [u64],
+    writer: &'l mut SpillWriter<'a>,
+}
+
+impl Lines<'_, '_> {
+    #[inline(always)]
+    fn edge<const PAYLOAD: bool>(
+        &mut self,
+        source: u64,
+        destination: u64,
+        weight: u64,
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        let plan = self.plan;
+        if source == destination && plan.self_loops == SelfLoops::Drop {
+            return Ok(());
+        }
+        self.arc::<PAYLOAD>(&plan.forward, source, destination, weight, sequence)?;
+        if !plan.directed && source != destination {
+            self.arc::<PAYLOAD>(&plan.forward, destination, source, weight, sequence)?;
+        }
+        if let Some(reverse) = &plan.reverse {
+            self.arc::<PAYLOAD>(reverse, destination, source, weight, sequence)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn arc<const PAYLOAD: bool>(
+        &mut self,
+        columns: &Columns,
+        source: u64,
+        destination: u64,
+        weight: u64,
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        let (bucket, key) = self.plan.layout.place(columns, source, destination);
+        let fill = self.fill[bucket] as usize;
+        let at = bucket * LINE + fill;
+        self.keys[at] = key;
+        if PAYLOAD {
+            self.weights[at] = weight;
+            self.sequences[at] = sequence;
+        }
+        self.fill[bucket] = fill as u32 + 1;
+        if fill + 1 == LINE {
+            self.flush(bucket)?;
+        }
+        Ok(())
+    }
+
+    /// Packs the line of a bucket into its open chunk.
+    fn flush(&mut self, bucket: usize) -> Result<(), IngestError> {
+        let plan = self.plan;
+        let count = std::mem::take(&mut self.fill[bucket]) as usize;
+        let line = bucket * LINE..bucket * LINE + count;
+        let keys = &self.keys[line.clone()];
+        let counts = &mut self.counts[bucket * plan.parts..(bucket + 1) * plan.parts];
+        let shift = plan.part_shifts[bucket];
+        for key in keys {
+            counts[(key >> shift) as usize & (plan.parts - 1)] += 1;
+        }
+        let payload = if plan.packing.has_payload() {
+            line
+        } else {
+            0..0
+        };
+        let out = self.writer.room(bucket, count * plan.packing.bytes())?;
+        plan.packing.pack(
+            keys,
+            &self.weights[payload.clone()],
+            &self.sequences[payload],
+            out,
+        );
+        Ok(())
+    }
+}
+
+impl Edges for Distributor<'_> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        self.take(edges, weights, |edge| sequence + edge as u64)
+    }
+
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
+        Err(IngestError::internal("text ids where indices are expected"))
+    }
+}

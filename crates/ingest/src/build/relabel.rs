@@ -1,0 +1,121 @@
+//! Edges gathered by ranges of their destinations, read back with the destinations called by other indices and both ends swapped.
+//!
+//! So only the indices of one range are in memory at a time, and doing it twice calls both ends of every edge by other indices.
+
+use std::ops::Range;
+
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Disk, Lease, Stop};
+
+use crate::build::distribute::{Distributor, Plan};
+use crate::error::IngestError;
+use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::weight_bits::value;
+use crate::ids::order_window::Slice;
+
+/// Chunks that are read as one task, and chunks of it on their way.
+const UNIT_CHUNKS: usize = 16;
+const AHEAD: usize = 4;
+/// Edges that are called by other indices together.
+const BLOCK: usize = 1024;
+/// Bytes of their lists: two ends, a weight and a number in the input for each.
+const LISTS_BYTES: u64 = (BLOCK * 4 * size_of::<u64>()) as u64;
+
+/// Edges that are gathered.
+pub(crate) struct Gathered<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) spill: &'a Spill,
+}
+
+/// One worker's way to read them.
+pub(crate) struct GatheredReader {
+    inbox: Inbox,
+    edges: Vec<(u64, u64)>,
+    weights: Vec<f64>,
+    sequences: Vec<u64>,
+    _lists: Lease,
+}
+
+impl GatheredReader {
+    /// Bytes of the budget that a reader takes.
+    pub(crate) fn bytes(chunk_bytes: usize) -> u64 {
+        AHEAD as u64 * AlignedBuffer::footprint(chunk_bytes) + LISTS_BYTES
+    }
+
+    pub(crate) fn new(
+        gathered: &Gathered<'_>,
+        disk: &dyn Disk,
+        budget: &Budget,
+    ) -> Result<Self, IngestError> {
+        let chunk_bytes = gathered.spill.chunk_bytes();
+        Ok(Self {
+            inbox: Inbox::new(disk, budget, chunk_bytes, AHEAD)?,
+            edges: Vec::with_capacity(BLOCK),
+            weights: Vec::with_capacity(BLOCK),
+            sequences: Vec::with_capacity(BLOCK),
+            _lists: budget.lease("edges on their way", LISTS_BYTES)?,
+        })
+    }
+}
+
+impl Gathered<'_> {
+    /// The tasks of a range.
+    pub(crate) fn units(&self, range: usize) -> u64 {
+        self.spill.chunks(range).div_ceil(UNIT_CHUNKS) as u64
+    }
+
+    /// The destinations of a range.
+    pub(crate) fn destinations(&self, range: usize) -> Range<u64> {
+        let cuts = self.plan.layout.cuts();
+        cuts[range]..cuts[range + 1]
+    }
+
+    /// Hands the edges of one task of a range to `sink`; `indices` has those of its destinations.
+    pub(crate) fn read(
+        &self,
+        range: usize,
+        unit: u64,
+        indices: &Slice,
+        reader: &mut GatheredReader,
+        stop: &Stop,
+        sink: &mut Distributor<'_>,
+    ) -> Result<(), IngestError> {
+        let Plan {
+            layout,
+            packing,
+            weights: kind,
+            ..
+        } = self.plan;
+        let GatheredReader {
+            inbox,
+            edges,
+            weights,
+            sequences,
+            ..
+        } = reader;
+        let start = layout.cuts()[range];
+        let from = unit as usize * UNIT_CHUNKS;
+        let chunks = from..self.spill.chunks(range).min(from + UNIT_CHUNKS);
+        let block_bytes = BLOCK * packing.bytes();
+        let mut take = |records: &[u8]| {
+            edges.clear();
+            weights.clear();
+            sequences.clear();
+            packing.unpack(records, |key, weight, sequence| {
+                let (_, source, offset) = layout.parts(key);
+                edges.push((indices.of(start + offset), source));
+                if packing.has_payload() {
+                    weights.push(value(weight, *kind));
+                    sequences.push(sequence);
+                }
+            });
+            sink.take(edges, weights, |edge| {
+                sequences.get(edge).copied().unwrap_or(0)
+            })
+        };
+        self.spill
+            .read_chunks(range, chunks, inbox, stop, |records| {
+                records.chunks(block_bytes).try_for_each(&mut take)
+            })
+    }
+}

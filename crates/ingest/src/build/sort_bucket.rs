@@ -1,0 +1,476 @@
+//! One column file: its bucket of arcs, read back, put in order and handed to the graph's writer.
+//!
+//! 1. The counts of the bucket's parts (ranges of keys) say where in memory each part begins. Parts that fit the
+//!    worker's memory together are a *selection*: one reading of the bucket puts their keys in place.
+//! 2. Each part is sorted in a core's cache, duplicates are resolved, and its arcs leave cell by cell.
+//! 3. A part that does not fit alone is counted again in finer parts, by a reading of its own.
+
+use std::ops::Range;
+
+use graphmill_graph::{ColumnFileWriter, EdgeKind};
+use graphmill_storage::{Buffer, Stop};
+
+use crate::build::dedup::{Weighted, resolve};
+use crate::build::distribute::Plan;
+use crate::error::IngestError;
+use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::radix_sort;
+use crate::external::weight_bits::{bits, value};
+use crate::layout::edge_key::{Columns, low_bits};
+use crate::options::Duplicates;
+
+/// Arcs handed to the writer at once.
+const RUN: usize = 4096;
+/// Bits of the number of parts a part is counted in when it does not fit.
+const REFINE_BITS: u32 = 9;
+/// Ranges of weights that too many arcs of one key are counted in.
+const WEIGHT_PARTS: u64 = 512;
+
+/// What makes a record of a key, a weight and a sequence number.
+pub(crate) trait Arc: Weighted {
+    /// The record.
+    fn new(key: u64, weight: u64, sequence: u64) -> Self;
+}
+
+impl Arc for u64 {
+    #[inline(always)]
+    fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
+        key
+    }
+}
+
+impl Arc for [u64; 2] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, _sequence: u64) -> Self {
+        [key, weight]
+    }
+}
+
+impl Arc for [u64; 3] {
+    #[inline(always)]
+    fn new(key: u64, weight: u64, sequence: u64) -> Self {
+        [key, weight, sequence]
+    }
+}
+
+/// Arcs that were dropped as duplicates, and those that were kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) arcs: u64,
+    pub(crate) loops_dropped: u64,
+    pub(crate) others_dropped: u64,
+}
+
+impl Kept {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.arcs += other.arcs;
+        self.loops_dropped += other.loops_dropped;
+        self.others_dropped += other.others_dropped;
+    }
+}
+
+/// One worker's memory for the step.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) inbox: Inbox,
+    /// The records of a selection, then scratch for its largest part.
+    pub(crate) records: Buffer,
+}
+
+/// Bytes of one record in memory.
+pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
+    match (weights, duplicates) {
+        (EdgeKind::None, _) => size_of::<u64>(),
+        (_, Duplicates::First) => size_of::<[u64; 3]>(),
+        _ => size_of::<[u64; 2]>(),
+    }
+}
+
+/// The file that is written, and how.
+pub(crate) struct File<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) columns: &'a Columns,
+    pub(crate) spill: &'a Spill,
+    pub(crate) duplicates: Duplicates,
+    pub(crate) stop: &'a Stop,
+    /// Its number within its set of columns.
+    pub(crate) number: usize,
+}
+
+/// A range of keys in parts of `1 << shift` keys, the first of which begins at `key`.
+#[derive(Clone, Copy)]
+struct Parts<'a> {
+    key: u64,
+    shift: u32,
+    counts: &'a [u64],
+}
+
+impl File<'_> {
+    /// Writes the whole file. `counts`: the arcs of each part of its bucket.
+    pub(crate) fn write(
+        &self,
+        counts: &[u64],
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+    ) -> Result<Kept, IngestError> {
+        let parts = Parts {
+            key: 0,
+            shift: self.plan.part_shifts[self.bucket()],
+            counts,
+        };
+        let mut kept = Kept::default();
+        match record_bytes(self.plan.weights, self.duplicates) {
+            8 => self.parts::<u64>(parts, lane, writer, &mut kept)?,
+            16 => self.parts::<[u64; 2]>(parts, lane, writer, &mut kept)?,
+            _ => self.parts::<[u64; 3]>(parts, lane, writer, &mut kept)?,
+        }
+        Ok(kept)
+    }
+
+    fn bucket(&self) -> usize {
+        self.columns.bucket_first + self.number
+    }
+
+    fn batches(&self) -> &Range<usize> {
+        &self.columns.files[self.number]
+    }
+
+    fn parts<R: Arc>(
+        &self,
+        parts: Parts<'_>,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let capacity = (lane.records.len() / size_of::<R>()) as u64;
+        let counts = parts.counts;
+        let mut from = 0;
+        while from < counts.len() {
+            if counts[from] == 0 {
+                from += 1;
+                continue;
+            }
+            let (mut to, mut sum, mut largest) = (from, 0, 0);
+            while to < counts.len() && sum + counts[to] + counts[to].max(largest) <= capacity {
+                sum += counts[to];
+                largest = largest.max(counts[to]);
+                to += 1;
+            }
+            if to > from {
+                self.selection::<R>(parts, from..to, sum as usize, lane, writer, kept)?;
+                from = to;
+            } else {
+                let key = parts.key + ((from as u64) << parts.shift);
+                self.refine::<R>(key, parts.shift, counts[from], lane, writer, kept)?;
+                from += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of `1 << shift` keys from `key` on, of `count` arcs, too many for memory: counts it in finer parts.
+    fn refine<R: Arc>(
+        &self,
+        key: u64,
+        shift: u32,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        if shift == 0 {
+            return self.same::<R>(key, count, lane, writer, kept);
+        }
+        let fine = shift.saturating_sub(REFINE_BITS);
+        let mut counts = vec![0u64; 1 << (shift - fine)];
+        self.each(lane, |found, _, _| {
+            let part = found.wrapping_sub(key) >> fine;
+            if let Some(count) = counts.get_mut(part as usize) {
+                *count += 1;
+            }
+        })?;
+        self.parts::<R>(
+            Parts {
+                key,
+                shift: fine,
+                counts: &counts,
+            },
+            lane,
+            writer,
+            kept,
+        )
+    }
+
+    /// `count` arcs of one key, too many for memory.
+    fn same<R: Arc>(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        if self.plan.weights != EdgeKind::None {
+            return self.same_weighted::<R>(key, count, lane, writer, kept);
+        }
+        let mut left = if self.duplicates == Duplicates::Keep {
+            count
+        } else {
+            1
+        };
+        self.dropped(kept, key, count - left);
+        let run = [key; RUN];
+        while left > 0 {
+            let now = left.min(RUN as u64);
+            self.deliver(&run[..now as usize], writer, kept)?;
+            left -= now;
+        }
+        Ok(())
+    }
+
+    /// `count` arcs of one key with weights, too many for memory: the bucket is read again instead.
+    fn same_weighted<R: Arc>(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let kind = self.plan.weights;
+        let survivor = match self.duplicates {
+            Duplicates::Keep => {
+                return self.weights(key, count, lane, &mut |weight, times| {
+                    let run = [R::new(key, weight, 0); RUN];
+                    let mut left = times;
+                    while left > 0 {
+                        let now = left.min(RUN as u64);
+                        self.deliver(&run[..now as usize], writer, kept)?;
+                        left -= now;
+                    }
+                    Ok(())
+                });
+            }
+            Duplicates::Sum => {
+                // As `resolve` adds them: in ascending order of their bits, from the empty sum.
+                let mut sum: f64 = std::iter::empty::<f64>().sum();
+                self.weights(key, count, lane, &mut |weight, times| {
+                    (0..times).for_each(|_| sum += value(weight, kind));
+                    Ok(())
+                })?;
+                let weight = bits(sum, kind);
+                if !value(weight, kind).is_finite() {
+                    return Err(IngestError::SumTooLarge);
+                }
+                R::new(key, weight, 0)
+            }
+            Duplicates::First | Duplicates::Min | Duplicates::Max => {
+                let mut survivor: Option<R> = None;
+                self.each(lane, |found, weight, sequence| {
+                    if found == key {
+                        let mut two = [R::new(key, weight, sequence); 2];
+                        two[1] = survivor.unwrap_or(two[0]);
+                        // Of two of one key, which it leaves at the front.
+                        let _ = resolve(&mut two, self.duplicates, kind, |_, _| {});
+                        survivor = Some(two[0]);
+                    }
+                })?;
+                survivor.unwrap_or(R::new(key, 0, 0))
+            }
+        };
+        self.dropped(kept, key, count - 1);
+        self.deliver(&[survivor], writer, kept)
+    }
+
+    /// Hands out the weights of the `count` arcs of one key in ascending order of their bits, each with how often it comes: as many as
+    /// the worker's memory holds by one reading of the bucket.
+    fn weights(
+        &self,
+        key: u64,
+        count: u64,
+        lane: &mut Lane,
+        each: &mut dyn FnMut(u64, u64) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let highest = match self.plan.packing.weight_bytes {
+            4 => u64::from(u32::MAX),
+            _ => u64::MAX,
+        };
+        // Ranges of weights that are still to come, the lowest last.
+        let mut ranges = vec![(0, highest, count)];
+        while let Some((low, high, count)) = ranges.pop() {
+            if low == high {
+                each(low, count)?;
+                continue;
+            }
+            let is_of_range = |found, weight: &u64| found == key && (low..=high).contains(weight);
+            let capacity = lane.records.typed::<u64>().len() as u64;
+            if count > capacity {
+                let width = (high - low) / WEIGHT_PARTS + 1;
+                let mut counts = [0; WEIGHT_PARTS as usize];
+                self.each(lane, |found, weight, _| {
+                    if is_of_range(found, &weight) {
+                        counts[((weight - low) / width) as usize] += 1;
+                    }
+                })?;
+                let mut parts: Vec<(u64, u64, u64)> = Vec::new();
+                for (part, count) in (0..WEIGHT_PARTS).zip(counts).filter(|part| part.1 > 0) {
+                    let low = low + part * width;
+                    let high = low.saturating_add(width - 1).min(high);
+                    match parts.last_mut() {
+                        Some(last) if last.2 + count <= capacity => {
+                            (last.1, last.2) = (high, last.2 + count);
+                        }
+                        _ => parts.push((low, high, count)),
+                    }
+                }
+                ranges.extend(parts.into_iter().rev());
+                continue;
+            }
+            let Lane { inbox, records } = &mut *lane;
+            let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
+            self.spill.read(self.bucket(), inbox, self.stop, |packed| {
+                self.plan.packing.unpack(packed, |found, weight, _| {
+                    if is_of_range(found, &weight) {
+                        if let Some(place) = list.get_mut(found_here) {
+                            *place = weight;
+                        }
+                        found_here += 1;
+                    }
+                });
+                Ok(())
+            })?;
+            if found_here as u64 != count {
+                return Err(IngestError::internal(
+                    "the arcs of a bucket are not those that were counted",
+                ));
+            }
+            list[..found_here].sort_unstable();
+            for equal in list[..found_here].chunk_by(|one, other| one == other) {
+                each(equal[0], equal.len() as u64)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
+    fn each(
+        &self,
+        lane: &mut Lane,
+        mut each: impl FnMut(u64, u64, u64),
+    ) -> Result<(), IngestError> {
+        let inbox = &mut lane.inbox;
+        self.spill.read(self.bucket(), inbox, self.stop, |packed| {
+            self.plan.packing.unpack(packed, &mut each);
+            Ok(())
+        })
+    }
+
+    /// Reads the keys of some parts, sorts them and writes them.
+    fn selection<R: Arc>(
+        &self,
+        parts: Parts<'_>,
+        chosen: Range<usize>,
+        total: usize,
+        lane: &mut Lane,
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let key = parts.key + ((chosen.start as u64) << parts.shift);
+        let counts = &parts.counts[chosen];
+        let mut at: Vec<usize> = Vec::with_capacity(counts.len());
+        let mut sum = 0;
+        for &count in counts {
+            at.push(sum);
+            sum += count as usize;
+        }
+        let (records, scratch) = lane.records.typed_mut::<R>().split_at_mut(total);
+        let mut lost = false;
+        self.spill
+            .read(self.bucket(), &mut lane.inbox, self.stop, |packed| {
+                self.plan.packing.unpack(packed, |found, weight, sequence| {
+                    let part = found.wrapping_sub(key) >> parts.shift;
+                    let Some(slot) = at.get_mut(part as usize) else {
+                        return;
+                    };
+                    match records.get_mut(*slot) {
+                        Some(record) => *record = R::new(found, weight, sequence),
+                        None => lost = true,
+                    }
+                    *slot += 1;
+                });
+                Ok(())
+            })?;
+        let mut from = 0;
+        for (&count, &to) in counts.iter().zip(&at) {
+            if lost || to != from + count as usize {
+                return Err(IngestError::internal(
+                    "the arcs of a bucket are not those that were counted",
+                ));
+            }
+            if self.stop.requested() {
+                return Err(IngestError::Stopped);
+            }
+            let part = &mut records[from..to];
+            radix_sort::sort(part, scratch);
+            let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| {
+                self.dropped(kept, key, arcs)
+            })?;
+            self.deliver(&part[..count], writer, kept)?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    fn dropped(&self, kept: &mut Kept, key: u64, arcs: u64) {
+        if self.plan.layout.is_loop(self.batches().start, key) {
+            kept.loops_dropped += arcs;
+        } else {
+            kept.others_dropped += arcs;
+        }
+    }
+
+    /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
+    fn deliver<R: Arc>(
+        &self,
+        mut arcs: &[R],
+        writer: &mut ColumnFileWriter,
+        kept: &mut Kept,
+    ) -> Result<(), IngestError> {
+        let layout = &self.plan.layout;
+        let cuts = layout.cuts();
+        let bits = layout.destination_bits();
+        let mask = low_bits(bits);
+        let mut keys = [0u64; RUN];
+        let mut weights = [0u8; RUN * size_of::<u64>()];
+        let weight_bytes = self.plan.packing.weight_bytes;
+        kept.arcs += arcs.len() as u64;
+        while let Some(first) = arcs.first() {
+            let (batch, source, _) = layout.parts(first.key());
+            let source_batch = layout.batch_of(source);
+            // The key, less its destination, of the cell's first source and of the source after its last.
+            let start = (first.key() >> bits) - (source - cuts[source_batch]);
+            let end = start + (cuts[source_batch + 1] - cuts[source_batch]);
+            let cell = arcs.partition_point(|arc| arc.key() >> bits < end);
+            let (now, rest) = arcs.split_at(cell);
+            for run in now.chunks(RUN) {
+                for (key, arc) in keys.iter_mut().zip(run) {
+                    *key = ((arc.key() >> bits) - start) << 32 | arc.key() & mask;
+                }
+                if weight_bytes > 0 {
+                    for (weight, arc) in weights.chunks_exact_mut(weight_bytes).zip(run) {
+                        weight.copy_from_slice(&arc.weight().to_le_bytes()[..weight_bytes]);
+                    }
+                }
+                let weights = &weights[..run.len() * weight_bytes];
+                writer.edges(
+                    self.batches().start + batch,
+                    source_batch,
+                    &keys[..run.len()],
+                    weights,
+                )?;
+            }
+            arcs = rest;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,96 @@
+//! Which import it is: what names its folders, and tells it from others.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_storage::{Clock, Disk, Scratch};
+
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::options::ImportOptions;
+use crate::source::EdgeSource;
+
+/// Its file goes last: it says whose a folder is.
+pub(crate) const JOB_FILE: &str = "job.step";
+
+/// An import whose work can be kept.
+pub(crate) struct Job {
+    /// Says which output it has, and where its temporary files are.
+    output: u32,
+    rank: usize,
+    ranks: usize,
+    text: String,
+}
+
+impl Job {
+    /// The import of the part of the input that a rank of the crew reads, if what it does can be kept.
+    pub(crate) fn new(
+        options: &ImportOptions,
+        crew: &Crew<'_>,
+        source: &dyn EdgeSource,
+        vertices: Option<&dyn EdgeSource>,
+    ) -> Option<Job> {
+        options.keep_every?;
+        let sources = [Some(source), vertices].into_iter().flatten();
+        let identities: Vec<String> = sources.map(EdgeSource::identity).collect::<Option<_>>()?;
+        let output = std::path::absolute(&options.output).ok()?;
+        let temporary = options.temporary.as_deref().unwrap_or(Path::new(""));
+        let temporary = std::path::absolute(temporary).unwrap_or_default();
+        let (rank, ranks) = (crew.rank(), crew.count());
+        let program = env!("CARGO_PKG_VERSION");
+        Some(Job {
+            output: crc32fast::hash(format!("{output:?} {temporary:?}").as_bytes()),
+            rank,
+            ranks,
+            text: format!(
+                "graphmill {program}: {} of {output:?}, rank {rank} of {ranks}: {identities:?}",
+                options.of_graph()
+            ),
+        })
+    }
+
+    /// What tells it from other imports, where these ranks have made the folders in which ranks write.
+    pub(crate) fn text(&self, makers: &[usize]) -> String {
+        format!("{} {makers:?}", self.text)
+    }
+
+    /// Where that is the name of the folder of temporary files of some import, how the names of the folders of its graph begin.
+    pub(crate) fn graphs_of(name: &str) -> Option<String> {
+        let (output, _) = name.strip_prefix(".graphmill-import-")?.split_once('-')?;
+        Some(format!(".graphmill-graph-{output}-"))
+    }
+
+    /// Whether that is the name of a folder, of temporary files or of a graph, that a rank beyond its own made: for the same output, by more ranks.
+    pub(crate) fn is_beyond(&self, name: &str) -> bool {
+        let number = ["import", "graph"].iter().find_map(|what| {
+            let own = format!(".graphmill-{what}-{:08x}-", self.output);
+            name.strip_prefix(&own)?.parse::<usize>().ok()
+        });
+        number.is_some_and(|rank| rank >= self.ranks)
+    }
+
+    /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
+    pub(crate) fn folder(
+        &self,
+        ports: (&Arc<dyn Disk>, &dyn Clock),
+        folder: &Path,
+        crew: &Crew<'_>,
+    ) -> Result<Option<Scratch>, IngestError> {
+        let name = format!("import-{:08x}-{:05}", self.output, self.rank);
+        let named = Scratch::named(ports, folder, &name)?;
+        let have_all = crew.all(named.is_some())?;
+        let named = named.filter(|_| have_all);
+        Ok(named.map(|named| named.with_last(JOB_FILE)))
+    }
+
+    /// The folder of its graph which the rank `maker` makes, as for [`Scratch::named`].
+    pub(crate) fn staging(
+        &self,
+        ports: (&Arc<dyn Disk>, &dyn Clock),
+        folder: &Path,
+        maker: usize,
+    ) -> Result<Option<Scratch>, IngestError> {
+        let name = format!("graph-{:08x}-{maker:05}", self.output);
+        Ok(Scratch::named(ports, folder, &name)?)
+    }
+}

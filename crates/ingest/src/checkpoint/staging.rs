@@ -1,0 +1,204 @@
+//! The folder in which a graph is made, and which becomes the graph when it is complete. Ranks that see the same disk work in one; where
+//! hosts have disks of their own, each has a folder with the column files that its ranks write, and a copy of all else.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use graphmill_graph::remove_temporary;
+use graphmill_storage::{Clock, Disk, Hold, Holding, Owner, Scratch};
+
+use super::job::Job;
+use super::step_log::remove_marks;
+use crate::comm::Crew;
+use crate::error::IngestError;
+
+pub(crate) struct Staging<'a> {
+    path: PathBuf,
+    /// At the rank that made it.
+    scratch: Option<Scratch>,
+    /// At the others.
+    hold: Option<Hold>,
+    /// It has its name, or another rank sees to that.
+    is_named: bool,
+    /// It stays without it.
+    stays: AtomicBool,
+    /// It is that of a job.
+    is_of_job: bool,
+    disk: Arc<dyn Disk>,
+    /// The rank that made the folder in which each rank works.
+    makers: Vec<usize>,
+    crew: Crew<'a>,
+}
+
+impl<'a> Staging<'a> {
+    /// A new one in `folder`; or that of a job, with what was kept there, unless another process works in it or nobody could tell.
+    pub(crate) fn create(
+        (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
+        folder: &Path,
+        crew: Crew<'a>,
+        job: Option<&Job>,
+    ) -> Result<Self, IngestError> {
+        let mut scratch = Scratch::create(disk, folder, "import")?;
+        let say = |scratch: &Scratch| crew.gather(scratch.path().as_os_str().as_bytes().to_vec());
+        let mut paths = say(&scratch)?;
+        let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
+        // The first rank whose folder this one sees: its own at the latest.
+        let mut maker = crew.rank();
+        for (rank, said) in paths.iter().enumerate().take(crew.rank()) {
+            if disk.exists(&path_of(said))? {
+                maker = rank;
+                break;
+            }
+        }
+        let makers = crew.numbers(maker as u64)?;
+        let makers: Vec<usize> = makers.into_iter().map(|maker| maker as usize).collect();
+        // Ranks of one disk follow each other, so that their columns do.
+        let is_sound = |rank: usize| rank == 0 || [rank, makers[rank - 1]].contains(&makers[rank]);
+        if !(0..crew.count()).all(is_sound) {
+            return Err(IngestError::HalfShared {
+                folder: folder.to_path_buf(),
+            });
+        }
+        let mut is_of_job = false;
+        if let Some(job) = job {
+            let named = match maker == crew.rank() {
+                true => job.staging((disk, clock), folder, maker)?,
+                false => None,
+            };
+            is_of_job = crew.all(maker != crew.rank() || named.is_some())?;
+            if let Some(named) = named.filter(|_| is_of_job) {
+                scratch = named;
+            }
+            paths = say(&scratch)?;
+        }
+        let path = path_of(&paths[maker]);
+        let hold = match maker == crew.rank() {
+            true => None,
+            false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
+        };
+        Ok(Staging {
+            path,
+            scratch: (maker == crew.rank()).then_some(scratch),
+            hold,
+            is_named: false,
+            stays: AtomicBool::new(is_of_job),
+            is_of_job,
+            disk: Arc::clone(disk),
+            makers,
+            crew,
+        })
+    }
+
+    /// Removes all that is there.
+    pub(crate) fn clear(&self) -> Result<(), IngestError> {
+        if self.scratch.is_none() {
+            return Ok(());
+        }
+        for path in self.disk.list(&self.path)? {
+            match self.disk.is_dir(&path)? {
+                true => self.disk.remove_dir_all(&path)?,
+                false => self.disk.remove_file(&path)?,
+            }
+        }
+        self.disk.sync_dir(&self.path)?;
+        Ok(())
+    }
+
+    /// Whether it stays where it does not get its name.
+    pub(crate) fn stay(&self, stays: bool) {
+        self.stays.store(stays, Relaxed);
+        self.scratch.iter().for_each(|scratch| scratch.stay(stays));
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is that of the job.
+    pub(crate) fn is_of_job(&self) -> bool {
+        self.is_of_job
+    }
+
+    /// The rank that made the folder in which each rank works.
+    pub(crate) fn makers(&self) -> &[usize] {
+        &self.makers
+    }
+
+    /// Gives it its name, once all ranks have done their part. `taken` says what is wrong where something has that name already.
+    pub(crate) fn rename(
+        mut self,
+        to: &Path,
+        taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
+    ) -> Result<(), IngestError> {
+        let is_maker = self.scratch.is_some();
+        // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
+        self.is_named = !is_maker;
+        self.crew.gather(Vec::new())?;
+        if let Some(scratch) = self.scratch.take() {
+            remove_temporary(&*self.disk, &self.path)?;
+            remove_marks(&*self.disk, &self.path)?;
+            if let Err(error) = scratch.rename(to) {
+                return Err(taken()?.unwrap_or(error.into()));
+            }
+            self.is_named = true;
+        }
+        // What has its name is whole, whatever becomes of the others.
+        let told = self.crew.gather(Vec::new());
+        match is_maker {
+            true => Ok(()),
+            false => told.map(drop),
+        }
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        // It may have its name by now, and another that of this one.
+        self.hold = None;
+        // Whoever ends last takes what others left behind that ended before.
+        if !self.is_named && !self.stays.load(Relaxed) && self.crew.count() > 1 {
+            let _ = self.disk.remove_dir_all(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_fabric::{Fabric, local};
+    use graphmill_storage::{SimDisk, Stop, SystemClock};
+
+    use super::*;
+
+    #[test]
+    fn a_rank_that_ends_leaves_the_folder_to_whoever_gives_it_its_name() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let (clock, stop, asked) = (SystemClock::new(), Stop::new(), Stop::new());
+        let to = Path::new("/graph");
+        let fabrics = local(2);
+        let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]
+            .map(|(fabric, stop)| Crew::new(Some(fabric as &dyn Fabric), stop));
+        std::thread::scope(|scope| {
+            let create = |crew| Staging::create((&disk, &clock), Path::new("/"), crew, None);
+            let other = scope.spawn(move || create(second).unwrap());
+            let made = create(first).unwrap();
+            let other = other.join().unwrap();
+            let file = made.path().join("graph.json");
+            disk.write_small(&file, b"whole").unwrap();
+            // It has heard that all have done their part, for all that others know.
+            asked.request();
+            assert!(matches!(
+                other.rename(to, || Ok(None)),
+                Err(IngestError::Stopped)
+            ));
+            assert!(disk.exists(&file).unwrap());
+            fabrics[1].fail("interrupted");
+            // Nor has it its name where not all have.
+            assert!(made.rename(to, || Ok(None)).is_err());
+            assert!(disk.list(Path::new("/")).unwrap().is_empty());
+        });
+    }
+}

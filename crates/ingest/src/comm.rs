@@ -1,0 +1,266 @@
+//! The ranks that import together. Each reads a part of the input, what they find out is put together at all of them, and each writes
+//! a part of the column files: so all know the same at every step, and the graph is the one that a single rank would have written.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_fabric::{Fabric, Outflow, all_gather, all_reduce, receive_all};
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Disk, Stop};
+
+use crate::error::IngestError;
+use crate::options::ImportOptions;
+use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
+
+/// This rank and the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crew<'a> {
+    fabric: Option<&'a dyn Fabric>,
+    stop: &'a Stop,
+}
+
+impl<'a> Crew<'a> {
+    /// The ranks of a fabric; without one this rank alone.
+    pub(crate) fn new(fabric: Option<&'a dyn Fabric>, stop: &'a Stop) -> Self {
+        Crew {
+            fabric: fabric.filter(|fabric| fabric.ranks() > 1),
+            stop,
+        }
+    }
+
+    /// The way to the others, where there are some.
+    pub(crate) fn fabric(&self) -> Option<&'a dyn Fabric> {
+        self.fabric
+    }
+    /// Which rank this is.
+    pub(crate) fn rank(&self) -> usize {
+        self.fabric.map_or(0, Fabric::rank)
+    }
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.fabric.map_or(1, Fabric::ranks)
+    }
+    /// Whether this is the one that writes what there is once.
+    pub(crate) fn is_first(&self) -> bool {
+        self.rank() == 0
+    }
+
+    pub(crate) fn idle(&self) -> Result<(), IngestError> {
+        match self.stop.requested() {
+            true => Err(IngestError::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// What each rank says, in order.
+    pub(crate) fn gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, IngestError> {
+        match self.fabric {
+            Some(fabric) => all_gather(fabric, &mine, &|| self.idle()),
+            None => Ok(vec![mine]),
+        }
+    }
+
+    /// The same of a number.
+    pub(crate) fn numbers(&self, mine: u64) -> Result<Vec<u64>, IngestError> {
+        let said = self.gather(mine.to_le_bytes().to_vec())?;
+        let number = |said: Vec<u8>| said.try_into().map(u64::from_le_bytes);
+        said.into_iter()
+            .map(|said| number(said).map_err(|_| mismatch()))
+            .collect()
+    }
+
+    /// The sum of what all ranks say.
+    pub(crate) fn sum(&self, mine: u64) -> Result<u64, IngestError> {
+        Ok(self.numbers(mine)?.into_iter().sum())
+    }
+    /// The least of it.
+    pub(crate) fn least(&self, mine: u64) -> Result<u64, IngestError> {
+        Ok(self.numbers(mine)?.into_iter().min().unwrap_or(mine))
+    }
+    /// The sum of what the ranks before this one say.
+    pub(crate) fn before(&self, mine: u64) -> Result<u64, IngestError> {
+        Ok(self.numbers(mine)?.into_iter().take(self.rank()).sum())
+    }
+    /// Whether all ranks say so.
+    pub(crate) fn all(&self, mine: bool) -> Result<bool, IngestError> {
+        Ok(self.least(mine.into())? == 1)
+    }
+
+    /// Folds what all ranks have at each place, in any order.
+    pub(crate) fn reduce(
+        &self,
+        numbers: &mut [u64],
+        fold: impl Fn(u64, u64) -> u64,
+    ) -> Result<(), IngestError> {
+        match self.fabric {
+            Some(fabric) => all_reduce(fabric, numbers, fold, &|| self.idle()),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds up what all ranks have at each place.
+    pub(crate) fn add_up(&self, numbers: &mut [u64]) -> Result<(), IngestError> {
+        self.reduce(numbers, |a, b| a + b)
+    }
+
+    /// Has the first rank `take` what each other one `says`, one rank after the other; a rank says it by calling what it is given.
+    pub(crate) fn tell_first(
+        &self,
+        says: impl FnOnce(&mut Says<'_>) -> Result<(), IngestError>,
+        mut take: impl FnMut(usize, &[u8]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        match self.is_first() {
+            true => (1..self.count()).try_for_each(|from| self.hear(from, |b| take(from, b))),
+            false => self.tell(0, says),
+        }
+    }
+
+    /// Has another rank [hear](Crew::hear) what this one `says`.
+    pub(crate) fn tell(
+        &self,
+        to: usize,
+        says: impl FnOnce(&mut Says<'_>) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let Some(fabric) = self.fabric else {
+            return Ok(());
+        };
+        let mut flow = Outflow::new(fabric, to);
+        says(&mut |bytes| flow.put(bytes, &|| self.idle()))?;
+        flow.end(&|| self.idle())
+    }
+
+    /// Takes what another rank tells this one.
+    pub(crate) fn hear(
+        &self,
+        from: usize,
+        take: impl FnMut(&[u8]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        match self.fabric {
+            Some(fabric) => receive_all(fabric, from, &|| self.idle(), take),
+            None => Ok(()),
+        }
+    }
+
+    /// An error unless all ranks read the same input and were asked for the same graph.
+    pub(crate) fn check_same(
+        &self,
+        source: &dyn EdgeSource,
+        vertices: Option<&dyn EdgeSource>,
+        options: &ImportOptions,
+    ) -> Result<(), IngestError> {
+        let mut said = format!("{} {}", options.of_graph(), options.keep_every.is_some());
+        for source in [Some(source), vertices].into_iter().flatten() {
+            let of_source = (
+                source.pieces(),
+                source.ids(),
+                source.weights(),
+                source.vertices(),
+            );
+            said += &format!(" {of_source:?} {:?}", source.lengths());
+        }
+        // A digest: of many files there is much to say, and every rank hears it of all.
+        let mut digest = DefaultHasher::new();
+        said.hash(&mut digest);
+        let digest = [digest.finish(), said.len() as u64].map(u64::to_le_bytes);
+        let of_ranks = self.gather(digest.concat())?;
+        match of_ranks.iter().position(|of_rank| *of_rank != of_ranks[0]) {
+            Some(rank) => Err(IngestError::OtherInput { rank }),
+            None => Ok(()),
+        }
+    }
+
+    /// Of so many things in order, those that are this rank's.
+    fn part(&self, all: u64) -> Range<u64> {
+        let (rank, count) = (self.rank() as u128, self.count() as u128);
+        let cut = |number: u128| (u128::from(all) * number / count) as u64;
+        cut(rank)..cut(rank + 1)
+    }
+
+    /// The part of the edges that this rank reads.
+    pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> Part<'a> {
+        Part {
+            source,
+            pieces: self.part(source.pieces()),
+        }
+    }
+}
+
+/// How a rank says something.
+pub(crate) type Says<'s> = dyn FnMut(&[u8]) -> Result<(), IngestError> + 's;
+
+/// The error of ranks that are not at the same step.
+pub(crate) fn mismatch() -> IngestError {
+    IngestError::internal("ranks do not do the same together")
+}
+
+/// A run of the pieces of a source.
+#[derive(Debug)]
+pub(crate) struct Part<'a> {
+    source: &'a dyn EdgeSource,
+    pieces: Range<u64>,
+}
+
+impl EdgeSource for Part<'_> {
+    fn pieces(&self) -> u64 {
+        self.pieces.end - self.pieces.start
+    }
+    fn ids(&self) -> Ids {
+        self.source.ids()
+    }
+    fn weights(&self) -> EdgeKind {
+        self.source.weights()
+    }
+    fn vertices(&self) -> Option<u64> {
+        self.source.vertices()
+    }
+    fn edges(&self) -> Option<u64> {
+        self.source.edges()
+    }
+    fn amount(&self) -> u64 {
+        let (all, part) = (self.source.pieces().max(1), self.pieces());
+        (u128::from(self.source.amount()) * u128::from(part) / u128::from(all)) as u64
+    }
+    fn rereads_fast(&self) -> bool {
+        self.source.rereads_fast()
+    }
+    fn lengths(&self) -> Vec<u64> {
+        self.source.lengths()
+    }
+    fn identity(&self) -> Option<String> {
+        let source = self.source.identity()?;
+        Some(format!("{source} {:?}", self.pieces))
+    }
+    fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
+        self.source.check_unchanged(disk)
+    }
+    fn reader_bytes(&self) -> u64 {
+        self.source.reader_bytes()
+    }
+    fn reader(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
+        Ok(Box::new(PartReader {
+            reader: self.source.reader(disk, budget)?,
+            first: self.pieces.start,
+        }))
+    }
+}
+
+struct PartReader<'a> {
+    reader: Box<dyn PieceReader + 'a>,
+    first: u64,
+}
+
+impl PieceReader for PartReader<'_> {
+    fn read(
+        &mut self,
+        piece: u64,
+        stop: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
+        self.reader.read(self.first + piece, stop, sink)
+    }
+}

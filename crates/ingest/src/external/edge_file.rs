@@ -1,0 +1,518 @@
+//! Edges kept in a temporary file in a compact binary form, so that text is parsed, and a generator run, only once.
+//!
+//! A chunk holds edges that follow each other in the input; which ones, memory knows. Integer ids take 4 bytes each in
+//! a chunk where all fit, else 8; text ids their length and their bytes. Weights follow the ids of their edge.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{
+    Budget, Buffer, Disk, FileHandle, Lease, Open, RecordReader, RecordWriter, Stop, StorageError,
+    broken,
+};
+
+use crate::error::IngestError;
+use crate::external::bucket_file::{GRAIN, HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
+use crate::external::weight_bits::{bits, value};
+
+/// Bytes of a chunk at most.
+pub(crate) const SPOOL_CHUNK_BYTES_MAX: usize = 256 << 10;
+/// Chunks that are read as one task.
+const UNIT_CHUNKS: usize = 16;
+/// Edges decoded at once.
+const DECODE: usize = 1024;
+
+/// How the ids of a chunk are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Width {
+    Four,
+    Eight,
+    Text,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    /// The piece of the input, and the number within it of the first edge; later the number within the input.
+    piece: u64,
+    first: u64,
+    edges: u32,
+    width: Width,
+    offset: u64,
+}
+
+/// Edges in a temporary file.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    file: FileHandle,
+    chunk_bytes: usize,
+    weights: EdgeKind,
+    end: AtomicU64,
+    table: Mutex<Table>,
+}
+
+/// Where the chunks lie.
+#[derive(Debug, Default)]
+struct Table {
+    chunks: Vec<Chunk>,
+    leases: Vec<Lease>,
+}
+
+/// What takes in edges that come back from a spool, a run at a time, with the number of the first in the input.
+pub(crate) trait Edges {
+    /// Edges between integer ids; `weights` is empty for graphs without.
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError>;
+    /// Edges between text ids.
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError>;
+}
+
+impl Spool {
+    /// A new file `path` in chunks of `chunk_bytes`.
+    pub(crate) fn create(
+        disk: &dyn Disk,
+        path: PathBuf,
+        chunk_bytes: usize,
+        weights: EdgeKind,
+    ) -> Result<Self, IngestError> {
+        let file = disk.open(&path, Open::CreatePrivate)?;
+        Ok(Self {
+            file,
+            chunk_bytes,
+            weights,
+            end: AtomicU64::new(0),
+            table: Mutex::default(),
+        })
+    }
+
+    /// Puts the chunks in the order of the input; `first_of` is the number of the first edge of a piece.
+    pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> Arranged {
+        let mut table = self
+            .table
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        for chunk in &mut table.chunks {
+            chunk.first += first_of(chunk.piece);
+        }
+        table.chunks.sort_unstable_by_key(|chunk| chunk.first);
+        Arranged {
+            file: self.file,
+            chunk_bytes: self.chunk_bytes,
+            weights: self.weights,
+            table,
+        }
+    }
+}
+
+/// A spool that is complete, in the order of the input.
+#[derive(Debug)]
+pub(crate) struct Arranged {
+    file: FileHandle,
+    chunk_bytes: usize,
+    weights: EdgeKind,
+    table: Table,
+}
+
+impl Arranged {
+    /// Number of units: runs of chunks that one task reads.
+    pub(crate) fn units(&self) -> u64 {
+        self.table.chunks.len().div_ceil(UNIT_CHUNKS) as u64
+    }
+
+    /// The numbers of the first edge of each unit.
+    pub(crate) fn unit_starts(&self) -> impl Iterator<Item = u64> + '_ {
+        self.table
+            .chunks
+            .iter()
+            .step_by(UNIT_CHUNKS)
+            .map(|chunk| chunk.first)
+    }
+
+    /// Bytes of the buffers that an inbox for this file needs at least.
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts what its chunks hold, and where they lie.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.number(self.chunk_bytes as u64)?;
+        out.number(self.table.chunks.len() as u64)?;
+        for chunk in &self.table.chunks {
+            out.number(chunk.first)?;
+            out.word(chunk.edges)?;
+            out.word(chunk.width as u32)?;
+            out.number(chunk.offset)?;
+        }
+        Ok(())
+    }
+
+    /// The file at `path` that [was put](Arranged::put) there, of edges with such weights.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        (path, weights): (&Path, EdgeKind),
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let chunk_bytes = from.number()? as usize;
+        let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
+        if !is_sound || chunk_bytes > SPOOL_CHUNK_BYTES_MAX {
+            return Err(broken());
+        }
+        let count = from.count(24)?;
+        let lease = budget.lease(
+            "the table of a temporary file",
+            count * size_of::<Chunk>() as u64,
+        );
+        let lease = lease
+            .map_err(StorageError::from)
+            .map_err(io::Error::other)?;
+        let one = |_| {
+            Ok(Chunk {
+                // The number of the first edge is that in the input.
+                piece: 0,
+                first: from.number()?,
+                edges: from.word()?,
+                width: match from.word()? {
+                    0 => Width::Four,
+                    1 => Width::Eight,
+                    2 => Width::Text,
+                    _ => return Err(broken()),
+                },
+                offset: from.number()?,
+            })
+        };
+        let chunks = (0..count).map(one).collect::<io::Result<_>>()?;
+        Ok(Self {
+            file: disk.open(path, Open::Read).map_err(io::Error::other)?,
+            chunk_bytes,
+            weights,
+            table: Table {
+                chunks,
+                leases: vec![lease],
+            },
+        })
+    }
+
+    /// Reads one unit; its edges come in the order of the input.
+    pub(crate) fn read(
+        &self,
+        unit: u64,
+        inbox: &mut Inbox,
+        stop: &Stop,
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
+        let from = unit as usize * UNIT_CHUNKS;
+        let chunks = &self.table.chunks[from..self.table.chunks.len().min(from + UNIT_CHUNKS)];
+        let mut next = chunks.iter();
+        let runs = chunks
+            .iter()
+            .map(|chunk| (chunk.offset, self.chunk_bytes as u64));
+        inbox.read(
+            &self.file,
+            self.chunk_bytes,
+            runs,
+            stop,
+            |records| match next.next() {
+                Some(chunk) => self.decode(chunk, records, sink),
+                None => Ok(()),
+            },
+        )
+    }
+
+    fn decode(
+        &self,
+        chunk: &Chunk,
+        records: &[u8],
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
+        let damaged = || IngestError::damaged(self.file.path(), chunk.offset);
+        let weight_bytes = self.weights.bytes();
+        let mut left = Reader(records);
+        let mut at = chunk.first;
+        let end = at.checked_add(chunk.edges.into()).ok_or_else(damaged)?;
+        let mut weights = Vec::with_capacity(DECODE);
+        if chunk.width == Width::Text {
+            let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);
+            while at < end {
+                edges.clear();
+                weights.clear();
+                for _ in 0..(end - at).min(DECODE as u64) {
+                    let source = left
+                        .take(2)
+                        .and_then(|length| left.take(word(length) as usize))
+                        .ok_or_else(damaged)?;
+                    let target = left
+                        .take(2)
+                        .and_then(|length| left.take(word(length) as usize))
+                        .ok_or_else(damaged)?;
+                    edges.push((source, target));
+                    if weight_bytes > 0 {
+                        weights.push(value(
+                            left.take(weight_bytes).map(word).ok_or_else(damaged)?,
+                            self.weights,
+                        ));
+                    }
+                }
+                sink.texts(&edges, &weights, at)?;
+                at += edges.len() as u64;
+            }
+            return Ok(());
+        }
+        let width = if chunk.width == Width::Four { 4 } else { 8 };
+        let mut edges = Vec::with_capacity(DECODE);
+        while at < end {
+            edges.clear();
+            weights.clear();
+            let count = (end - at).min(DECODE as u64) as usize;
+            let run = left
+                .take(count * (2 * width + weight_bytes))
+                .ok_or_else(damaged)?;
+            for record in run.chunks_exact(2 * width + weight_bytes) {
+                edges.push((word(&record[..width]), word(&record[width..2 * width])));
+                if weight_bytes > 0 {
+                    weights.push(value(word(&record[2 * width..]), self.weights));
+                }
+            }
+            sink.integers(&edges, &weights, at)?;
+            at += count as u64;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes not yet read.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(bytes)?;
+        self.0 = rest;
+        Some(taken)
+    }
+}
+
+/// A little-endian number of at most 8 bytes.
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+/// One worker's way into a [`Spool`].
+#[derive(Debug)]
+pub(crate) struct SpoolWriter<'a> {
+    spool: &'a Spool,
+    outbox: Outbox,
+    budget: Budget,
+    chunks: Vec<Chunk>,
+    open: Option<(Chunk, Buffer)>,
+    /// Bytes in use of the open chunk, with its header.
+    at: usize,
+}
+
+/// Chunks whose descriptions in memory are leased at once.
+const LEASED_CHUNKS: usize = 1024;
+/// Edges encoded at once.
+const ENCODE: usize = 128;
+
+impl<'a> SpoolWriter<'a> {
+    /// Bytes of the table that a worker leases at a time.
+    pub(crate) const TABLE_BYTES: u64 = (LEASED_CHUNKS * size_of::<Chunk>()) as u64;
+
+    /// `buffers` chunks of memory at most.
+    pub(crate) fn new(
+        spool: &'a Spool,
+        disk: &dyn Disk,
+        budget: &Budget,
+        buffers: usize,
+    ) -> Result<Self, IngestError> {
+        let outbox = Outbox::new(disk, budget, spool.chunk_bytes, buffers.max(2))?;
+        Ok(Self {
+            spool,
+            outbox,
+            budget: budget.clone(),
+            chunks: Vec::new(),
+            open: None,
+            at: 0,
+        })
+    }
+
+    /// Edges between integer ids: those from number `first` on of a piece of the input.
+    pub(crate) fn integers(
+        &mut self,
+        piece: u64,
+        first: u64,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+    ) -> Result<(), IngestError> {
+        let kind = self.spool.weights;
+        let weight_bytes = kind.bytes();
+        for (block, edges) in edges.chunks(ENCODE).enumerate() {
+            let from = block * ENCODE;
+            let all = edges.iter().fold(0, |all, edge| all | edge.0 | edge.1);
+            let narrow = u32::try_from(all).is_ok()
+                && !matches!(
+                    &self.open,
+                    Some((
+                        Chunk {
+                            width: Width::Eight,
+                            ..
+                        },
+                        _
+                    ))
+                );
+            let (width, bytes) = if narrow {
+                (Width::Four, 4)
+            } else {
+                (Width::Eight, 8)
+            };
+            let record_bytes = 2 * bytes + weight_bytes;
+            let out = self.room(
+                piece,
+                first + from as u64,
+                width,
+                edges.len() * record_bytes,
+            )?;
+            for (i, (record, edge)) in out.chunks_exact_mut(record_bytes).zip(edges).enumerate() {
+                if narrow {
+                    record[..4].copy_from_slice(&(edge.0 as u32).to_le_bytes());
+                    record[4..8].copy_from_slice(&(edge.1 as u32).to_le_bytes());
+                } else {
+                    record[..8].copy_from_slice(&edge.0.to_le_bytes());
+                    record[8..16].copy_from_slice(&edge.1.to_le_bytes());
+                }
+                put_weight(&mut record[2 * bytes..], weights.get(from + i), kind);
+            }
+            self.count(edges.len());
+        }
+        Ok(())
+    }
+
+    /// The same between text ids.
+    pub(crate) fn texts(
+        &mut self,
+        piece: u64,
+        first: u64,
+        edges: &[(&[u8], &[u8])],
+        weights: &[f64],
+    ) -> Result<(), IngestError> {
+        let kind = self.spool.weights;
+        let weight_bytes = kind.bytes();
+        for (i, (source, target)) in edges.iter().enumerate() {
+            let bytes = 4 + source.len() + target.len() + weight_bytes;
+            let mut out = self.room(piece, first + i as u64, Width::Text, bytes)?;
+            for id in [source, target] {
+                let (length, rest) = out.split_at_mut(2);
+                let (text, rest) = rest.split_at_mut(id.len());
+                length.copy_from_slice(&(id.len() as u16).to_le_bytes());
+                text.copy_from_slice(id);
+                out = rest;
+            }
+            put_weight(out, weights.get(i), kind);
+            self.count(1);
+        }
+        Ok(())
+    }
+
+    /// Room for the next edges, in a chunk that ends with the edge before them.
+    fn room(
+        &mut self,
+        piece: u64,
+        first: u64,
+        width: Width,
+        bytes: usize,
+    ) -> Result<&mut [u8], IngestError> {
+        let follows = matches!(&self.open, Some((chunk, _))
+            if chunk.piece == piece
+                && chunk.first + u64::from(chunk.edges) == first
+                && chunk.width == width
+                && self.at + bytes <= self.spool.chunk_bytes);
+        if !follows {
+            self.flush()?;
+            let offset = self
+                .spool
+                .end
+                .fetch_add(self.spool.chunk_bytes as u64, Relaxed);
+            self.open = Some((
+                Chunk {
+                    piece,
+                    first,
+                    edges: 0,
+                    width,
+                    offset,
+                },
+                self.outbox.take()?,
+            ));
+            self.at = HEADER_BYTES;
+        }
+        let at = self.at;
+        self.at += bytes;
+        self.open
+            .as_mut()
+            .and_then(|(_, buffer)| buffer.get_mut(at..at + bytes))
+            .ok_or_else(|| {
+                IngestError::internal("an edge is larger than a chunk of a temporary file")
+            })
+    }
+
+    fn count(&mut self, edges: usize) {
+        if let Some((chunk, _)) = &mut self.open {
+            chunk.edges += edges as u32;
+        }
+    }
+
+    fn flush(&mut self) -> Result<(), IngestError> {
+        let Some((chunk, mut buffer)) = self.open.take() else {
+            return Ok(());
+        };
+        seal_chunk(&mut buffer, self.at, chunk.offset);
+        self.outbox
+            .write(&self.spool.file, chunk.offset, buffer, self.at);
+        if self.chunks.len() == self.chunks.capacity() {
+            self.hand_over()?;
+        }
+        self.chunks.push(chunk);
+        Ok(())
+    }
+
+    /// Moves the descriptions of chunks to the spool and leases room for more.
+    fn hand_over(&mut self) -> Result<(), IngestError> {
+        let lease = self
+            .budget
+            .lease("the table of a temporary file", Self::TABLE_BYTES)?;
+        let mut table = lock(&self.spool.table);
+        table.chunks.append(&mut self.chunks);
+        table.leases.push(lease);
+        self.chunks.reserve_exact(LEASED_CHUNKS);
+        Ok(())
+    }
+
+    /// Sends what is left to disk and waits for it; returns the bytes written.
+    pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
+        self.flush()?;
+        lock(&self.spool.table).chunks.append(&mut self.chunks);
+        self.outbox.drain()
+    }
+}
+
+fn put_weight(out: &mut [u8], weight: Option<&f64>, kind: EdgeKind) {
+    let weight = bits(weight.copied().unwrap_or_default(), kind).to_le_bytes();
+    out.copy_from_slice(&weight[..out.len()]);
+}

@@ -1,0 +1,9 @@
+//! Work on more than memory holds: temporary files, the shuffle between ranks, sorting, numbered tasks.
+
+pub(crate) mod bucket_file;
+pub(crate) mod edge_file;
+pub(crate) mod parallel;
+pub(crate) mod radix_sort;
+pub(crate) mod reread;
+pub(crate) mod shuffle;
+pub(crate) mod weight_bits;

@@ -1,0 +1,178 @@
+//! Edges that can be read again: the input itself, where that is cheap, or a spool of it.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
+
+use crate::error::IngestError;
+use crate::external::bucket_file::Inbox;
+use crate::external::edge_file::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
+use crate::source::{EdgeSink, EdgeSource, PieceReader};
+
+/// Edges in units that workers read independently; every edge has its number in the input.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// The input, with the number of the first edge of each piece.
+    Input(&'a dyn EdgeSource, Vec<u64>),
+    /// A temporary file.
+    Spool(Arranged),
+}
+
+/// One worker's way to read a [`Source`].
+pub(crate) enum SourceReader<'a> {
+    Input(Box<dyn PieceReader + 'a>),
+    Spool(Inbox),
+}
+
+/// Chunks of a spool in flight.
+const AHEAD: usize = 4;
+
+impl<'a> Source<'a> {
+    /// The edges of `input` that [were put](Source::put), or their temporary file in a folder.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        (input, folder): (&'a dyn EdgeSource, &Path),
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        if from.word()? == 0 {
+            let starts = from.numbers()?;
+            return match starts.len() as u64 == input.pieces() {
+                true => Ok(Self::Input(input, starts)),
+                false => Err(broken()),
+            };
+        }
+        let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
+        let of = (&*folder.join(name), input.weights());
+        Arranged::take(disk, budget, of, from).map(Self::Spool)
+    }
+
+    /// The temporary file, if it is one.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Input(..) => None,
+            Self::Spool(spool) => Some(spool.path()),
+        }
+    }
+
+    /// Puts where the edges are.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        match self {
+            Self::Input(_, starts) => {
+                out.word(0)?;
+                out.numbers(starts.iter().copied())
+            }
+            Self::Spool(spool) => {
+                out.word(1)?;
+                let name = spool.path().file_name().unwrap_or_default();
+                out.bytes(name.as_encoded_bytes())?;
+                spool.put(out)
+            }
+        }
+    }
+
+    /// Number of units.
+    pub(crate) fn units(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.pieces(),
+            Self::Spool(spool) => spool.units(),
+        }
+    }
+
+    /// The numbers of the first edge of each unit.
+    pub(crate) fn unit_starts(&self) -> Vec<u64> {
+        match self {
+            Self::Input(_, starts) => starts.clone(),
+            Self::Spool(spool) => spool.unit_starts().collect(),
+        }
+    }
+
+    /// An error if the input changed since it was first looked at; asked for after its last reading.
+    pub(crate) fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
+        match self {
+            Self::Input(source, _) => source.check_unchanged(disk),
+            Self::Spool(_) => Ok(()),
+        }
+    }
+
+    /// Bytes that each reader leases.
+    pub(crate) fn reader_bytes(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.reader_bytes(),
+            Self::Spool(spool) => (AHEAD * spool.chunk_bytes()) as u64,
+        }
+    }
+
+    /// The same however much memory there is.
+    pub(crate) fn reader_bytes_max(&self) -> u64 {
+        match self {
+            Self::Input(source, _) => source.reader_bytes(),
+            Self::Spool(_) => (AHEAD * SPOOL_CHUNK_BYTES_MAX) as u64,
+        }
+    }
+
+    /// A reader for one worker.
+    pub(crate) fn reader(
+        &self,
+        disk: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<SourceReader<'_>, IngestError> {
+        match self {
+            Self::Input(source, _) => Ok(SourceReader::Input(source.reader(disk, budget)?)),
+            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(
+                &**disk,
+                budget,
+                spool.chunk_bytes(),
+                AHEAD,
+            )?)),
+        }
+    }
+
+    /// Reads one unit, with a reader that this source made.
+    pub(crate) fn read(
+        &self,
+        unit: u64,
+        reader: &mut SourceReader<'_>,
+        stop: &Stop,
+        sink: &mut impl Edges,
+    ) -> Result<(), IngestError> {
+        match (self, reader) {
+            (Self::Input(_, starts), SourceReader::Input(reader)) => {
+                let mut numbered = Numbered {
+                    sink,
+                    sequence: starts[unit as usize],
+                };
+                reader.read(unit, stop, &mut numbered)?;
+                // Whoever numbers edges relies on the pieces being what they were.
+                match starts.get(unit as usize + 1) {
+                    Some(&next) if next != numbered.sequence => Err(IngestError::input_changed()),
+                    _ => Ok(()),
+                }
+            }
+            (Self::Spool(spool), SourceReader::Spool(inbox)) => spool.read(unit, inbox, stop, sink),
+            _ => Err(IngestError::internal("a reader of another source")),
+        }
+    }
+}
+
+/// Counts the edges that pass by.
+struct Numbered<'a, S> {
+    sink: &'a mut S,
+    sequence: u64,
+}
+
+impl<S: Edges> EdgeSink for Numbered<'_, S> {
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+        let sequence = self.sequence;
+        self.sequence += edges.len() as u64;
+        self.sink.integers(edges, weights, sequence)
+    }
+
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+        let sequence = self.sequence;
+        self.sequence += edges.len() as u64;
+        self.sink.texts(edges, weights, sequence)
+    }
+}

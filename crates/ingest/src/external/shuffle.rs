@@ -1,0 +1,111 @@
+//! The shuffle: records of a bucket file on their way to the rank that owns their bucket.
+
+use graphmill_fabric::{Courier, FabricError};
+use graphmill_storage::{Budget, Lease};
+
+use crate::comm::{Crew, mismatch};
+use crate::error::IngestError;
+
+/// A temporary file whose buckets belong to ranks, while all of them fill it: what is put in a bucket of another rank goes there.
+#[derive(Debug)]
+pub(crate) struct Post<'a> {
+    courier: Courier<'a>,
+    crew: Crew<'a>,
+    rank: usize,
+    /// The rank of each bucket.
+    owners: Vec<usize>,
+    _lease: Lease,
+}
+
+impl<'a> Post<'a> {
+    /// Bytes of memory that it takes between so many ranks, for chunks of so many bytes.
+    pub(crate) fn memory(ranks: usize, chunk_bytes: usize) -> u64 {
+        Courier::memory(ranks, chunk_bytes)
+    }
+
+    /// For chunks of up to so many bytes, the same at all ranks; `None` where there are no others.
+    pub(crate) fn new(
+        crew: &Crew<'a>,
+        budget: &Budget,
+        owners: Vec<usize>,
+        chunk_bytes: usize,
+    ) -> Result<Option<Self>, IngestError> {
+        let Some(fabric) = crew.fabric() else {
+            return Ok(None);
+        };
+        let memory = Self::memory(crew.count(), chunk_bytes);
+        Ok(Some(Post {
+            _lease: budget.lease("parcels for other ranks", memory)?,
+            courier: Courier::new(fabric, chunk_bytes)?,
+            crew: *crew,
+            rank: crew.rank(),
+            owners,
+        }))
+    }
+
+    /// Sends records on if their bucket is another rank's; whether it is.
+    pub(crate) fn send(&self, bucket: usize, records: &[u8]) -> Result<bool, IngestError> {
+        let owner = self.owners[bucket];
+        if owner != self.rank {
+            self.courier.send(owner, bucket as u64, records)?;
+        }
+        Ok(owner != self.rank)
+    }
+
+    /// Does `work`, which fills buckets, while `take(from, bucket, records)` takes in what other ranks send, until all ranks have done
+    /// theirs.
+    pub(crate) fn while_taking<T: Send>(
+        &self,
+        take: impl FnMut(usize, usize, &[u8]) -> Result<(), IngestError> + Send,
+        work: impl FnOnce() -> Result<T, IngestError>,
+    ) -> Result<T, IngestError> {
+        let mut take = take;
+        std::thread::scope(|scope| {
+            let taking = std::thread::Builder::new()
+                .name("parcels".into())
+                .spawn_scoped(scope, move || {
+                    let guard = GiveUp(&self.courier);
+                    let taken = self.courier.take_in(
+                        |from, bucket, records| {
+                            let bucket = usize::try_from(bucket).map_err(|_| mismatch())?;
+                            match self.owners.get(bucket) {
+                                Some(owner) if *owner == self.rank => take(from, bucket, records),
+                                _ => Err(mismatch()),
+                            }
+                        },
+                        &|| self.crew.idle(),
+                    );
+                    std::mem::forget(guard);
+                    taken
+                })
+                .map_err(|error| FabricError::Thread(error.to_string()))?;
+            let guard = GiveUp(&self.courier);
+            let worked = work().and_then(|done| {
+                self.courier.end()?;
+                Ok(done)
+            });
+            std::mem::forget(guard);
+            if let Err(error) = &worked {
+                self.courier.give_up(&error.to_string());
+            }
+            let taken = taking.join();
+            let taken = taken.unwrap_or_else(|_| Err(IngestError::internal("a thread panicked")));
+            // What failed first says why the other did.
+            match (worked, taken) {
+                (Err(IngestError::Fabric(_)), Err(taken)) => Err(taken),
+                (worked, Ok(())) => worked,
+                (Err(worked), Err(_)) => Err(worked),
+                (Ok(_), Err(taken)) => Err(taken),
+            }
+        })
+    }
+}
+
+/// Has the other side of a courier end when this one panics.
+struct GiveUp<'c, 'f>(&'c Courier<'f>);
+
+impl Drop for GiveUp<'_, '_> {
+    fn drop(&mut self) {
+        self.0.give_up("it panicked");
+    }
+}

@@ -1,0 +1,158 @@
+//! Any edges of any generated graph, by their numbers.
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Lease, Stop};
+
+use super::counter_rng::{Permutation, Purpose, Sequence, below};
+use super::kronecker::Paths;
+use super::{Generated, GraphRule, PIECE_EDGES};
+use crate::error::IngestError;
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, PieceReader, PieceReport};
+
+/// The greatest weight that is drawn; the least is 1, as in the GAP benchmark suite.
+const WEIGHT_MAX: u64 = 255;
+
+/// The weights of a graph's edges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Weights(Sequence);
+
+impl Weights {
+    pub(super) fn new(seed: u64) -> Self {
+        Weights(Sequence::new(seed, Purpose::Weight, 0))
+    }
+
+    /// That of edge number `edge`: an integer.
+    #[inline(always)]
+    pub(crate) fn of(self, edge: u64) -> f64 {
+        (below(self.0.at(edge), WEIGHT_MAX) + 1) as f64
+    }
+}
+
+/// What drawing edges of one graph takes, worked out once.
+#[derive(Debug)]
+pub(super) struct Pencil {
+    graph: Generated,
+    paths: Paths,
+    labels: Permutation,
+    weights: Weights,
+}
+
+impl Pencil {
+    pub(super) fn new(graph: Generated) -> Self {
+        let scale = match graph.rule {
+            GraphRule::Kronecker { scale, .. } => u32::from(scale),
+            _ => 0,
+        };
+        Pencil {
+            graph,
+            paths: Paths::new(scale, graph.seed),
+            labels: Permutation::new(scale, graph.seed),
+            weights: graph.weigher(),
+        }
+    }
+
+    /// Edges number `from` up to `to`.
+    pub(super) fn draw(
+        &self,
+        from: u64,
+        to: u64,
+        edges: &mut Vec<(u64, u64)>,
+        weights: &mut Vec<f64>,
+    ) {
+        edges.clear();
+        weights.clear();
+        match self.graph.rule {
+            GraphRule::Kronecker { .. } => edges.extend((from..to).map(|e| {
+                let (source, destination) = self.paths.ends(e);
+                (self.labels.of(source), self.labels.of(destination))
+            })),
+            GraphRule::Uniform { vertices, .. } => {
+                let sequence = |lane| Sequence::new(self.graph.seed, Purpose::Ends, lane);
+                let (sources, destinations) = (sequence(0), sequence(1));
+                edges.extend((from..to).map(|e| {
+                    (
+                        below(sources.at(e), vertices),
+                        below(destinations.at(e), vertices),
+                    )
+                }));
+            }
+            GraphRule::Grid { columns, .. } => {
+                // Each row has its edges to the right, then those down; the last has none down.
+                let of_a_row = 2 * columns - 1;
+                let (mut row, mut i) = (from / of_a_row, from % of_a_row);
+                edges.extend((from..to).map(|_| {
+                    let start = row * columns;
+                    let edge = if i < columns - 1 {
+                        (start + i, start + i + 1)
+                    } else {
+                        let v = start + i - (columns - 1);
+                        (v, v + columns)
+                    };
+                    i += 1;
+                    if i == of_a_row {
+                        (row, i) = (row + 1, 0);
+                    }
+                    edge
+                }));
+            }
+            GraphRule::Consecutive { .. } | GraphRule::Scattered { .. } => {
+                let graph = self.graph.rule.circulant();
+                edges.extend(graph.into_iter().flat_map(|graph| graph.edges(from, to)));
+            }
+        }
+        if self.graph.weights != EdgeKind::None {
+            weights.extend((from..to).map(|e| self.weights.of(e)));
+        }
+    }
+}
+
+/// One worker's way to draw pieces.
+pub(super) struct Drawing {
+    pencil: Pencil,
+    edges: Vec<(u64, u64)>,
+    weights: Vec<f64>,
+    _lease: Lease,
+}
+
+impl Drawing {
+    /// Bytes of the budget that one takes.
+    pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
+
+    pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
+        let lease = budget.lease("drawing edges", Self::BYTES)?;
+        Ok(Drawing {
+            pencil: Pencil::new(graph),
+            edges: Vec::with_capacity(BATCH_EDGES_MAX),
+            weights: Vec::with_capacity(BATCH_EDGES_MAX),
+            _lease: lease,
+        })
+    }
+}
+
+impl PieceReader for Drawing {
+    fn read(
+        &mut self,
+        piece: u64,
+        stop: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
+        let mut report = PieceReport::default();
+        let end = self.pencil.graph.edges.min((piece + 1) * PIECE_EDGES);
+        let mut from = piece * PIECE_EDGES;
+        while from < end {
+            if stop.requested() {
+                return Err(IngestError::Stopped);
+            }
+            let to = end.min(from + BATCH_EDGES_MAX as u64);
+            self.pencil
+                .draw(from, to, &mut self.edges, &mut self.weights);
+            sink.integers(&self.edges, &self.weights)?;
+            sink.progress(to - from);
+            report.edges += to - from;
+            from = to;
+        }
+        report.lines = report.edges;
+        Ok(report)
+    }
+}

@@ -1,0 +1,374 @@
+//! Which integer ids occur: a bitmap that workers fill together, then the rank of each id in it.
+//!
+//! The bitmap holds the ids below a limit that memory sets. An id beyond it makes the whole bitmap worthless (the
+//! dictionary is sorted on disk instead), so the first one is remembered and marking stops.
+
+use std::io::{self, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use graphmill_raw::Marks;
+use graphmill_storage::{Budget, BudgetError, Buffer, Lease, RecordReader, RecordWriter, broken};
+
+use crate::comm::Crew;
+use crate::error::IngestError;
+
+/// Ids of one chunk: 512 KiB of bits.
+const CHUNK_SHIFT: u32 = 22;
+const CHUNK_WORDS: usize = 1 << (CHUNK_SHIFT - 6);
+/// Entries whose ids are handed out at once.
+const RUN_ENTRIES: usize = 128;
+/// Bytes of the bits of one chunk, and of its ranks.
+const CHUNK_BYTES: u64 = (CHUNK_WORDS * size_of::<u64>()) as u64;
+const RANK_BYTES: u64 = 2 * CHUNK_BYTES;
+/// Whether there was room for all ids.
+const NO_ROOM: u32 = 0;
+const ROOM: u32 = 1;
+/// Entries of ranks of one chunk, of 32 ids each.
+const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
+
+#[derive(Debug)]
+struct Chunk {
+    ids: Marks,
+    _lease: Lease,
+}
+
+/// The ids that occur, as bits.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    chunks: Vec<OnceLock<Chunk>>,
+    budget: Budget,
+    overflowed: AtomicBool,
+}
+
+impl Presence {
+    /// An empty set that takes at most `bytes_max` of `budget`, its ranks included, bit by bit as ids grow.
+    pub(crate) fn new(budget: &Budget, bytes_max: u64) -> Self {
+        let chunks =
+            (bytes_max / (CHUNK_BYTES + RANK_BYTES)).min(1 << (u64::BITS - CHUNK_SHIFT - 1));
+        let chunks = (0..chunks).map(|_| OnceLock::new()).collect();
+        Self {
+            chunks,
+            budget: budget.clone(),
+            overflowed: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes of the bits of the ids below `range`, and the bytes that the set takes of them, ranks included; the same as `new` has it.
+    pub(crate) fn bytes(range: u64) -> (u64, u64) {
+        let chunks = range.div_ceil(1 << CHUNK_SHIFT);
+        (
+            chunks.saturating_mul(CHUNK_BYTES),
+            chunks.saturating_mul(CHUNK_BYTES + RANK_BYTES),
+        )
+    }
+
+    /// Makes room for the ids up to `id_max`; `false` when memory does not allow that, from then on for good.
+    pub(crate) fn reserve(&self, id_max: u64) -> bool {
+        if self.overflowed.load(Relaxed) {
+            return false;
+        }
+        let last = (id_max >> CHUNK_SHIFT) as usize;
+        if last < self.chunks.len() && self.chunks[last].get().is_some() {
+            return true;
+        }
+        if last >= self.chunks.len() || (0..=last).any(|chunk| self.make(chunk).is_err()) {
+            self.overflowed.store(true, Relaxed);
+            return false;
+        }
+        true
+    }
+
+    fn make(&self, chunk: usize) -> Result<(), BudgetError> {
+        if self.chunks[chunk].get().is_some() {
+            return Ok(());
+        }
+        let lease = self.budget.lease("the bitmap of ids", CHUNK_BYTES)?;
+        // Another worker may have been faster; then this chunk and its lease go.
+        let _ = self.chunks[chunk].set(Chunk {
+            ids: Marks::new(1 << CHUNK_SHIFT),
+            _lease: lease,
+        });
+        Ok(())
+    }
+
+    /// Marks an id that [`reserve`](Self::reserve) made room for; others are ignored.
+    #[inline(always)]
+    pub(crate) fn mark(&self, id: u64) {
+        let Some(chunk) = self
+            .chunks
+            .get((id >> CHUNK_SHIFT) as usize)
+            .and_then(OnceLock::get)
+        else {
+            return;
+        };
+        let of_chunk = (id & ((1 << CHUNK_SHIFT) - 1)) as usize;
+        // Most ids come again and again: only looked at, their words stay with all who do.
+        if !chunk.ids.is_marked(of_chunk) {
+            chunk.ids.mark(of_chunk);
+        }
+    }
+
+    /// Puts the ids, or that there was no room for them.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        let chunks: Vec<&Chunk> = match self.overflowed.load(Relaxed) {
+            true => return out.word(NO_ROOM),
+            false => self.chunks.iter().map_while(OnceLock::get).collect(),
+        };
+        out.word(ROOM)?;
+        out.number(chunks.len() as u64)?;
+        chunks
+            .into_iter()
+            .flat_map(|chunk| chunk.ids.to_words())
+            .try_for_each(|word| out.number(word))
+    }
+
+    /// What [was put](Presence::put), where it takes at most `bytes_max` of `budget`.
+    pub(crate) fn take(
+        budget: &Budget,
+        bytes_max: u64,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let presence = Self::new(budget, bytes_max);
+        if from.word()? == NO_ROOM {
+            presence.overflowed.store(true, Relaxed);
+            return Ok(presence);
+        }
+        let chunks = from.count(CHUNK_BYTES)?;
+        let last = chunks.checked_sub(1).map(|last| last << CHUNK_SHIFT);
+        if !last.is_none_or(|last| presence.reserve(last)) {
+            from.pass(chunks * CHUNK_BYTES);
+            return Ok(presence);
+        }
+        for chunk in presence.chunks.iter().map_while(OnceLock::get) {
+            for word in 0..CHUNK_WORDS {
+                chunk.ids.set(word, from.number()?);
+            }
+        }
+        Ok(presence)
+    }
+
+    /// The ranks of the ids that this or another rank of the crew marked, none of them above `id_max`, or `None` when an id did not
+    /// fit somewhere.
+    ///
+    /// # Errors
+    /// The budget has no room for them, or a rank is lost.
+    pub(crate) fn ranks(
+        self,
+        crew: &Crew<'_>,
+        id_max: Option<u64>,
+    ) -> Result<Option<Ranks>, IngestError> {
+        let fits = id_max.is_none_or(|id_max| self.reserve(id_max));
+        if !crew.all(fits && !self.overflowed.load(Relaxed))? {
+            return Ok(None);
+        }
+        let chunks: Vec<Chunk> = self
+            .chunks
+            .into_iter()
+            .map_while(OnceLock::into_inner)
+            .collect();
+        let mut buffer = self
+            .budget
+            .buffer("the ranks of ids", chunks.len() * RANK_BYTES as usize)?;
+        let mut bases = Vec::with_capacity(chunks.len());
+        let mut total = 0;
+        for (chunk, entries) in chunks
+            .into_iter()
+            .zip(buffer.typed_mut::<u64>().chunks_exact_mut(CHUNK_ENTRIES))
+        {
+            bases.push(total);
+            let mut rank = 0u32;
+            let mut words: Vec<u64> = chunk.ids.into_words().collect();
+            crew.reduce(&mut words, |a, b| a | b)?;
+            for (word, entries) in words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
+                for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
+                    *entry = u64::from(rank) << 32 | u64::from(bits);
+                    rank += bits.count_ones();
+                }
+            }
+            total += u64::from(rank);
+        }
+        Ok(Some(Ranks {
+            entries: buffer,
+            bases,
+            total,
+        }))
+    }
+}
+
+/// The marked ids in ascending order, each with its rank: the index of its vertex.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    /// For 32 ids, in one word so that a look-up costs one cache line: low their bits, high the ids of the chunk before
+    /// them.
+    entries: Buffer,
+    /// For each chunk the ids before it.
+    bases: Vec<u64>,
+    total: u64,
+}
+
+/// [`Ranks`] for many look-ups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RankOf<'a> {
+    entries: &'a [u64],
+    bases: &'a [u64],
+    total: u64,
+}
+
+impl RankOf<'_> {
+    /// Number of marked ids below `id`: the index of `id` when it is marked.
+    #[inline(always)]
+    pub(crate) fn of(&self, id: u64) -> u64 {
+        let (Some(entry), Some(base)) = (
+            self.entries.get((id >> 5) as usize),
+            self.bases.get((id >> CHUNK_SHIFT) as usize),
+        ) else {
+            return self.total;
+        };
+        let below = entry & ((1 << (id & 31)) - 1);
+        base + (entry >> 32) + u64::from(below.count_ones())
+    }
+}
+
+impl Ranks {
+    /// Number of ids.
+    pub(crate) fn len(&self) -> u64 {
+        self.total
+    }
+
+    /// Puts it all.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        out.number(self.total)?;
+        out.numbers(self.bases.iter().copied())?;
+        out.numbers(self.entries.typed::<u64>().iter().copied())
+    }
+
+    /// What [was put](Ranks::put).
+    pub(crate) fn take(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let total = from.number()?;
+        let bases = from.numbers()?;
+        let count = from.count(size_of::<u64>() as u64)? as usize;
+        if count != bases.len() * CHUNK_ENTRIES {
+            return Err(broken());
+        }
+        let entries = budget.buffer("the ranks of ids", bases.len() * RANK_BYTES as usize);
+        let mut entries = entries.map_err(io::Error::other)?;
+        for entry in &mut entries.typed_mut::<u64>()[..count] {
+            *entry = from.number()?;
+        }
+        Ok(Ranks {
+            entries,
+            bases,
+            total,
+        })
+    }
+
+    /// Whether an id is marked.
+    pub(crate) fn holds(&self, id: u64) -> bool {
+        let entry = self.entries.typed::<u64>().get((id >> 5) as usize);
+        entry.is_some_and(|entry| entry >> (id & 31) & 1 == 1)
+    }
+
+    /// For look-ups.
+    pub(crate) fn look_up(&self) -> RankOf<'_> {
+        RankOf {
+            entries: self.entries.typed(),
+            bases: &self.bases,
+            total: self.total,
+        }
+    }
+
+    /// Calls `each` with runs of ids in ascending order.
+    pub(crate) fn for_each<E>(
+        &self,
+        mut each: impl FnMut(&[u64]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut run = Vec::with_capacity(32 * RUN_ENTRIES);
+        for (line, entries) in self.entries.typed::<u64>().chunks(RUN_ENTRIES).enumerate() {
+            run.clear();
+            for (i, &entry) in entries.iter().enumerate() {
+                let first = ((line * RUN_ENTRIES + i) as u64) << 5;
+                let mut left = entry as u32;
+                while left != 0 {
+                    run.push(first + u64::from(left.trailing_zeros()));
+                    left &= left - 1;
+                }
+            }
+            if !run.is_empty() {
+                each(&run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphmill_storage::Random;
+    use graphmill_storage::Stop;
+    use std::collections::BTreeSet;
+
+    fn alone() -> Crew<'static> {
+        static STOP: OnceLock<Stop> = OnceLock::new();
+        Crew::new(None, STOP.get_or_init(Stop::default))
+    }
+
+    #[test]
+    fn ranks_follow_ascending_ids() {
+        let budget = Budget::new(64 << 20);
+        let presence = Presence::new(&budget, 32 << 20);
+        let mut random = Random::new(3);
+        let mut ids: BTreeSet<u64> = (0..5000).map(|_| random.next_u64() % (20 << 20)).collect();
+        ids.extend([0, 63, 64, 511, 512, (1 << 22) - 1, 1 << 22]);
+        for &id in &ids {
+            assert!(presence.reserve(id));
+            presence.mark(id);
+            presence.mark(id);
+        }
+        let ranks = presence.ranks(&alone(), None).unwrap().unwrap();
+        assert_eq!(ranks.len(), ids.len() as u64);
+        for (rank, &id) in ids.iter().enumerate() {
+            assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
+            assert!(ranks.holds(id) && (ids.contains(&(id + 1)) == ranks.holds(id + 1)));
+        }
+        assert_eq!(
+            ranks.look_up().of(1),
+            1,
+            "of an id that is not there: how many are smaller"
+        );
+        assert_eq!(ranks.look_up().of(u64::MAX), ids.len() as u64);
+        let mut listed = Vec::new();
+        ranks
+            .for_each::<()>(|run| {
+                listed.extend_from_slice(run);
+                Ok(())
+            })
+            .unwrap();
+        assert!(listed.iter().eq(ids.iter()));
+    }
+
+    #[test]
+    fn an_id_beyond_memory_ends_the_bitmap() {
+        let budget = Budget::new(64 << 20);
+        let presence = Presence::new(&budget, 3 << 20);
+        assert!(presence.reserve(1 << 22));
+        assert!(!presence.reserve(1 << 40));
+        assert!(!presence.reserve(1), "and it stays so");
+        assert!(presence.ranks(&alone(), None).unwrap().is_none());
+        assert_eq!(
+            budget.available(),
+            64 << 20,
+            "what it had leased is given back"
+        );
+    }
+
+    #[test]
+    fn a_lease_refused_ends_the_bitmap_too() {
+        let budget = Budget::new(3 << 18);
+        let presence = Presence::new(&budget, 64 << 20);
+        assert!(presence.reserve(5));
+        assert!(!presence.reserve(5 << 22));
+        assert!(presence.ranks(&alone(), None).unwrap().is_none());
+    }
+}

@@ -1,0 +1,95 @@
+//! What builds a dictionary on disk: the disk, the memory, the workers, and the edges whose ids it is for.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Disk, Stop, Workers};
+
+use super::splitters::Sample;
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::external::bucket_file::{Inbox, Spill, fill};
+use crate::external::reread::Source;
+use crate::external::shuffle::Post;
+use crate::progress::Progress;
+
+/// Chunks of ids or edges that a worker has in memory.
+pub(super) const WRITE_AHEAD: usize = 4;
+
+/// Where the work is done, and with how much memory.
+pub(crate) struct Place<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    pub(crate) budget: &'a Budget,
+    pub(crate) workers: &'a Workers,
+    pub(crate) stop: &'a Stop,
+    /// The ranks that build it together: each has a run of the ids.
+    pub(crate) crew: Crew<'a>,
+    /// A directory for temporary files.
+    pub(crate) directory: &'a Path,
+    /// Bytes of a chunk of a bucket, and how many are read ahead.
+    pub(crate) chunk_bytes: usize,
+    pub(crate) read_ahead: usize,
+    /// Bytes of what is written at once: slabs of chunks, and chunks of the edges that result.
+    pub(crate) write_bytes: usize,
+    /// Memory for what goes to other ranks, and comes from them.
+    pub(crate) passing_bytes: u64,
+    /// Bytes that one worker may sort at a time.
+    pub(crate) sort_bytes: u64,
+    /// Bytes of indices that one worker may put in place at a time.
+    pub(crate) join_bytes: u64,
+    /// Splitters of one split.
+    pub(crate) splitters: usize,
+    /// Buckets of positions at most.
+    pub(crate) positions_max: u64,
+    /// The next temporary file, and bytes written so far.
+    pub(crate) files: AtomicU64,
+    pub(crate) written: AtomicU64,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn path(&self, what: &str) -> std::path::PathBuf {
+        self.directory
+            .join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
+    }
+
+    pub(super) fn inbox(&self) -> Result<Inbox, IngestError> {
+        Inbox::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
+    }
+
+    /// The way to the ranks that buckets belong to, where there are others.
+    pub(super) fn post(
+        &self,
+        owners: impl Iterator<Item = usize>,
+    ) -> Result<Option<Post<'a>>, IngestError> {
+        Post::new(&self.crew, self.budget, owners.collect(), self.chunk_bytes)
+    }
+
+    /// Fills buckets, those of other ranks too.
+    pub(super) fn fill(
+        &self,
+        spill: &Spill,
+        post: Option<&Post<'_>>,
+        work: impl FnOnce() -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let (disk, bytes) = (&**self.disk, self.write_bytes);
+        let ((), written) = fill(spill, post, disk, self.budget, bytes, work)?;
+        self.written.fetch_add(written, Relaxed);
+        Ok(())
+    }
+}
+
+/// What there is to resolve.
+pub(crate) struct Ends<'a> {
+    pub(crate) progress: &'a dyn Progress,
+    /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
+    pub(crate) source: &'a Source<'a>,
+    pub(crate) edges: u64,
+    pub(crate) first: u64,
+    pub(crate) edges_here: u64,
+    /// Vertices that are there without edges: both ends of each pair.
+    pub(crate) vertices: Option<&'a Source<'a>>,
+    pub(crate) sample: Sample,
+    pub(crate) weights: EdgeKind,
+}

@@ -1,0 +1,277 @@
+//! Occurrences: the ends of edges, each an id and its position in the input, in buckets of ids.
+//!
+//! 1. [`OccurrenceSink`] takes in the edges and puts both ends into the bucket between two splitters that the id falls in.
+//! 2. A bucket that is not empty is a [`Task`]: what is in it is to become a leaf, or is [`split`] into more buckets.
+//!
+//! A record is the length of the id in two bytes, the id, and the position in six.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_storage::Stop;
+
+use super::context::Place;
+use super::splitters::{Sample, Splitters};
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::external::bucket_file::{Inbox, Spill, SpillWriter};
+use crate::external::edge_file::Edges;
+use crate::external::shuffle::Post;
+use crate::progress::Meter;
+
+/// Bytes of a position in a record.
+const POSITION_BYTES: usize = 6;
+/// The position of an id that no edge names.
+pub(super) const NOWHERE: u64 = (1 << (8 * POSITION_BYTES)) - 1;
+
+/// A temporary file of occurrences, bucket by bucket.
+#[derive(Debug)]
+pub(super) struct Occurrences {
+    spill: Spill,
+    splitters: Splitters,
+    /// Per bucket the number of occurrences and the bytes of their ids.
+    sizes: Vec<(AtomicU64, AtomicU64)>,
+}
+
+impl Occurrences {
+    pub(super) fn create(place: &Place<'_>, splitters: Splitters) -> Result<Self, IngestError> {
+        let buckets = splitters.buckets();
+        let spill = Spill::create(
+            &**place.disk,
+            place.path("occurrences"),
+            buckets,
+            place.chunk_bytes,
+        )?;
+        Ok(Self {
+            spill,
+            splitters,
+            sizes: (0..buckets).map(|_| Default::default()).collect(),
+        })
+    }
+
+    pub(super) fn buckets(&self) -> usize {
+        self.sizes.len()
+    }
+    pub(super) fn spill(&self) -> &Spill {
+        &self.spill
+    }
+
+    /// Takes over what other ranks put in the buckets of this one, and forgets what went to theirs.
+    pub(super) fn put_together(&self, crew: &Crew<'_>) -> Result<(), IngestError> {
+        let counts = |size: &(AtomicU64, AtomicU64)| [size.0.load(Relaxed), size.1.load(Relaxed)];
+        let mut sums: Vec<u64> = self.sizes.iter().flat_map(counts).collect();
+        crew.add_up(&mut sums)?;
+        for (bucket, (size, sums)) in self.sizes.iter().zip(sums.chunks_exact(2)).enumerate() {
+            // Of another rank's there is nothing here.
+            let is_here = self.spill.chunks(bucket) > 0;
+            size.0.store(if is_here { sums[0] } else { 0 }, Relaxed);
+            size.1.store(sums[1], Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The buckets that are not empty, as tasks.
+    pub(super) fn tasks(self, path: &[u32]) -> Vec<Task> {
+        let this = Arc::new(self);
+        let task = |bucket: usize| {
+            let (count, bytes) = (
+                this.sizes[bucket].0.load(Relaxed),
+                this.sizes[bucket].1.load(Relaxed),
+            );
+            let mut path = path.to_vec();
+            path.push(bucket as u32);
+            (count > 0).then(|| Task {
+                occurrences: this.clone(),
+                bucket,
+                path,
+                count,
+                bytes,
+            })
+        };
+        (0..this.sizes.len()).filter_map(task).collect()
+    }
+}
+
+/// One worker's way into the occurrences.
+pub(super) struct OccurrenceWriter<'a> {
+    occurrences: &'a Occurrences,
+    writer: SpillWriter<'a>,
+    sizes: Vec<(u64, u64)>,
+}
+
+impl<'a> OccurrenceWriter<'a> {
+    pub(super) fn new(
+        occurrences: &'a Occurrences,
+        place: &Place<'_>,
+        post: Option<&'a Post<'a>>,
+    ) -> Result<Self, IngestError> {
+        let writer = SpillWriter::new(
+            &occurrences.spill,
+            &**place.disk,
+            place.budget,
+            place.write_bytes,
+        )?;
+        Ok(Self {
+            occurrences,
+            writer: writer.sending(post),
+            sizes: vec![(0, 0); occurrences.sizes.len()],
+        })
+    }
+
+    #[inline]
+    fn put(&mut self, id: &[u8], position: u64) -> Result<(), IngestError> {
+        let bucket = self.occurrences.splitters.bucket(id);
+        let out = self.writer.room(bucket, 2 + id.len() + POSITION_BYTES)?;
+        let (length, rest) = out.split_at_mut(2);
+        let (text, at) = rest.split_at_mut(id.len());
+        length.copy_from_slice(&(id.len() as u16).to_le_bytes());
+        text.copy_from_slice(id);
+        at.copy_from_slice(&position.to_le_bytes()[..POSITION_BYTES]);
+        self.sizes[bucket].0 += 1;
+        self.sizes[bucket].1 += id.len() as u64;
+        Ok(())
+    }
+
+    pub(super) fn finish(self, place: &Place<'_>) -> Result<(), IngestError> {
+        for (sum, (count, bytes)) in self.occurrences.sizes.iter().zip(&self.sizes) {
+            sum.0.fetch_add(*count, Relaxed);
+            sum.1.fetch_add(*bytes, Relaxed);
+        }
+        place.written.fetch_add(self.writer.finish()?, Relaxed);
+        Ok(())
+    }
+}
+
+/// Calls `each(id, position)` for every occurrence of a chunk.
+fn for_each_occurrence(
+    mut records: &[u8],
+    mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
+) -> Result<(), IngestError> {
+    let cut_short = || IngestError::internal("a record of an id is cut short");
+    while let Some((length, rest)) = records.split_at_checked(2) {
+        let length = usize::from(u16::from_le_bytes([length[0], length[1]]));
+        let (id, rest) = rest.split_at_checked(length).ok_or_else(cut_short)?;
+        let (at, rest) = rest
+            .split_at_checked(POSITION_BYTES)
+            .ok_or_else(cut_short)?;
+        let mut position = [0; 8];
+        position[..POSITION_BYTES].copy_from_slice(at);
+        each(id, u64::from_le_bytes(position))?;
+        records = rest;
+    }
+    Ok(())
+}
+
+/// A bucket that is to become a leaf, or more buckets.
+pub(super) struct Task {
+    occurrences: Arc<Occurrences>,
+    bucket: usize,
+    /// The buckets it lies in, from the first split down: its place in the order of ids.
+    pub(super) path: Vec<u32>,
+    pub(super) count: u64,
+    pub(super) bytes: u64,
+}
+
+impl Task {
+    /// Bytes that sorting it takes.
+    pub(super) fn memory(&self) -> u64 {
+        self.count * 2 * size_of::<[u64; 3]>() as u64 + self.bytes
+    }
+
+    /// Whether all its occurrences are of one id.
+    pub(super) fn is_single(&self) -> bool {
+        self.bucket % 2 == 1
+    }
+
+    pub(super) fn read(
+        &self,
+        inbox: &mut Inbox,
+        stop: &Stop,
+        mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        self.occurrences
+            .spill
+            .read(self.bucket, inbox, stop, |records| {
+                for_each_occurrence(records, &mut each)
+            })
+    }
+}
+
+/// Takes in edges and puts both their ends among the occurrences.
+pub(super) struct OccurrenceSink<'a> {
+    pub(super) writer: OccurrenceWriter<'a>,
+    pub(super) nowhere: bool,
+    /// Of edges, not of vertices without any.
+    pub(super) meter: Option<&'a Meter<'a>>,
+}
+
+impl OccurrenceSink<'_> {
+    #[inline]
+    fn edge(
+        &mut self,
+        source: &[u8],
+        destination: &[u8],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        if self.nowhere {
+            self.writer.put(source, NOWHERE)?;
+            return self.writer.put(destination, NOWHERE);
+        }
+        self.writer.put(source, 2 * sequence)?;
+        self.writer.put(destination, 2 * sequence + 1)
+    }
+}
+
+impl Edges for OccurrenceSink<'_> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        _weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        for (i, (source, destination)) in edges.iter().enumerate() {
+            self.edge(
+                &source.to_be_bytes(),
+                &destination.to_be_bytes(),
+                sequence + i as u64,
+            )?;
+        }
+        if let Some(meter) = self.meter {
+            meter.advance(edges.len() as u64);
+        }
+        Ok(())
+    }
+
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        _weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        for (i, (source, destination)) in edges.iter().enumerate() {
+            self.edge(source, destination, sequence + i as u64)?;
+        }
+        if let Some(meter) = self.meter {
+            meter.advance(edges.len() as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Splits a bucket that is too large to sort, by splitters from its own occurrences.
+pub(super) fn split(
+    place: &Place<'_>,
+    task: &Task,
+    inbox: &mut Inbox,
+) -> Result<Occurrences, IngestError> {
+    let mut sample = Sample::default();
+    task.read(inbox, place.stop, |id, _| {
+        sample.offer(id);
+        Ok(())
+    })?;
+    let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
+    let mut writer = OccurrenceWriter::new(&occurrences, place, None)?;
+    task.read(inbox, place.stop, |id, position| writer.put(id, position))?;
+    writer.finish(place)?;
+    Ok(occurrences)
+}

@@ -1,0 +1,258 @@
+//! Positions: where in the input the ends of edges are, in buckets that are runs of edges.
+//!
+//! 1. [`position_starts`] cuts the input in runs whose indices one worker can hold.
+//! 2. Leaves put what they resolve into those buckets, in any order.
+//! 3. [`join`] puts the indices of a bucket in place and writes its edges, with the weights that the input has for them.
+//!
+//! A record is the end's place in its bucket, the number of its leaf and its rank there, four bytes each.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use graphmill_graph::EdgeKind;
+
+use super::context::{Ends, Place, WRITE_AHEAD};
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::edge_file::{Arranged, Edges, Spool, SpoolWriter};
+use crate::external::parallel;
+use crate::external::reread::SourceReader;
+use crate::progress::Meter;
+
+/// Bytes of a record of a position: the end's place in its bucket, its leaf, its rank there.
+pub(super) const RESOLVED_BYTES: usize = 12;
+
+/// The first edge of each bucket of the positions of this rank. With weights a bucket consists of whole units of the source, which
+/// are read once more for them.
+///
+/// # Errors
+/// The indices of so few buckets do not fit memory.
+pub(super) fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, IngestError> {
+    if ends.edges_here == 0 {
+        return Ok(Vec::new());
+    }
+    let edge_bytes = 2 * size_of::<u64>() as u64;
+    // Every worker has an open chunk for each bucket of all ranks.
+    let buckets_max = (place.positions_max / place.crew.count() as u64).max(1);
+    let least = ends.edges_here.div_ceil(buckets_max);
+    let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
+    if edges_max * edge_bytes > place.join_bytes {
+        // Half a worker's share holds the indices of a bucket, an eighth the open chunks of all.
+        let chunks = 16 * (place.chunk_bytes * place.crew.count()) as u64;
+        let squared = (ends.edges_here * edge_bytes).saturating_mul(chunks);
+        let share = squared.isqrt();
+        return Err(IngestError::too_little_memory(
+            "the ends of edges",
+            share * place.workers.count() as u64 + place.passing_bytes,
+            place.budget.available(),
+            place.budget,
+        ));
+    }
+    if ends.weights == EdgeKind::None {
+        return Ok((0..ends.edges_here.div_ceil(edges_max))
+            .map(|bucket| ends.first + bucket * edges_max)
+            .collect());
+    }
+    let unit_starts: Vec<u64> = ends.source.unit_starts();
+    let mut starts = Vec::new();
+    for (unit, &start) in unit_starts.iter().enumerate() {
+        let all = ends.first + ends.edges_here;
+        let end = unit_starts.get(unit + 1).copied().unwrap_or(all);
+        if starts.last().is_none_or(|first| end - first > edges_max) {
+            starts.push(start);
+        }
+    }
+    Ok(starts)
+}
+
+/// The first edge of each bucket of all ranks, and which rank has the bucket.
+pub(super) fn of_all_ranks(
+    place: &Place<'_>,
+    mine: &[u64],
+) -> Result<(Vec<u64>, Vec<usize>), IngestError> {
+    let (mut starts, mut owners) = (Vec::new(), Vec::new());
+    for (rank, said) in place.crew.gather(bytes_of(mine))?.iter().enumerate() {
+        starts.extend(numbers_of(said));
+        owners.resize(starts.len(), rank);
+    }
+    Ok((starts, owners))
+}
+
+/// The index of the first id of each leaf.
+pub(super) struct Bases {
+    /// Of each rank, by number.
+    of_ranks: Vec<Vec<u64>>,
+}
+
+impl Bases {
+    /// From those of this rank's leaves.
+    pub(super) fn of_all_ranks(crew: &Crew<'_>, mine: &[u64]) -> Result<Self, IngestError> {
+        let of_ranks = crew.gather(bytes_of(mine))?;
+        let of_ranks = of_ranks.iter().map(|said| numbers_of(said).collect());
+        Ok(Bases {
+            of_ranks: of_ranks.collect(),
+        })
+    }
+
+    /// What a leaf of this rank is called in records.
+    pub(super) fn code(crew: &Crew<'_>, number: u32) -> Result<u32, IngestError> {
+        let code = u64::from(number) * crew.count() as u64 + crew.rank() as u64;
+        u32::try_from(code)
+            .map_err(|_| IngestError::internal("more than 2^32 parts of a dictionary"))
+    }
+
+    fn of(&self, code: u32) -> Option<u64> {
+        let ranks = self.of_ranks.len();
+        let leaves = self.of_ranks.get(code as usize % ranks)?;
+        leaves.get(code as usize / ranks).copied()
+    }
+}
+
+fn bytes_of(numbers: &[u64]) -> Vec<u8> {
+    numbers.iter().flat_map(|n| n.to_le_bytes()).collect()
+}
+
+fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))
+}
+
+/// Puts the indices of the edges of this rank in the order of the input.
+pub(super) fn join(
+    place: &Place<'_>,
+    ends: &Ends<'_>,
+    positions: &Spill,
+    starts: &[u64],
+    owners: &[usize],
+    bases: &Bases,
+) -> Result<Arranged, IngestError> {
+    let spool = Spool::create(
+        &**place.disk,
+        place.path("edges"),
+        place.write_bytes,
+        ends.weights,
+    )?;
+    let unit_starts: Vec<u64> = if ends.weights == EdgeKind::None {
+        Vec::new()
+    } else {
+        ends.source.unit_starts()
+    };
+    let rank = place.crew.rank();
+    let buckets = owners.partition_point(|owner| *owner < rank)
+        ..owners.partition_point(|owner| *owner <= rank);
+    let meter = Meter::new(ends.progress, "ids: number", ends.edges_here);
+    let make = || {
+        let reader = ends.source.reader(place.disk, place.budget)?;
+        Ok((
+            place.inbox()?,
+            reader,
+            SpoolWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?,
+        ))
+    };
+    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>),
+                task: u64| {
+        let bucket = buckets.start + task as usize;
+        let start = starts[bucket];
+        let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
+        let slots = 2 * (end - start) as usize;
+        let mut indices = place
+            .budget
+            .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
+        let list = &mut indices.typed_mut::<u64>()[..slots];
+        let mut filled = 0;
+        positions.read(bucket, inbox, place.stop, |records| {
+            for record in records.chunks_exact(RESOLVED_BYTES) {
+                let word = |at: usize| {
+                    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+                };
+                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.of(word(4)))
+                else {
+                    return Err(IngestError::internal(
+                        "an end of an edge lies outside its bucket",
+                    ));
+                };
+                *slot = base + u64::from(word(8));
+                filled += 1;
+            }
+            Ok(())
+        })?;
+        if filled != slots {
+            return Err(IngestError::internal(
+                "ends of edges got lost in the dictionary",
+            ));
+        }
+        meter.advance(end - start);
+        let mut sink = JoinSink {
+            list,
+            start,
+            writer,
+        };
+        if ends.weights == EdgeKind::None {
+            return sink.take((end - start) as usize, &[], start);
+        }
+        let from = unit_starts.partition_point(|&unit| unit < start);
+        let to = unit_starts.partition_point(|&unit| unit < end);
+        (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
+    };
+    let states = parallel::run(
+        place.workers,
+        usize::MAX,
+        place.stop,
+        buckets.len() as u64,
+        make,
+        work,
+    )?;
+    for (_, _, writer) in states {
+        place.written.fetch_add(writer.finish()?, Relaxed);
+    }
+    Ok(spool.arrange(|_| 0))
+}
+
+/// Writes edges by index, with the weights that pass by.
+struct JoinSink<'a, 'b> {
+    list: &'a [u64],
+    start: u64,
+    writer: &'a mut SpoolWriter<'b>,
+}
+
+impl JoinSink<'_, '_> {
+    /// The `count` edges from number `sequence` on.
+    fn take(&mut self, count: usize, weights: &[f64], sequence: u64) -> Result<(), IngestError> {
+        let mut edges = [(0, 0); 256];
+        let from = 2 * (sequence - self.start) as usize;
+        let list = self
+            .list
+            .get(from..from + 2 * count)
+            .ok_or_else(IngestError::input_changed)?;
+        for (block, list) in list.chunks(2 * edges.len()).enumerate() {
+            let done = block * edges.len();
+            let count = list.len() / 2;
+            for (edge, ends) in edges.iter_mut().zip(list.chunks_exact(2)) {
+                *edge = (ends[0], ends[1]);
+            }
+            let weights = weights.get(done..).unwrap_or(&[]);
+            self.writer
+                .integers(0, sequence + done as u64, &edges[..count], weights)?;
+        }
+        Ok(())
+    }
+}
+
+impl Edges for JoinSink<'_, '_> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        self.take(edges.len(), weights, sequence)
+    }
+
+    fn texts(
+        &mut self,
+        edges: &[(&[u8], &[u8])],
+        weights: &[f64],
+        sequence: u64,
+    ) -> Result<(), IngestError> {
+        self.take(edges.len(), weights, sequence)
+    }
+}

@@ -1,0 +1,347 @@
+//! Out-degrees: how many arcs the edges make that leave each vertex, counted by reading the edges and kept in a temporary file.
+//!
+//! 1. Counters lie in *sections*, each small enough for a core's cache. A worker gathers places in a section in a line, and counts
+//!    a whole line at once, while it has the section for itself.
+//! 2. Where memory does not hold all counters, the edges are read once for each run of sections that it holds.
+//!
+//! The *number* of a vertex is its rank, or its id where memory has room for the ids between that do not occur: then nothing is
+//! looked up. Arcs count that are dropped later as duplicates: which these are is not known before arcs are sorted. Degrees end at
+//! 2^32 - 2, so that they take four bytes.
+
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Buffer, Disk, RecordReader, RecordWriter, Stop, broken};
+
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::external::bucket_file::{GRAIN, Inbox, SLABS, Spill, SpillWriter, lock};
+use crate::external::edge_file::Edges;
+use crate::external::reread::Source;
+use crate::ids::bitmap::Ranks;
+use crate::layout::arc_count::Count;
+use crate::options::SelfLoops;
+
+/// Counters of a section, and places of a line.
+const SECTION: usize = 1 << 13;
+const LINE: usize = 2048;
+/// Degrees of a chunk of the file, which has room for a header too; chunks that are read ahead.
+const RUN: usize = 1 << 13;
+const CHUNK_BYTES: usize = RUN * size_of::<u32>() + GRAIN;
+const AHEAD: usize = 4;
+
+/// What the file has for an id that does not occur.
+const NOBODY: u32 = u32::MAX;
+
+/// The out-degrees of all vertices.
+#[derive(Debug)]
+pub(crate) struct Degrees {
+    file: Spill,
+    numbers: u64,
+    arcs: u64,
+    /// Bytes of the file.
+    bytes: u64,
+}
+
+/// How many sections are counted by one reading of the edges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sections(u64);
+
+impl Sections {
+    /// Bytes that so many workers take to count in so many sections.
+    fn bytes(lanes: u64, sections: u64) -> u64 {
+        let of = |each| AlignedBuffer::footprint(sections as usize * each);
+        of(SECTION * size_of::<u32>()) + lanes * of(LINE * size_of::<u16>())
+    }
+
+    /// Bytes that so many workers take to count the arcs of at least a section, with what writes them.
+    pub(crate) fn least_bytes(lanes: u64, numbers: u64) -> u64 {
+        Self::bytes(lanes, 1) + Degrees::writer_bytes(numbers)
+    }
+
+    /// As many as there is memory for, and for `bytes_max` bytes of counters, but one at least.
+    pub(crate) fn new(
+        budget: &Budget,
+        lanes: u64,
+        source: &Source<'_>,
+        numbers: u64,
+        bytes_max: u64,
+    ) -> Result<Self, IngestError> {
+        let readers = lanes * source.reader_bytes();
+        let (least, available) = (
+            readers + Self::least_bytes(lanes, numbers),
+            budget.available(),
+        );
+        if least > available {
+            let what = "the degrees of vertices";
+            return Err(IngestError::too_little_memory(
+                what, least, available, budget,
+            ));
+        }
+        let free = available - readers - Degrees::writer_bytes(numbers);
+        let sections = free.min(bytes_max) / Self::bytes(lanes, 1);
+        Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
+    }
+
+    /// As many as every rank has memory for.
+    pub(crate) fn least(self, crew: &Crew<'_>) -> Result<Self, IngestError> {
+        Ok(Self(crew.least(self.0)?))
+    }
+
+    fn numbers(self) -> u64 {
+        self.0 * SECTION as u64
+    }
+
+    /// How often the edges are read, where vertices have so many numbers.
+    pub(crate) fn readings(self, numbers: u64) -> u64 {
+        numbers.div_ceil(self.numbers())
+    }
+}
+
+impl Degrees {
+    /// What a [walk](Self::walk) has for a number that is no vertex's.
+    pub(crate) const NOBODY: u64 = NOBODY as u64;
+    /// Bytes that a [walk](Self::walk) takes.
+    pub(crate) const WALK_BYTES: u64 = (AHEAD * CHUNK_BYTES + RUN * size_of::<u64>()) as u64;
+
+    /// Bytes that the writer of the degrees of so many numbers takes.
+    fn writer_bytes(numbers: u64) -> u64 {
+        ((SLABS + 1) * CHUNK_BYTES) as u64 + Spill::table_bytes(numbers / RUN as u64, 1)
+    }
+
+    /// Counts the arcs of all edges into a new file `path`, so many sections at a time. `ids`: those that occur, where they number
+    /// the vertices.
+    pub(crate) fn count(
+        count: &Count<'_>,
+        sections: Sections,
+        ids: Option<&Ranks>,
+        path: PathBuf,
+        crew: &Crew<'_>,
+    ) -> Result<Self, IngestError> {
+        let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
+        let file = Spill::create(disk, path, 1, CHUNK_BYTES)?;
+        let mut writer = SpillWriter::new(&file, disk, budget, CHUNK_BYTES)?;
+        let bytes = sections.0 as usize * SECTION * size_of::<u32>();
+        let mut counters = budget.buffer("the degrees of vertices", bytes)?;
+        let mut arcs = 0;
+        for first in (0..numbers).step_by(sections.numbers() as usize) {
+            let counters = counters.typed_mut::<u32>();
+            counters.fill(0);
+            arcs = count_from(count, first, counters)?;
+            add_up(counters, crew)?;
+            // Whole chunks, so that the place of every number is known.
+            let counted = counters.len().min((numbers - first) as usize);
+            let mut vertices = first..;
+            for run in counters[..counted.next_multiple_of(RUN)].chunks(RUN) {
+                let out = writer.room(0, size_of_val(run))?;
+                let entries = out.as_chunks_mut().0.iter_mut();
+                for ((entry, degree), number) in entries.zip(run).zip(&mut vertices) {
+                    let occurs = ids.is_none_or(|ids| ids.holds(number));
+                    let degree = if occurs {
+                        *degree.min(&(NOBODY - 1))
+                    } else {
+                        NOBODY
+                    };
+                    *entry = degree.to_le_bytes();
+                }
+            }
+        }
+        let bytes = writer.finish()?;
+        Ok(Self {
+            file,
+            numbers,
+            arcs: crew.sum(arcs)?,
+            bytes,
+        })
+    }
+
+    /// Where they are.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Puts where they lie.
+    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        for number in [self.numbers, self.arcs, self.bytes] {
+            out.number(number)?;
+        }
+        self.file.put(out)
+    }
+
+    /// Those of the file at `path` that [was put](Degrees::put) there.
+    pub(crate) fn take(
+        disk: &dyn Disk,
+        budget: &Budget,
+        path: &Path,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Self> {
+        let degrees = Degrees {
+            numbers: from.number()?,
+            arcs: from.number()?,
+            bytes: from.number()?,
+            file: Spill::take(disk, budget, path, from)?,
+        };
+        let chunks = degrees.numbers.div_ceil(RUN as u64);
+        let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
+        match is_whole {
+            true => Ok(degrees),
+            false => Err(broken()),
+        }
+    }
+
+    /// One more than the greatest number.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.numbers
+    }
+
+    /// All arcs.
+    pub(crate) fn arcs(&self) -> u64 {
+        self.arcs
+    }
+
+    /// Bytes that were written.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Calls `each` with runs of degrees in order of number, and the number of the first of each, of the numbers below `end`.
+    pub(crate) fn walk(
+        &self,
+        disk: &dyn Disk,
+        budget: &Budget,
+        stop: &Stop,
+        end: u64,
+        mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let mut inbox = Inbox::new(disk, budget, CHUNK_BYTES, AHEAD)?;
+        let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
+        let chunks = end.div_ceil(RUN as u64) as usize;
+        let mut first = 0;
+        self.file
+            .read_chunks(0, 0..chunks, &mut inbox, stop, |records| {
+                let (entries, left) = (records.as_chunks().0, (end - first) as usize);
+                let run = run.typed_mut::<u64>();
+                let count = entries.len().min(left).min(run.len());
+                let run = &mut run[..count];
+                for (to, from) in run.iter_mut().zip(entries) {
+                    *to = u32::from_le_bytes(*from).into();
+                }
+                each(first, run)?;
+                first += count as u64;
+                Ok(())
+            })
+    }
+}
+
+/// Adds up the counters of all ranks, which end at the greatest number.
+fn add_up(counters: &mut [u32], crew: &Crew<'_>) -> Result<(), IngestError> {
+    if crew.count() == 1 {
+        return Ok(());
+    }
+    for counters in counters.chunks_mut(RUN * crew.count()) {
+        let mut sums: Vec<u64> = counters.iter().map(|count| u64::from(*count)).collect();
+        crew.add_up(&mut sums)?;
+        for (counter, sum) in counters.iter_mut().zip(sums) {
+            *counter = u32::try_from(sum).unwrap_or(u32::MAX);
+        }
+    }
+    Ok(())
+}
+
+/// Counts the arcs that leave the vertices of the numbers from `first` on, as many as there are whole sections of counters; returns
+/// the number of all arcs.
+fn count_from(count: &Count<'_>, first: u64, counters: &mut [u32]) -> Result<u64, IngestError> {
+    let numbers = first..first + counters.len() as u64;
+    let sections = counters.as_chunks_mut().0;
+    let sections: Vec<Section<'_>> = sections.iter_mut().map(Mutex::new).collect();
+    let sinks = count.read(|| {
+        let line_bytes = sections.len() * LINE * size_of::<u16>();
+        Ok(Sink {
+            count,
+            numbers: numbers.clone(),
+            sections: &sections,
+            lines: count.budget.buffer("lines of arcs", line_bytes)?,
+            fill: vec![0; sections.len()],
+            arcs: 0,
+        })
+    })?;
+    Ok(sinks.into_iter().map(Sink::finish).sum())
+}
+
+/// The counters of one section, for one worker at a time.
+type Section<'a> = Mutex<&'a mut [u32; SECTION]>;
+
+/// One worker's share of the counting.
+struct Sink<'a> {
+    count: &'a Count<'a>,
+    numbers: Range<u64>,
+    sections: &'a [Section<'a>],
+    /// Per section a line of places.
+    lines: Buffer,
+    fill: Vec<u32>,
+    arcs: u64,
+}
+
+impl Sink<'_> {
+    /// Notes an arc from the vertex of a number.
+    #[inline(always)]
+    fn arc(&mut self, number: u64) {
+        self.arcs += 1;
+        if !self.numbers.contains(&number) {
+            return;
+        }
+        let place = (number - self.numbers.start) as usize;
+        let section = place / SECTION;
+        let fill = self.fill[section] as usize;
+        self.lines.typed_mut::<u16>()[section * LINE + fill] = (place % SECTION) as u16;
+        self.fill[section] = fill as u32 + 1;
+        if fill + 1 == LINE {
+            self.flush(section);
+        }
+    }
+
+    fn flush(&mut self, section: usize) {
+        let fill = std::mem::take(&mut self.fill[section]) as usize;
+        let line = &self.lines.typed::<u16>()[section * LINE..][..fill];
+        let mut counters = lock(&self.sections[section]);
+        for place in line {
+            let counter = &mut counters[usize::from(*place)];
+            *counter = counter.saturating_add(1);
+        }
+    }
+
+    /// Counts what is left; returns the number of arcs.
+    fn finish(mut self) -> u64 {
+        (0..self.sections.len()).for_each(|section| self.flush(section));
+        self.arcs
+    }
+}
+
+impl Edges for Sink<'_> {
+    fn integers(
+        &mut self,
+        edges: &[(u64, u64)],
+        _weights: &[f64],
+        _sequence: u64,
+    ) -> Result<(), IngestError> {
+        let count = self.count;
+        count.each_block(edges, |edges| {
+            for &(source, destination) in edges {
+                let is_loop = source == destination;
+                if !(is_loop && count.self_loops == SelfLoops::Drop) {
+                    self.arc(source);
+                }
+                if !(is_loop || count.directed) {
+                    self.arc(destination);
+                }
+            }
+        })
+    }
+
+    fn texts(&mut self, _: &[(&[u8], &[u8])], _: &[f64], _: u64) -> Result<(), IngestError> {
+        Err(IngestError::internal("text ids where indices are expected"))
+    }
+}

@@ -1,0 +1,321 @@
+//! The order of degree: which index each vertex gets. Vertices come by number (`degrees.rs`), and so in order of rank.
+//!
+//! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
+//!    arcs.
+//! 2. How many vertices have a greater degree says where those of a degree begin in descending order; in order of ids, each
+//!    takes the next place of its degree. That is its *turn*.
+//! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
+//!
+//! So the indices by number follow from one reading of the degrees, in constant memory. What needs them in another order gets
+//! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never what is written.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use graphmill_graph::{Batches, OrderWriter};
+use graphmill_storage::{Budget, Disk, Lease, Stop};
+
+use crate::error::IngestError;
+use crate::ids::order_window::{NO_INDEX, Slice, is_wide};
+use crate::layout::batch_cut::{batch_arcs_max, batch_vertices_max};
+use crate::layout::degree_file::Degrees;
+
+/// Degrees that have a counter of their own; of greater ones, those that occur.
+const SMALL: usize = 1 << 14;
+/// Bytes of a greater one in its map, amply.
+const LARGE_BYTES: u64 = 64;
+/// Bytes of a window of the order, unless less is asked for, and entries at least.
+const WINDOW_BYTES_MIN: u64 = 128 << 10;
+const WINDOW_MIN: u64 = 1 << 10;
+
+/// The number of batches over which so many vertices are dealt, and their arcs with them, under the same caps. `size`: vertices
+/// of a batch at most, whatever their edges.
+pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
+    if let Some(size) = size {
+        return vertices.div_ceil(size.max(1));
+    }
+    let by_vertices = vertices.div_ceil(batch_vertices_max(vertices));
+    let batches = by_vertices
+        .max(arcs.div_ceil(batch_arcs_max(arcs)))
+        .min(vertices);
+    let span = vertices.div_ceil(batches.max(1)).max(1);
+    // A little more batches rather than one more bit for every destination.
+    let power = 1 << span.ilog2();
+    if batches > 1 && span - power <= power / 4 {
+        vertices.div_ceil(power)
+    } else {
+        batches
+    }
+}
+
+/// The boundaries of `batches` batches over which so many vertices are dealt: the first ones have one more where they cannot
+/// all have as many.
+pub(crate) fn cuts(vertices: u64, batches: u64) -> Vec<u64> {
+    let (each, more) = (vertices / batches.max(1), vertices % batches.max(1));
+    let cut = |batch: u64| batch * each + batch.min(more);
+    (0..=batches).map(cut).collect()
+}
+
+/// A number for each degree that occurs.
+#[derive(Clone, Debug)]
+struct ByDegree {
+    small: Vec<u64>,
+    large: BTreeMap<u64, u64>,
+}
+
+impl Default for ByDegree {
+    fn default() -> Self {
+        Self {
+            small: vec![0; SMALL],
+            large: BTreeMap::new(),
+        }
+    }
+}
+
+impl ByDegree {
+    /// Bytes of one for a graph of so many vertices and arcs, at most.
+    fn bytes(vertices: u64, arcs: u64) -> u64 {
+        let distinct = (2 * arcs).isqrt() + 1;
+        let large = distinct.min(vertices).min(arcs / SMALL as u64);
+        (SMALL * size_of::<u64>()) as u64 + large * LARGE_BYTES
+    }
+
+    fn of(&mut self, degree: u64) -> &mut u64 {
+        match self.small.get_mut(degree as usize) {
+            Some(number) => number,
+            None => self.large.entry(degree).or_default(),
+        }
+    }
+
+    /// Turns counts into how many have a greater degree.
+    fn greater(&mut self) {
+        let mut sum = 0;
+        let large = self.large.values_mut().rev();
+        for number in large.chain(self.small.iter_mut().rev()) {
+            sum += std::mem::replace(number, sum);
+        }
+    }
+}
+
+/// The indices that are vertices', at the front of a run.
+fn of_vertices(run: &mut [u64]) -> &[u64] {
+    let mut kept = 0;
+    for at in 0..run.len() {
+        if run[at] != NO_INDEX {
+            run[kept] = run[at];
+            kept += 1;
+        }
+    }
+    &run[..kept]
+}
+
+/// Vertices that are dealt over batches in descending order of out-degree.
+#[derive(Debug)]
+pub(crate) struct Deal<'a> {
+    degrees: &'a Degrees,
+    disk: &'a dyn Disk,
+    budget: &'a Budget,
+    stop: &'a Stop,
+    /// The first turn of each degree.
+    turns: ByDegree,
+    batches: Batches,
+    /// Of the turns, and of those that a walk takes.
+    _lease: Lease,
+}
+
+impl<'a> Deal<'a> {
+    /// Bytes of the budget that a deal of so many vertices and arcs takes.
+    pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
+        2 * ByDegree::bytes(vertices, arcs)
+    }
+    /// Bytes that writing the order takes besides, at least.
+    pub(crate) const WRITE_BYTES: u64 =
+        Degrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
+
+    /// Deals the vertices of these degrees over `batches`.
+    pub(crate) fn new(
+        degrees: &'a Degrees,
+        disk: &'a dyn Disk,
+        budget: &'a Budget,
+        stop: &'a Stop,
+        batches: Batches,
+    ) -> Result<Self, IngestError> {
+        let bytes = Self::bytes(batches.vertices(), degrees.arcs());
+        let lease = budget.lease("counts of vertices by degree", bytes)?;
+        let mut turns = ByDegree::default();
+        degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
+            for degree in run.iter().filter(|degree| **degree != Degrees::NOBODY) {
+                *turns.of(*degree) += 1;
+            }
+            Ok(())
+        })?;
+        turns.greater();
+        Ok(Self {
+            degrees,
+            disk,
+            budget,
+            stop,
+            turns,
+            batches,
+            _lease: lease,
+        })
+    }
+
+    /// One more than the greatest number.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.degrees.numbers()
+    }
+
+    /// Calls `each` with runs of indices in order of number, and the number of the first of each, of the numbers below `end`.
+    fn indices(
+        &self,
+        end: u64,
+        mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
+    ) -> Result<(), IngestError> {
+        let mut next = self.turns.clone();
+        let batches = self.batches.len().max(1) as u64;
+        let (disk, budget) = (self.disk, self.budget);
+        self.degrees
+            .walk(disk, budget, self.stop, end, |first, run| {
+                for entry in &mut *run {
+                    if *entry == Degrees::NOBODY {
+                        *entry = NO_INDEX;
+                        continue;
+                    }
+                    let next = next.of(*entry);
+                    let turn = std::mem::replace(next, *next + 1);
+                    *entry = self.batches.start((turn % batches) as usize) + turn / batches;
+                }
+                each(first, run)
+            })
+    }
+
+    /// Writes the order: the ranks by index, by windows of at most so many bytes, then the indices by rank.
+    pub(crate) fn write(
+        &self,
+        mut order: OrderWriter,
+        window_bytes_max: u64,
+    ) -> Result<(), IngestError> {
+        let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers());
+        let free = self.budget.available().saturating_sub(Degrees::WALK_BYTES);
+        let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
+        let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
+        let window = window.min(vertices);
+        let mut ranks = self
+            .budget
+            .buffer("the order of vertices", window as usize * size_of::<u64>())?;
+        let mut first = 0;
+        while first < vertices {
+            let count = window.min(vertices - first) as usize;
+            let ranks = &mut ranks.typed_mut::<u64>()[..count];
+            let mut next = 0..;
+            self.indices(numbers, |_, indices| {
+                for (index, rank) in of_vertices(indices).iter().zip(&mut next) {
+                    let place = index.wrapping_sub(first) as usize;
+                    if let Some(place) = ranks.get_mut(place) {
+                        *place = rank;
+                    }
+                }
+                Ok(())
+            })?;
+            order.push(ranks)?;
+            first += window;
+        }
+        drop(ranks);
+        self.indices(numbers, |_, indices| Ok(order.push(of_vertices(indices))?))?;
+        Ok(order.finish()?)
+    }
+
+    /// The indices of a range of numbers, in memory.
+    pub(crate) fn slice(&self, numbers: Range<u64>) -> Result<Slice, IngestError> {
+        let vertices = self.batches.vertices();
+        let wide = is_wide(vertices);
+        let bytes = Slice::bytes(vertices, numbers.end - numbers.start);
+        let mut entries = self
+            .budget
+            .buffer("the order of vertices", bytes as usize)?;
+        self.indices(numbers.end, |first, indices| {
+            let skipped = numbers
+                .start
+                .saturating_sub(first)
+                .min(indices.len() as u64);
+            let indices = &indices[skipped as usize..];
+            let at = (first + skipped).saturating_sub(numbers.start) as usize;
+            if wide {
+                let places = &mut entries.typed_mut::<u64>()[at..];
+                places
+                    .iter_mut()
+                    .zip(indices)
+                    .for_each(|(to, from)| *to = *from);
+            } else {
+                let places = &mut entries.typed_mut::<u32>()[at..];
+                places
+                    .iter_mut()
+                    .zip(indices)
+                    .for_each(|(to, from)| *to = *from as u32);
+            }
+            Ok(())
+        })?;
+        Ok(Slice {
+            numbers,
+            wide,
+            entries,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_differ_by_one_vertex_at_most() {
+        assert_eq!(cuts(10, 3), [0, 4, 7, 10]);
+        assert_eq!(cuts(9, 3), [0, 3, 6, 9]);
+        assert_eq!(cuts(3, 3), [0, 1, 2, 3]);
+        assert_eq!(cuts(0, 0), [0]);
+    }
+
+    #[test]
+    fn there_are_as_many_batches_as_their_caps_ask_for() {
+        // Vertices, arcs, a size that is asked for; batches.
+        for (vertices, arcs, size, expected) in [
+            (0, 0, None, 0),
+            (0, 0, Some(7), 0),
+            (10, 1000, None, 1),
+            (10, 1000, Some(4), 3),
+            (10, 1000, Some(1), 10),
+            (10, 1000, Some(1 << 40), 1),
+            // By vertices, by arcs, and never more than vertices.
+            (5 << 20, 5 << 20, None, 5),
+            (1 << 20, 1 << 28, None, 16),
+            (3, 1 << 28, None, 3),
+            // By arcs 32, each a little wider than a power of two.
+            (9 << 20, 1 << 29, None, 36),
+        ] {
+            assert_eq!(
+                batches(vertices, arcs, size),
+                expected,
+                "{vertices} {arcs} {size:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn greater_degrees_come_first_whatever_their_size() {
+        let mut turns = ByDegree::default();
+        for (degree, count) in [
+            (0, 5),
+            (3, 2),
+            (SMALL as u64 - 1, 1),
+            (SMALL as u64, 4),
+            (1 << 40, 1),
+        ] {
+            *turns.of(degree) += count;
+        }
+        turns.greater();
+        let first = |degree: u64| *turns.clone().of(degree);
+        assert_eq!((first(1 << 40), first(SMALL as u64)), (0, 1));
+        assert_eq!((first(SMALL as u64 - 1), first(3), first(0)), (5, 6, 8));
+    }
+}

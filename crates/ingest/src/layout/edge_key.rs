@@ -1,0 +1,339 @@
+//! Where an arc goes: the column file that its destination's batch lies in, and the key that orders it there.
+//!
+//! The key is (destination batch within the file, source, destination within its batch), most significant first; the
+//! files are cut so that it fits 64 bits. Sorted by it, the arcs of a file stand in the order of the stored graph: cell by
+//! cell, and within a cell by source and destination.
+
+use std::ops::Range;
+
+use graphmill_graph::EdgeKind;
+
+use crate::layout::batch_cut::{BatchOf, destination_bits};
+use crate::layout::histogram::bits_of;
+
+/// One set of columns: forward, or reversed.
+#[derive(Debug)]
+pub(crate) struct Columns {
+    /// The batches of each column file.
+    pub(crate) files: Vec<Range<usize>>,
+    targets: Vec<Target>,
+    /// The bucket of the first file.
+    pub(crate) bucket_first: usize,
+}
+
+/// What the arcs into one batch have in common.
+#[derive(Clone, Copy, Debug)]
+struct Target {
+    bucket: usize,
+    /// The key of source 0 and destination 0 of the batch.
+    key: u64,
+    start: u64,
+}
+
+/// How vertex indices become keys.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    batch_of: BatchOf,
+    vertex_bits: u32,
+    destination_bits: u32,
+}
+
+impl Layout {
+    /// `cuts`: the boundaries of the batches.
+    pub(crate) fn new(cuts: Vec<u64>) -> Self {
+        let vertex_bits = bits_of(cuts.last().copied().unwrap_or(0));
+        let destination_bits = destination_bits(&cuts);
+        Self {
+            batch_of: BatchOf::new(cuts),
+            vertex_bits,
+            destination_bits,
+        }
+    }
+
+    /// The boundaries of the batches.
+    pub(crate) fn cuts(&self) -> &[u64] {
+        self.batch_of.cuts()
+    }
+
+    /// A set of columns whose files become the buckets from `bucket_first` on.
+    pub(crate) fn columns(&self, files: Vec<Range<usize>>, bucket_first: usize) -> Columns {
+        let mut targets = Vec::with_capacity(self.cuts().len());
+        for (file, batches) in files.iter().enumerate() {
+            for batch in batches.clone() {
+                let key = shl(
+                    (batch - batches.start) as u64,
+                    self.vertex_bits + self.destination_bits,
+                );
+                targets.push(Target {
+                    bucket: bucket_first + file,
+                    key,
+                    start: self.cuts()[batch],
+                });
+            }
+        }
+        Columns {
+            files,
+            targets,
+            bucket_first,
+        }
+    }
+
+    /// Bits of the keys of a file of so many batches.
+    pub(crate) fn key_bits(&self, batches: usize) -> u32 {
+        bits_of(batches as u64) + self.vertex_bits + self.destination_bits
+    }
+
+    /// The bucket and the key of an arc between two vertex indices.
+    #[inline(always)]
+    pub(crate) fn place(&self, columns: &Columns, source: u64, destination: u64) -> (usize, u64) {
+        let target = &columns.targets[self.batch_of.of(destination)];
+        let offset = destination - target.start;
+        (
+            target.bucket,
+            target.key | shl(source, self.destination_bits) | offset,
+        )
+    }
+
+    /// Destination batch within the file, source, and destination within its batch, of a key.
+    #[inline(always)]
+    pub(crate) fn parts(&self, key: u64) -> (usize, u64, u64) {
+        let batch = shr(key, self.vertex_bits + self.destination_bits);
+        let source = shr(key, self.destination_bits) & low_bits(self.vertex_bits);
+        (
+            batch as usize,
+            source,
+            key & low_bits(self.destination_bits),
+        )
+    }
+
+    /// Whether the key, of a file that starts with batch `batch_first`, joins a vertex to itself.
+    pub(crate) fn is_loop(&self, batch_first: usize, key: u64) -> bool {
+        let (batch, source, destination) = self.parts(key);
+        self.cuts()[batch_first + batch] + destination == source
+    }
+
+    /// The batch of a source.
+    pub(crate) fn batch_of(&self, index: u64) -> usize {
+        self.batch_of.of(index)
+    }
+
+    /// Bits of a destination in a key.
+    pub(crate) fn destination_bits(&self) -> u32 {
+        self.destination_bits
+    }
+}
+
+/// `value << bits`, 0 when all bits go.
+#[inline(always)]
+fn shl(value: u64, bits: u32) -> u64 {
+    value.checked_shl(bits).unwrap_or(0)
+}
+
+/// `value >> bits`, 0 when all bits go.
+#[inline(always)]
+fn shr(value: u64, bits: u32) -> u64 {
+    value.checked_shr(bits).unwrap_or(0)
+}
+
+/// A mask of so many bits.
+#[inline(always)]
+pub(crate) fn low_bits(bits: u32) -> u64 {
+    shr(u64::MAX, u64::BITS - bits)
+}
+
+/// How arcs are packed in temporary files: the low bytes of the key, the weight, the sequence number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packing {
+    /// 1 to 8.
+    pub(crate) key_bytes: usize,
+    /// 0, 4 or 8.
+    pub(crate) weight_bytes: usize,
+    /// 0 or 8.
+    pub(crate) sequence_bytes: usize,
+}
+
+impl Packing {
+    /// Keys of at most `key_bits`.
+    pub(crate) fn new(key_bits: u32, weights: EdgeKind, sequenced: bool) -> Self {
+        Self {
+            key_bytes: key_bits.div_ceil(8).max(1) as usize,
+            weight_bytes: weights.bytes(),
+            sequence_bytes: if sequenced { 8 } else { 0 },
+        }
+    }
+
+    /// Bytes of one arc.
+    pub(crate) fn bytes(&self) -> usize {
+        self.key_bytes + self.weight_bytes + self.sequence_bytes
+    }
+
+    /// Whether there is more than the key.
+    #[inline(always)]
+    pub(crate) fn has_payload(&self) -> bool {
+        self.weight_bytes + self.sequence_bytes > 0
+    }
+
+    /// Packs arcs into `out`, which has room for exactly as many. Weights and sequence numbers that the packing does
+    /// not hold are not looked at.
+    #[inline]
+    pub(crate) fn pack(&self, keys: &[u64], weights: &[u64], sequences: &[u64], out: &mut [u8]) {
+        if !self.has_payload() {
+            match self.key_bytes {
+                1 => pack_keys::<1>(keys, out),
+                2 => pack_keys::<2>(keys, out),
+                3 => pack_keys::<3>(keys, out),
+                4 => pack_keys::<4>(keys, out),
+                5 => pack_keys::<5>(keys, out),
+                6 => pack_keys::<6>(keys, out),
+                7 => pack_keys::<7>(keys, out),
+                _ => pack_keys::<8>(keys, out),
+            }
+            return;
+        }
+        for (i, (record, key)) in out.chunks_exact_mut(self.bytes()).zip(keys).enumerate() {
+            let (key_out, rest) = record.split_at_mut(self.key_bytes);
+            let (weight_out, sequence_out) = rest.split_at_mut(self.weight_bytes);
+            key_out.copy_from_slice(&key.to_le_bytes()[..self.key_bytes]);
+            weight_out.copy_from_slice(&weights[i].to_le_bytes()[..self.weight_bytes]);
+            if self.sequence_bytes > 0 {
+                sequence_out.copy_from_slice(&sequences[i].to_le_bytes());
+            }
+        }
+    }
+
+    /// Calls `each(key, weight, sequence)` for every packed arc.
+    #[inline(always)]
+    pub(crate) fn unpack(&self, records: &[u8], mut each: impl FnMut(u64, u64, u64)) {
+        if !self.has_payload() {
+            match self.key_bytes {
+                1 => unpack_keys::<1>(records, |key| each(key, 0, 0)),
+                2 => unpack_keys::<2>(records, |key| each(key, 0, 0)),
+                3 => unpack_keys::<3>(records, |key| each(key, 0, 0)),
+                4 => unpack_keys::<4>(records, |key| each(key, 0, 0)),
+                5 => unpack_keys::<5>(records, |key| each(key, 0, 0)),
+                6 => unpack_keys::<6>(records, |key| each(key, 0, 0)),
+                7 => unpack_keys::<7>(records, |key| each(key, 0, 0)),
+                _ => unpack_keys::<8>(records, |key| each(key, 0, 0)),
+            }
+            return;
+        }
+        for record in records.chunks_exact(self.bytes()) {
+            let (key, rest) = record.split_at(self.key_bytes);
+            let (weight, sequence) = rest.split_at(self.weight_bytes);
+            each(word(key), word(weight), word(sequence));
+        }
+    }
+}
+
+/// A little-endian number of at most 8 bytes.
+#[inline(always)]
+fn word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+// Whole words are stored and loaded, whatever the width of a record: the bytes beyond one are overwritten by the next
+// record, or masked off. Copies of a few bytes would be calls unless the whole program is optimised at once.
+
+#[inline(always)]
+fn pack_keys<const BYTES: usize>(keys: &[u64], mut out: &mut [u8]) {
+    for key in keys {
+        let bytes = key.to_le_bytes();
+        match out.first_chunk_mut() {
+            Some(word) => *word = bytes,
+            None => out
+                .iter_mut()
+                .zip(bytes)
+                .for_each(|(out, byte)| *out = byte),
+        }
+        out = out.get_mut(BYTES..).unwrap_or_default();
+    }
+}
+
+#[inline(always)]
+fn unpack_keys<const BYTES: usize>(mut records: &[u8], mut each: impl FnMut(u64)) {
+    while let Some(word) = records.first_chunk() {
+        each(u64::from_le_bytes(*word) & low_bits(8 * BYTES as u32));
+        records = &records[BYTES..];
+    }
+    for record in records.as_chunks::<BYTES>().0 {
+        each(word(record));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graphmill_storage::Random;
+
+    #[test]
+    fn a_key_holds_both_ends_and_sorts_as_the_stored_graph_does() {
+        for (cuts, ends) in [
+            (vec![0u64, 5, 6, 20, 21], vec![2usize, 3, 4]),
+            (vec![0, 1], vec![1]),
+            ((0..=16).map(|b| b << 24).collect(), vec![16]),
+        ] {
+            let mut start = 0;
+            let files: Vec<_> = ends
+                .into_iter()
+                .map(|end| std::mem::replace(&mut start, end)..end)
+                .collect();
+            let layout = Layout::new(cuts.clone());
+            let columns = layout.columns(files.clone(), 3);
+            let mut random = Random::new(9);
+            let vertices = *cuts.last().unwrap();
+            let mut placed = Vec::new();
+            for _ in 0..500 {
+                let (source, destination) =
+                    (random.next_u64() % vertices, random.next_u64() % vertices);
+                let (bucket, key) = layout.place(&columns, source, destination);
+                let file = &files[bucket - 3];
+                let batch = cuts.partition_point(|&cut| cut <= destination) - 1;
+                assert!(file.contains(&batch));
+                assert!(layout.key_bits(file.len()) >= bits_of(key.saturating_add(1)));
+                assert_eq!(
+                    layout.parts(key),
+                    (batch - file.start, source, destination - cuts[batch])
+                );
+                assert_eq!(layout.is_loop(file.start, key), source == destination);
+                placed.push(((bucket, key), (batch, source, destination)));
+            }
+            placed.sort_unstable();
+            assert!(placed.is_sorted_by_key(|(_, arc)| *arc));
+        }
+    }
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let mut random = Random::new(4);
+        for bits in [1u32, 8, 9, 20, 30, 33, 43, 56, 64] {
+            for (kind, sequenced) in [
+                (EdgeKind::None, false),
+                (EdgeKind::F32, false),
+                (EdgeKind::F64, false),
+                (EdgeKind::F32, true),
+                (EdgeKind::F64, true),
+            ] {
+                let packing = Packing::new(bits, kind, sequenced);
+                let keys: Vec<u64> = (0..100).map(|_| random.next_u64() >> (64 - bits)).collect();
+                let weights: Vec<u64> = (0..100)
+                    .map(|_| random.next_u64() & low_bits(8 * packing.weight_bytes as u32))
+                    .collect();
+                let sequences: Vec<u64> = keys
+                    .iter()
+                    .map(|_| if sequenced { random.next_u64() } else { 0 })
+                    .collect();
+                let mut out = vec![0; packing.bytes() * keys.len()];
+                packing.pack(&keys, &weights, &sequences, &mut out);
+                let mut back = (Vec::new(), Vec::new(), Vec::new());
+                packing.unpack(&out, |key, weight, sequence| {
+                    back.0.push(key);
+                    back.1.push(weight);
+                    back.2.push(sequence);
+                });
+                assert_eq!(back, (keys, weights, sequences), "{packing:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The first reading of the edges: how many there are, which ids occur, how many arcs each range of ids receives.
+//!
+//! Edges that cannot be read again cheaply (text, packed files) are spooled on the way, so that they are parsed once.
+
+use std::sync::Arc;
+
+use graphmill_storage::{Budget, Disk, Stop, Workers};
+
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::external::edge_file::{Spool, SpoolWriter};
+use crate::external::parallel;
+use crate::ids::bitmap::Presence;
+use crate::ids::external::splitters::Sample;
+use crate::layout::histogram::Histogram;
+use crate::options::SelfLoops;
+use crate::progress::Meter;
+use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
+
+/// Chunks of the spool that one worker has in memory.
+pub(crate) const SPOOL_BUFFERS: usize = 4;
+
+/// What the scan is to find out, and with what.
+pub(crate) struct Scan<'a> {
+    pub(crate) disk: &'a Arc<dyn Disk>,
+    pub(crate) workers: &'a Workers,
+    pub(crate) budget: &'a Budget,
+    pub(crate) stop: &'a Stop,
+    pub(crate) meter: &'a Meter<'a>,
+    pub(crate) source: &'a dyn EdgeSource,
+    /// Ids are marked here, unless the source knows its vertices.
+    pub(crate) presence: Option<&'a Presence>,
+    pub(crate) spool: Option<&'a Spool>,
+    pub(crate) directed: bool,
+    pub(crate) self_loops: SelfLoops,
+    /// Whether arcs are counted by source too.
+    pub(crate) reverse: bool,
+}
+
+/// What the scan found.
+#[derive(Debug)]
+pub(crate) struct Scanned {
+    pub(crate) report: PieceReport,
+    /// The number of the first edge of each piece.
+    pub(crate) starts: Vec<u64>,
+    /// The largest integer id.
+    pub(crate) id_max: Option<u64>,
+    /// Arcs by destination, and by source where asked for.
+    pub(crate) arcs_in: Histogram,
+    pub(crate) arcs_out: Option<Histogram>,
+    /// Edges from a vertex to itself.
+    pub(crate) loops: u64,
+    pub(crate) sample: Sample,
+    pub(crate) temporary_bytes: u64,
+}
+
+impl Scan<'_> {
+    /// Bytes that each worker leases until it is done, less what the reader takes.
+    pub(crate) fn lane_bytes(chunk_bytes: usize, reverse: bool) -> u64 {
+        Self::sum_bytes(reverse) + (SPOOL_BUFFERS * chunk_bytes) as u64
+    }
+
+    /// Bytes of what so many workers leave: the sum of their counts, and the tables of their spools where these are short.
+    pub(crate) fn found_bytes(lanes: u64, reverse: bool) -> u64 {
+        Self::sum_bytes(reverse) + lanes * SpoolWriter::TABLE_BYTES
+    }
+
+    fn sum_bytes(reverse: bool) -> u64 {
+        let histograms = if reverse { 2 } else { 1 };
+        (histograms * crate::layout::histogram::GRANULES_MAX * size_of::<u64>()) as u64
+    }
+
+    /// Reads everything once.
+    pub(crate) fn run(&self) -> Result<Scanned, IngestError> {
+        let make = || {
+            let sink = Sink {
+                scan: self,
+                arcs_in: Histogram::new(self.budget)?,
+                arcs_out: if self.reverse {
+                    Some(Histogram::new(self.budget)?)
+                } else {
+                    None
+                },
+                spool: match self.spool {
+                    Some(spool) => Some(SpoolWriter::new(
+                        spool,
+                        &**self.disk,
+                        self.budget,
+                        SPOOL_BUFFERS,
+                    )?),
+                    None => None,
+                },
+                piece: 0,
+                first: 0,
+                id_max: None,
+                loops: 0,
+                sample: Sample::default(),
+            };
+            Ok(Lane {
+                reader: self.source.reader(self.disk, self.budget)?,
+                sink,
+                reports: Vec::new(),
+            })
+        };
+        let lanes = parallel::run(
+            self.workers,
+            usize::MAX,
+            self.stop,
+            self.source.pieces(),
+            make,
+            |lane, piece| {
+                (lane.sink.piece, lane.sink.first) = (piece, 0);
+                let report = lane.reader.read(piece, self.stop, &mut lane.sink)?;
+                lane.reports.push((piece, report));
+                Ok(())
+            },
+        )?;
+        self.merge(lanes)
+    }
+
+    fn merge(&self, lanes: Vec<Lane<'_>>) -> Result<Scanned, IngestError> {
+        let mut found = Scanned {
+            report: PieceReport::default(),
+            starts: vec![0; self.source.pieces() as usize],
+            id_max: lanes.iter().filter_map(|lane| lane.sink.id_max).max(),
+            arcs_in: Histogram::new(self.budget)?,
+            arcs_out: if self.reverse {
+                Some(Histogram::new(self.budget)?)
+            } else {
+                None
+            },
+            loops: 0,
+            sample: Sample::default(),
+            temporary_bytes: 0,
+        };
+        let id_max = found.id_max.unwrap_or(0);
+        for lane in lanes {
+            for (piece, report) in lane.reports {
+                found.starts[piece as usize] = report.edges;
+                found.report.add(report);
+            }
+            found.loops += lane.sink.loops;
+            found.sample.merge(lane.sink.sample);
+            found.arcs_in.merge(lane.sink.arcs_in, id_max);
+            if let (Some(sum), Some(counts)) = (&mut found.arcs_out, lane.sink.arcs_out) {
+                sum.merge(counts, id_max);
+            }
+            if let Some(spool) = lane.sink.spool {
+                found.temporary_bytes += spool.finish()?;
+            }
+        }
+        let mut first = 0;
+        for start in &mut found.starts {
+            first += std::mem::replace(start, first);
+        }
+        Ok(found)
+    }
+}
+
+struct Lane<'a> {
+    reader: Box<dyn PieceReader + 'a>,
+    sink: Sink<'a>,
+    reports: Vec<(u64, PieceReport)>,
+}
+
+struct Sink<'a> {
+    scan: &'a Scan<'a>,
+    arcs_in: Histogram,
+    arcs_out: Option<Histogram>,
+    spool: Option<SpoolWriter<'a>>,
+    piece: u64,
+    /// The number within the piece of the next edge.
+    first: u64,
+    id_max: Option<u64>,
+    loops: u64,
+    sample: Sample,
+}
+
+/// Counts the arcs of `edges` by destination; returns how many edges are self-loops.
+pub(crate) fn count_arcs(
+    edges: &[(u64, u64)],
+    counts: &mut Histogram,
+    both_ways: bool,
+    self_loops: SelfLoops,
+    end: impl Fn(&(u64, u64)) -> u64,
+) -> u64 {
+    let (counts, shift) = counts.counters();
+    let mut loops = 0;
+    let mask = counts.len() - 1;
+    let kept = u64::from(self_loops == SelfLoops::Keep);
+    for edge in edges {
+        let is_loop = u64::from(edge.0 == edge.1);
+        loops += is_loop;
+        if both_ways {
+            // Two arcs, or one for a self-loop.
+            counts[(edge.0 >> shift) as usize & mask] += 1 - is_loop;
+            counts[(edge.1 >> shift) as usize & mask] += 1 - is_loop + (is_loop & kept);
+        } else {
+            counts[(end(edge) >> shift) as usize & mask] += 1 - is_loop + (is_loop & kept);
+        }
+    }
+    loops
+}
+
+impl EdgeSink for Sink<'_> {
+    fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
+        let scan = self.scan;
+        let id_max = edges
+            .iter()
+            .fold(0, |max, edge| max.max(edge.0).max(edge.1));
+        if scan
+            .source
+            .vertices()
+            .is_some_and(|vertices| id_max >= vertices)
+        {
+            return Err(IngestError::internal(
+                "a generator draws vertices beyond its range",
+            ));
+        }
+        self.id_max = self.id_max.max(Some(id_max));
+        self.arcs_in.grow(id_max);
+        if let Some(presence) = scan.presence {
+            if presence.reserve(id_max) {
+                for edge in edges {
+                    presence.mark(edge.0);
+                    presence.mark(edge.1);
+                }
+            }
+            for edge in edges.first().into_iter().chain(edges.get(edges.len() / 2)) {
+                self.sample.offer(edge.0.to_be_bytes());
+                self.sample.offer(edge.1.to_be_bytes());
+            }
+        }
+        self.loops += count_arcs(
+            edges,
+            &mut self.arcs_in,
+            !scan.directed,
+            scan.self_loops,
+            |edge| edge.1,
+        );
+        if let Some(counts) = &mut self.arcs_out {
+            counts.grow(id_max);
+            count_arcs(edges, counts, false, scan.self_loops, |edge| edge.0);
+        }
+        if let Some(spool) = &mut self.spool {
+            spool.integers(self.piece, self.first, edges, weights)?;
+        }
+        self.first += edges.len() as u64;
+        Ok(())
+    }
+
+    fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError> {
+        for (source, destination) in edges {
+            self.loops += u64::from(source == destination);
+        }
+        for edge in edges.first().into_iter().chain(edges.get(edges.len() / 2)) {
+            self.sample.offer(edge.0);
+            self.sample.offer(edge.1);
+        }
+        if let Some(spool) = &mut self.spool {
+            spool.texts(self.piece, self.first, edges, weights)?;
+        }
+        self.first += edges.len() as u64;
+        Ok(())
+    }
+
+    fn progress(&mut self, amount: u64) {
+        self.scan.meter.advance(amount);
+    }
+}
+
+impl Scanned {
+    /// Puts together what all ranks found, each in its part of the edges.
+    pub(crate) fn put_together(&mut self, crew: &Crew<'_>) -> Result<(), IngestError> {
+        let first = crew.before(self.report.edges)?;
+        self.starts.iter_mut().for_each(|start| *start += first);
+        let report = &mut self.report;
+        let mut sums = [
+            report.lines,
+            report.edges,
+            report.comments,
+            report.blank,
+            report.headers,
+            report.skipped,
+            self.loops,
+        ];
+        crew.add_up(&mut sums)?;
+        let [lines, edges, comments, blank, headers, skipped, loops] = sums;
+        self.report = PieceReport {
+            lines,
+            edges,
+            comments,
+            blank,
+            headers,
+            skipped,
+        };
+        self.loops = loops;
+        let mut greatest = [self.id_max.is_some().into(), self.id_max.unwrap_or(0)];
+        crew.reduce(&mut greatest, u64::max)?;
+        self.id_max = (greatest[0] == 1).then_some(greatest[1]);
+        let sides = [Some(&mut self.arcs_in), self.arcs_out.as_mut()];
+        for counts in sides.into_iter().flatten() {
+            counts.grow(self.id_max.unwrap_or(0));
+            counts.add_up(crew)?;
+        }
+        self.sample.bound();
+        self.sample = Sample::merged(&crew.gather(self.sample.to_bytes())?)?;
+        Ok(())
+    }
+}
+
+/// Whether a source has to be spooled.
+pub(crate) fn needs_spool(source: &dyn EdgeSource) -> bool {
+    source.ids() == Ids::Text || !source.rereads_fast()
+}

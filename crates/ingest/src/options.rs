@@ -1,0 +1,130 @@
+//! What an import runs on, and what it is asked for.
+//!
+//! Memory, threads and `work_bytes_max` decide how often something is read; the other options alone decide what is written.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphmill_fabric::Fabric;
+use graphmill_graph::Order;
+use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
+
+use crate::progress::Progress;
+
+/// What an import runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Machine<'a> {
+    /// Where input, temporary files and the graph lie.
+    pub disk: &'a Arc<dyn Disk>,
+    /// The threads.
+    pub workers: &'a Workers,
+    /// The memory: everything large is leased from it.
+    pub budget: &'a Budget,
+    /// The time that steps take.
+    pub clock: &'a dyn Clock,
+    /// Looked at every few milliseconds; an import that is stopped leaves nothing behind.
+    pub stop: &'a Stop,
+    /// Told how far a step is.
+    pub progress: &'a dyn Progress,
+    /// The ranks that import together: all do the same, with the same options, and see the same input.
+    pub fabric: Option<&'a dyn Fabric>,
+}
+
+/// What the graph is to be.
+#[derive(Clone, Debug)]
+pub struct ImportOptions {
+    /// The directory of the graph; nothing has that name yet.
+    pub output: PathBuf,
+    /// A directory for temporary files; beside the output by default.
+    pub temporary: Option<PathBuf>,
+    /// Whether an edge goes one way; otherwise it is two arcs.
+    pub directed: bool,
+    /// What becomes of edges between the same vertices.
+    pub duplicates: Duplicates,
+    /// What becomes of edges from a vertex to itself.
+    pub self_loops: SelfLoops,
+    /// Whether arcs are stored turned round as well. An undirected graph is its own reverse: nothing more is stored.
+    pub reverse: bool,
+    /// The order in which vertices get their indices.
+    pub order: Order,
+    /// Vertices of a batch, exactly (dealt in order of degree: at most), at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
+    /// vertices and edges.
+    pub batch_size: Option<u64>,
+    /// A cell whose source span over edges is at most this gets a bitmap of its sources.
+    pub csr_ratio: u32,
+    /// Keep what was done in folders beside the output and among the temporary files when the import does not come to its end, so that
+    /// the next one of the same goes on with it: each step that ends so long after what was kept last. Of sources that [tell what they
+    /// are](crate::EdgeSource::identity); with `None` nothing is kept, and nothing gone on with.
+    pub keep_every: Option<Duration>,
+    /// How the input is read, a line each, which the graph keeps.
+    pub read: Vec<String>,
+    /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
+    /// Does not change what is written.
+    pub work_bytes_max: u64,
+}
+
+impl ImportOptions {
+    /// A directed graph in `output`, everything else as usual.
+    pub fn new(output: impl Into<PathBuf>) -> Self {
+        Self {
+            output: output.into(),
+            temporary: None,
+            directed: true,
+            duplicates: Duplicates::Keep,
+            self_loops: SelfLoops::Keep,
+            reverse: false,
+            order: Order::Id,
+            batch_size: None,
+            csr_ratio: 32,
+            keep_every: None,
+            read: Vec::new(),
+            work_bytes_max: u64::MAX,
+        }
+    }
+
+    /// All of it that decides which graph is made of an input.
+    pub(crate) fn of_graph(&self) -> String {
+        format!(
+            "{} {:?} {:?} {} {:?} {:?} {}",
+            self.directed,
+            self.duplicates,
+            self.self_loops,
+            self.reverse,
+            self.order,
+            self.batch_size,
+            self.csr_ratio,
+        )
+    }
+
+    /// Whether a second set of columns is written.
+    pub(super) fn turns_round(&self) -> bool {
+        self.reverse && self.directed
+    }
+}
+
+/// What to do with several edges from one vertex to another (in an undirected graph: between them).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// Keep all; those that differ only in weight are ordered by it.
+    #[default]
+    Keep,
+    /// Keep the one that comes first in the input.
+    First,
+    /// Keep one with the sum of the weights, added in ascending order of their bits.
+    Sum,
+    /// Keep one with the smallest weight.
+    Min,
+    /// Keep one with the largest weight.
+    Max,
+}
+
+/// What to do with edges from a vertex to itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SelfLoops {
+    /// Keep them; in an undirected graph each is one arc.
+    #[default]
+    Keep,
+    /// Drop and count them.
+    Drop,
+}

@@ -1,0 +1,403 @@
+//! Step 2 of an import, *ids*: every id gets the index of its vertex, and arcs are counted by ranges of indices.
+//!
+//! 1. The indices: known already, ranks in a bitmap, or a dictionary on disk, which turns the edges into edges of indices.
+//! 2. The ids, in their order, go to the graph, unless they are indices themselves.
+//! 3. The counts are those of the scan where ids lie close enough; else the edges are read again to count. In order of degree they
+//!    are read again to count arcs vertex by vertex, and ranges do not matter.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
+
+use super::context::{Import, buffer_bytes, read_ahead};
+use super::scan::Found;
+use crate::error::IngestError;
+use crate::external::bucket_file::SLABS;
+use crate::external::reread::Source;
+use crate::external::shuffle::Post;
+use crate::ids::external::context::{Ends, Place};
+use crate::ids::external::dictionary::Dictionary;
+use crate::ids::index_map::Indices;
+use crate::ids::order_window::Slice;
+use crate::layout::arc_count::Count;
+use crate::layout::batch_cut::Granules;
+use crate::layout::degree_file::{Degrees, Sections};
+use crate::layout::histogram::{Histogram, granule_shift};
+use crate::progress::Meter;
+use crate::source::Ids;
+
+/// The temporary file of out-degrees.
+pub(crate) const DEGREES: &str = "degrees";
+
+/// Ids of a range, for each edge, that a table of the range is worth; of fewer edges than these it may be as long.
+const SPAN_SHARE: u64 = 16;
+const SPAN_EDGES_FREE: u64 = 1 << 18;
+
+/// What was counted of a graph, and its ids.
+pub(crate) struct Tally {
+    /// What the first rank wrote of them; nothing at others.
+    pub(crate) ids: Option<IdsSummary>,
+    pub(crate) vertices: u64,
+    pub(crate) arcs_in: Granules,
+    pub(crate) arcs_out: Option<Granules>,
+}
+
+/// Edges whose ids have indices.
+pub(crate) struct Indexed<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) indices: Indices,
+    /// Where vertices are dealt by them.
+    pub(crate) degrees: Option<Degrees>,
+}
+
+/// How a dictionary shares out memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    pub(crate) chunk_bytes: usize,
+    pub(crate) write_bytes: usize,
+    pub(crate) splitters: usize,
+    pub(crate) passing_bytes: u64,
+    pub(crate) positions_max: u64,
+    pub(crate) sort_bytes: u64,
+    pub(crate) join_bytes: u64,
+}
+
+impl Shares {
+    /// Of so many free bytes among the workers of each of so many ranks, which `agree` on numbers.
+    pub(crate) fn new(
+        available: u64,
+        lanes: u64,
+        ranks: usize,
+        work_bytes_max: u64,
+        agree: impl Fn(u64) -> Result<u64, IngestError>,
+    ) -> Result<Self, IngestError> {
+        let buffer = |parts, least, most| buffer_bytes(available, lanes * parts, least, most);
+        let chunk_bytes = agree(buffer(512, 8 << 10, 64 << 10) as u64)? as usize;
+        let write_bytes = buffer(128, 16 << 10, 256 << 10);
+        let passing_bytes = match ranks {
+            1 => 0,
+            ranks => Post::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
+        };
+        let share = available.saturating_sub(passing_bytes) / lanes;
+        let chunks = share / chunk_bytes as u64;
+        Ok(Shares {
+            chunk_bytes,
+            write_bytes,
+            // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
+            // both while a bucket of ids is split. Half is to sort in.
+            splitters: agree((chunks / 16).clamp(2, 128))? as usize,
+            passing_bytes,
+            positions_max: (chunks / 8).max(1),
+            sort_bytes: (share / 2).min(work_bytes_max),
+            join_bytes: share / 2,
+        })
+    }
+}
+
+/// The number that was written as bytes, most significant first.
+fn integer(id: &[u8]) -> u64 {
+    id.iter()
+        .fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+impl<'a> Import<'a> {
+    /// Step 2.
+    pub(crate) fn index(&mut self, found: Found<'a>) -> Result<(Tally, Indexed<'a>), IngestError> {
+        let Found {
+            mut source,
+            vertices: extra,
+            mut scanned,
+            presence,
+        } = found;
+        let known = self.source.vertices();
+        let span =
+            known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
+        let mut dictionary = None;
+        let ranks = match presence {
+            Some(presence) => presence.ranks(&self.crew, scanned.id_max)?,
+            None => None,
+        };
+        let (mut indices, vertices) = match (known, ranks) {
+            (Some(vertices), _) => (Indices::Same, vertices),
+            (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
+            (None, Some(ranks)) => {
+                let vertices = ranks.len();
+                (Indices::Rank(ranks), vertices)
+            }
+            (None, None) => {
+                let place = self.place()?;
+                let ends = Ends {
+                    progress: self.machine.progress,
+                    source: &source,
+                    edges: self.report.edges,
+                    first: self.crew.before(self.edges_here)?,
+                    edges_here: self.edges_here,
+                    vertices: extra.as_ref(),
+                    sample: std::mem::take(&mut scanned.sample),
+                    weights: self.source.weights(),
+                };
+                let (found, edges) = Dictionary::build(&place, ends)?;
+                source.check_unchanged(&**self.machine.disk)?;
+                self.report.temporary_bytes += place.written.load(Relaxed);
+                let vertices = self.crew.sum(found.len())?;
+                source = Source::Spool(edges);
+                dictionary = Some(found);
+                (Indices::Same, vertices)
+            }
+        };
+        let close = self.source.ids() != Ids::Text && span / 4 <= vertices;
+        let (ids, first) = self.write_ids(&indices, dictionary, vertices, close.then_some(span))?;
+        self.report.vertices = vertices;
+        self.done("ids");
+
+        let histograms = (scanned.arcs_in, scanned.arcs_out);
+        let (arcs_in, arcs_out, degrees) = match self.options.order {
+            Order::Degree => {
+                drop(histograms);
+                let degrees = self.degrees(&source, &mut indices, vertices, span)?;
+                let all = Granules::new(vec![0, vertices], vec![degrees.arcs()]);
+                let turned = self.options.turns_round().then(|| all.clone());
+                (all, turned, Some(degrees))
+            }
+            // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
+            Order::Id if close => {
+                let granules = |mut counts: Histogram| {
+                    counts.grow(span.saturating_sub(1));
+                    Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
+                };
+                let (arcs_in, arcs_out) = histograms;
+                (granules(arcs_in), arcs_out.map(granules), None)
+            }
+            Order::Id => {
+                drop(histograms);
+                let meter = self.counting(1);
+                let count = self.count(&meter, &source, &indices, vertices);
+                let (mut arcs_in, mut arcs_out) = count.run()?;
+                arcs_in.add_up(&self.crew)?;
+                if let Some(arcs_out) = &mut arcs_out {
+                    arcs_out.add_up(&self.crew)?;
+                }
+                let granules = |counts: Histogram| Granules::even(vertices, &counts);
+                (granules(arcs_in), arcs_out.map(granules), None)
+            }
+        };
+        self.done("count");
+        let tally = Tally {
+            ids,
+            vertices,
+            arcs_in,
+            arcs_out,
+        };
+        let indexed = Indexed {
+            source,
+            indices,
+            degrees,
+        };
+        Ok((tally, indexed))
+    }
+
+    /// How far counting is, which reads the edges so many times.
+    fn counting(&self, readings: u64) -> Meter<'a> {
+        Meter::new(self.machine.progress, "count", readings * self.edges_here)
+    }
+
+    /// What counts the arcs of edges.
+    fn count<'c>(
+        &'c self,
+        meter: &'c Meter<'c>,
+        source: &'c Source<'a>,
+        indices: &'c Indices,
+        vertices: u64,
+    ) -> Count<'c> {
+        Count {
+            meter,
+            disk: self.machine.disk,
+            workers: self.machine.workers,
+            budget: self.machine.budget,
+            stop: self.machine.stop,
+            source,
+            indices,
+            vertices,
+            directed: self.options.directed,
+            self_loops: self.options.self_loops,
+            reverse: self.options.turns_round(),
+        }
+    }
+
+    /// The out-degrees of all vertices. Ids below `span` become the numbers of vertices where a table of all of them takes little
+    /// of the memory and is not mostly gaps: then no end of an edge has to be looked up twice.
+    fn degrees(
+        &mut self,
+        source: &Source<'a>,
+        indices: &mut Indices,
+        vertices: u64,
+        span: u64,
+    ) -> Result<Degrees, IngestError> {
+        let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
+        let little = (budget.available() / 4).min(bytes_max);
+        let same = Indices::Same;
+        let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
+        let fits = is_full && Slice::bytes(vertices, span) <= little;
+        let (ids, called, numbers) = match &*indices {
+            Indices::Rank(ranks) if self.crew.all(fits)? => (Some(ranks), &same, span),
+            indices => (None, indices, vertices),
+        };
+        let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
+        let sections = sections.least(&self.crew)?;
+        let meter = self.counting(sections.readings(numbers));
+        let count = self.count(&meter, source, called, numbers);
+        let degrees = Degrees::count(
+            &count,
+            sections,
+            ids,
+            self.temporary.join(DEGREES),
+            &self.crew,
+        )?;
+        self.report.temporary_bytes += degrees.file_bytes();
+        if ids.is_some() {
+            *indices = same;
+        }
+        Ok(degrees)
+    }
+
+    /// Where and with how much memory a dictionary is built.
+    fn place(&self) -> Result<Place<'a>, IngestError> {
+        let crew = self.crew;
+        let shares = Shares::new(
+            self.machine.budget.available(),
+            self.lanes(),
+            crew.count(),
+            self.options.work_bytes_max,
+            // What goes from rank to rank is as long at all of them.
+            |mine| crew.least(mine),
+        )?;
+        Ok(Place {
+            disk: self.machine.disk,
+            budget: self.machine.budget,
+            workers: self.machine.workers,
+            stop: self.machine.stop,
+            directory: self.temporary,
+            crew: self.crew,
+            chunk_bytes: shares.chunk_bytes,
+            read_ahead: read_ahead(shares.chunk_bytes),
+            write_bytes: shares.write_bytes,
+            splitters: shares.splitters,
+            passing_bytes: shares.passing_bytes,
+            positions_max: shares.positions_max,
+            sort_bytes: shares.sort_bytes,
+            join_bytes: shares.join_bytes,
+            files: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+        })
+    }
+
+    /// Writes the ids that are not indices themselves, at the first rank; returns the index of the first vertex of each granule of the
+    /// integer ids below `span`, or nothing without.
+    fn write_ids(
+        &self,
+        indices: &Indices,
+        dictionary: Option<Dictionary>,
+        vertices: u64,
+        span: Option<u64>,
+    ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
+        let machine = self.machine;
+        let shift = granule_shift(span.unwrap_or(0));
+        let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
+        let writer = |kind| match self.crew.is_first() {
+            true => IdsWriter::create(machine.disk, machine.budget, self.staging, kind).map(Some),
+            false => Ok(None),
+        };
+        // Ids that are 0, 1, 2, ... are indices, however that was found.
+        let dictionary = dictionary.filter(|_| span != Some(vertices));
+        match (dictionary, indices) {
+            (None, Indices::Same) => {
+                let first = (0..=granules)
+                    .map(|granule| (granule << shift).min(vertices))
+                    .collect();
+                Ok((Some(IdsSummary::dense(vertices)), first))
+            }
+            (_, Indices::Rank(ranks)) => {
+                let mut writer = writer(IdKind::Integer)?;
+                if let Some(writer) = &mut writer {
+                    ranks.for_each(|ids| {
+                        if machine.stop.requested() {
+                            return Err(IngestError::Stopped);
+                        }
+                        ids.iter().try_for_each(|&id| writer.push_integer(id))?;
+                        Ok(())
+                    })?;
+                }
+                let rank = ranks.look_up();
+                let first = (0..=granules)
+                    .map(|granule| rank.of(granule << shift))
+                    .collect();
+                Ok((writer.map(IdsWriter::finish).transpose()?, first))
+            }
+            (Some(dictionary), Indices::Same) => {
+                let (text, place) = (self.source.ids() == Ids::Text, self.place()?);
+                let mut writer = writer(match self.source.ids() {
+                    Ids::Text => IdKind::Text,
+                    Ids::Signed => IdKind::Signed,
+                    Ids::Integer => IdKind::Integer,
+                })?;
+                let mut first = vec![0u64; granules as usize + 1];
+                let mut count = |id: &[u8]| {
+                    if text {
+                        return;
+                    }
+                    // Ids may be any number; those beyond the granules are counted by index, not here.
+                    let after = (integer(id) >> shift).saturating_add(1);
+                    let count = usize::try_from(after).ok();
+                    if let Some(count) = count.and_then(|after| first.get_mut(after)) {
+                        *count += 1;
+                    }
+                };
+                let put = |writer: &mut IdsWriter, id: &[u8]| match text {
+                    true => writer.push_text(id),
+                    false => writer.push_integer(integer(id)),
+                };
+                if let Some(writer) = &mut writer {
+                    dictionary.for_each_id(&place, |id| {
+                        count(id);
+                        Ok(put(writer, id)?)
+                    })?;
+                }
+                // After its own the first rank has those of the others, in order of rank.
+                let mut came = Vec::new();
+                self.crew.tell_first(
+                    |says| {
+                        dictionary.for_each_id(&place, |id| {
+                            count(id);
+                            says(&(id.len() as u16).to_le_bytes())?;
+                            says(id)
+                        })
+                    },
+                    |_, bytes| {
+                        came.extend(bytes);
+                        let mut rest = &came[..];
+                        while let Some((id, left)) = next_id(rest) {
+                            if let Some(writer) = &mut writer {
+                                put(writer, id)?;
+                            }
+                            rest = left;
+                        }
+                        let used = came.len() - rest.len();
+                        came.drain(..used);
+                        Ok(())
+                    },
+                )?;
+                self.crew.add_up(&mut first)?;
+                for granule in 1..first.len() {
+                    first[granule] += first[granule - 1];
+                }
+                Ok((writer.map(IdsWriter::finish).transpose()?, first))
+            }
+        }
+    }
+}
+
+/// The first id of some that are each after their length, and what follows it; `None` when not all of it is there.
+fn next_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(u16::from_le_bytes(*length).into())
+}

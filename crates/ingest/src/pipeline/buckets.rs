@@ -1,0 +1,15 @@
+//! What distribution leaves to the step that writes: the arcs of each column file.
+
+use graphmill_storage::Buffer;
+
+use crate::external::bucket_file::Spill;
+
+/// The temporary file of all arcs.
+pub(super) const ARCS: &str = "arcs";
+
+/// The buckets of all column files.
+pub(super) struct Buckets {
+    pub(super) spill: Spill,
+    /// Per bucket the arcs of its parts.
+    pub(super) counts: Buffer,
+}

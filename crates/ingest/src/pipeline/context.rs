@@ -1,0 +1,73 @@
+//! What all steps of an import share.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::checkpoint::step_log::Log;
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::options::{ImportOptions, Machine};
+use crate::report::ImportReport;
+use crate::source::EdgeSource;
+
+pub(super) struct Import<'a> {
+    pub(super) machine: Machine<'a>,
+    /// What was done, where it is kept.
+    pub(super) log: Option<&'a Log<'a>>,
+    pub(super) options: &'a ImportOptions,
+    pub(super) crew: Crew<'a>,
+    /// The part of the edges that this rank reads, and of the list of vertices.
+    pub(super) source: &'a dyn EdgeSource,
+    pub(super) vertices: Option<&'a dyn EdgeSource>,
+    pub(super) temporary: &'a Path,
+    pub(super) staging: &'a Path,
+    pub(super) report: ImportReport,
+    /// Edges in the part that this rank reads.
+    pub(super) edges_here: u64,
+    /// When the current step began.
+    pub(super) started: Duration,
+}
+
+/// Bytes of a bucket that a worker reads ahead, if that is not too many chunks or too few.
+const READ_AHEAD_BYTES: usize = 1 << 20;
+
+/// Chunks of a bucket that a worker reads ahead.
+pub(super) fn read_ahead(chunk_bytes: usize) -> usize {
+    (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
+}
+
+/// One of so many shares of free memory, as a power of two from `least` to `most` bytes.
+pub(super) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usize) -> usize {
+    let share = available / shares.max(1);
+    let power = share.checked_ilog2().map_or(0, |power| 1u64 << power);
+    usize::try_from(power).unwrap_or(most).clamp(least, most)
+}
+
+impl Import<'_> {
+    /// Notes the time of a step that ends.
+    pub(super) fn done(&mut self, step: &'static str) {
+        let now = self.machine.clock.now();
+        self.report
+            .steps
+            .push((step, now.saturating_sub(self.started)));
+        self.started = now;
+    }
+
+    pub(super) fn lanes(&self) -> u64 {
+        self.machine.workers.count() as u64
+    }
+
+    /// An error unless so many bytes are free.
+    pub(super) fn check(&self, what: &'static str, needed: u64) -> Result<(), IngestError> {
+        let available = self.machine.budget.available();
+        if needed > available {
+            return Err(IngestError::too_little_memory(
+                what,
+                needed,
+                available,
+                self.machine.budget,
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Step 3 of an import, *cut*: counts alone say where batches and column files end, and with them where every arc goes.
+
+use graphmill_graph::{Batches, EdgeKind, Order, Shape};
+use graphmill_storage::Lease;
+
+use super::assign_ids::Tally;
+use super::context::Import;
+use crate::build::distribute;
+use crate::error::IngestError;
+use crate::layout::batch_cut::{Granules, batch_arcs_max};
+use crate::layout::degree_order;
+use crate::layout::edge_key::{Layout, Packing};
+use crate::options::Duplicates;
+use crate::options::ImportOptions;
+
+/// Counters of parts of a worker, over all buckets: what its caches can take.
+const PARTS_TABLE: usize = 1 << 15;
+const PARTS_MIN: usize = 16;
+const PARTS_MAX: usize = 1024;
+
+/// Bytes of tables for a batch: cuts here and in the shape, where its arcs go both ways, files.
+pub(crate) const BATCH_BYTES: u64 = 128;
+
+/// Where arcs are gathered.
+#[derive(Clone, Copy)]
+pub(crate) struct To<'p> {
+    pub(crate) plan: &'p distribute::Plan,
+    /// The rank of each bucket; empty: all are this one's.
+    pub(crate) owners: &'p [usize],
+}
+
+/// What follows from counts: where everything goes.
+pub(crate) struct Cut {
+    pub(crate) shape: Shape,
+    pub(crate) plan: distribute::Plan,
+    /// Which rank writes the column file of each bucket.
+    pub(crate) owners: Vec<usize>,
+    /// What the tables of batches take.
+    tables: Lease,
+}
+
+impl Cut {
+    /// Where the arcs of all column files go.
+    pub(crate) fn to_all(&self) -> To<'_> {
+        To {
+            plan: &self.plan,
+            owners: &self.owners,
+        }
+    }
+
+    /// Bytes of the budget that it holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.tables.bytes()
+    }
+}
+
+/// What is counted before anything is cut.
+pub(crate) struct Counted<'c> {
+    pub(crate) vertices: u64,
+    pub(crate) edges: u64,
+    pub(crate) arcs_in: &'c Granules,
+    pub(crate) arcs_out: Option<&'c Granules>,
+    pub(crate) weights: EdgeKind,
+}
+
+/// Where batches and column files end, where arcs go, and which of so many ranks writes each file.
+pub(crate) fn cut(
+    counted: &Counted<'_>,
+    ranks: usize,
+    options: &ImportOptions,
+) -> Result<(Shape, distribute::Plan, Vec<usize>), IngestError> {
+    let Counted {
+        vertices,
+        edges,
+        arcs_in,
+        arcs_out,
+        weights,
+    } = *counted;
+    let size = options.batch_size;
+    let cuts = match options.order {
+        Order::Id => arcs_in.batches(size),
+        Order::Degree => degree_order::cuts(
+            vertices,
+            degree_order::batches(vertices, arcs_in.arcs(), size),
+        ),
+    };
+    let too_many = || IngestError::TooManyVertices { vertices };
+    let files = arcs_in.files(&cuts).ok_or_else(too_many)?;
+    let reverse_files = match arcs_out {
+        Some(arcs_out) => Some(arcs_out.files(&cuts).ok_or_else(too_many)?),
+        None => None,
+    };
+    let mut owners = arcs_in.owners(&cuts, &files, ranks);
+    if let (Some(arcs_out), Some(files)) = (arcs_out, &reverse_files) {
+        owners.extend(arcs_out.owners(&cuts, files, ranks));
+    }
+    let shape = Shape {
+        batches: Batches::new(cuts.clone())?,
+        edge: weights,
+        directed: options.directed,
+        strip_edges_max: 2 * batch_arcs_max(arcs_in.arcs()),
+        csr_ratio: options.csr_ratio,
+        files: files.clone(),
+        reverse_files: reverse_files.clone(),
+    };
+
+    let layout = Layout::new(cuts);
+    let forward_files = files.len();
+    let key_bits: Vec<u32> = files
+        .iter()
+        .chain(reverse_files.iter().flatten())
+        .map(|file| layout.key_bits(file.len()))
+        .collect();
+    let sequenced = weights != EdgeKind::None && options.duplicates == Duplicates::First;
+    let parts = (PARTS_TABLE / key_bits.len().max(1))
+        .clamp(PARTS_MIN, PARTS_MAX)
+        .next_power_of_two();
+    let plan = distribute::Plan {
+        forward: layout.columns(files, 0),
+        reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
+        packing: Packing::new(
+            key_bits.iter().copied().max().unwrap_or(0),
+            weights,
+            sequenced,
+        ),
+        layout,
+        weights,
+        directed: options.directed,
+        self_loops: options.self_loops,
+        duplicates: options.duplicates,
+        edges,
+        part_shifts: key_bits
+            .iter()
+            .map(|bits| bits.saturating_sub(parts.trailing_zeros()))
+            .collect(),
+        parts,
+        vertices,
+    };
+    Ok((shape, plan, owners))
+}
+
+impl Import<'_> {
+    /// Step 3.
+    pub(crate) fn cut(&mut self, tally: &Tally) -> Result<Cut, IngestError> {
+        let options = self.options;
+        let (vertices, size) = (tally.vertices, options.batch_size);
+        let batches = size.map_or(0, |size| vertices / size.max(1));
+        let budget = self.machine.budget;
+        let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
+        let counted = Counted {
+            vertices,
+            edges: self.report.edges,
+            arcs_in: &tally.arcs_in,
+            arcs_out: tally.arcs_out.as_ref(),
+            weights: self.source.weights(),
+        };
+        let (shape, plan, owners) = cut(&counted, self.crew.count(), options)?;
+        self.report.batches = shape.batches.len() as u64;
+        Ok(Cut {
+            shape,
+            plan,
+            owners,
+            tables,
+        })
+    }
+}

@@ -1,0 +1,351 @@
+//! Step 4 of an import in order of degree: vertices are dealt over the batches, and edges distributed by the indices they get.
+//!
+//! The indices of all vertices are in memory while edges are distributed, if it holds them. Else edges are gathered by ranges of
+//! their destinations first, then by ranges of their sources, so that the indices of one range suffice (`relabel.rs`).
+
+use std::sync::Mutex;
+
+use graphmill_graph::GraphWriter;
+
+use super::assign_ids::Indexed;
+use super::buckets::{ARCS, Buckets};
+use super::buffer_plan::{CHUNK_BYTES_MAX, Demand, Memory, Sizes};
+use super::context::Import;
+use super::cut::{Cut, To};
+use super::write;
+use crate::build::distribute::{Distributor, Plan};
+use crate::build::relabel::{Gathered, GatheredReader};
+use crate::error::IngestError;
+use crate::external::bucket_file::{GRAIN, fill, lock};
+use crate::external::parallel;
+use crate::ids::index_map::Indices;
+use crate::ids::order_window::Slice;
+use crate::layout::degree_file::Degrees;
+use crate::layout::degree_order::Deal;
+use crate::layout::histogram::bits_of;
+use crate::progress::Meter;
+
+/// The temporary files of gathered edges.
+const BY_DESTINATION: &str = "by-destination";
+const BY_SOURCE: &str = "by-source";
+
+/// Ranges of vertices at most.
+const RANGES_MAX: u64 = 4096;
+/// Ranges that work that is kept small for experiments makes at most.
+const RANGES_FEW: u64 = 64;
+
+/// How edges get the indices of their ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// All indices are in memory.
+    Whole,
+    /// Those of `span` vertices are, and edges are gathered twice before they are distributed.
+    Ranges {
+        span: u64,
+        gather: Sizes,
+        distribute: Sizes,
+    },
+}
+
+/// What decides the way, besides memory.
+struct Choice<'a> {
+    plan: &'a Plan,
+    need: write::Need,
+    /// Numbers of vertices.
+    numbers: u64,
+    lanes: u64,
+    /// Ranks that distribute together.
+    ranks: usize,
+    /// Bytes of a reader of the edges.
+    reader_bytes: u64,
+    /// Vertices whose indices may be in memory at a time.
+    vertices_max: u64,
+}
+
+impl Choice<'_> {
+    /// The way that needs the fewest readings; `None`: there is too little memory for any.
+    fn way(&self, memory: Memory) -> Option<Way> {
+        self.whole(memory).or_else(|| {
+            let numbers = self.numbers;
+            // Keys of gathered edges are 64 bits at most.
+            let keys_max = 1 << (u64::BITS - bits_of(numbers)).min(u64::BITS - 1);
+            let most = self.vertices_max.max(numbers / RANGES_FEW);
+            let most = most.min(numbers).min(keys_max).max(1);
+            let least = (numbers / RANGES_MAX).clamp(1, most);
+            std::iter::successors(Some(1 << most.ilog2()), |span| Some(span / 2))
+                .take_while(|span| 2 * span > least)
+                .find_map(|span| self.ranges(span, memory))
+        })
+    }
+
+    fn whole(&self, memory: Memory) -> Option<Way> {
+        let slice_bytes = Slice::bytes(self.plan.vertices, self.numbers) + Degrees::WALK_BYTES;
+        let left = memory.less(slice_bytes)?;
+        let sizes = Demand::new(self.plan, self.reader_bytes, self.ranks, self.need)
+            .sizes(self.lanes, left);
+        (self.numbers <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
+    }
+
+    fn ranges(&self, span: u64, memory: Memory) -> Option<Way> {
+        let slice_bytes = Slice::bytes(self.plan.vertices, span) + Degrees::WALK_BYTES;
+        let left = memory.less(slice_bytes)?;
+        let reader_bytes = GatheredReader::bytes(CHUNK_BYTES_MAX);
+        let gather = Demand::new(
+            &self.plan.by_destination(self.numbers, span),
+            reader_bytes.max(self.reader_bytes),
+            1,
+            self.need,
+        );
+        // While they are gathered by sources, or distributed, the file they come from has its table.
+        let sizes = gather.sizes(self.lanes, left.less(left.available / 2)?)?;
+        let left = left.less(gather.table_bytes(&sizes))?;
+        let distribute = Demand::new(self.plan, reader_bytes, self.ranks, self.need);
+        Some(Way::Ranges {
+            span,
+            gather: sizes,
+            distribute: distribute.sizes(self.lanes, left)?,
+        })
+    }
+
+    /// How many bytes more would do.
+    fn wanting(&self, memory: Memory) -> u64 {
+        let does = |more| self.way(memory.and(more)).is_some();
+        let mut most = GRAIN as u64;
+        while most < 1 << 62 && !does(most) {
+            most *= 2;
+        }
+        let mut least = most / 2;
+        while most - least > GRAIN as u64 {
+            let middle = least.midpoint(most);
+            match does(middle) {
+                true => most = middle,
+                false => least = middle,
+            }
+        }
+        most
+    }
+}
+
+impl<'a> Import<'a> {
+    /// Step 4 in order of degree, the order itself included.
+    pub(super) fn deal(
+        &mut self,
+        indexed: Indexed<'a>,
+        degrees: Degrees,
+        cut: &Cut,
+        graph: &GraphWriter,
+    ) -> Result<Buckets, IngestError> {
+        let (machine, disk) = (self.machine, &**self.machine.disk);
+        let needed = Deal::bytes(cut.plan.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
+        self.check("the order of vertices", needed)?;
+        let batches = cut.shape.batches.clone();
+        let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;
+        let way = self.way(cut, &indexed, degrees.numbers())?;
+        if self.crew.is_first() {
+            deal.write(graph.order()?, self.options.work_bytes_max)?;
+        }
+        self.done("order");
+        match way {
+            Way::Whole => {
+                let dealt = deal.slice(0..degrees.numbers())?;
+                drop(deal);
+                self.distribute(indexed, Some(dealt), cut)
+            }
+            Way::Ranges {
+                span,
+                gather,
+                distribute,
+            } => self.distribute_by_ranges(indexed, &deal, cut, span, gather, distribute),
+        }
+    }
+
+    fn way(&self, cut: &Cut, indexed: &Indexed<'a>, numbers: u64) -> Result<Way, IngestError> {
+        let choice = |reader_bytes| Choice {
+            plan: &cut.plan,
+            need: write::Need::new(cut),
+            numbers,
+            lanes: self.lanes(),
+            ranks: self.crew.count(),
+            reader_bytes,
+            vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
+        };
+        let memory = self.memory();
+        let found = choice(indexed.source.reader_bytes()).way(memory);
+        found.ok_or_else(|| {
+            let more = choice(indexed.source.reader_bytes_max()).wanting(memory);
+            self.too_little(more)
+        })
+    }
+
+    /// Gathers the edges by destinations, then by sources, and distributes them.
+    fn distribute_by_ranges(
+        &mut self,
+        indexed: Indexed<'a>,
+        deal: &Deal<'_>,
+        cut: &Cut,
+        span: u64,
+        gather: Sizes,
+        distribute: Sizes,
+    ) -> Result<Buckets, IngestError> {
+        let (disk, progress) = (&**self.machine.disk, self.machine.progress);
+        let plan = cut.plan.by_destination(deal.numbers(), span);
+        let here = To {
+            plan: &plan,
+            owners: &[],
+        };
+        let meter = Meter::new(progress, "gather", 2 * self.edges_here);
+        let by_destination = self.read_into(indexed, None, here, BY_DESTINATION, gather, &meter)?;
+        let gathered = Gathered {
+            plan: &plan,
+            spill: &by_destination.spill,
+        };
+        let by_source = self.relabel(deal, gathered, here, BY_SOURCE, gather, &meter)?;
+        drop(by_destination);
+        disk.remove_file(&self.temporary.join(BY_DESTINATION))?;
+        let gathered = Gathered {
+            plan: &plan,
+            spill: &by_source.spill,
+        };
+        let distribute = self.agreed(distribute)?;
+        let meter = Meter::new(progress, "distribute", self.edges_here);
+        let buckets = self.relabel(deal, gathered, cut.to_all(), ARCS, distribute, &meter)?;
+        drop(by_source);
+        disk.remove_file(&self.temporary.join(BY_SOURCE))?;
+        self.done("distribute");
+        Ok(buckets)
+    }
+
+    /// Calls the destinations of gathered edges by their indices, and gathers the edges the other way round as a plan has it.
+    fn relabel(
+        &mut self,
+        deal: &Deal<'_>,
+        gathered: Gathered<'_>,
+        to: To<'_>,
+        file: &str,
+        sizes: Sizes,
+        meter: &Meter<'_>,
+    ) -> Result<Buckets, IngestError> {
+        let (machine, plan) = (self.machine, to.plan);
+        let (disk, budget, slab_bytes) = (&**machine.disk, machine.budget, sizes.slab_bytes);
+        let spill = self.spill(plan, file, sizes)?;
+        let post = self.post(to, sizes)?;
+        // Workers go on from one range to the next with what they have.
+        let resting = Mutex::new(Vec::new());
+        let make = || {
+            if let Some(state) = lock(&resting).pop() {
+                return Ok(state);
+            }
+            let same = Indices::Same.look_up();
+            let ways = (&spill, post.as_ref());
+            let distributor = Distributor::new(plan, same, ways, disk, budget, slab_bytes, meter)?;
+            Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
+        };
+        let read = || {
+            for range in 0..gathered.plan.buckets() {
+                let indices = deal.slice(gathered.destinations(range))?;
+                let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
+                    gathered.read(range, unit, &indices, reader, machine.stop, sink)
+                };
+                let states = parallel::run(
+                    machine.workers,
+                    sizes.lanes as usize,
+                    machine.stop,
+                    gathered.units(range),
+                    make,
+                    work,
+                )?;
+                lock(&resting).extend(states);
+            }
+            let states = std::mem::take(&mut *lock(&resting));
+            let distributors = states.into_iter().map(|(_, distributor)| distributor);
+            self.gather(plan, distributors)
+        };
+        let (counts, written) = fill(&spill, post.as_ref(), disk, budget, slab_bytes, read)?;
+        drop(resting);
+        drop(post);
+        self.buckets(to, spill, counts, written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_graph::EdgeKind;
+
+    use super::*;
+    use crate::layout::edge_key::{Layout, Packing};
+    use crate::options::{Duplicates, SelfLoops};
+
+    const MIB: u64 = 1 << 20;
+
+    /// Of so many vertices in 64 batches, each a column file, and 16 edges for each.
+    fn plan(vertices: u64) -> Plan {
+        let cuts = (0..=64).map(|batch| vertices * batch / 64).collect();
+        let layout = Layout::new(cuts);
+        let files = (0..64).map(|batch| batch..batch + 1).collect();
+        Plan {
+            forward: layout.columns(files, 0),
+            reverse: None,
+            packing: Packing::new(layout.key_bits(1), EdgeKind::None, false),
+            layout,
+            weights: EdgeKind::None,
+            directed: false,
+            self_loops: SelfLoops::Keep,
+            duplicates: Duplicates::Keep,
+            edges: 16 * vertices,
+            part_shifts: vec![0; 64],
+            parts: 16,
+            vertices,
+        }
+    }
+
+    fn choice(plan: &Plan) -> Choice<'_> {
+        Choice {
+            plan,
+            need: write::Need::of_cells(64, 64 * 64),
+            numbers: plan.vertices,
+            lanes: 2,
+            ranks: 1,
+            reader_bytes: 64 << 10,
+            vertices_max: u64::MAX,
+        }
+    }
+
+    fn memory(bytes: u64) -> Memory {
+        Memory {
+            total: bytes,
+            available: bytes,
+        }
+    }
+
+    #[test]
+    fn as_many_indices_are_in_memory_as_it_holds() {
+        // Vertices, memory; vertices of a range, 0 for all.
+        for (vertices, mib, expected) in [
+            (1 << 20, 64, Some(0)),
+            (1 << 24, 128, Some(0)),
+            (1 << 24, 64, Some(1 << 23)),
+            (1 << 24, 32, Some(1 << 22)),
+            (1 << 30, 512, Some(1 << 26)),
+            (1 << 24, 4, None),
+        ] {
+            let plan = plan(vertices);
+            let found = choice(&plan).way(memory(mib * MIB)).map(|way| match way {
+                Way::Whole => 0,
+                Way::Ranges { span, .. } => span,
+            });
+            assert_eq!(found, expected, "{vertices} vertices, {mib} MiB");
+        }
+    }
+
+    #[test]
+    fn the_least_that_is_named_does() {
+        for vertices in [1000, 1 << 20, 1 << 24, 1 << 34] {
+            let plan = plan(vertices);
+            let choice = choice(&plan);
+            let more = choice.wanting(memory(MIB));
+            assert!(choice.way(memory(MIB).and(more)).is_some(), "{vertices}");
+            let less = more.saturating_sub(2 * GRAIN as u64);
+            assert!(choice.way(memory(MIB).and(less)).is_none(), "{vertices}");
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Steps 1 to 5 of an import in one, *compute*: for a graph whose rule tells its arcs in the order of the stored graph.
+//!
+//! What the steps would count is known, so nothing is scanned, gathered or sorted: each worker writes one column file after
+//! the other, cell by cell, from first to last arc. The graph is the one that the steps would have stored, byte for byte.
+
+use std::ops::Range;
+
+use graphmill_graph::{ColumnFileWriter, EdgeKind, GraphWriter, IdsSummary, Side};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::Buffer;
+
+use super::assign_ids::Tally;
+use super::context::Import;
+use super::cut::Cut;
+use super::resume::Completed;
+use super::write::{self, TABLES_BYTES};
+use crate::build::distribute::Plan;
+use crate::build::sort_bucket::Kept;
+use crate::error::IngestError;
+use crate::external::bucket_file::GRAIN;
+use crate::external::parallel;
+use crate::external::weight_bits::bits;
+use crate::generate::{Circulant, Generated, RangeArcs, SourceArcs, Steps, Ways, Weights};
+use crate::layout::batch_cut::Granules;
+use crate::layout::histogram::granule_shift;
+use crate::options::SelfLoops;
+use crate::progress::Meter;
+use crate::source::EdgeSource;
+
+/// Arcs that are handed to the graph's writer together: whole blocks.
+const RUN: usize = 1 << 14;
+
+/// A generated graph, and what it is as a circulant one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Computed<'a> {
+    pub(super) graph: &'a Generated,
+    pub(super) circulant: Circulant,
+}
+
+/// One side of the graph: its column files and the arcs that go there.
+struct Half<'a> {
+    files: &'a [Range<usize>],
+    steps: Steps,
+    side: Side,
+}
+
+impl<'a> Import<'a> {
+    /// The ways of the arcs of each side.
+    fn ways(&self) -> impl Iterator<Item = Ways> + use<> {
+        let forward = match self.options.directed {
+            true => Ways::Forth,
+            false => Ways::Both,
+        };
+        let reverse = self.options.turns_round().then_some(Ways::Back);
+        [Some(forward), reverse].into_iter().flatten()
+    }
+
+    /// What steps 1 and 2 would find.
+    pub(super) fn count_out(&mut self, computed: Computed<'_>) -> Tally {
+        let Computed { graph, circulant } = computed;
+        let vertices = circulant.vertices;
+        let self_loops = self.options.self_loops;
+        let edges = graph.edges().unwrap_or(0);
+        let report = &mut self.report;
+        (report.lines, report.edges, report.vertices) = (edges, edges, vertices);
+        if self_loops == SelfLoops::Drop {
+            report.dropped_self_loops = vertices * circulant.loops();
+        }
+        let mut granules = self.ways().map(|ways| {
+            let width = 1 << granule_shift(vertices);
+            let first: Vec<u64> = (0..=vertices.div_ceil(width))
+                .map(|granule| width.saturating_mul(granule).min(vertices))
+                .collect();
+            let arcs = Steps::count(circulant, ways, self_loops);
+            let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
+            Granules::new(first.clone(), arcs.collect())
+        });
+        let (arcs_in, arcs_out) = (granules.next(), granules.next());
+        Tally {
+            ids: Some(IdsSummary::dense(vertices)),
+            vertices,
+            arcs_in: arcs_in.unwrap_or_else(|| Granules::new(vec![0], Vec::new())),
+            arcs_out,
+        }
+    }
+
+    /// Writes all column files.
+    pub(super) fn compute(
+        &mut self,
+        computed: Computed<'_>,
+        cut: &Cut,
+        graph: &GraphWriter,
+    ) -> Result<Kept, IngestError> {
+        let Computed { circulant, .. } = computed;
+        let machine = self.machine;
+        let plan = &cut.plan;
+        let steps_bytes: u64 = self.ways().map(|ways| Steps::bytes(circulant, ways)).sum();
+        if steps_bytes > machine.budget.available() {
+            // Cells cannot be counted then: what is needed for as many as there could be.
+            let need = write::Need::new(cut);
+            self.need("the neighbours of a vertex", |total| {
+                steps_bytes.saturating_add(need.bytes(total, GRAIN))
+            })?;
+        }
+        let halves: Vec<Half<'_>> = plan
+            .sides()
+            .zip(self.ways())
+            .map(|(columns, ways)| {
+                Ok(Half {
+                    files: &columns.files,
+                    steps: Steps::new(circulant, ways, self.options.self_loops, machine.budget)?,
+                    side: match ways {
+                        Ways::Back => Side::Reverse,
+                        Ways::Forth | Ways::Both => Side::Forward,
+                    },
+                })
+            })
+            .collect::<Result<_, IngestError>>()?;
+        let lanes = self.compute_lanes(cut, &halves)?;
+
+        let files = halves
+            .iter()
+            .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
+        let rank = self.crew.rank();
+        let files: Vec<(&Half<'_>, usize)> = files
+            .zip(&cut.owners)
+            .filter_map(|(file, owner)| (*owner == rank).then_some(file))
+            .collect();
+        let done = self.done_files(
+            graph,
+            files.iter().map(|(half, number)| (half.side, *number)),
+        )?;
+        let left = |file: &(&Half<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
+        let files: Vec<(&Half<'_>, usize)> = files.into_iter().filter(left).collect();
+        let completed = Completed::new(self, graph);
+        let arcs: Vec<u64> = halves
+            .iter()
+            .map(|half| half.steps.len() * circulant.vertices)
+            .collect();
+        let meter = Meter::new(machine.progress, "write", arcs.iter().sum());
+        let weights = computed.graph.weigher();
+        let make = || Run::new(self, plan, weights, &meter);
+        let work = |run: &mut Run<'_>, task: u64| {
+            let (half, number) = files[task as usize];
+            let mut writer = match half.side {
+                Side::Forward => graph.column_file(number)?,
+                Side::Reverse => graph.reverse_column_file(number)?,
+            };
+            for batch in half.files[number].clone() {
+                run.column(&half.steps, batch, &mut writer)?;
+            }
+            writer.finish()?;
+            completed.add(half.side, number, Kept::default());
+            Ok(())
+        };
+        let tasks = files.len() as u64;
+        let written = parallel::run(machine.workers, lanes, machine.stop, tasks, make, work);
+        if written.is_err() {
+            completed.keep();
+        }
+        written?;
+        self.done("write");
+        Ok(Kept {
+            arcs: arcs.first().copied().unwrap_or(0),
+            ..Kept::default()
+        })
+    }
+
+    /// For how many workers there is memory. That includes what the end of the import takes.
+    fn compute_lanes(&self, cut: &Cut, halves: &[Half<'_>]) -> Result<usize, IngestError> {
+        let (mut notes, mut finish) = (0, 0);
+        for half in halves {
+            let cells: Vec<u64> = half
+                .files
+                .iter()
+                .map(|batches| batches.clone().map(|batch| cells(cut, half, batch)).sum())
+                .collect();
+            let (all, most) = (cells.iter().sum(), cells.iter().copied().max().unwrap_or(0));
+            let arcs = half.steps.len() * cut.plan.vertices;
+            let bytes = GraphWriter::memory_to_finish(&cut.shape, arcs, all, most);
+            notes += GraphWriter::memory_of_cells(half.files.len() as u64, all);
+            finish = bytes.max(finish);
+        }
+        let weights = cut.plan.weights;
+        let lane = |total| GraphWriter::memory(weights, total) + TABLES_BYTES + Run::bytes(weights);
+        self.need("column files", |total| notes + finish.max(lane(total)))?;
+        let budget = self.machine.budget;
+        let (total, available) = (budget.total(), budget.available());
+        Ok(((available - notes) / lane(total)) as usize)
+    }
+
+    /// An error unless what a budget of so many bytes is `needed` for is free.
+    fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
+        let budget = self.machine.budget;
+        let (total, available) = (budget.total(), budget.available());
+        if needed(total) <= available {
+            return Ok(());
+        }
+        // Of a larger budget, writing takes more.
+        let mut more = 0;
+        while needed(total.saturating_add(more)) > available.saturating_add(more) {
+            more = needed(total.saturating_add(more)) - available;
+        }
+        let needed = available.saturating_add(more);
+        Err(IngestError::too_little_memory(
+            what, needed, available, budget,
+        ))
+    }
+}
+
+/// The cells with arcs into a batch.
+fn cells(cut: &Cut, half: &Half<'_>, batch: usize) -> u64 {
+    let batches = &cut.shape.batches;
+    let arcs = half
+        .steps
+        .reaching(batches.start(batch), batches.span(batch));
+    let (mut cells, mut source) = (0, 0);
+    while let Some(next) = arcs.next_source(source) {
+        cells += 1;
+        source = batches.cut(batches.batch_of(next) + 1);
+    }
+    cells
+}
+
+/// One worker's arcs on their way to a column file: some of one cell.
+struct Run<'a> {
+    plan: &'a Plan,
+    stop: &'a graphmill_storage::Stop,
+    meter: &'a Meter<'a>,
+    drawn: Weights,
+    keys: Buffer,
+    weights: Buffer,
+    count: usize,
+}
+
+impl<'a> Run<'a> {
+    /// Bytes that one leases.
+    fn bytes(weights: EdgeKind) -> u64 {
+        AlignedBuffer::footprint(RUN * size_of::<u64>())
+            + AlignedBuffer::footprint(RUN * weights.bytes())
+    }
+
+    fn new(
+        import: &Import<'a>,
+        plan: &'a Plan,
+        drawn: Weights,
+        meter: &'a Meter<'a>,
+    ) -> Result<Self, IngestError> {
+        let machine = import.machine;
+        let buffer = |bytes| machine.budget.buffer("arcs on their way", bytes);
+        Ok(Run {
+            plan,
+            stop: machine.stop,
+            meter,
+            drawn,
+            keys: buffer(RUN * size_of::<u64>())?,
+            weights: buffer(RUN * plan.weights.bytes())?,
+            count: 0,
+        })
+    }
+
+    /// Writes all arcs into a batch.
+    fn column(
+        &mut self,
+        steps: &Steps,
+        batch: usize,
+        writer: &mut ColumnFileWriter,
+    ) -> Result<(), IngestError> {
+        let cuts = self.plan.layout.cuts();
+        let range = steps.reaching(cuts[batch], cuts[batch + 1] - cuts[batch]);
+        let mut source = 0;
+        while let Some(next) = range.next_source(source) {
+            let source_batch = self.plan.layout.batch_of(next);
+            source = cuts[source_batch + 1];
+            self.cell(range, next..source, (batch, source_batch), writer)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the arcs from `sources`, which end with a batch and of which the first has one.
+    fn cell(
+        &mut self,
+        range: RangeArcs<'_>,
+        sources: Range<u64>,
+        cell: (usize, usize),
+        writer: &mut ColumnFileWriter,
+    ) -> Result<(), IngestError> {
+        let start = self.plan.layout.cuts()[cell.1];
+        let mut arcs = range.of(sources.start);
+        loop {
+            let mut taken = 0;
+            while taken < arcs.len() {
+                let part = arcs.part(taken, RUN - self.count);
+                self.put(arcs.source - start, &part);
+                taken += part.len();
+                if self.count == RUN {
+                    self.flush(cell, writer)?;
+                }
+            }
+            // Sources without arcs are passed over.
+            let next = match taken {
+                0 => range.next_source(arcs.source),
+                _ => Some(arcs.source + 1),
+            };
+            match next.filter(|source| *source < sources.end) {
+                None => return self.flush(cell, writer),
+                Some(source) if source == arcs.source + 1 => arcs.advance(),
+                Some(source) => arcs = range.of(source),
+            }
+        }
+    }
+
+    /// Takes arcs from one source, no more than there is room for.
+    #[inline(always)]
+    fn put(&mut self, source: u64, arcs: &SourceArcs<'_>) {
+        let range = self.count..self.count + arcs.len();
+        self.count = range.end;
+        let keys = &mut self.keys.typed_mut::<u64>()[range.clone()];
+        for (key, destination) in keys.iter_mut().zip(arcs.destinations()) {
+            *key = source << 32 | destination;
+        }
+        let kind = self.plan.weights;
+        if kind != EdgeKind::None {
+            let width = kind.bytes();
+            let weights = &mut self.weights[range.start * width..range.end * width];
+            for (out, edge) in weights.chunks_exact_mut(width).zip(arcs.edges()) {
+                out.copy_from_slice(&bits(self.drawn.of(edge), kind).to_le_bytes()[..width]);
+            }
+        }
+    }
+
+    fn flush(
+        &mut self,
+        (batch, source_batch): (usize, usize),
+        writer: &mut ColumnFileWriter,
+    ) -> Result<(), IngestError> {
+        if self.stop.requested() {
+            return Err(IngestError::Stopped);
+        }
+        let count = std::mem::take(&mut self.count);
+        let keys = &self.keys.typed::<u64>()[..count];
+        let weights = &self.weights[..count * self.plan.weights.bytes()];
+        writer.edges(batch, source_batch, keys, weights)?;
+        self.meter.advance(count as u64);
+        Ok(())
+    }
+}

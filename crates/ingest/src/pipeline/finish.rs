@@ -1,0 +1,121 @@
+//! Step 6 of an import, *finish*: what belongs to vertices is written, with the account of edges kept and dropped.
+
+use graphmill_graph::{CopiedFiles, Facts, GraphWriter, IdsSummary, common_files, send_files};
+
+use super::context::Import;
+use crate::build::sort_bucket::Kept;
+use crate::checkpoint::staging::Staging;
+use crate::error::IngestError;
+
+impl Import<'_> {
+    /// Step 6.
+    pub(super) fn finish(
+        &mut self,
+        graph: GraphWriter,
+        ids: Option<IdsSummary>,
+        kept: Kept,
+        staging: &Staging<'_>,
+    ) -> Result<(), IngestError> {
+        self.tell_first(&graph, staging)?;
+        let options = self.options;
+        let report = &mut self.report;
+        report.arcs = kept.arcs;
+        // Of an undirected edge both arcs were dropped, or none.
+        let ways = if options.directed { 1 } else { 2 };
+        report.dropped_duplicates = kept.loops_dropped + kept.others_dropped / ways;
+        report.edges_kept = report.edges - report.dropped_self_loops - report.dropped_duplicates;
+        let mut dropped = vec![
+            ("duplicates", report.dropped_duplicates),
+            ("malformed_lines", report.skipped),
+            ("self_loops", report.dropped_self_loops),
+        ];
+        if self.vertices.is_some() {
+            dropped.push(("malformed_vertex_lines", report.vertex_lines_skipped));
+        }
+        let read = (!options.read.is_empty()).then(|| ("read", options.read.join("\n")));
+        let notes = [
+            (
+                "batch_size",
+                options
+                    .batch_size
+                    .map_or("auto".into(), |size| size.to_string()),
+            ),
+            (
+                "duplicates",
+                format!("{:?}", options.duplicates).to_lowercase(),
+            ),
+            ("order", format!("{:?}", options.order).to_lowercase()),
+            (
+                "self_loops",
+                format!("{:?}", options.self_loops).to_lowercase(),
+            ),
+        ];
+        let Some(ids) = ids.filter(|_| self.crew.is_first()) else {
+            self.copy(staging)?;
+            // The spools here are there until the graph is finished.
+            drop(graph);
+            self.done("finish");
+            return Ok(());
+        };
+        graph.finish(Facts {
+            ids,
+            input_edges: report.edges,
+            dropped: dropped
+                .into_iter()
+                .map(|(reason, count)| (reason.to_string(), count))
+                .collect(),
+            options: notes
+                .into_iter()
+                .chain(read)
+                .map(|(option, value)| (option.to_string(), value))
+                .collect(),
+            program: concat!("graphmill ", env!("CARGO_PKG_VERSION")).into(),
+        })?;
+        self.copy(staging)?;
+        self.done("finish");
+        Ok(())
+    }
+
+    /// Has the first rank know which column files the others have written, and what it has to read of them to finish the graph.
+    fn tell_first(&self, graph: &GraphWriter, staging: &Staging<'_>) -> Result<(), IngestError> {
+        let crew = self.crew;
+        let mut listeners: Vec<_> = (0..crew.count()).map(|_| graph.listen()).collect();
+        crew.tell_first(
+            |says| graph.tell(says),
+            |from, bytes| Ok(listeners[from].take(bytes)?),
+        )?;
+        let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, staging.path());
+        let copied = |_| CopiedFiles::new(disk, budget, folder);
+        let mut copied: Vec<_> = (0..crew.count()).map(copied).collect();
+        let elsewhere = match staging.makers()[crew.rank()] {
+            0 => Vec::new(),
+            _ => graph.spools(),
+        };
+        crew.tell_first(
+            |says| send_files(disk, budget, folder, &elsewhere, says),
+            |from, bytes| Ok(copied[from].take(bytes)?),
+        )?;
+        Ok(copied.into_iter().try_for_each(CopiedFiles::end)?)
+    }
+
+    /// Gives hosts that have a disk of their own what the first rank has written, once it has; all ranks wait for it.
+    fn copy(&self, staging: &Staging<'_>) -> Result<(), IngestError> {
+        let (crew, disk) = (self.crew, &**self.machine.disk);
+        let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());
+        let is_maker = |rank: &usize| makers[*rank] == *rank;
+        if crew.is_first() {
+            let names = common_files(disk, folder)?;
+            for to in (1..crew.count()).filter(is_maker) {
+                crew.tell(to, |says| send_files(disk, budget, folder, &names, says))?;
+            }
+        } else if is_maker(&crew.rank()) {
+            let mut copied = CopiedFiles::new(disk, budget, folder);
+            crew.hear(0, |bytes| Ok(copied.take(bytes)?))?;
+            copied.end()?;
+            disk.sync_dir(&folder.join("columns"))?;
+            disk.sync_dir(folder)?;
+        }
+        crew.gather(Vec::new())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! The steps in their order, and what is around them: what is checked before, and the folders.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use graphmill_fabric::{CountedFabric, Fabric};
+use graphmill_graph::{Batches, GraphWriter, Order};
+use graphmill_storage::{CountedDisk, Disk};
+
+use super::assign_ids::{Indexed, Tally};
+use super::buckets::Buckets;
+use super::context::Import;
+use super::direct::Computed;
+use super::memory::check_memory;
+use super::resume::Found;
+use super::scan;
+use crate::checkpoint::job::Job;
+use crate::checkpoint::staging::Staging;
+use crate::checkpoint::workdir::Place;
+use crate::comm::Crew;
+use crate::error::IngestError;
+use crate::generate::Generated;
+use crate::layout::batch_cut::keys_hold;
+use crate::options::{ImportOptions, Machine};
+use crate::report::{ImportReport, Moved};
+use crate::source::EdgeSource;
+
+/// Imports the edges of `source`, and the ends of the edges of `vertices` as vertices without edges.
+///
+/// # Errors
+/// The input cannot be read or makes no sense, batches are asked to be too large, the disk fails, the budget is too small for this input (with the least
+/// that would do), `stop` was requested, or something has the output's name. Nothing is left behind then but what
+/// [is kept](ImportOptions::keep_every).
+pub fn import(
+    machine: Machine<'_>,
+    source: &dyn EdgeSource,
+    vertices: Option<&dyn EdgeSource>,
+    options: &ImportOptions,
+) -> Result<ImportReport, IngestError> {
+    store(machine, source, vertices, None, options)
+}
+
+/// Stores `graph` as [`import`] would, the same bytes, but without gathering and sorting arcs where the rule tells them in the order
+/// of the stored graph.
+///
+/// # Errors
+/// As for [`import`].
+pub fn generate(
+    machine: Machine<'_>,
+    graph: &Generated,
+    options: &ImportOptions,
+) -> Result<ImportReport, IngestError> {
+    // The rule tells arcs in order of ids.
+    let computed = graph
+        .circulant(options.directed, options.duplicates)
+        .filter(|_| options.order == Order::Id)
+        .map(|circulant| Computed { graph, circulant });
+    store(machine, graph, None, computed, options)
+}
+
+fn store(
+    machine: Machine<'_>,
+    source: &dyn EdgeSource,
+    vertices: Option<&dyn EdgeSource>,
+    computed: Option<Computed<'_>>,
+    options: &ImportOptions,
+) -> Result<ImportReport, IngestError> {
+    let counted = Arc::new(CountedDisk::new(Arc::clone(machine.disk)));
+    let disk: Arc<dyn Disk> = Arc::clone(&counted) as Arc<dyn Disk>;
+    let fabric = machine.fabric.map(CountedFabric::new);
+    let machine = Machine {
+        disk: &disk,
+        fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
+        ..machine
+    };
+    let crew = Crew::new(machine.fabric, machine.stop);
+    crew.check_same(source, vertices, options)?;
+    let source = &crew.part_of(source);
+    let vertices = vertices.map(|vertices| crew.part_of(vertices));
+    let vertices = vertices
+        .as_ref()
+        .map(|vertices| vertices as &dyn EdgeSource);
+    let disk = &*disk;
+    if let Some(asked) = options.batch_size.filter(|&size| size > Batches::SPAN_MAX) {
+        let most = Batches::SPAN_MAX;
+        return Err(IngestError::BatchSize { asked, most });
+    }
+    let exists_already = || {
+        IngestError::input(
+            &options.output,
+            "exists already: remove it or choose another name (-o)",
+        )
+    };
+    if disk.exists(&options.output)? {
+        return Err(exists_already());
+    }
+    // In order of degree batches of a given size may be made narrower yet.
+    let exactly = options.batch_size.filter(|_| options.order == Order::Id);
+    if let Some(vertices) = source.vertices().filter(|all| !keys_hold(*all, exactly)) {
+        return Err(IngestError::TooManyVertices { vertices });
+    }
+    check_memory(
+        machine.budget,
+        machine.workers,
+        scan::reader_bytes(source, vertices),
+        source.weights(),
+        vertices.is_some(),
+        options,
+    )?;
+    let parent = options
+        .output
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let job = Job::new(options, &crew, source, vertices);
+    let place = Place::open(machine, crew, parent, job, options)?;
+    let mut import = Import {
+        machine,
+        log: place.log.as_ref(),
+        options,
+        crew,
+        source,
+        vertices,
+        temporary: place.temporary.path(),
+        staging: place.staging.path(),
+        report: ImportReport::default(),
+        edges_here: 0,
+        started: machine.clock.now(),
+    };
+
+    let made = import.make(computed, &place.staging).and_then(|()| {
+        let sent = fabric.as_ref().map_or(0, CountedFabric::bytes_sent);
+        import.report.each_rank =
+            moved(&crew, [counted.bytes_read(), counted.bytes_written(), sent])?;
+        Ok(())
+    });
+    let mut report = import.report;
+    let stays = place.settle(&made);
+    if let Err(error) = made {
+        // The others end before what they work in goes.
+        if let Some(fabric) = crew.fabric() {
+            fabric.fail(&error.to_string());
+        }
+        if stays {
+            machine.progress.keeps(place.temporary.path());
+        }
+        return Err(error);
+    }
+    report.peak_memory = machine.budget.peak();
+    place.end(&options.output, || {
+        // Somebody else may have given the name to something meanwhile.
+        Ok(disk.exists(&options.output)?.then(exists_already))
+    })?;
+    Ok(report)
+}
+
+/// What each rank has moved, from what this one has read, written and sent.
+fn moved(crew: &Crew<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
+    let [read, written, sent] = mine.map(|mine| crew.numbers(mine));
+    let (read, written, sent) = (read?, written?, sent?);
+    let each = read.into_iter().zip(written).zip(sent);
+    Ok(each
+        .map(|((read, written), sent)| Moved {
+            read,
+            written,
+            sent,
+        })
+        .collect())
+}
+
+/// Refuses what will certainly not fit the disk of `folder`, before hours of work.
+///
+/// # Errors
+/// Fewer bytes are free there than `needed`, or the disk does not say.
+pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), IngestError> {
+    let free = disk.free_bytes(folder)?;
+    if needed > free {
+        let folder = folder.to_path_buf();
+        return Err(IngestError::TooLittleDisk {
+            folder,
+            needed,
+            free,
+        });
+    }
+    Ok(())
+}
+
+/// Where edges are when the graph is cut.
+enum Edges<'a> {
+    /// Nowhere: a rule tells them.
+    Computed(Computed<'a>),
+    Indexed(Indexed<'a>),
+    /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
+    Distributed(Option<[u64; 2]>, Buckets),
+}
+
+impl<'a> Import<'a> {
+    /// All steps.
+    fn make(
+        &mut self,
+        computed: Option<Computed<'a>>,
+        staging: &Staging<'_>,
+    ) -> Result<(), IngestError> {
+        let disk = &**self.machine.disk;
+        let found = self.take_up(staging)?;
+        let (tally, edges) = match (computed, found) {
+            (Some(computed), _) => {
+                let tally = self.count_out(computed);
+                // A bit says for each arc whether its source has more.
+                check_space(disk, staging.path(), tally.arcs_in.arcs() / 8)?;
+                (tally, Edges::Computed(computed))
+            }
+            (None, Found::Distributed(tally, order, buckets)) => {
+                (tally, Edges::Distributed(order, buckets))
+            }
+            (None, Found::Indexed(tally, indexed)) => (tally, Edges::Indexed(indexed)),
+            (None, Found::Nothing) => {
+                // Every arc has a key in a bucket.
+                let arc_bytes = 1 + self.source.weights().bytes() as u64;
+                let edges = self.source.edges().unwrap_or(0);
+                // Each rank has about as many.
+                let here = edges / self.crew.count() as u64;
+                check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
+                let found = self.scan()?;
+                self.keep_scanned(&found)?;
+                self.indexed_of(found)?
+            }
+            (None, Found::Scanned(found)) => self.indexed_of(found)?,
+        };
+        let cut = self.cut(&tally)?;
+        let mut graph = GraphWriter::create(
+            self.machine.disk.clone(),
+            self.machine.budget.clone(),
+            staging.path(),
+            cut.shape.clone(),
+        )?;
+        if self.log.is_some() {
+            graph = graph.keeping();
+        }
+        let kept = match edges {
+            Edges::Computed(computed) => self.compute(computed, &cut, &graph)?,
+            Edges::Indexed(mut indexed) => {
+                let buckets = match indexed.degrees.take() {
+                    None => self.distribute(indexed, None, &cut)?,
+                    Some(degrees) => self.deal(indexed, degrees, &cut, &graph)?,
+                };
+                self.keep_distributed(&tally, &graph, &buckets)?;
+                self.write(&cut, buckets, &graph)?
+            }
+            Edges::Distributed(order, buckets) => {
+                let plan = &cut.plan;
+                let counts = plan.buckets() * plan.parts;
+                let are_its = buckets.counts.typed::<u64>().len() == counts
+                    && buckets.spill.buckets() == plan.buckets();
+                if !are_its {
+                    return Err(IngestError::damaged(buckets.spill.path(), 0));
+                }
+                if let Some(order) = order {
+                    graph.go_on_with_order(order);
+                }
+                self.write(&cut, buckets, &graph)?
+            }
+        };
+        self.finish(graph, tally.ids, kept, staging)
+    }
+
+    /// Step 2, which is kept.
+    fn indexed_of(&mut self, found: scan::Found<'a>) -> Result<(Tally, Edges<'a>), IngestError> {
+        let (tally, indexed) = self.index(found)?;
+        self.keep_indexed(&tally, &indexed)?;
+        Ok((tally, Edges::Indexed(indexed)))
+    }
+}

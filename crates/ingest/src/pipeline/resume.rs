@@ -1,0 +1,468 @@
+//! What is kept of the steps of an import (`log.rs` says where), and gone on with.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use graphmill_graph::{GraphWriter, IdsSummary, Side};
+use graphmill_storage::{RecordReader, RecordWriter, broken};
+
+use super::assign_ids::{DEGREES, Indexed, Tally};
+use super::buckets::{ARCS, Buckets};
+use super::context::Import;
+use super::scan;
+use crate::build::sort_bucket::Kept;
+use crate::checkpoint::staging::Staging;
+use crate::checkpoint::step_log::{
+    DISTRIBUTED, Files, INDEXED, Log, SCANNED, STEPS, common_of, is_of_files, of_files,
+};
+use crate::error::IngestError;
+use crate::external::bucket_file::{Spill, lock};
+use crate::external::reread::Source;
+use crate::ids::bitmap::{Presence, Ranks};
+use crate::ids::external::splitters::Sample;
+use crate::ids::index_map::Indices;
+use crate::layout::batch_cut::Granules;
+use crate::layout::degree_file::Degrees;
+use crate::layout::histogram::Histogram;
+use crate::layout::scan::Scanned;
+use crate::source::{EdgeSource, PieceReport};
+
+/// From where an import goes on.
+pub(super) enum Found<'a> {
+    /// From the start.
+    Nothing,
+    /// The input was read once.
+    Scanned(scan::Found<'a>),
+    /// Vertices have indices.
+    Indexed(Tally, Indexed<'a>),
+    /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
+    Distributed(Tally, Option<[u64; 2]>, Buckets),
+}
+
+/// Column files that are complete, with what was kept of their arcs.
+pub(super) type DoneFiles = BTreeMap<(Side, usize), Kept>;
+
+impl<'a> Import<'a> {
+    /// The last step that all ranks have ended. All else goes.
+    pub(super) fn take_up(&mut self, staging: &Staging<'_>) -> Result<Found<'a>, IngestError> {
+        let Some(log) = self.log else {
+            return Ok(Found::Nothing);
+        };
+        let mut most = STEPS.len() as u64;
+        let found = loop {
+            let found = self.found(log, most)?;
+            let mine = match &found {
+                Some((_, Found::Distributed(..))) => 3,
+                Some((_, Found::Indexed(..))) => 2,
+                Some((_, Found::Scanned(..))) => 1,
+                _ => 0,
+            };
+            most = self.crew.least(mine)?;
+            if self.crew.all(mine == most)? {
+                break found;
+            }
+        };
+        log.remove_records(&STEPS[most as usize..])?;
+        // Of what ranks of one disk see, one removes what is not column files; those go when they are written anew.
+        let is_maker = staging.makers()[self.crew.rank()] == self.crew.rank();
+        let common = match is_maker {
+            true => common_of(&**self.machine.disk, self.staging)?,
+            false => Vec::new(),
+        };
+        log.clean(common)?;
+        self.crew.gather(Vec::new())?;
+        let Some((account, found)) = found else {
+            return Ok(Found::Nothing);
+        };
+        account.give(self);
+        let step = match &found {
+            Found::Distributed(..) => "write",
+            Found::Indexed(..) => "distribute",
+            _ => "ids",
+        };
+        self.machine.progress.goes_on(step, 0);
+        Ok(found)
+    }
+
+    /// The last step that was ended here, of the first `most`.
+    fn found(&self, log: &Log<'_>, most: u64) -> Result<Option<(Account, Found<'a>)>, IngestError> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let distributed = |from: &mut RecordReader<'_>| {
+            let account = Account::take(from)?;
+            let tally = Tally::take(from)?;
+            let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
+            let spill = Spill::take(disk, budget, &self.temporary.join(ARCS), from)?;
+            let bytes = from.count(1)?;
+            let counts = budget.buffer("counts of arcs", bytes as usize);
+            let mut counts = counts.map_err(io::Error::other)?;
+            from.exact(&mut counts)?;
+            let buckets = Buckets { spill, counts };
+            Ok((account, Found::Distributed(tally, order, buckets)))
+        };
+        let indexed = |from: &mut RecordReader<'_>| {
+            let account = Account::take(from)?;
+            let tally = Tally::take(from)?;
+            Ok((account, Found::Indexed(tally, self.indexed(from)?)))
+        };
+        let scanned = |from: &mut RecordReader<'_>| {
+            let account = Account::take(from)?;
+            Ok((account, Found::Scanned(self.scanned(from)?)))
+        };
+        let mut found = None;
+        if most >= 3 {
+            found = log.read(DISTRIBUTED, distributed)?;
+        }
+        if most >= 2 && found.is_none() {
+            found = log.read(INDEXED, indexed)?;
+        }
+        if most >= 1 && found.is_none() {
+            found = log.read(SCANNED, scanned)?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps what step 1 has found.
+    pub(super) fn keep_scanned(&self, found: &scan::Found<'_>) -> Result<(), IngestError> {
+        let Some(log) = self.due()? else {
+            return Ok(());
+        };
+        let spools = [Some(&found.source), found.vertices.as_ref()];
+        let temporary: Vec<&Path> = spools
+            .into_iter()
+            .flatten()
+            .filter_map(Source::path)
+            .collect();
+        let files = Files {
+            temporary: &temporary,
+            graph: &[],
+        };
+        log.write(SCANNED, &files, |out| {
+            Account::of(self).put(out)?;
+            found.source.put(out)?;
+            out.optional(found.vertices.as_ref(), Source::put)?;
+            let scanned = &found.scanned;
+            out.optional(scanned.id_max, |id, out| out.number(id))?;
+            scanned.arcs_in.put(out)?;
+            out.optional(scanned.arcs_out.as_ref(), Histogram::put)?;
+            out.bytes(&scanned.sample.to_bytes())?;
+            out.optional(found.presence.as_ref(), Presence::put)
+        });
+        Ok(())
+    }
+
+    fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<scan::Found<'a>> {
+        let budget = self.machine.budget;
+        let source = self.take_source(self.source, from)?;
+        let vertices = from.optional(|from| {
+            let vertices = self.vertices.ok_or_else(broken)?;
+            self.take_source(vertices, from)
+        })?;
+        let id_max = from.optional(RecordReader::number)?;
+        let arcs_in = Histogram::take(budget, from)?;
+        let arcs_out = from.optional(|from| Histogram::take(budget, from))?;
+        let sample = Sample::merged(&[from.bytes()?]).map_err(|_| broken())?;
+        let presence = from.optional(|from| {
+            let most = (budget.available() / 2).min(self.options.work_bytes_max);
+            Presence::take(budget, most, from)
+        })?;
+        Ok(scan::Found {
+            source,
+            vertices,
+            scanned: Scanned {
+                id_max,
+                arcs_in,
+                arcs_out,
+                sample,
+                // All else is in the report, or in where edges are.
+                report: PieceReport::default(),
+                starts: Vec::new(),
+                loops: 0,
+                temporary_bytes: 0,
+            },
+            presence,
+        })
+    }
+
+    /// Edges of `input` that can be read again.
+    fn take_source(
+        &self,
+        input: &'a dyn EdgeSource,
+        from: &mut RecordReader<'_>,
+    ) -> io::Result<Source<'a>> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        Source::take(disk, budget, (input, self.temporary), from)
+    }
+
+    /// Keeps what step 2 has found.
+    pub(super) fn keep_indexed(
+        &self,
+        tally: &Tally,
+        indexed: &Indexed<'_>,
+    ) -> Result<(), IngestError> {
+        let Some(log) = self.due()? else {
+            return Ok(());
+        };
+        let degrees = indexed.degrees.as_ref().map(Degrees::path);
+        let temporary: Vec<&Path> = indexed.source.path().into_iter().chain(degrees).collect();
+        let files = Files {
+            temporary: &temporary,
+            graph: &tally.files(self.staging),
+        };
+        log.write(INDEXED, &files, |out| {
+            Account::of(self).put(out)?;
+            tally.put(out)?;
+            indexed.source.put(out)?;
+            let ranks = match &indexed.indices {
+                Indices::Same => None,
+                Indices::Rank(ranks) => Some(ranks),
+            };
+            out.optional(ranks, Ranks::put)?;
+            out.optional(indexed.degrees.as_ref(), Degrees::put)
+        });
+        Ok(())
+    }
+
+    fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<Indexed<'a>> {
+        let (disk, budget) = (&**self.machine.disk, self.machine.budget);
+        let source = self.take_source(self.source, from)?;
+        let ranks = from.optional(|from| Ranks::take(budget, from))?;
+        let indices = ranks.map_or(Indices::Same, Indices::Rank);
+        let path = self.temporary.join(DEGREES);
+        let degrees = from.optional(|from| Degrees::take(disk, budget, &path, from))?;
+        Ok(Indexed {
+            source,
+            indices,
+            degrees,
+        })
+    }
+
+    /// Keeps what step 4 has gathered.
+    pub(super) fn keep_distributed(
+        &self,
+        tally: &Tally,
+        graph: &GraphWriter,
+        buckets: &Buckets,
+    ) -> Result<(), IngestError> {
+        let Some(log) = self.due()? else {
+            return Ok(());
+        };
+        let order = graph.order_made();
+        let mut of_graph = tally.files(self.staging);
+        of_graph.extend(order.map(|_| graph.order_path()));
+        let files = Files {
+            temporary: &[buckets.spill.path()],
+            graph: &of_graph,
+        };
+        log.write(DISTRIBUTED, &files, |out| {
+            Account::of(self).put(out)?;
+            tally.put(out)?;
+            out.optional(order, |order, out| {
+                order.iter().try_for_each(|number| out.number(*number))
+            })?;
+            buckets.spill.put(out)?;
+            out.bytes(&buckets.counts)
+        });
+        Ok(())
+    }
+
+    /// The log, where it is time on all ranks to keep what was done.
+    fn due(&self) -> Result<Option<&'a Log<'a>>, IngestError> {
+        let Some(log) = self.log else {
+            return Ok(None);
+        };
+        Ok(self.crew.all(log.is_due())?.then_some(log))
+    }
+
+    /// Column files of `graph` that were written before. What is left of others goes.
+    pub(super) fn done_files(
+        &self,
+        graph: &GraphWriter,
+        mine: impl Iterator<Item = (Side, usize)>,
+    ) -> Result<DoneFiles, IngestError> {
+        let mut done = DoneFiles::new();
+        let Some(log) = self.log else {
+            return Ok(done);
+        };
+        for name in log.names()?.into_iter().filter(|name| is_of_files(name)) {
+            let whole = log.read(&name, |from| {
+                for _ in 0..from.number()? {
+                    let side = match from.word()? {
+                        0 => Side::Forward,
+                        _ => Side::Reverse,
+                    };
+                    let number = from.number()? as usize;
+                    let kept = Kept {
+                        arcs: from.number()?,
+                        loops_dropped: from.number()?,
+                        others_dropped: from.number()?,
+                    };
+                    let mut listener = graph.listen();
+                    loop {
+                        let said = from.bytes()?;
+                        if said.is_empty() {
+                            break;
+                        }
+                        // Of more than memory holds the rest is written anew.
+                        listener.take(&said).map_err(|_| broken())?;
+                    }
+                    if graph.has(side, number) {
+                        done.insert((side, number), kept);
+                    }
+                }
+                Ok(())
+            })?;
+            if whole.is_none() {
+                log.remove_records(&[name])?;
+            }
+        }
+        if !done.is_empty() {
+            self.machine.progress.goes_on("write", done.len());
+        }
+        let disk = &**self.machine.disk;
+        for (side, number) in mine.filter(|file| !done.contains_key(file)) {
+            for path in graph.paths_of(side, number) {
+                if disk.exists(&path)? {
+                    disk.remove_file(&path)?;
+                }
+            }
+        }
+        Ok(done)
+    }
+}
+
+/// Column files that are complete, and not kept yet.
+pub(super) struct Completed<'i, 'a> {
+    log: Option<&'i Log<'a>>,
+    graph: &'i GraphWriter,
+    files: Mutex<Vec<(Side, usize, Kept)>>,
+}
+
+impl<'i, 'a> Completed<'i, 'a> {
+    pub(super) fn new(import: &'i Import<'a>, graph: &'i GraphWriter) -> Self {
+        Completed {
+            log: import.log,
+            graph,
+            files: Mutex::default(),
+        }
+    }
+
+    /// Notes another one, and keeps all of them when it is time.
+    pub(super) fn add(&self, side: Side, number: usize, kept: Kept) {
+        lock(&self.files).push((side, number, kept));
+        if self.log.is_some_and(Log::is_due) {
+            self.keep();
+        }
+    }
+
+    /// Keeps them.
+    pub(super) fn keep(&self) {
+        let files = std::mem::take(&mut *lock(&self.files));
+        let (Some(log), Some((side, number, _))) = (self.log, files.first()) else {
+            return;
+        };
+        let graph = self.graph;
+        let paths: Vec<PathBuf> = files
+            .iter()
+            .flat_map(|(side, number, _)| graph.paths_of(*side, *number))
+            .collect();
+        let told = Files {
+            temporary: &[],
+            graph: &paths,
+        };
+        log.write(&of_files(*side, *number), &told, |out| {
+            out.number(files.len() as u64)?;
+            for (side, number, kept) in &files {
+                out.word(*side as u32)?;
+                let number = *number as u64;
+                for number in [number, kept.arcs, kept.loops_dropped, kept.others_dropped] {
+                    out.number(number)?;
+                }
+                graph.tell_of(*side, number as usize, |said| out.bytes(said))?;
+                out.number(0)?;
+            }
+            Ok(())
+        });
+    }
+}
+
+impl Tally {
+    /// The files of the graph that it tells of.
+    fn files(&self, graph: &Path) -> Vec<PathBuf> {
+        self.ids.map(|ids| ids.files(graph)).unwrap_or_default()
+    }
+
+    fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        let ids = self.ids.map(|ids| ids.to_numbers().to_vec());
+        out.numbers(ids.unwrap_or_default().into_iter())?;
+        out.number(self.vertices)?;
+        self.arcs_in.put(out)?;
+        out.optional(self.arcs_out.as_ref(), Granules::put)
+    }
+
+    fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let ids = match &from.numbers()?[..] {
+            [] => None,
+            numbers => Some(IdsSummary::from_numbers(numbers).ok_or_else(broken)?),
+        };
+        let vertices = from.number()?;
+        Ok(Tally {
+            ids,
+            vertices,
+            arcs_in: Granules::take(vertices, from)?,
+            arcs_out: from.optional(|from| Granules::take(vertices, from))?,
+        })
+    }
+}
+
+/// What the report of an import has of the steps that have ended.
+struct Account([u64; 11]);
+
+impl Account {
+    fn of(import: &Import<'_>) -> Self {
+        let report = &import.report;
+        Account([
+            report.lines,
+            report.comments,
+            report.blank,
+            report.skipped,
+            report.vertex_lines,
+            report.vertex_lines_skipped,
+            report.edges,
+            report.dropped_self_loops,
+            report.vertices,
+            report.temporary_bytes,
+            import.edges_here,
+        ])
+    }
+
+    fn give(self, import: &mut Import<'_>) {
+        let report = &mut import.report;
+        [
+            report.lines,
+            report.comments,
+            report.blank,
+            report.skipped,
+            report.vertex_lines,
+            report.vertex_lines_skipped,
+            report.edges,
+            report.dropped_self_loops,
+            report.vertices,
+            report.temporary_bytes,
+            import.edges_here,
+        ] = self.0;
+    }
+
+    fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+        self.0.iter().try_for_each(|number| out.number(*number))
+    }
+
+    fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
+        let mut numbers = [0; 11];
+        for number in &mut numbers {
+            *number = from.number()?;
+        }
+        Ok(Account(numbers))
+    }
+}

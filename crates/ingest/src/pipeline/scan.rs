@@ -1,0 +1,187 @@
+//! Step 1 of an import, *scan*: the edges are read once, and what is slow to read is spooled on the way.
+//!
+//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, but no more than is in proportion to the
+//! input: few edges between far ids are found in a dictionary, which step 2 makes where the bitmap does not do.
+
+use super::context::{Import, buffer_bytes};
+use crate::error::IngestError;
+use crate::external::edge_file::{SPOOL_CHUNK_BYTES_MAX, Spool};
+use crate::external::reread::Source;
+use crate::ids::bitmap::Presence;
+use crate::layout::scan::{Scan, Scanned, needs_spool};
+use crate::options::SelfLoops;
+use crate::progress::Meter;
+use crate::source::{EdgeSource, Ids};
+
+/// Bytes of a chunk of the spool, at least.
+const CHUNK_BYTES_MIN: usize = 16 << 10;
+
+/// Bytes of the bitmap of ids, its ranks included, for each byte of the input at most: of text with 15 bytes an edge that is a range
+/// of 160 ids an edge. A bitmap of a wider range is nearly all gaps.
+const PRESENCE_SHARE: u64 = 4;
+/// Bytes that it may take however short the input.
+const PRESENCE_BYTES_FREE: u64 = 12 << 20;
+
+/// What decides how much memory the first reading takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Need {
+    pub(crate) lanes: u64,
+    /// Bytes of a reader, of edges or of vertices.
+    pub(crate) reader_bytes: u64,
+    pub(crate) reverse: bool,
+    /// Whether a list of vertices is read after the edges, when what was found of them is held.
+    pub(crate) vertices: bool,
+}
+
+impl Need {
+    /// Bytes by chunks of `chunk_bytes`.
+    fn bytes(&self, chunk_bytes: usize) -> u64 {
+        let lane = Scan::lane_bytes(chunk_bytes, self.reverse) + self.reader_bytes;
+        let found = Scan::found_bytes(self.lanes, self.reverse);
+        let held = if self.vertices { found } else { 0 };
+        self.lanes * lane + found + held
+    }
+
+    /// Bytes of a chunk where so many are free, and what the reading takes: shorter chunks rather than none.
+    pub(crate) fn fitting(&self, available: u64) -> (usize, u64) {
+        let most = SPOOL_CHUNK_BYTES_MAX;
+        let mut chunk_bytes = buffer_bytes(available, self.lanes * 64, CHUNK_BYTES_MIN, most);
+        while self.bytes(chunk_bytes) > available && chunk_bytes > CHUNK_BYTES_MIN {
+            chunk_bytes /= 2;
+        }
+        (chunk_bytes, self.bytes(chunk_bytes))
+    }
+
+    /// The same by the shortest chunks.
+    pub(crate) fn least_bytes(&self) -> u64 {
+        self.bytes(CHUNK_BYTES_MIN)
+    }
+}
+
+/// Bytes of a bitmap of ids at most, where so many bytes are free and the input has `amount` bytes.
+pub(crate) fn presence_bytes_max(free: u64, amount: u64) -> u64 {
+    let worth = amount
+        .saturating_mul(PRESENCE_SHARE)
+        .max(PRESENCE_BYTES_FREE);
+    (free / 2).min(worth)
+}
+
+/// Bytes of a reader of the edges, or of the vertices if that takes more.
+pub(crate) fn reader_bytes(edges: &dyn EdgeSource, vertices: Option<&dyn EdgeSource>) -> u64 {
+    let vertices = vertices.map_or(0, EdgeSource::reader_bytes);
+    edges.reader_bytes().max(vertices)
+}
+
+/// What the scan left.
+pub(crate) struct Found<'a> {
+    pub(crate) source: Source<'a>,
+    pub(crate) vertices: Option<Source<'a>>,
+    pub(crate) scanned: Scanned,
+    pub(crate) presence: Option<Presence>,
+}
+
+impl<'a> Import<'a> {
+    /// Step 1.
+    pub(crate) fn scan(&mut self) -> Result<Found<'a>, IngestError> {
+        let (machine, crew) = (self.machine, self.crew);
+        let disk = &**machine.disk;
+        let known = self.source.vertices().is_some();
+        if known && self.vertices.is_some() {
+            return Err(IngestError::VerticesKnown);
+        }
+        let need = Need {
+            lanes: self.lanes(),
+            reader_bytes: reader_bytes(self.source, self.vertices),
+            reverse: self.options.turns_round(),
+            vertices: self.vertices.is_some(),
+        };
+        let (chunk_bytes, needed) = need.fitting(machine.budget.available());
+        let spool = |name: &str, source: &dyn EdgeSource| {
+            Spool::create(
+                disk,
+                self.temporary.join(name),
+                chunk_bytes,
+                source.weights(),
+            )
+        };
+        let edges_spool = if needs_spool(self.source) {
+            Some(spool("input", self.source)?)
+        } else {
+            None
+        };
+        self.check("the first reading of the edges", needed)?;
+        // Of all ranks, since their ids are put together.
+        let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
+        let amount = crew.sum(amount)?;
+        let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
+            let bytes_max = presence_bytes_max(machine.budget.available() - needed, amount);
+            let bytes_max = bytes_max.min(self.options.work_bytes_max);
+            Presence::new(machine.budget, bytes_max)
+        });
+        let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
+            let meter = Meter::new(machine.progress, step, source.amount());
+            let scan = Scan {
+                disk: machine.disk,
+                workers: machine.workers,
+                budget: machine.budget,
+                stop: machine.stop,
+                meter: &meter,
+                source,
+                presence: presence.as_ref(),
+                spool,
+                directed: self.options.directed,
+                self_loops: self.options.self_loops,
+                reverse: self.options.turns_round(),
+            };
+            scan.run()
+        };
+        let mut scanned = scan(self.source, edges_spool.as_ref(), "scan")?;
+        self.edges_here = scanned.report.edges;
+        scanned.put_together(&crew)?;
+        let vertices = match self.vertices {
+            None => None,
+            Some(vertices) => {
+                let spool = spool("vertices", vertices)?;
+                let mut found = scan(vertices, Some(&spool), "vertices")?;
+                found.put_together(&crew)?;
+                scanned.id_max = scanned.id_max.max(found.id_max);
+                scanned.sample.merge(found.sample);
+                self.report.vertex_lines = found.report.lines;
+                self.report.vertex_lines_skipped = found.report.skipped;
+                self.report.temporary_bytes += found.temporary_bytes;
+                Some(Source::Spool(
+                    spool.arrange(|piece| found.starts[piece as usize]),
+                ))
+            }
+        };
+        let source = match edges_spool {
+            Some(spool) => Source::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
+            None => Source::Input(self.source, std::mem::take(&mut scanned.starts)),
+        };
+        // What was rewritten while it was read is a mixture, of whatever length it is.
+        for read in [Some(self.source), self.vertices].into_iter().flatten() {
+            read.check_unchanged(disk)?;
+        }
+        let report = &mut self.report;
+        (report.lines, report.edges, report.skipped) = (
+            scanned.report.lines,
+            scanned.report.edges,
+            scanned.report.skipped,
+        );
+        (report.comments, report.blank) = (
+            scanned.report.comments + scanned.report.headers,
+            scanned.report.blank,
+        );
+        if self.options.self_loops == SelfLoops::Drop {
+            report.dropped_self_loops = scanned.loops;
+        }
+        report.temporary_bytes += scanned.temporary_bytes;
+        self.done("scan");
+        Ok(Found {
+            source,
+            vertices,
+            scanned,
+            presence,
+        })
+    }
+}

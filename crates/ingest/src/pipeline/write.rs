@@ -1,0 +1,271 @@
+//! Step 5 of an import, *write*: each bucket is read, sorted in memory, and becomes a column file.
+//!
+//! As many workers as there is memory for, each with room to sort in; the largest buckets first, so that they end together.
+
+use std::ops::Range;
+
+use graphmill_graph::{EdgeKind, GraphWriter, Shape, Side};
+
+use super::buckets::Buckets;
+use super::context::{Import, read_ahead};
+use super::cut::Cut;
+use super::resume::Completed;
+use crate::build::distribute;
+use crate::build::sort_bucket::{self, Kept};
+use crate::error::IngestError;
+use crate::external::bucket_file::{GRAIN, Inbox};
+use crate::external::parallel;
+use crate::options::Duplicates;
+use crate::progress::Meter;
+
+/// Bytes of checksums while a file is open.
+pub(crate) const TABLES_BYTES: u64 = 256 << 10;
+/// Arcs that a worker must be able to sort in memory.
+const RECORDS_MIN: u64 = 1 << 17;
+
+/// Bytes that a worker takes to write a column file, where the graph's writer takes `writer_bytes`, without arcs in memory.
+fn fixed_bytes(writer_bytes: u64, chunk_bytes: usize) -> u64 {
+    writer_bytes + TABLES_BYTES + (read_ahead(chunk_bytes) * chunk_bytes) as u64
+}
+
+/// The same with as few arcs as can be.
+pub(crate) fn least_bytes(
+    writer_bytes: u64,
+    chunk_bytes: usize,
+    weights: EdgeKind,
+    duplicates: Duplicates,
+) -> u64 {
+    let record_bytes = sort_bucket::record_bytes(weights, duplicates) as u64;
+    fixed_bytes(writer_bytes, chunk_bytes) + RECORDS_MIN * record_bytes
+}
+
+/// What decides how much memory the step takes, and the one after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Need {
+    weights: EdgeKind,
+    duplicates: Duplicates,
+    /// Bytes that are held already: the tables of batches, the counts of parts.
+    held: u64,
+    /// Bytes that the graph's writer notes of cells until the end, and those that the end takes besides.
+    notes: u64,
+    finish: u64,
+}
+
+impl Need {
+    /// Of what a cut says.
+    pub(crate) fn new(cut: &Cut) -> Self {
+        Self::of(&cut.shape, &cut.plan, cut.bytes())
+    }
+
+    /// Of a shape and a plan, where the tables of batches take so many bytes.
+    pub(crate) fn of(shape: &Shape, plan: &distribute::Plan, tables_bytes: u64) -> Self {
+        let batches = shape.batches.len() as u64;
+        let arcs = plan.arcs_max();
+        let (mut all_cells, mut finish) = (0, 0);
+        for side in plan.sides() {
+            // A cell is noted when it has arcs.
+            let cells_of = |file: &Range<usize>| arcs.min(file.len() as u64 * batches);
+            let cells = arcs.min(side.files.iter().map(cells_of).sum());
+            let most = side.files.iter().map(cells_of).max().unwrap_or(0);
+            let bytes = GraphWriter::memory_to_finish(shape, arcs, cells, most);
+            (all_cells, finish) = (all_cells + cells, bytes.max(finish));
+        }
+        Self {
+            weights: plan.weights,
+            duplicates: plan.duplicates,
+            held: tables_bytes + distribute::counts_bytes(plan.buckets(), plan.parts),
+            notes: GraphWriter::memory_of_cells(plan.buckets() as u64, all_cells),
+            finish,
+        }
+    }
+
+    /// What is held, and what will be, of which the workers have nothing.
+    pub(crate) fn held_and_noted(&self) -> u64 {
+        self.held + self.notes
+    }
+
+    /// Bytes that one worker takes of a budget of `total` bytes, with what is held, where buckets are in chunks of
+    /// `chunk_bytes`.
+    pub(crate) fn bytes(&self, total: u64, chunk_bytes: usize) -> u64 {
+        let writer_bytes = GraphWriter::memory(self.weights, total);
+        let write = least_bytes(writer_bytes, chunk_bytes, self.weights, self.duplicates);
+        self.held + self.notes + write.max(self.finish)
+    }
+
+    /// Of so many cells in column files, and nothing else.
+    #[cfg(test)]
+    pub(crate) fn of_cells(files: u64, cells: u64) -> Self {
+        Self {
+            weights: EdgeKind::None,
+            duplicates: Duplicates::Keep,
+            held: 0,
+            notes: GraphWriter::memory_of_cells(files, cells),
+            finish: 0,
+        }
+    }
+}
+
+/// What the workers of the step have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
+    pub(crate) count: u64,
+    /// Bytes that each sorts in.
+    pub(crate) sort_bytes: u64,
+}
+
+impl Lanes {
+    /// Of `most` workers at most, with so many free bytes of a budget of `total` bytes, where the largest column file wants `wanted`
+    /// bytes to be sorted at once.
+    pub(crate) fn new(
+        plan: &distribute::Plan,
+        (most, wanted): (u64, u64),
+        (available, total): (u64, u64),
+        chunk_bytes: usize,
+    ) -> Self {
+        let writer_bytes = GraphWriter::memory(plan.weights, total);
+        let fixed = fixed_bytes(writer_bytes, chunk_bytes);
+        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
+        let count = most.min(available / least).max(1);
+        Lanes {
+            count,
+            sort_bytes: (available / count).saturating_sub(fixed).min(wanted),
+        }
+    }
+}
+
+impl Import<'_> {
+    /// Step 5.
+    pub(crate) fn write(
+        &mut self,
+        cut: &Cut,
+        buckets: Buckets,
+        graph: &GraphWriter,
+    ) -> Result<Kept, IngestError> {
+        let machine = self.machine;
+        let plan = &cut.plan;
+        let duplicates = plan.duplicates;
+        let counts = buckets.counts.typed::<u64>();
+        let arcs_of = |bucket: usize| {
+            counts[bucket * plan.parts..(bucket + 1) * plan.parts]
+                .iter()
+                .sum::<u64>()
+        };
+
+        let place = |bucket: usize| match &plan.reverse {
+            Some(reverse) if bucket >= reverse.bucket_first => {
+                (reverse, Side::Reverse, bucket - reverse.bucket_first)
+            }
+            _ => (&plan.forward, Side::Forward, bucket),
+        };
+        // The largest first, so that workers end together.
+        let mut order: Vec<usize> = (0..plan.buckets()).collect();
+        order.retain(|&bucket| cut.owners[bucket] == self.crew.rank());
+        let all: u64 = order.iter().map(|&bucket| arcs_of(bucket)).sum();
+        let file = |bucket| {
+            let (_, side, number) = place(bucket);
+            (side, number)
+        };
+        let free = machine.budget.available();
+        let done = self.done_files(graph, order.iter().map(|&bucket| file(bucket)))?;
+        order.retain(|&bucket| !done.contains_key(&file(bucket)));
+        order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
+        let record_bytes = sort_bucket::record_bytes(plan.weights, duplicates) as u64;
+        let chunk_bytes = buckets.spill.chunk_bytes();
+        let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
+        let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
+        // That the notes leave enough was known when arcs were distributed.
+        let noted = free - machine.budget.available().min(free);
+        let notes = Need::new(cut).notes.saturating_sub(noted);
+        self.check("column files", notes + least)?;
+        let available = machine.budget.available() - notes;
+        // Enough for every bucket at once, with scratch for its largest part.
+        let with_scratch = |bucket: usize| {
+            let parts = &counts[bucket * plan.parts..(bucket + 1) * plan.parts];
+            parts.iter().sum::<u64>() + parts.iter().copied().max().unwrap_or(0)
+        };
+        let wanted = order
+            .iter()
+            .map(|&bucket| with_scratch(bucket) * record_bytes)
+            .max()
+            .unwrap_or(0)
+            .max(GRAIN as u64);
+        let most = self.lanes().min(order.len() as u64);
+        let lanes = Lanes::new(
+            plan,
+            (most, wanted.min(self.options.work_bytes_max)),
+            (available, machine.budget.total()),
+            chunk_bytes,
+        );
+
+        let meter = Meter::new(machine.progress, "write", all);
+        meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
+        let completed = Completed::new(self, graph);
+        let make = || {
+            let inbox = Inbox::new(
+                &**machine.disk,
+                machine.budget,
+                chunk_bytes,
+                read_ahead(chunk_bytes),
+            )?;
+            let records = machine
+                .budget
+                .buffer("arcs to sort", lanes.sort_bytes as usize)?;
+            Ok((sort_bucket::Lane { inbox, records }, Kept::default()))
+        };
+        let work = |(lane, kept): &mut (sort_bucket::Lane, Kept), task: u64| {
+            let bucket = order[task as usize];
+            let (columns, side, number) = place(bucket);
+            let mut writer = match side {
+                Side::Forward => graph.column_file(number)?,
+                Side::Reverse => graph.reverse_column_file(number)?,
+            };
+            let file = sort_bucket::File {
+                plan,
+                columns,
+                spill: &buckets.spill,
+                duplicates,
+                stop: machine.stop,
+                number,
+            };
+            let written = file.write(
+                &counts[bucket * plan.parts..(bucket + 1) * plan.parts],
+                lane,
+                &mut writer,
+            )?;
+            writer.finish()?;
+            // Arcs turned round are the same arcs: they are counted once.
+            if side == Side::Forward {
+                kept.add(written);
+            }
+            completed.add(side, number, written);
+            meter.advance(arcs_of(bucket));
+            Ok(())
+        };
+        let states = parallel::run(
+            machine.workers,
+            lanes.count as usize,
+            machine.stop,
+            order.len() as u64,
+            make,
+            work,
+        );
+        if states.is_err() {
+            completed.keep();
+        }
+        let states = states?;
+        let before = done.iter().filter(|((side, _), _)| *side == Side::Forward);
+        let mut kept = Kept::default();
+        before.for_each(|(_, part)| kept.add(*part));
+        states.into_iter().for_each(|(_, part)| kept.add(part));
+        let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
+        self.crew.add_up(&mut sums)?;
+        let [arcs, loops_dropped, others_dropped] = sums;
+        let kept = Kept {
+            arcs,
+            loops_dropped,
+            others_dropped,
+        };
+        self.done("write");
+        Ok(kept)
+    }
+}
