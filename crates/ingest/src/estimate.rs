@@ -9,7 +9,7 @@ use graphmill_storage::Budget;
 use crate::build::distribute::{self, Plan};
 use crate::error::IngestError;
 use crate::external::bucket_file::{GRAIN, HEADER_BYTES};
-use crate::generate::Generated;
+use crate::generate::rule::Generated;
 use crate::ids::bitmap::Presence;
 use crate::layout::batch_cut::{Granules, batch_vertices_max, keys_hold};
 use crate::layout::histogram::{GRANULES_MAX, granule_shift};

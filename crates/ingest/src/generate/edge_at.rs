@@ -1,14 +1,10 @@
 //! Any edges of any generated graph, by their numbers.
 
 use graphmill_graph::EdgeKind;
-use graphmill_storage::{Budget, Lease, Stop};
 
 use super::counter_rng::{Permutation, Purpose, Sequence, below};
 use super::kronecker::Paths;
-use super::{Generated, GraphRule, PIECE_EDGES};
-use crate::error::IngestError;
-use crate::limits::BATCH_EDGES_MAX;
-use crate::source::{EdgeSink, PieceReader, PieceReport};
+use super::rule::{Generated, GraphRule};
 
 /// The greatest weight that is drawn; the least is 1, as in the GAP benchmark suite.
 const WEIGHT_MAX: u64 = 255;
@@ -29,10 +25,16 @@ impl Weights {
     }
 }
 
+impl Generated {
+    pub(crate) fn weigher(&self) -> Weights {
+        Weights::new(self.seed)
+    }
+}
+
 /// What drawing edges of one graph takes, worked out once.
 #[derive(Debug)]
 pub(super) struct Pencil {
-    graph: Generated,
+    pub(super) graph: Generated,
     paths: Paths,
     labels: Permutation,
     weights: Weights,
@@ -104,55 +106,5 @@ impl Pencil {
         if self.graph.weights != EdgeKind::None {
             weights.extend((from..to).map(|e| self.weights.of(e)));
         }
-    }
-}
-
-/// One worker's way to draw pieces.
-pub(super) struct Drawing {
-    pencil: Pencil,
-    edges: Vec<(u64, u64)>,
-    weights: Vec<f64>,
-    _lease: Lease,
-}
-
-impl Drawing {
-    /// Bytes of the budget that one takes.
-    pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
-
-    pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
-        let lease = budget.lease("drawing edges", Self::BYTES)?;
-        Ok(Drawing {
-            pencil: Pencil::new(graph),
-            edges: Vec::with_capacity(BATCH_EDGES_MAX),
-            weights: Vec::with_capacity(BATCH_EDGES_MAX),
-            _lease: lease,
-        })
-    }
-}
-
-impl PieceReader for Drawing {
-    fn read(
-        &mut self,
-        piece: u64,
-        stop: &Stop,
-        sink: &mut dyn EdgeSink,
-    ) -> Result<PieceReport, IngestError> {
-        let mut report = PieceReport::default();
-        let end = self.pencil.graph.edges.min((piece + 1) * PIECE_EDGES);
-        let mut from = piece * PIECE_EDGES;
-        while from < end {
-            if stop.requested() {
-                return Err(IngestError::Stopped);
-            }
-            let to = end.min(from + BATCH_EDGES_MAX as u64);
-            self.pencil
-                .draw(from, to, &mut self.edges, &mut self.weights);
-            sink.integers(&self.edges, &self.weights)?;
-            sink.progress(to - from);
-            report.edges += to - from;
-            from = to;
-        }
-        report.lines = report.edges;
-        Ok(report)
     }
 }

@@ -4,8 +4,10 @@ use graphmill_graph::EdgeKind;
 
 use graphmill_storage::Budget;
 
+use super::circulant::Circulant;
 use super::edge_at::Pencil;
-use super::{Circulant, Generated, GraphRule, Steps, Ways};
+use super::rule::{Generated, GraphRule};
+use super::sorted_arcs::{Steps, Ways};
 use crate::options::SelfLoops;
 
 fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {

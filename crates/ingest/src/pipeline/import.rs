@@ -19,7 +19,7 @@ use crate::checkpoint::staging::Staging;
 use crate::checkpoint::workdir::Place;
 use crate::comm::Crew;
 use crate::error::IngestError;
-use crate::generate::Generated;
+use crate::generate::rule::Generated;
 use crate::layout::batch_cut::keys_hold;
 use crate::options::{ImportOptions, Machine};
 use crate::report::{ImportReport, Moved};

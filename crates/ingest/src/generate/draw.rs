@@ -1,0 +1,105 @@
+//! A generated graph as a source of edges.
+
+use std::sync::Arc;
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::{Budget, Disk, Lease, Stop};
+
+use super::edge_at::Pencil;
+use super::rule::{Generated, PIECE_EDGES};
+use crate::error::IngestError;
+use crate::limits::BATCH_EDGES_MAX;
+use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
+
+impl Generated {
+    /// Bytes of the budget that a reader takes.
+    pub(crate) const READER_BYTES: u64 = Drawing::BYTES;
+}
+
+impl EdgeSource for Generated {
+    fn pieces(&self) -> u64 {
+        self.edges.div_ceil(PIECE_EDGES)
+    }
+    fn ids(&self) -> Ids {
+        Ids::Integer
+    }
+    fn weights(&self) -> EdgeKind {
+        self.weights
+    }
+    fn vertices(&self) -> Option<u64> {
+        Some(self.vertices)
+    }
+    fn edges(&self) -> Option<u64> {
+        Some(self.edges)
+    }
+    fn amount(&self) -> u64 {
+        self.edges
+    }
+    fn rereads_fast(&self) -> bool {
+        // Drawing edges again takes no longer than writing and reading them would, and no room on the disk.
+        true
+    }
+    fn identity(&self) -> Option<String> {
+        Some(format!("{self:?}"))
+    }
+    fn reader_bytes(&self) -> u64 {
+        Generated::READER_BYTES
+    }
+    fn reader(
+        &self,
+        _: &Arc<dyn Disk>,
+        budget: &Budget,
+    ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
+        Ok(Box::new(Drawing::new(*self, budget)?))
+    }
+}
+
+/// One worker's way to draw pieces.
+pub(super) struct Drawing {
+    pencil: Pencil,
+    edges: Vec<(u64, u64)>,
+    weights: Vec<f64>,
+    _lease: Lease,
+}
+
+impl Drawing {
+    /// Bytes of the budget that one takes.
+    pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
+
+    pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
+        let lease = budget.lease("drawing edges", Self::BYTES)?;
+        Ok(Drawing {
+            pencil: Pencil::new(graph),
+            edges: Vec::with_capacity(BATCH_EDGES_MAX),
+            weights: Vec::with_capacity(BATCH_EDGES_MAX),
+            _lease: lease,
+        })
+    }
+}
+
+impl PieceReader for Drawing {
+    fn read(
+        &mut self,
+        piece: u64,
+        stop: &Stop,
+        sink: &mut dyn EdgeSink,
+    ) -> Result<PieceReport, IngestError> {
+        let mut report = PieceReport::default();
+        let end = self.pencil.graph.edges.min((piece + 1) * PIECE_EDGES);
+        let mut from = piece * PIECE_EDGES;
+        while from < end {
+            if stop.requested() {
+                return Err(IngestError::Stopped);
+            }
+            let to = end.min(from + BATCH_EDGES_MAX as u64);
+            self.pencil
+                .draw(from, to, &mut self.edges, &mut self.weights);
+            sink.integers(&self.edges, &self.weights)?;
+            sink.progress(to - from);
+            report.edges += to - from;
+            from = to;
+        }
+        report.lines = report.edges;
+        Ok(report)
+    }
+}
