@@ -16,9 +16,10 @@ use super::compression::Compression;
 use super::file_bytes::{FileBytes, Runs, changed};
 use super::input::{Content, Finder, Format, Input, InputFile};
 use super::parquet::ParquetFile;
-use super::text::{
-    Columns, Comments, Delimiter, Fault, Malformed, Parser, Place, Quotes, Syntax, TextOptions,
-};
+use super::text::dialect::{Columns, Comments, Syntax, TextOptions};
+use super::text::fault::Fault;
+use super::text::parser::{Malformed, Parser};
+use super::text::record::{Delimiter, Place, Quotes};
 use crate::error::{IngestError, LineProblem};
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader};
 

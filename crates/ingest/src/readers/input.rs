@@ -21,7 +21,9 @@ use super::file_bytes::{FileBytes, Runs};
 use super::foreign::{by_ending, by_magic, by_text};
 use super::parquet::ParquetFile;
 use super::raw_pairs::Width;
-use super::text::{Ask, Columns, Dialect, Head, Place, Quotes, Syntax, TextOptions, sniff};
+use super::text::dialect::{Ask, Columns, Dialect, Head, Syntax, TextOptions};
+use super::text::record::{Place, Quotes};
+use super::text::sniff::sniff;
 use crate::error::IngestError;
 
 /// What input files are said to be.

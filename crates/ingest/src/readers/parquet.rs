@@ -18,7 +18,9 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::schema::types::ColumnDescriptor;
 
 use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
-use super::text::{Ask, Chosen, Columns, Integer, choose, text_id};
+use super::text::columns::{Chosen, choose};
+use super::text::dialect::{Ask, Columns};
+use super::text::values::{Integer, text_id};
 use crate::error::{IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};

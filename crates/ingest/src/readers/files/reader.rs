@@ -13,7 +13,10 @@ use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::readers::input::{Content, InputFile};
 use crate::readers::parquet::{ParquetFile, Want};
 use crate::readers::raw_pairs;
-use crate::readers::text::{Fault, Head, Malformed, Parser, Place, line_ends};
+use crate::readers::text::dialect::Head;
+use crate::readers::text::fault::Fault;
+use crate::readers::text::parser::{Malformed, Parser};
+use crate::readers::text::record::{Place, line_ends};
 use crate::source::{EdgeSink, PieceReader, PieceReport};
 
 /// Bytes of a batch: ids or references to them, and weights.

@@ -1,82 +1,17 @@
-//! Lines of text to edges: SNAP and GAPBS lists, CSV, LDBC Graphalytics, the arcs of DIMACS, lists of vertices.
-//!
-//! 1. [`sniff`] decides from the first bytes of a file how it is read: its [`Dialect`].
-//! 2. [`Parser::lines`] takes a run of bytes. Most lines are `integer separator integer`: a short loop that looks at eight
-//!    bytes at once reads them.
-//! 3. Whatever that loop does not know (quotes, odd spacing, long numbers, text, other columns) goes record by record through
-//!    [`Cut`](record::Cut), which knows everything and decides what is an error.
-
-mod dialect;
-mod digits;
-mod names;
-mod record;
-mod values;
+//! Runs of bytes to batches of edges, by a dialect.
 
 use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
-use crate::error::{IngestError, LineProblem};
+use super::comments::{is_spaced_comment, past_mark};
+use super::dialect::{Columns, Comments, Dialect, Syntax};
+use super::fault::{Fault, shown};
+use super::record::{self, Delimiter, NoRecord, Place, Quotes, line_ends, trim, undoubled};
+use super::swar::{F32, F64, NONE, id_at, weight_at};
+use super::values::{self, Integer, text_id, weight};
+use crate::error::{LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
-use dialect::{is_spaced_comment, past_mark};
-use digits::{F32, F64, NONE, id_at, weight_at};
-use record::{NoRecord, trim, undoubled};
-use values::weight;
-pub(crate) use values::{Integer, text_id};
-
-pub(crate) use dialect::{Ask, Chosen, Columns, Dialect, Head, Syntax, choose, sniff};
-pub use dialect::{Comments, Header, Quote, TextOptions};
-pub use record::Delimiter;
-pub(crate) use record::{Place, Quotes, line_ends};
-
-/// Why lines could not be taken; a byte is counted from the first of those given, then of the file.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The line at this byte is malformed.
-    Line {
-        problem: LineProblem,
-        found: String,
-        at: u64,
-    },
-    /// The quotes that open in the record at this byte are not closed.
-    Unclosed { at: u64 },
-    /// The line at this byte is longer than a line may be.
-    Endless { at: u64 },
-    /// Something else.
-    Other(IngestError),
-}
-
-impl Fault {
-    /// The same, where so many bytes come before those given.
-    pub(crate) fn after(self, before: u64) -> Self {
-        match self {
-            Self::Line { problem, found, at } => Self::Line {
-                problem,
-                found,
-                at: before + at,
-            },
-            Self::Unclosed { at } => Self::Unclosed { at: before + at },
-            Self::Endless { at } => Self::Endless { at: before + at },
-            Self::Other(error) => Self::Other(error),
-        }
-    }
-}
-
-impl From<IngestError> for Fault {
-    fn from(error: IngestError) -> Self {
-        Self::Other(error)
-    }
-}
-
-/// Bytes of a malformed line that its error shows.
-const SHOWN_BYTES: usize = 60;
-
-/// How a line starts, for an error.
-fn shown(line: &[u8]) -> String {
-    String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])
-        .trim_end()
-        .to_string()
-}
 
 /// What to do with a malformed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,142 @@
+//! Which columns hold the ids and the weight: by option, by name, else by place.
+
+use super::dialect::{Ask, Columns};
+use super::names::{ids_of_datasets, known_pair, known_vertex, known_weight};
+use super::record::trim;
+use crate::error::IngestError;
+
+/// The columns of source, destination and weight, and what they are called: by a header, else by number from 1.
+pub(crate) struct Chosen {
+    pub(crate) columns: [usize; 3],
+    pub(crate) names: [String; 3],
+}
+
+/// Where an option finds its column: by the name as it is written, by number from 1, or by the name in another case.
+pub(super) fn place(column: &str, names: Option<&[String]>) -> Option<usize> {
+    let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
+    named(&|name| name == column)
+        .or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
+        .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
+}
+
+/// Finds the columns that are wanted: by option, by name, else from `index` on. Rows have `width` columns; `is_fraction` tells
+/// which hold fractions, which are no ids.
+pub(crate) fn choose(
+    ask: &Ask<'_>,
+    names: Option<&[String]>,
+    index: usize,
+    width: usize,
+    is_fraction: &dyn Fn(usize) -> bool,
+) -> Result<Chosen, IngestError> {
+    let (options, refuse) = (ask.options, |problem| IngestError::input(ask.path, problem));
+    let have = || match names {
+        Some(names) => format!("it has {}", names.join(", ")),
+        None => "it has no header (--header yes if the first line is one); give a number".into(),
+    };
+    let find = |option: &Option<String>, what: &str| match option {
+        None => Ok(None),
+        Some(column) => match (place(column, names), column.parse::<usize>()) {
+            (Some(place), Ok(number)) if place + 1 != number => Err(refuse(format!(
+                "{what} {column}: column {} has that name and another that number; say --header no, and give numbers",
+                place + 1
+            ))),
+            (Some(place), _) => Ok(Some(place)),
+            (None, _) => Err(refuse(format!(
+                "{what} {column}: there is no such column; {}",
+                have()
+            ))),
+        },
+    };
+    let called = |column: usize| match names.and_then(|names| names.get(column)) {
+        Some(name) if !name.is_empty() => {
+            let shown = |c: char| match c.is_control() {
+                true => c.escape_default().to_string(),
+                false => c.to_string(),
+            };
+            name.chars().map(shown).collect()
+        }
+        _ => (column + 1).to_string(),
+    };
+    let chosen = |columns: [usize; 3]| Chosen {
+        columns,
+        names: columns.map(called),
+    };
+    if ask.columns == Columns::Vertex {
+        return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
+    }
+    if let (Some(names), None, None) = (names, &options.source_column, &options.target_column)
+        && let Some(column) = ids_of_datasets(names)
+    {
+        return Err(refuse(format!(
+            "its ids are unique within {column} only: join both to one column, or say --source-column and --target-column if the ids are unique in all"
+        )));
+    }
+    let source = find(&options.source_column, "--source-column")?;
+    let target = find(&options.target_column, "--target-column")?;
+    let known = names.and_then(known_pair);
+    let [first, second] = known.unwrap_or([index, index + 1]);
+    let ends = match (source, target) {
+        (Some(source), None) if source == second => None,
+        (None, Some(target)) if target == first => None,
+        (source, target) => Some([source.unwrap_or(first), target.unwrap_or(second)]),
+    };
+    let Some(ends) = ends else {
+        return Err(refuse(
+            "give both --source-column and --target-column: one of them is the column that the other would be".into(),
+        ));
+    };
+    if ends[0] == ends[1] {
+        return Err(refuse(
+            "--source-column and --target-column are one column".into(),
+        ));
+    }
+    let is_guess = source.is_none() && target.is_none() && known.is_none();
+    if let Some(names) = names
+        && is_guess
+        && names.len() > 2
+        && ends.into_iter().any(is_fraction)
+    {
+        return Err(refuse(format!(
+            "its columns are {}: say which hold the ids with --source-column and --target-column",
+            names.join(", ")
+        )));
+    }
+    let weight = match find(&options.weight_column, "--weight-column")? {
+        Some(weight) => weight,
+        None => names
+            .and_then(|names| known_weight(names, ends))
+            .unwrap_or(ends[0].max(ends[1]) + 1),
+    };
+    let needed = match ask.weighted {
+        true => ends[0].max(ends[1]).max(weight),
+        false => ends[0].max(ends[1]),
+    };
+    if let Some(names) = names
+        && width < usize::MAX
+        && needed >= width.max(names.len())
+    {
+        return Err(refuse(format!(
+            "column {} is wanted and the columns are {}",
+            needed + 1,
+            names.join(", ")
+        )));
+    }
+    Ok(chosen([ends[0], ends[1], weight]))
+}
+
+/// What the cells of a header say.
+pub(super) fn names_of(cells: &[Vec<u8>]) -> Vec<String> {
+    let name = |cell: &Vec<u8>| String::from_utf8_lossy(trim(cell)).into_owned();
+    cells.iter().map(name).collect()
+}
+
+/// The one number of columns that lines have; where malformed ones are left out, that of most.
+pub(super) fn width_of(mut widths: Vec<usize>, skips: bool) -> Option<usize> {
+    widths.sort_unstable();
+    let groups = widths.chunk_by(|one, other| one == other);
+    if skips {
+        return groups.max_by_key(|group| group.len()).map(|group| group[0]);
+    }
+    let mut groups = groups.map(|group| group[0]);
+    groups.next().filter(|_| groups.next().is_none())
+}

@@ -1,0 +1,122 @@
+//! Whether the first line of a file names the columns.
+
+use super::dialect::Columns;
+use super::fault::shown;
+use super::names::{
+    known_pair, known_vertex, known_weight, look_like_a_pair, looks_like_a_vertex_name,
+};
+use super::sample::{Line, Sniff};
+use super::values::{Cell, is_missing};
+use crate::error::IngestError;
+
+impl Sniff<'_> {
+    /// Whether the first of `rows` names the columns, and what to say where that is in doubt.
+    pub(super) fn is_header(
+        &self,
+        rows: &[Vec<Vec<u8>>],
+        names: &[String],
+        body: &[Line<'_>],
+    ) -> Result<(bool, Option<String>), IngestError> {
+        let Some((first, below)) = rows.split_first() else {
+            return Ok((false, None));
+        };
+        // An option names a column of the first line.
+        let options = self.ask.options;
+        let by_option = [
+            &options.source_column,
+            &options.target_column,
+            &options.weight_column,
+        ]
+        .into_iter()
+        .flatten()
+        .any(|column| {
+            column.parse::<usize>().is_err() && self.place(column, Some(names)).is_some()
+        });
+        let known = match self.ask.columns {
+            Columns::Edge => known_pair(names).is_some(),
+            Columns::Vertex => known_vertex(names).is_some(),
+        };
+        let same_as_before = self
+            .ask
+            .before
+            .and_then(|before| before.header.as_deref())
+            .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
+        if by_option || same_as_before {
+            return Ok((true, None));
+        }
+        let kind = |row: &Vec<Vec<u8>>, column: usize| {
+            row.get(column).map_or(Cell::Empty, |cell| Cell::of(cell))
+        };
+        let numbers_below = |column: usize| {
+            let mut kinds = below.iter().map(|row| kind(row, column));
+            below.iter().any(|row| kind(row, column).is_number())
+                && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
+        };
+        let pair = known_pair(names).filter(|_| known && self.ask.columns == Columns::Edge);
+        let ends = self.places(None).or(pair).unwrap_or([0, 1]);
+        // A name of a column is no id.
+        let recurs = |column: usize| {
+            first.get(column).is_some_and(|cell| {
+                // The header itself may come again.
+                let below = below.iter().filter(|row| *row != first);
+                let mut ids = below.flat_map(|row| ends.map(|end| row.get(end)));
+                ids.any(|id| id == Some(cell))
+            })
+        };
+        let is_data = ends.into_iter().any(recurs);
+        let line = shown(body.first().map_or(&[], |line| line.text));
+        let either = || {
+            self.refuse(format!(
+                "its first line {line:?} may name the columns or be an edge: say --header yes or --header no"
+            ))
+        };
+        if known {
+            return match is_data && pair.is_some() {
+                true => Err(either()),
+                false => Ok((true, None)),
+            };
+        }
+        let differs = |column: usize| {
+            !is_data
+                && kind(first, column) == Cell::Text
+                && !is_missing(&first[column])
+                && numbers_below(column)
+        };
+        let is_number = |end: &usize| kind(first, *end).is_number();
+        let differ = (0..first.len())
+            .filter(|column| differs(*column))
+            .collect::<Vec<_>>();
+        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
+        if indexed {
+            return Ok((true, None));
+        }
+        if !differ.is_empty() {
+            if ends.iter().any(is_number) {
+                return Err(either());
+            }
+            // A name over weights alone may as well be a weight that lacks.
+            let by_ends = ends.iter().any(|end| differ.contains(end));
+            let is_sure = by_ends || known_weight(names, ends).is_some();
+            let doubt = (!is_sure).then(|| format!("if {line:?} is data: --header no"));
+            return Ok((true, doubt));
+        }
+        if below.is_empty() || ends.iter().any(is_number) {
+            return Ok((false, None));
+        }
+        let looks = match (self.ask.columns, names) {
+            (Columns::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
+                (Some(first), Some(second)) => look_like_a_pair(first, second),
+                _ => false,
+            },
+            (Columns::Vertex, [name, ..]) => looks_like_a_vertex_name(name),
+            (Columns::Vertex, []) => false,
+        };
+        if looks && !is_data {
+            let doubt = format!("if {line:?} is data: --header no");
+            return Ok((true, Some(doubt)));
+        }
+        let doubt = (self.is_tabular() && !is_data)
+            .then(|| format!("if {line:?} names the columns: --header yes"));
+        Ok((false, doubt))
+    }
+}

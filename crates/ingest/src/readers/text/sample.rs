@@ -1,0 +1,221 @@
+//! The first lines of a file, from which it is decided how the file is read.
+
+use std::cell;
+
+use super::columns::place;
+use super::comments::{is_surely_comment, mark, past_mark};
+use super::dialect::{Ask, Columns, Comments, Quote, Syntax};
+use super::fault::shown;
+use super::record::{Cut, Delimiter, NoRecord, Place, Quotes, line_ends, trim, undoubled};
+use super::values::Cell;
+use crate::error::{IngestError, LineProblem};
+
+/// Records of a sample at most.
+pub(super) const SAMPLE_RECORDS: usize = 2000;
+
+/// A record of the sample.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) start: usize,
+    pub(super) next: usize,
+    pub(super) text: &'a [u8],
+}
+
+pub(super) struct Sniff<'a> {
+    pub(super) ask: Ask<'a>,
+    pub(super) bytes: &'a [u8],
+    /// Some lines are malformed: most decide, and the others are found when they are read.
+    pub(super) by_most: cell::Cell<bool>,
+}
+
+impl<'a> Sniff<'a> {
+    pub(super) fn refuse(&self, problem: impl Into<String>) -> IngestError {
+        IngestError::input(self.ask.path, problem)
+    }
+
+    pub(super) fn is_tabular(&self) -> bool {
+        matches!(self.ask.syntax, Syntax::Csv | Syntax::Tsv)
+            || self.ask.options.quote == Quote::Encloses
+    }
+
+    pub(super) fn quotes(&self) -> Quotes {
+        match (self.ask.options.quote, self.is_tabular()) {
+            (Quote::None, _) => Quotes::Text,
+            (Quote::Encloses, _) => Quotes::Enclose,
+            (Quote::Auto, true) if self.has_quotes() => Quotes::Enclose,
+            (Quote::Auto, true) => Quotes::Absent,
+            (Quote::Auto, false) => Quotes::Within,
+        }
+    }
+
+    /// Whether the line that begins with these bytes is a comment: one in the head of a file, before any edge, or any.
+    pub(super) fn is_comment(&self, line: &[u8], in_head: bool) -> bool {
+        let line = past_mark(line);
+        match &self.ask.options.comments {
+            Comments::Auto => in_head && is_surely_comment(line),
+            Comments::Prefix(prefix) => {
+                line.starts_with(prefix.as_bytes()) || in_head && is_surely_comment(line)
+            }
+            Comments::None => false,
+        }
+    }
+
+    /// Whether there are quotes that are not in comments; in TSV, whether one begins a field.
+    pub(super) fn has_quotes(&self) -> bool {
+        let mut head = 0;
+        for line in self
+            .bytes
+            .split_inclusive(|byte| matches!(byte, b'\n' | b'\r'))
+        {
+            if !trim(line.trim_ascii_end()).is_empty() && !self.is_comment(line, true) {
+                break;
+            }
+            head += line.len();
+        }
+        let is_in_edge = |at: &usize| {
+            let ends = |byte: &u8| matches!(byte, b'\n' | b'\r');
+            let start = self.bytes[..*at]
+                .iter()
+                .rposition(ends)
+                .map_or(0, |end| end + 1);
+            *at >= head && !self.is_comment(&self.bytes[start..], false)
+        };
+        let mut quotes = memchr::memchr_iter(b'"', self.bytes).filter(is_in_edge);
+        match self.ask.syntax {
+            Syntax::Tsv => quotes.any(|at| {
+                let before = at.checked_sub(1).map(|at| self.bytes[at]);
+                before.is_none_or(|before| matches!(before, b'\t' | b'\n' | b'\r' | 0xbf))
+            }),
+            _ => quotes.next().is_some(),
+        }
+    }
+
+    pub(super) fn cut(&self, delimiter: Delimiter) -> Cut {
+        let blanks = delimiter == Delimiter::Blanks;
+        Cut {
+            delimiter,
+            // Blanks cut what quotes enclose.
+            quotes: match self.quotes() {
+                Quotes::Enclose | Quotes::Absent if blanks => Quotes::Within,
+                quotes => quotes,
+            },
+            trims: blanks || !self.is_tabular() && self.ask.options.delimiter.is_none(),
+            is_open: false,
+        }
+    }
+
+    /// The records of the sample, without blank lines.
+    pub(super) fn lines(
+        &self,
+        delimiter: Option<Delimiter>,
+        whole: bool,
+    ) -> Result<(Vec<Line<'a>>, u64), IngestError> {
+        let cut = Cut {
+            is_open: delimiter.is_none(),
+            ..self.cut(delimiter.unwrap_or(Delimiter::Byte(b',')))
+        };
+        let (mut lines, mut blank, mut at) = (Vec::new(), 0, 0);
+        let mut in_head = true;
+        while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
+            let line = &self.bytes[at..];
+            let place = match self.is_comment(line, in_head) {
+                true => Place::Comment,
+                false => Place::Start,
+            };
+            let record = match cut.record(self.bytes, at, whole, place) {
+                Ok(record) => record,
+                Err(NoRecord::Unclosed) => {
+                    return Err(IngestError::UnclosedQuote {
+                        path: self.ask.path.to_path_buf(),
+                        line: 1 + line_ends(b'\n', &self.bytes[..at]),
+                    });
+                }
+                Err(NoRecord::Partial) => break,
+            };
+            let text = past_mark(&self.bytes[at..record.end]);
+            if trim(text).is_empty() {
+                blank += u64::from(lines.is_empty());
+            } else {
+                in_head &= place == Place::Comment || mark(text).is_some();
+                lines.push(Line {
+                    start: at,
+                    next: record.next,
+                    text,
+                });
+            }
+            at = record.next;
+        }
+        Ok((lines, blank))
+    }
+
+    /// Whether a line is an edge between integers behind the mark of a comment, above one without a mark: #1 2.
+    pub(super) fn is_edge_left_out(&self, cut: &Cut, line: &[u8], below: &[u8]) -> bool {
+        let numbers = |line: &[u8]| {
+            self.cells(cut, line).is_ok_and(|cells| {
+                cells.len() >= 2 && cells[..2].iter().all(|cell| Cell::of(cell).is_number())
+            })
+        };
+        mark(line).is_some_and(|mark| numbers(&line[mark.len()..])) && numbers(below)
+    }
+
+    pub(super) fn may_be_comment(&self, line: &[u8]) -> bool {
+        self.ask.options.comments == Comments::Auto && mark(line).is_some()
+    }
+
+    pub(super) fn width(&self, cut: &Cut, line: &[u8]) -> Result<usize, IngestError> {
+        cut.count(Some(cut.strip(line)), 1)
+            .map_err(|problem| self.line_error(line, problem))
+    }
+
+    /// An error with the line that begins where `line` lies in the sample.
+    pub(super) fn line_error(&self, line: &[u8], problem: LineProblem) -> IngestError {
+        let at = line.as_ptr() as usize - self.bytes.as_ptr() as usize;
+        IngestError::Line {
+            path: self.ask.path.to_path_buf(),
+            line: 1 + line_ends(b'\n', &self.bytes[..at]),
+            found: shown(line),
+            problem,
+        }
+    }
+
+    pub(super) fn cells(&self, cut: &Cut, line: &[u8]) -> Result<Vec<Vec<u8>>, LineProblem> {
+        let mut rest = Some(cut.strip(line));
+        let mut cells = Vec::new();
+        while let Some(field) = cut.field(&mut rest, cells.len() + 1)? {
+            cells.push(if field.doubled {
+                undoubled(field.bytes)
+            } else {
+                field.bytes.to_vec()
+            });
+        }
+        Ok(cells)
+    }
+
+    /// Columns that a line has at least.
+    pub(super) fn needed(&self) -> usize {
+        let number = |name: &Option<String>| name.as_ref().and_then(|name| name.parse().ok());
+        let options = self.ask.options;
+        let least = match self.ask.columns {
+            Columns::Vertex => return 1,
+            Columns::Edge => 2,
+        };
+        [&options.source_column, &options.target_column]
+            .into_iter()
+            .filter_map(number)
+            .fold(least, usize::max)
+    }
+
+    /// The columns of the ends that the options give by number; `names` are those of a header.
+    pub(super) fn places(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
+        let options = self.ask.options;
+        let place = |option: &Option<String>| self.place(option.as_deref()?, names);
+        Some([
+            place(&options.source_column)?,
+            place(&options.target_column)?,
+        ])
+    }
+
+    pub(super) fn place(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
+        place(column, names)
+    }
+}

@@ -1,0 +1,247 @@
+//! What separates the columns of a file: the separator that cuts all lines of the sample into the same number of columns.
+
+use super::columns::{names_of, width_of};
+use super::dialect::{Columns, Syntax};
+use super::names::known_pair;
+use super::record::{Cut, Delimiter, is_blank, line_ends, trim};
+use super::sample::{Line, Sniff};
+use super::values::Cell;
+use crate::error::{IngestError, LineProblem};
+
+/// How a separator fits.
+#[derive(Clone, Copy)]
+struct Fit {
+    /// Columns, where all lines have one number of them.
+    width: Option<usize>,
+    /// Both ids are integers in every line that is no header.
+    integers: bool,
+    /// Lines that it cuts.
+    lines: usize,
+}
+
+impl Sniff<'_> {
+    /// What separates the columns of `body`.
+    pub(super) fn delimiter(
+        &self,
+        body: &[Line<'_>],
+        told: Option<Delimiter>,
+    ) -> Result<Delimiter, IngestError> {
+        if let Some(told) = told {
+            return Ok(told);
+        }
+        let blanks = Delimiter::Blanks;
+        let [tab, comma] = [Delimiter::Byte(b'\t'), Delimiter::Byte(b',')];
+        let others = [Delimiter::Byte(b';'), Delimiter::Byte(b'|')];
+        let usual = match self.ask.syntax {
+            Syntax::Csv => comma,
+            Syntax::Text | Syntax::Tsv | Syntax::Dimacs => tab,
+        };
+        let needed = self.needed();
+        let all_that_fit = |skips: bool| -> Vec<(Delimiter, Fit)> {
+            let fits = |delimiter| self.fit(&self.cut(delimiter), body, needed, skips);
+            [tab, comma, others[0], others[1], blanks]
+                .into_iter()
+                .filter_map(|delimiter| Some((delimiter, fits(delimiter)?)))
+                .collect()
+        };
+        // Malformed lines may be left out, but where nothing is malformed nothing is.
+        let mut fitting = all_that_fit(false);
+        if fitting.is_empty() {
+            fitting = all_that_fit(true);
+            let most = fitting.iter().map(|(_, fit)| fit.lines).max().unwrap_or(0);
+            fitting.retain(|(_, fit)| fit.lines == most);
+            match (self.ask.skips, 2 * most > body.len()) {
+                (true, _) if fitting.is_empty() => {
+                    return Ok(if self.is_tabular() { usual } else { blanks });
+                }
+                (false, false) => fitting.clear(),
+                _ => self.by_most.set(true),
+            }
+        }
+        if self.ask.columns == Columns::Vertex {
+            // A list with one column needs no separator.
+            let single = |fit: &Fit| fit.width == Some(1);
+            let cut: Vec<_> = fitting
+                .iter()
+                .filter(|(_, fit)| !single(fit))
+                .copied()
+                .collect();
+            let bytes_cut = cut.iter().any(|(delimiter, _)| *delimiter != blanks);
+            if cut.is_empty() || !bytes_cut && self.is_tabular() {
+                return Ok(if self.is_tabular() { usual } else { blanks });
+            }
+            fitting = cut;
+        }
+        if self.is_tabular() {
+            fitting.retain(|(delimiter, fit)| *delimiter != blanks || fit.integers);
+        }
+        // Tabs are blanks too.
+        if fitting
+            .iter()
+            .any(|(delimiter, fit)| *delimiter == tab && fit.width.is_some())
+        {
+            fitting.retain(|(delimiter, _)| *delimiter != blanks);
+        }
+        let keep = |fitting: &mut Vec<(Delimiter, Fit)>, is: fn(&Fit) -> bool| {
+            if fitting.iter().any(|(_, fit)| is(fit)) {
+                fitting.retain(|(_, fit)| is(fit));
+            }
+        };
+        keep(&mut fitting, |fit| fit.width.is_some());
+        keep(&mut fitting, |fit| fit.integers);
+        if self.by_most.get() && fitting.iter().any(|(delimiter, _)| *delimiter != blanks) {
+            fitting.retain(|(delimiter, _)| *delimiter != blanks);
+        }
+        let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
+        match fitting[..] {
+            [] => {
+                // Tell what is wrong with the first line that no separator cuts.
+                if body.is_empty() {
+                    return Ok(usual);
+                }
+                // Each line is left out when it is read.
+                if self.ask.skips {
+                    return Ok(if self.is_tabular() { usual } else { blanks });
+                }
+                // By the separator that cuts most lines, the first that it does not cut.
+                let cuts = |delimiter: &Delimiter| {
+                    let cut = self.cut(*delimiter);
+                    let is_cut = |line: &&Line<'_>| {
+                        self.cells(&cut, line.text)
+                            .is_ok_and(|cells| cells.len() >= needed)
+                    };
+                    body.iter().filter(is_cut).count()
+                };
+                let least = if self.is_tabular() { usual } else { blanks };
+                let best = [others[1], others[0], comma, tab, least]
+                    .into_iter()
+                    .max_by_key(cuts)
+                    .unwrap_or(least);
+                if self.is_tabular()
+                    && cuts(&best) == 0
+                    && cuts(&blanks) == body.len()
+                    && self.cells(&self.cut(best), body[0].text).is_ok()
+                {
+                    return Err(self.refuse(
+                        "no character separates its columns; if blanks do, say --delimiter space",
+                    ));
+                }
+                let cut = self.cut(best);
+                let expected = self
+                    .cells(&cut, body[0].text)
+                    .map_or(needed, |cells| cells.len());
+                let problem = |line: &Line<'_>| match self.cells(&cut, line.text) {
+                    Err(problem) => Some(self.line_error(line.text, problem)),
+                    Ok(cells) if cells.len() < needed => {
+                        let found = cells.len();
+                        let problem = LineProblem::TooFewColumns { found, needed };
+                        Some(self.line_error(line.text, problem))
+                    }
+                    Ok(cells) if cells.len() != expected => {
+                        let found = cells.len();
+                        let problem = LineProblem::ColumnCount { found, expected };
+                        Some(self.line_error(line.text, problem))
+                    }
+                    Ok(_) => None,
+                };
+                Err(body.iter().find_map(problem).unwrap_or_else(|| {
+                    self.refuse(
+                        "no separator cuts its lines into two columns; say which with --delimiter",
+                    )
+                }))
+            }
+            [(only, _)] => Ok(only),
+            // Tabs are rarely part of a cell. Other characters are, where they are not what the ending of the name says.
+            _ if has(usual) && usual == tab => Ok(usual),
+            _ if has(usual)
+                && !fitting.iter().any(|(other, fit)| {
+                    ![usual, blanks].contains(other) && fit.width.is_some()
+                }) =>
+            {
+                Ok(usual)
+            }
+            _ => {
+                // The names of columns tell.
+                let is_named = |(delimiter, _): &&(Delimiter, Fit)| {
+                    let cells = body
+                        .first()
+                        .map(|line| self.cells(&self.cut(*delimiter), line.text));
+                    cells.is_some_and(|cells| {
+                        cells.is_ok_and(|cells| known_pair(&names_of(&cells)).is_some())
+                    })
+                };
+                let mut named = fitting.iter().filter(is_named);
+                if let (Some((named, _)), None) = (named.next(), named.next()) {
+                    return Ok(*named);
+                }
+                let before = self.ask.before.map(|before| before.cut.delimiter);
+                if let Some(before) = before.filter(|before| has(*before)) {
+                    return Ok(before);
+                }
+                // One way to spell a list: 1, 2.
+                let beside = |line: &Line<'_>| {
+                    line.text
+                        .split(|&byte| byte == b',')
+                        .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
+                };
+                if fitting.len() == 2 && has(comma) && has(blanks) && body.iter().all(beside) {
+                    return Ok(comma);
+                }
+                let names: Vec<String> = fitting
+                    .iter()
+                    .map(|(delimiter, _)| match delimiter {
+                        Delimiter::Byte(byte) if *byte != b'\t' => {
+                            format!("--delimiter '{}'", char::from(*byte))
+                        }
+                        _ => format!("--delimiter {}", delimiter.name()),
+                    })
+                    .collect();
+                let line = body
+                    .first()
+                    .map_or(1, |line| 1 + line_ends(b'\n', &self.bytes[..line.start]));
+                Err(self.refuse(format!(
+                    "line {line} and those below can be cut in more than one way; say {}",
+                    names.join(" or ")
+                )))
+            }
+        }
+    }
+
+    /// How `cut` fits all lines, or those that it `skips` not; `None` where one has fewer columns than needed.
+    fn fit(&self, cut: &Cut, body: &[Line<'_>], needed: usize, skips: bool) -> Option<Fit> {
+        let mut integers = true;
+        let mut widths = Vec::with_capacity(body.len());
+        let ends = self.places(None).unwrap_or([0, usize::from(needed > 1)]);
+        for (row, line) in body.iter().enumerate() {
+            let cells = match self.cells(cut, line.text) {
+                Ok(cells) => cells,
+                Err(_) if skips => continue,
+                Err(_) => return None,
+            };
+            if cells.len() < needed {
+                if skips {
+                    continue;
+                }
+                return None;
+            }
+            widths.push(cells.len());
+            let integer = |column: usize| {
+                cells
+                    .get(column)
+                    .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+            };
+            // The first line may be a header.
+            integers &= row == 0 && body.len() > 1 || ends.into_iter().all(integer);
+        }
+        if widths.is_empty() && !body.is_empty() {
+            return None;
+        }
+        let lines = widths.len();
+        let width = width_of(widths, skips);
+        Some(Fit {
+            width,
+            integers,
+            lines,
+        })
+    }
+}

@@ -1,0 +1,308 @@
+//! How a file of text is read, decided from its first bytes: separator, quotes, comments, header, columns.
+//!
+//! 1. Lines at the start that are comments are set aside.
+//! 2. The separator is the one that cuts all lines below into the same number of columns (`separator.rs`).
+//! 3. The first line is a header where its cells differ from those below, or are names that programs write.
+//! 4. The columns of the ids and the weight are found by option, by name, else by place.
+//!
+//! What stays uncertain is an error that names the option. docs/reading.md has the rules.
+
+use std::cell;
+
+use super::columns::{Chosen, choose, names_of, width_of};
+use super::dialect::{Ask, Columns, Comments, Dialect, Head, Header, Syntax};
+use super::record::{Cut, Delimiter, Quotes, line_ends};
+use super::sample::{Line, Sniff};
+use super::values::Cell;
+use crate::error::{IngestError, };
+
+/// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
+pub(crate) fn sniff(
+    ask: Ask<'_>,
+    bytes: &[u8],
+    whole: bool,
+) -> Result<(Dialect, Head), IngestError> {
+    let sniff = Sniff {
+        ask,
+        bytes,
+        by_most: cell::Cell::new(false),
+    };
+    sniff.run(ask.options.delimiter, whole)
+}
+
+impl Sniff<'_> {
+    fn run(
+        &self,
+        mut told: Option<Delimiter>,
+        whole: bool,
+    ) -> Result<(Dialect, Head), IngestError> {
+        let (lines, _) = self.lines(told, whole)?;
+        if self.ask.syntax == Syntax::Dimacs {
+            return Ok((self.dimacs(), Head::default()));
+        }
+        let was_told = told.is_some();
+        let mut first = 0;
+        // Excel says the separator in a line of its own.
+        if let Some(Line { text, .. }) = lines.first()
+            && let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', separator] = text
+            && self.is_tabular()
+        {
+            first = 1;
+            told = told.or(Some(Delimiter::Byte(*separator)));
+        }
+        let doubtful = first + self.comments(&lines[first..]);
+        let marked = lines[doubtful..]
+            .iter()
+            .take_while(|line| self.may_be_comment(line.text))
+            .count();
+        let (body, delimiter) = match lines.get(doubtful + marked..) {
+            // All lines are marked: the marks are of ids, if they are cut as edges are.
+            None | Some([]) => {
+                let body = &lines[doubtful..];
+                // Whether malformed lines are left out or not, such lines are the same.
+                let strict = Sniff {
+                    ask: Ask {
+                        skips: false,
+                        ..self.ask
+                    },
+                    bytes: self.bytes,
+                    by_most: cell::Cell::new(false),
+                };
+                let found = strict.delimiter(body, told);
+                self.by_most.set(strict.by_most.get());
+                match found {
+                    Ok(delimiter) => (doubtful, Some(delimiter)),
+                    Err(_) => (lines.len(), told),
+                }
+            }
+            Some(body) => (doubtful + marked, Some(self.delimiter(body, told)?)),
+        };
+        let default = match self.ask.syntax {
+            Syntax::Csv => Delimiter::Byte(b','),
+            Syntax::Tsv => Delimiter::Byte(b'\t'),
+            Syntax::Text | Syntax::Dimacs => Delimiter::Blanks,
+        };
+        let before = self.ask.before.map(|before| before.cut.delimiter);
+        let cut = self.cut(delimiter.or(before).unwrap_or(default));
+        if !was_told && cut.quotes == Quotes::Enclose {
+            // By the separator that was found other quotes may open a column.
+            return self.run(Some(cut.delimiter), whole);
+        }
+        // Marked lines right above the edges that have as many columns are edges, or the header.
+        let width = lines
+            .get(body)
+            .and_then(|line| self.width(&cut, line.text).ok());
+        let mut start = body;
+        while start > doubtful
+            && width.is_some()
+            && self.width(&cut, lines[start - 1].text).ok() == width
+            && !self.is_edge_left_out(&cut, lines[start - 1].text, lines[body].text)
+        {
+            start -= 1;
+        }
+        self.decide(&lines, start, cut)
+    }
+
+    /// How many lines at the start are certainly comments.
+    fn comments(&self, lines: &[Line<'_>]) -> usize {
+        let is_comment = |line: &&Line<'_>| self.is_comment(line.text, true);
+        // Such a line may stand behind one in doubt.
+        let last = lines
+            .iter()
+            .take_while(|line| is_comment(line) || self.may_be_comment(line.text))
+            .collect::<Vec<_>>();
+        last.iter().rposition(is_comment).map_or(0, |last| last + 1)
+    }
+
+    /// Everything, where edges (or a header and edges) begin with line `start`, and comments before.
+    fn decide(
+        &self,
+        lines: &[Line<'_>],
+        start: usize,
+        cut: Cut,
+    ) -> Result<(Dialect, Head), IngestError> {
+        let body = &lines[start.min(lines.len())..];
+        let mut rows = Vec::with_capacity(body.len());
+        for line in body {
+            match self.cells(&cut, line.text) {
+                Ok(cells) => rows.push(cells),
+                Err(_) if self.ask.skips || self.by_most.get() => rows.push(Vec::new()),
+                Err(problem) => return Err(self.line_error(line.text, problem)),
+            }
+        }
+        let widths: Vec<usize> = rows.iter().map(Vec::len).collect();
+        let mut names: Option<Vec<String>> = rows.first().map(|row| names_of(row));
+        // A commented header: #source,target.
+        if let Some(first) = names.as_mut().and_then(|names| names.first_mut())
+            && self.ask.options.comments == Comments::Auto
+            && let Some(bare) = first.strip_prefix('#')
+        {
+            *first = bare.to_string();
+        }
+        let header_names = names.clone();
+        let (is_header, doubt) = match self.ask.options.header {
+            Header::Yes => (!rows.is_empty(), None),
+            Header::No => (false, None),
+            Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body)?,
+        };
+        let mut names = names.filter(|_| is_header);
+        let header_width = names.as_ref().map(Vec::len);
+        let (data, header_line) = match (is_header, body) {
+            (true, [header, data @ ..]) => (data, Some(header)),
+            _ => (body, None),
+        };
+        let rows = &rows[usize::from(is_header)..];
+        // A first column without a name is an index, as pandas and R write it; R may leave out its separator too.
+        let has_more = names.is_some()
+            && !rows.is_empty()
+            && rows
+                .iter()
+                .all(|row| Some(row.len()) == header_width.map(|width| width + 1));
+        if let Some(names) = names.as_mut().filter(|_| has_more) {
+            let is_index = |from: usize| {
+                let mut rows = rows.iter().enumerate();
+                rows.all(|(at, row)| row[0] == (from + at).to_string().as_bytes())
+            };
+            let ends_empty = |row: &Vec<Vec<u8>>| row.last().is_some_and(Vec::is_empty);
+            if rows.iter().all(ends_empty) {
+                names.push(String::new());
+            } else if is_index(0) || is_index(1) {
+                names.insert(0, String::new());
+            } else if self.places(None).is_none() {
+                return Err(self.refuse(format!(
+                    "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
+                    names.len(),
+                    names.len() + 1
+                )));
+            }
+        }
+        let index = (names.as_ref()).is_some_and(|names| names.len() > 2 && names[0].is_empty());
+        let most = rows.iter().map(Vec::len).min().unwrap_or(usize::MAX);
+        let Chosen {
+            columns: wanted,
+            names: called,
+        } = choose(&self.ask, names.as_deref(), index.into(), most, &|column| {
+            rows.iter().filter_map(|row| row.get(column)).any(|cell| {
+                let text = String::from_utf8_lossy(cell);
+                text.trim()
+                    .parse::<f64>()
+                    .is_ok_and(|number| number.fract() != 0.0)
+            })
+        })?;
+        // Who names the columns takes lines of any length.
+        let any_length =
+            self.ask.columns == Columns::Vertex || self.places(names.as_deref()).is_some();
+        let widths = widths[usize::from(has_more)..].to_vec();
+        let width = width_of(
+            widths,
+            (self.ask.skips || self.by_most.get()) && !any_length,
+        );
+        // Others have the columns of the header.
+        let width = match &names {
+            Some(names) if !any_length => width.or(Some(names.len())),
+            _ => width,
+        };
+        if width.is_none() && !rows.is_empty() && !any_length {
+            let width = |row: &Vec<Vec<u8>>| row.len();
+            let [least, most] = [rows.iter().map(width).min(), rows.iter().map(width).max()];
+            return Err(self.refuse(format!(
+                "its lines have from {} to {} columns, as an adjacency list has; if the ids are in the first two, say --source-column 1 --target-column 2",
+                least.unwrap_or(0),
+                most.unwrap_or(0)
+            )));
+        }
+        // Names of columns that are names of rows too, over numbers: a matrix.
+        let below = rows.get(usize::from(!is_header)..).unwrap_or(&[]);
+        let is_row = |name: &&String| {
+            let mut labels = below.iter().filter_map(|row| row.first());
+            labels.any(|label| label == name.as_bytes())
+        };
+        let numbers = |row: &Vec<Vec<u8>>| {
+            row.len() > 1 && row[1..].iter().all(|cell| Cell::of(cell).is_number())
+        };
+        if let Some([_, others @ ..]) = header_names.as_deref()
+            && others.len() > 2
+            && others.iter().any(|name| is_row(&name))
+            && others
+                .iter()
+                .all(|name| Cell::of(name.as_bytes()) == Cell::Text)
+            && below.iter().all(numbers)
+        {
+            return Err(self.refuse(
+                "it looks like a matrix, with a column for each vertex; write one edge a line (UNPIVOT in DuckDB, stack in pandas)",
+            ));
+        }
+        // Up to the first edge, or the end of the sample.
+        let edges = data.first().map_or_else(
+            || lines.last().map_or(0, |line| line.next),
+            |line| line.start,
+        );
+        let comments = start.min(lines.len());
+        let all_lines = line_ends(b'\n', &self.bytes[..edges]);
+        let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
+        let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
+        let lines_before = all_lines + u64::from(unended);
+        let head = Head {
+            bytes: edges as u64,
+            lines: lines_before,
+            comments: comments as u64,
+            blank: (lines_before - within).saturating_sub(comments as u64 + u64::from(is_header)),
+            headers: u64::from(is_header),
+        };
+        let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
+            row.get(column)
+                .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+        };
+        let integers_below = rows.len() > 1
+            && rows[1..]
+                .iter()
+                .all(|row| wanted[..2].iter().all(|&end| is_integer(row, end)));
+        // A part without a header is read by that of the part before it.
+        let before = self.ask.before.filter(|before| {
+            names.is_none()
+                && self.ask.options.header == Header::Auto
+                && before.named
+                && before.cut.delimiter == cut.delimiter
+                && before.syntax == self.ask.syntax
+                && width.is_some()
+                && before.columns == width
+        });
+        let (wanted, called, doubt) = match before {
+            Some(before) => (before.wanted, before.names.clone(), None),
+            None => (wanted, called, doubt),
+        };
+        let dialect = Dialect {
+            syntax: self.ask.syntax,
+            cut,
+            comments: self.ask.options.comments.clone(),
+            wanted,
+            columns: width,
+            integers_below,
+            named: names.is_some() || before.is_some(),
+            header: header_line.map(|line| line.text.to_vec()),
+            names: called,
+            doubt,
+        };
+        Ok((dialect, head))
+    }
+
+    fn dimacs(&self) -> Dialect {
+        Dialect {
+            syntax: Syntax::Dimacs,
+            cut: Cut {
+                delimiter: Delimiter::Blanks,
+                quotes: Quotes::Text,
+                trims: true,
+                is_open: false,
+            },
+            comments: Comments::None,
+            wanted: [1, 2, 3],
+            columns: None,
+            integers_below: false,
+            named: false,
+            header: None,
+            names: ["2".into(), "3".into(), "4".into()],
+            doubt: None,
+        }
+    }
+}
