@@ -31,15 +31,7 @@ impl Engine {
             self.workspaces = None;
             self.active.trim();
         }
-        if lacks() {
-            self.held.release_lists();
-        }
-        if lacks() {
-            self.held.release_pins();
-        }
-        if lacks() {
-            self.held.release();
-        }
+        self.held.evict_while(lacks);
         self.count_held();
     }
 

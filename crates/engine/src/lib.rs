@@ -49,6 +49,7 @@ mod degree_classes;
 mod dispatch;
 mod engine;
 mod error;
+mod eviction;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod held;

@@ -41,7 +41,7 @@ fn bits_at(span: usize, width: usize) -> usize {
 
 /// Bytes of any piece of a batch of so many sources, on disk and in memory, at most.
 pub(crate) fn bytes_max(span: usize, width: usize) -> usize {
-    bits_at(span, width) + span.div_ceil(WORD) * 8
+    bits_at(span, width) + span.div_ceil(u64::BITS as usize) * 8
 }
 
 /// Whether the sources of so many out of so many are better listed.
