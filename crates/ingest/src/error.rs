@@ -84,7 +84,7 @@ pub enum IngestError {
         /// The column.
         column: String,
         /// What is wrong with its cell.
-        problem: crate::readers::CellProblem,
+        problem: CellProblem,
     },
 
     /// A quote is never closed.
@@ -350,6 +350,36 @@ pub enum LineProblem {
     /// A line of a DIMACS file that is neither arc, problem nor comment.
     #[error("a line of a DIMACS file starts with \"a\", \"e\", \"p\" or \"c\"")]
     NotDimacs,
+}
+
+/// What is wrong with a cell of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CellProblem {
+    /// There is nothing in it.
+    #[error("is null")]
+    Null,
+    /// Its text is no integer.
+    #[error("is no integer of 64 bits as it would be written (--ids string takes any id)")]
+    NotInteger,
+    /// It is negative, and the ids are not signed.
+    #[error("is negative, and the ids of other files go beyond 2^63 (--ids string takes any id)")]
+    Negative,
+    /// It is 2^63 or more, and the ids are signed.
+    #[error("is 2^63 or more, and other ids are negative (--ids string takes any id)")]
+    Huge,
+    /// It is empty text.
+    #[error("is empty")]
+    Empty,
+    /// Its text is no id.
+    #[error(
+        "holds text that is not UTF-8, or too long: an id has at most {} bytes",
+        crate::limits::ID_BYTES_MAX
+    )]
+    NoId,
+    /// It is no finite number of the precision.
+    #[error("is no finite number of the precision asked for")]
+    NotWeight,
 }
 
 fn columns(count: usize) -> String {

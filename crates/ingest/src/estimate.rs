@@ -18,7 +18,7 @@ use crate::pipeline::assign_ids::Shares;
 use crate::pipeline::buffer_plan::{Demand, Memory, Sizes};
 use crate::pipeline::cut::{BATCH_BYTES, Counted, cut};
 use crate::pipeline::{memory, scan, write};
-use crate::readers::FileSource;
+use crate::readers::files::FileSource;
 use crate::report::Moved;
 
 /// Batches that are looked at, one by one.

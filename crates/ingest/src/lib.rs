@@ -41,7 +41,7 @@ mod readers;
 mod report;
 mod source;
 
-pub use error::{IngestError, LineProblem};
+pub use error::{CellProblem, IngestError, LineProblem};
 pub use estimate::{ImportOutlook, ImportQuestion, Input, Phase, outlook};
 pub use generate::{Generated, GraphRule};
 pub use limits::{BATCH_EDGES_MAX, ID_BYTES_MAX};
@@ -49,8 +49,8 @@ pub use options::{Duplicates, ImportOptions, Machine, SelfLoops};
 pub use pipeline::{check_memory, check_space, generate, import};
 pub use progress::{Progress, Silent};
 pub use readers::{
-    CellProblem, Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes,
-    Quote, ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
+    Comments, Delimiter, FileSource, Format, Header, InputFile, OnError, ParquetBytes, Quote,
+    ReadNotice, ReadOptions, TextOptions, files_of, guarded, says_something_else,
 };
 pub use report::{ImportReport, Moved};
 pub use source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use graphmill_storage::{Budget, Buffer, Lease};
 
-use super::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
+use super::read_ahead::{FileBytes, HEADROOM_BYTES, Runs};
 use crate::error::IngestError;
 
 /// Unpacked bytes of a run.

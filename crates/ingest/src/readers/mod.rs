@@ -2,28 +2,34 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `input.rs` | which files an input is made of, and what each is: [`Format`], [`InputFile`] |
+//! | `input_file.rs` | the files of an input, and what each is: [`Format`], [`InputFile`] |
+//! | `detect.rs` | which files an input is made of, found by names and first bytes |
 //! | `files.rs` | [`FileSource`]: the files, cut in pieces; [`ReadOptions`] |
-//! | `files/reader.rs` | how a piece is read, each by one of several workers |
-//! | `file_bytes.rs` | the bytes of a file in order, read ahead |
+//! | `open.rs`, `notices.rs` | how files are opened; how they are read, in words |
+//! | `piece.rs` | how a piece is read, each by one of several workers |
+//! | `read_ahead.rs` | the bytes of a file in order, read ahead |
 //! | `compression.rs` | the bytes of a gzip or zstd file |
 //! | `foreign.rs` | files that are no edge lists, and what to do with them |
-//! | `text.rs`, `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
+//! | `text/` | lines to edges: SNAP, `.el`, `.wel`, CSV, LDBC, DIMACS, lists of vertices |
 //! | `parquet.rs`, `parquet_bytes.rs` | rows of Parquet files to edges |
-//! | `raw_pairs.rs` | pairs of 32 or 64 bits to edges |
+//! | `binary.rs` | pairs of 32 or 64 bits to edges |
 
+mod binary;
 mod compression;
-mod file_bytes;
-mod files;
+mod detect;
+pub(crate) mod files;
 mod foreign;
-mod input;
+mod input_file;
+mod notices;
+mod open;
 mod parquet;
 mod parquet_bytes;
-mod raw_pairs;
+mod piece;
+mod read_ahead;
 mod text;
 
+pub use detect::{files_of, says_something_else};
 pub use files::{FileSource, OnError, ReadNotice, ReadOptions};
-pub use input::{Format, InputFile, files_of, says_something_else};
-pub use parquet::CellProblem;
+pub use input_file::{Format, InputFile};
 pub use parquet_bytes::{ParquetBytes, guarded};
 pub use text::{Comments, Delimiter, Header, Quote, TextOptions};

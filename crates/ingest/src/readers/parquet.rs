@@ -21,7 +21,7 @@ use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
 use super::text::columns::{Chosen, choose};
 use super::text::dialect::{Ask, Columns};
 use super::text::values::{Integer, text_id};
-use crate::error::{IngestError, LineProblem};
+use crate::error::{CellProblem, IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 
@@ -327,36 +327,6 @@ pub(crate) struct Want {
     pub(crate) ids: Ids,
     pub(crate) weights: EdgeKind,
     pub(crate) skips: bool,
-}
-
-/// What is wrong with a cell of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum CellProblem {
-    /// There is nothing in it.
-    #[error("is null")]
-    Null,
-    /// Its text is no integer.
-    #[error("is no integer of 64 bits as it would be written (--ids string takes any id)")]
-    NotInteger,
-    /// It is negative, and the ids are not signed.
-    #[error("is negative, and the ids of other files go beyond 2^63 (--ids string takes any id)")]
-    Negative,
-    /// It is 2^63 or more, and the ids are signed.
-    #[error("is 2^63 or more, and other ids are negative (--ids string takes any id)")]
-    Huge,
-    /// It is empty text.
-    #[error("is empty")]
-    Empty,
-    /// Its text is no id.
-    #[error(
-        "holds text that is not UTF-8, or too long: an id has at most {} bytes",
-        crate::limits::ID_BYTES_MAX
-    )]
-    NoId,
-    /// It is no finite number of the precision.
-    #[error("is no finite number of the precision asked for")]
-    NotWeight,
 }
 
 /// A value of a wanted column.

@@ -9,7 +9,7 @@ use super::fault::{Fault, shown};
 use super::record::{self, Delimiter, NoRecord, Place, Quotes, line_ends, trim, undoubled};
 use super::swar::{F32, F64, NONE, id_at, weight_at};
 use super::values::{self, Integer, text_id, weight};
-use crate::error::{LineProblem};
+use crate::error::LineProblem;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 

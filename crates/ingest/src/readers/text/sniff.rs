@@ -14,7 +14,7 @@ use super::dialect::{Ask, Columns, Comments, Dialect, Head, Header, Syntax};
 use super::record::{Cut, Delimiter, Quotes, line_ends};
 use super::sample::{Line, Sniff};
 use super::values::Cell;
-use crate::error::{IngestError, };
+use crate::error::IngestError;
 
 /// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
 pub(crate) fn sniff(

@@ -2,28 +2,11 @@
 
 use graphmill_storage::Stop;
 
-use super::file_bytes::Runs;
-use super::input::InputFile;
+use super::input_file::{InputFile, Width};
+use super::read_ahead::Runs;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReport};
-
-/// Bits of an id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
-    U32,
-    U64,
-}
-
-impl Width {
-    /// Bytes of a pair.
-    pub(crate) fn pair_bytes(self) -> usize {
-        match self {
-            Self::U32 => 8,
-            Self::U64 => 16,
-        }
-    }
-}
 
 /// Delivers the pairs of `runs`, at most `limit` bytes of them.
 pub(crate) fn pairs(

@@ -14,39 +14,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use graphmill_storage::{Budget, Disk, FileStamp, Open};
+use graphmill_storage::{Budget, Disk, Open};
 
 use super::compression::{Compression, Unpacker};
-use super::file_bytes::{FileBytes, Runs};
 use super::foreign::{by_ending, by_magic, by_text};
+use super::input_file::{Content, Format, Input, InputFile, Width};
 use super::parquet::ParquetFile;
-use super::raw_pairs::Width;
+use super::read_ahead::{FileBytes, Runs};
 use super::text::dialect::{Ask, Columns, Dialect, Head, Syntax, TextOptions};
-use super::text::record::{Place, Quotes};
 use super::text::sniff::sniff;
 use crate::error::IngestError;
-
-/// What input files are said to be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// By the name of each file, text when it says nothing.
-    #[default]
-    Auto,
-    /// One edge a line, separated by tab, space, comma or semicolon: SNAP, `.el`, `.wel`.
-    Text,
-    /// Text separated by commas.
-    Csv,
-    /// LDBC Graphalytics: `.e` files of edges, `.v` files of vertices; other files of a folder are left out.
-    Ldbc,
-    /// The arcs (`a u v w`) of a file in DIMACS format.
-    Dimacs,
-    /// Pairs of little-endian 32-bit integers.
-    RawU32,
-    /// Pairs of little-endian 64-bit integers.
-    RawU64,
-    /// Parquet.
-    Parquet,
-}
 
 /// What a file is by its name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,91 +31,6 @@ enum Kind {
     Text(Syntax),
     Pairs(Width),
     Parquet,
-}
-
-/// What a file holds.
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    /// Text, how it is read, and what comes before its first edge.
-    Text(Arc<Dialect>, Head),
-    Pairs(Width),
-    Parquet(Arc<ParquetFile>),
-}
-
-impl Content {
-    /// How its text is read.
-    pub(crate) fn dialect(&self) -> Option<&Arc<Dialect>> {
-        match self {
-            Self::Text(dialect, _) => Some(dialect),
-            Self::Pairs(_) | Self::Parquet(_) => None,
-        }
-    }
-
-    /// Takes quotes as enclosing columns, since there are some after the first bytes.
-    pub(crate) fn enclose(&mut self) {
-        if let Self::Text(dialect, _) = self {
-            Arc::make_mut(dialect).cut.quotes = Quotes::Enclose;
-        }
-    }
-
-    /// Whether the same is taken of both.
-    pub(crate) fn is_read_as(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Text(one, _), Self::Text(other, _)) => one == other,
-            (Self::Pairs(one), Self::Pairs(other)) => one == other,
-            (Self::Parquet(one), Self::Parquet(other)) => {
-                one.names == other.names && one.ignored == other.ignored
-            }
-            _ => false,
-        }
-    }
-}
-
-/// One file of an input.
-#[derive(Clone, Debug)]
-pub struct InputFile {
-    pub(crate) path: PathBuf,
-    pub(crate) bytes: u64,
-    /// What it was when it was first opened.
-    pub(crate) stamp: FileStamp,
-    pub(crate) content: Content,
-    pub(crate) compression: Compression,
-    /// Of a file with quotes: where the byte before each of its pieces lies.
-    pub(crate) places: Vec<Place>,
-}
-
-impl InputFile {
-    /// Where it lies.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Its length in bytes, as it lies on disk.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// A raw file of so many (unpacked) bytes ends within a pair.
-    pub(crate) fn no_whole_pairs(&self, bytes: u64, width: Width) -> IngestError {
-        let (pair, bits) = (width.pair_bytes(), width.pair_bytes() * 4);
-        IngestError::input(
-            &self.path,
-            format!(
-                "{bytes} bytes are no whole number of pairs of {bits}-bit integers ({pair} bytes each): cut short, or of another format"
-            ),
-        )
-    }
-}
-
-/// The files of an input.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Input {
-    /// Those with edges, in order.
-    pub(crate) edges: Vec<InputFile>,
-    /// LDBC files of vertices.
-    pub(crate) vertices: Vec<PathBuf>,
-    /// Files of folders that were left out.
-    pub(crate) left_out: Vec<PathBuf>,
 }
 
 /// How the files of an input are found and looked at.

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
 
-use super::FileSource;
+use super::binary;
+use super::compression::{Compression, Unpacker};
+use super::files::FileSource;
+use super::input_file::{Content, InputFile, Width};
+use super::parquet::{ParquetFile, Want};
+use super::read_ahead::{FileBytes, HEADROOM_BYTES, Runs};
+use super::text::dialect::Head;
+use super::text::fault::Fault;
+use super::text::parser::{Malformed, Parser};
+use super::text::record::{Place, line_ends};
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
-use crate::readers::compression::{Compression, Unpacker};
-use crate::readers::file_bytes::{FileBytes, HEADROOM_BYTES, Runs};
-use crate::readers::input::{Content, InputFile};
-use crate::readers::parquet::{ParquetFile, Want};
-use crate::readers::raw_pairs;
-use crate::readers::text::dialect::Head;
-use crate::readers::text::fault::Fault;
-use crate::readers::text::parser::{Malformed, Parser};
-use crate::readers::text::record::{Place, line_ends};
 use crate::source::{EdgeSink, PieceReader, PieceReport};
 
 /// Bytes of a batch: ids or references to them, and weights.
@@ -100,7 +100,7 @@ impl<'a> FileReader<'a> {
     fn pairs(
         &mut self,
         file: &InputFile,
-        width: raw_pairs::Width,
+        width: Width,
         range: Range<u64>,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
@@ -109,7 +109,7 @@ impl<'a> FileReader<'a> {
             (Compression::None, _) => {
                 self.bytes
                     .open(&file.path, file.bytes, range.start, range.end)?;
-                raw_pairs::pairs(
+                binary::pairs(
                     &mut self.bytes,
                     width,
                     file,
@@ -121,7 +121,7 @@ impl<'a> FileReader<'a> {
             (compression, Some(unpacker)) => {
                 self.bytes.open(&file.path, file.bytes, 0, file.bytes)?;
                 let mut unpacked = unpacker.open(&file.path, compression, &mut self.bytes)?;
-                raw_pairs::pairs(&mut unpacked, width, file, u64::MAX, stop, sink)
+                binary::pairs(&mut unpacked, width, file, u64::MAX, stop, sink)
             }
             (_, None) => Err(IngestError::internal(
                 "there is no memory to unpack a compressed file",

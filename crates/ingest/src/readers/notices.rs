@@ -1,0 +1,129 @@
+//! How files are read, in words.
+
+use graphmill_graph::EdgeKind;
+
+use super::files::{FileSource, FirstText, ReadNotice};
+use super::input_file::{Content, InputFile};
+use super::text::dialect::{Columns, Comments, Syntax};
+use super::text::record::Delimiter;
+use crate::source::Ids;
+
+impl FileSource {
+    /// What was taken of the files, in one line for each way in which they are read.
+    pub fn notices(&self, directed: bool) -> Vec<ReadNotice> {
+        let mut groups: Vec<(&InputFile, u64, u64)> = Vec::new();
+        for file in &self.input.edges {
+            let comments = match &file.content {
+                Content::Text(_, head) => head.comments,
+                Content::Pairs(_) | Content::Parquet(_) => 0,
+            };
+            let same = groups
+                .iter_mut()
+                .find(|(first, ..)| first.content.is_read_as(&file.content));
+            match same {
+                Some((_, files, sum)) => (*files, *sum) = (*files + 1, *sum + comments),
+                None => groups.push((file, 1, comments)),
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(file, files, comments)| self.notice(file, files, comments, directed))
+            .collect()
+    }
+
+    fn notice(&self, file: &InputFile, files: u64, comments: u64, directed: bool) -> String {
+        let mut line = file.path.display().to_string();
+        if files > 1 {
+            line += &format!(" and {} more", files - 1);
+        }
+        let ids = match self.ids {
+            Ids::Integer => "ids int",
+            Ids::Signed => "ids int (some negative)",
+            Ids::Text => "ids text",
+        };
+        let directed = match (self.columns, directed) {
+            (Columns::Vertex, _) => "",
+            (_, true) => ", directed",
+            (_, false) => ", undirected",
+        };
+        let dialect = match &file.content {
+            Content::Pairs(width) => {
+                let bits = width.pair_bytes() * 4;
+                return format!("{line}: pairs of {bits}-bit integers{directed}");
+            }
+            Content::Parquet(parquet) => {
+                let [source, target, weight] = &parquet.names;
+                line += &match self.columns {
+                    Columns::Vertex => format!(": column {source}"),
+                    Columns::Edge => format!(": columns {source} -> {target}"),
+                };
+                if self.weights != EdgeKind::None {
+                    line += &format!(", weights {weight}");
+                }
+                line += &format!(", {ids}{directed}");
+                return line + &ignored(parquet.ignored);
+            }
+            Content::Text(dialect, _) => dialect,
+        };
+        let [source, target, weight] = &dialect.names;
+        let weighted = self.weights != EdgeKind::None;
+        line += &match self.columns {
+            Columns::Vertex => format!(": column {source}"),
+            Columns::Edge => format!(": columns {source} -> {target}"),
+        };
+        if weighted {
+            line += &format!(", weights {weight}");
+        }
+        let header = if dialect.header.is_some() {
+            "yes"
+        } else {
+            "no"
+        };
+        line += &format!(", header {header}, {ids}{directed}");
+        let usual = match dialect.syntax {
+            Syntax::Csv => dialect.cut.delimiter == Delimiter::Byte(b','),
+            Syntax::Tsv => dialect.cut.delimiter == Delimiter::Byte(b'\t'),
+            _ => matches!(
+                dialect.cut.delimiter,
+                Delimiter::Blanks | Delimiter::Byte(b'\t')
+            ),
+        };
+        if !usual {
+            line += &format!("; separated by {}", dialect.cut.delimiter.name());
+        }
+        let taken = match self.columns {
+            Columns::Vertex => 1,
+            Columns::Edge => 2 + usize::from(weighted),
+        };
+        line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));
+        if comments > 0 {
+            let plural = if comments == 1 { "" } else { "s" };
+            line += &format!("; {comments} comment line{plural}");
+        }
+        if let Some(FirstText {
+            path,
+            line: at,
+            found,
+        }) = &self.first_text
+            && *path == file.path
+        {
+            line += &format!("; ids are text because of line {at}: {found:?}");
+        }
+        if let Comments::Prefix(prefix) = &dialect.comments {
+            line += &format!("; lines that start with {prefix:?} are comments");
+        }
+        if let Some(doubt) = &dialect.doubt {
+            line += &format!("; {doubt}");
+        }
+        line
+    }
+}
+
+/// How a notice says that columns are ignored.
+fn ignored(columns: usize) -> String {
+    match columns {
+        0 => String::new(),
+        1 => "; 1 column ignored".into(),
+        more => format!("; {more} columns ignored"),
+    }
+}
