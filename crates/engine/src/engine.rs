@@ -5,31 +5,36 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use graphmill_graph::{
-    Batches, Column, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph,
-    partition,
+    Column, EdgeKind, FRAME_BYTES, FormatError, FrameReader, Measure, StoredGraph, partition,
 };
 use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{Budget, StorageError, Tiers};
 
-use crate::active::{ActivePool, ActiveSet};
+use crate::cache::graph_cache::Held;
+use crate::checkpoint::checkpointer::Recovery;
+use crate::comm::communicator::{Ranks, mismatch};
+use crate::comm::wire::Wire;
+use crate::config::{OnPass, Settings};
+use crate::context::{Common, Machine, Ways, run};
 use crate::error::EngineError;
-use crate::held::Held;
-use crate::machine::{Common, Machine, Way, Ways, run};
-use crate::metrics::{Convergence, Metrics, Mode, OfRank, Superstep};
-use crate::page_file::{PAGE_BYTES_MAX, PageFile, RowIo};
-use crate::phase::vertices::Vertices;
-use crate::phase::{Done, Pass, sends};
-use crate::program::{Activate, Direction, EdgeProgram, SendProgram, Sum};
-use crate::ranks::{Ranks, mismatch};
-use crate::recovery::Recovery;
-use crate::room::{Shape, Sizes};
-use crate::rows::{Need, Rows};
-use crate::settings::{OnPass, Settings};
-use crate::superstep;
-use crate::traffic::{Traffic, placed_at};
-use crate::vertex_array::{ArrayStore, VertexArray};
-use crate::wire::Wire;
-use crate::workspace::Workspace;
+use crate::exec::column::kernel::pass::{Done, Pass};
+use crate::exec::column::scratch::Workspace;
+use crate::exec::column::superstep;
+use crate::exec::send_pass::pass;
+use crate::exec::vertex_pass::Vertices;
+use crate::frontier::active_set::{ActivePool, ActiveSet};
+use crate::graph_view::Way;
+use crate::memory::plan::Shape;
+use crate::metrics::run::{Convergence, Metrics, Mode, OfRank, Superstep};
+use crate::metrics::traffic::{Traffic, placed_at};
+use crate::program::edge::{Activate, Direction, EdgeProgram};
+use crate::program::footprint::Sizes;
+use crate::program::message::SendProgram;
+use crate::state::array_store::ArrayStore;
+use crate::state::row_file::{PageFile, RowIo, page_bytes};
+use crate::state::rows::{Need, Rows};
+use crate::state::vertex_array::VertexArray;
+use crate::value::Sum;
 
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
@@ -582,9 +587,9 @@ impl Engine {
         self.load_degrees(&needs)?;
         let (send, apply) = needs.split_at(send);
         let sets = [self.active.empty(), self.active.empty()];
-        self.make_room(sends::least::<P>(&self.machine(false), send, apply));
+        self.make_room(pass::least::<P>(&self.machine(false), send, apply));
         let machine = Machine::new(&self.common, &self.stored);
-        let sent = sends::pass(&machine, program, send, apply, active, sets);
+        let sent = pass::pass(&machine, program, send, apply, active, sets);
         self.broken = sent.is_err();
         let mut sent = sent.map_err(|error| self.too_small(error))?;
         let mine = [sent.senders.own_len(), sent.reached.own_len()];
@@ -676,12 +681,6 @@ impl Engine {
         }
         self.metrics.push(superstep);
     }
-}
-
-/// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
-pub(crate) fn page_bytes(batches: &Batches) -> usize {
-    let widest = batches.widest().max(1) as usize;
-    (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
 }
 
 /// Says what budget would be enough, where a lease was refused and the budget is smaller than that.

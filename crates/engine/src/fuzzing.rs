@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk};
 
-use crate::active::BatchSet;
-use crate::recovery::members;
-use crate::recovery::record::Record;
-use crate::wire::frame::sections;
+use crate::checkpoint::snapshot::Record;
+use crate::exchange::frame::sections;
+use crate::frontier::bitmap::BatchSet;
+use crate::frontier::codec;
 
 const BUDGET: u64 = 16 << 20;
 
@@ -31,7 +31,7 @@ pub fn version(bytes: &[u8], span: usize) {
             let mut set = BatchSet::default();
             let made = set.reserve(span, &budget).is_ok();
             // The batch, and who is in it.
-            if !made || from.number().is_err() || members::take(&mut from, &mut set).is_err() {
+            if !made || from.number().is_err() || codec::take(&mut from, &mut set).is_err() {
                 break;
             }
             assert!(set.count() <= span);

@@ -40,68 +40,55 @@
 
 #![forbid(unsafe_code)]
 
-mod accumulators;
-mod active;
-mod choice;
-mod columns;
-mod deal;
-mod degree_classes;
-mod dispatch;
+mod cache;
+mod checkpoint;
+mod comm;
+mod config;
+mod context;
+mod driver;
+mod driver_log;
 mod engine;
 mod error;
-mod eviction;
+mod estimate;
+mod exchange;
+mod exec;
+mod frontier;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod held;
-mod id_ranks;
-mod keep;
-mod kernel;
-mod machine;
-mod message;
+mod graph_view;
+mod memory;
+mod messages;
 mod metrics;
-mod needs;
-mod outbox;
-mod outlook;
-mod page_file;
-mod phase;
-mod pins;
-mod pregel;
+mod planner;
 mod program;
-mod ranks;
-mod reading;
-mod recovery;
-mod resident;
-mod room;
-mod rows;
-mod sample;
-mod settings;
-mod settle;
-mod source_lists;
-mod superstep;
-mod traffic;
-mod unite;
-mod vertex_array;
-mod wire;
-mod workspace;
+mod schedule;
+mod state;
+mod value;
 
-pub use active::ActiveSet;
-pub use dispatch::DispatchChoice;
+pub use checkpoint::checkpointer::{Resumed, is_of_versions, is_version};
+pub use config::{
+    Checkpoints, Combiner, DispatchChoice, EdgesAt, Every, KernelChoice, OnPass, SeekChoice,
+    Settings,
+};
+pub use driver::components::Unite;
+pub use driver::fixpoint::sizes_of;
+pub use driver::pregel::{Version, sizes_of_pregel};
 pub use engine::Engine;
 pub use error::EngineError;
+pub use estimate::model::{RunOutlook, RunQuestion, Traffic as PassTraffic};
+pub use estimate::rank_estimator::run_outlook;
+pub use exec::in_memory::pass_limit::PassLimit;
+pub use frontier::active_set::ActiveSet;
 pub use graphmill_raw::{Element, Word};
-pub use metrics::{Convergence, LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
-pub use outbox::Sink;
-pub use outlook::{RunOutlook, RunQuestion, Traffic as PassTraffic, run_outlook};
-pub use pregel::{Combiner, Version, sizes_of_pregel};
-pub use program::{
-    Accumulator, Activate, Direction, EdgeProgram, EdgeValue, Label, LabelProgram, Pregel, Reach,
-    SendProgram, Sum, Vertex,
-};
-pub use recovery::{Checkpoints, Every, Resumed, is_of_versions, is_version};
-pub use room::Sizes;
-pub use rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
-pub use settings::{EdgesAt, KernelChoice, OnPass, SeekChoice, Settings};
-pub use settle::{PassLimit, sizes_of};
-pub use traffic::{Charge, Moved, PlacedAt, TierBytes};
-pub use unite::Unite;
-pub use vertex_array::{Guard, VertexArray};
+pub use metrics::run::{Convergence, LISTED_MAX, Metrics, Mode, OfRank, Superstep, Unlisted};
+pub use metrics::tier_model::Charge;
+pub use metrics::traffic::{Moved, PlacedAt, TierBytes};
+pub use program::edge::{Activate, Direction, EdgeProgram, Reach};
+pub use program::footprint::Sizes;
+pub use program::message::SendProgram;
+pub use program::monotone::{Label, LabelProgram};
+pub use program::outbox::Sink;
+pub use program::vertex::{Pregel, Vertex};
+pub use state::rows::{Degrees, IdRank, IdRanksOf, OutDegree, Read, Rows, Touched, Write};
+pub use state::vertex_array::{Guard, VertexArray};
+pub use value::{Accumulator, EdgeValue, Sum};

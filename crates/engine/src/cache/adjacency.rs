@@ -1,0 +1,380 @@
+//! Lists: the edges of every vertex, decoded, one list after the other.
+//!
+//! They take more memory than cells, and are gone to by vertex at the cost of one look-up: for work that jumps about.
+//! Passes over all edges do not use them: packed blocks move fewer bytes.
+//!
+//! A list is in ascending order of destinations. A record is the destination's index in one word of 32 bits; where weights
+//! were asked for, one or two words more hold the edge's.
+
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, FrameReader};
+use graphmill_raw::{AlignedBuffer, Segments, prefetch};
+use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
+
+use crate::cache::cells::Pins;
+use crate::context::{Machine, run};
+use crate::error::EngineError;
+use crate::metrics::traffic::{Access, OfWorker};
+use crate::schedule::numa::Deal;
+use crate::value::EdgeValue;
+
+/// Frames of degrees that a worker keeps.
+const DEGREE_FRAMES: usize = 2;
+
+/// The lists of all vertices.
+pub(crate) struct Lists {
+    /// For each vertex the edges before its list, and before the end.
+    begins: AlignedBuffer,
+    records: AlignedBuffer,
+    kind: EdgeKind,
+    leases: [Lease; 2],
+}
+
+/// Words of a record.
+fn words(kind: EdgeKind) -> usize {
+    1 + kind.bytes() / size_of::<u32>()
+}
+
+/// Gives `$body` the words of a record as a constant.
+macro_rules! with_words {
+    ($lists:expr, |$words:ident| $body:expr) => {
+        match $lists.kind() {
+            graphmill_graph::EdgeKind::None => {
+                const $words: usize = 1;
+                $body
+            }
+            graphmill_graph::EdgeKind::F32 => {
+                const $words: usize = 2;
+                $body
+            }
+            graphmill_graph::EdgeKind::F64 => {
+                const $words: usize = 3;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_words;
+
+impl Lists {
+    /// Bytes of the budget that they take, and that loading them takes besides.
+    pub(crate) fn memory(machine: &Machine, weighted: bool) -> (u64, u64) {
+        let (batches, graph) = (&machine.batches, &machine.graph);
+        let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
+        let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
+        let records = graph.arcs().saturating_mul(record).saturating_add(4096);
+        let worker = 8 * batches.widest() + (DEGREE_FRAMES as u64) * FRAME_BYTES + SCRATCH_BYTES;
+        let starts = 5 * 8 * batches.len() as u64;
+        let begins = machine.tiers.leased(Kind::Index, begins);
+        let records = machine.tiers.leased(Kind::Edges, records);
+        (
+            begins.saturating_add(records),
+            worker * machine.workers.count() as u64 + starts,
+        )
+    }
+
+    /// Whether all edges are of this rank, and their destinations fit a word.
+    pub(crate) fn possible(machine: &Machine) -> bool {
+        machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
+    }
+
+    fn kind_of(machine: &Machine, weighted: bool) -> EdgeKind {
+        match weighted {
+            true => machine.graph.edge_kind(),
+            false => EdgeKind::None,
+        }
+    }
+
+    /// Decodes all cells, which are pinned.
+    pub(crate) fn load(
+        machine: &Machine,
+        pins: &Pins,
+        weighted: bool,
+    ) -> Result<Self, EngineError> {
+        let batches = &machine.batches;
+        let kind = Self::kind_of(machine, weighted);
+        let besides = Self::memory(machine, weighted).1;
+        let _besides = machine.budget.lease("loading lists", besides)?;
+        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let room = |kind, bytes: u64| tiers.buffer(kind, budget, "lists of edges", bytes as usize);
+        let (begins, first) = room(Kind::Index, 8 * (batches.vertices() + 1))?.into_parts();
+        let records = machine.graph.arcs() * 4 * words(kind) as u64;
+        let (records, second) = room(Kind::Edges, records)?.into_parts();
+        // The edges of a row of cells lie together, as its sources do.
+        let mut ends = vec![0];
+        let mut end = 0;
+        for batch in 0..batches.len() {
+            end += cells_of(machine, batch)
+                .map(|(_, _, cell)| cell.edges())
+                .sum::<u64>() as usize;
+            ends.push(end);
+        }
+        let starts = (0..=batches.len())
+            .map(|b| batches.cut(b) as usize + usize::from(b == batches.len()))
+            .collect();
+        let job = Loading {
+            machine,
+            pins,
+            begins: Segments::new(begins, starts),
+            records: Segments::new(records, ends.iter().map(|end| end * words(kind)).collect()),
+            kind,
+            ends: &ends,
+            deal: Deal::of_all(batches.len()),
+        };
+        run(machine, &job)?;
+        Ok(Lists {
+            begins: job.begins.into_buffer(),
+            records: job.records.into_buffer(),
+            kind,
+            leases: [first, second],
+        })
+    }
+
+    /// Whether the edges have their weights with them, or have none.
+    pub(crate) fn suits(&self, machine: &Machine, weighted: bool) -> bool {
+        !weighted || self.kind == machine.graph.edge_kind()
+    }
+    /// What a record holds besides the destination.
+    pub(crate) fn kind(&self) -> EdgeKind {
+        self.kind
+    }
+    /// Bytes of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        (self.begins.len() + self.records.len()) as u64
+    }
+
+    /// Bytes of the budget that they take.
+    pub(crate) fn leased_bytes(&self) -> u64 {
+        self.leases.iter().map(Lease::bytes).sum()
+    }
+
+    /// Counts looking at the lists of so many vertices, with so many edges together.
+    pub(crate) fn count(&self, traffic: &OfWorker, vertices: u64, edges: u64) {
+        let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
+        traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
+        traffic.read(Kind::Edges, Access::Random, edges * record as u64);
+    }
+
+    /// Has where the list of a vertex begins on its way into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_begin(&self, v: usize) {
+        prefetch(self.begins.typed::<u64>(), v);
+    }
+    /// Has the first edges of a vertex on their way into the cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_list<const WORDS: usize>(&self, v: usize) {
+        if let Some(from) = self.begins.typed::<u64>().get(v) {
+            prefetch(self.records.typed::<[u32; WORDS]>(), *from as usize);
+        }
+    }
+    /// So many edges from the first of a vertex on, of whatever vertex they are: without a branch on how many it has.
+    #[inline(always)]
+    pub(crate) fn from<const WORDS: usize, const EDGES: usize>(
+        &self,
+        v: usize,
+    ) -> &[[u32; WORDS]; EDGES] {
+        let begins = self.begins.typed::<u64>();
+        let records = self.records.typed::<[u32; WORDS]>();
+        begins
+            .get(v)
+            .and_then(|from| records.get(*from as usize..)?.first_chunk())
+            .unwrap_or(&[[0; WORDS]; EDGES])
+    }
+    /// Number of edges of a vertex.
+    #[inline(always)]
+    pub(crate) fn degree(&self, v: usize) -> u64 {
+        match self.begins.typed::<u64>().get(v..v + 2) {
+            Some([from, to]) => to - from,
+            _ => 0,
+        }
+    }
+    /// The edges of a vertex, `WORDS` words each as [`with_words`] says.
+    #[inline(always)]
+    pub(crate) fn of<const WORDS: usize>(&self, v: usize) -> &[[u32; WORDS]] {
+        let (from, to) = match self.begins.typed::<u64>().get(v..v + 2) {
+            Some([from, to]) => (*from as usize, *to as usize),
+            _ => (0, 0),
+        };
+        self.records.typed().get(from..to).unwrap_or(&[])
+    }
+    /// Calls `visit` with the other end of each edge of a vertex, whatever else its records hold.
+    #[inline(always)]
+    pub(crate) fn each_neighbour(&self, v: usize, visit: impl FnMut(u32)) {
+        with_words!(self, |WORDS| {
+            let records = self.of::<WORDS>(v).iter();
+            records.map(|record| record[0]).for_each(visit);
+        });
+    }
+}
+
+impl Lists {
+    /// As [`Lists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
+    /// way.
+    #[inline(always)]
+    pub(crate) fn with_next<const WORDS: usize>(
+        &self,
+        v: usize,
+        more: usize,
+    ) -> (&[[u32; WORDS]], &[[u32; WORDS]]) {
+        let list = self.of::<WORDS>(v);
+        let begins = self.begins.typed::<u64>();
+        let from = begins.get(v).map_or(0, |from| *from as usize);
+        let records = self.records.typed::<[u32; WORDS]>();
+        let end = (from + list.len() + more).min(records.len());
+        (list, records.get(from..end).unwrap_or(list))
+    }
+}
+
+/// The value of the edge that a record stands for.
+#[inline(always)]
+pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) -> E {
+    match record.get(1..) {
+        Some([weight]) if E::WEIGHTED => E::of_f32(f32::from_bits(*weight)),
+        Some([low, high]) if E::WEIGHTED => {
+            E::of_f64(f64::from_bits(u64::from(*low) | u64::from(*high) << 32))
+        }
+        _ => E::ONE,
+    }
+}
+
+/// The cells of a source batch: column, position in it, and the cell.
+fn cells_of<'m>(
+    machine: &'m Machine<'_>,
+    batch: usize,
+) -> impl Iterator<Item = (usize, usize, &'m Cell)> {
+    machine.row(batch).iter().filter_map(|place| {
+        let (column, position) = (place.column as usize, place.position as usize);
+        let cell = machine.graph.column(column).cells().get(position)?;
+        Some((column, position, cell))
+    })
+}
+
+/// What a worker decodes a block to.
+const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
+
+/// Loading as a job: each step is one source batch.
+struct Loading<'p> {
+    machine: &'p Machine<'p>,
+    pins: &'p Pins,
+    begins: Segments<u64>,
+    records: Segments<u32>,
+    kind: EdgeKind,
+    /// Where the edges of each batch begin.
+    ends: &'p [usize],
+    deal: Deal<'p>,
+}
+
+impl Loading<'_> {
+    fn batch(&self, batch: usize) -> Result<(), EngineError> {
+        let (Some(mut begins), Some(mut records)) =
+            (self.begins.write(batch), self.records.write(batch))
+        else {
+            return Ok(());
+        };
+        let (machine, graph) = (self.machine, self.machine.graph);
+        let span = machine.batches.span(batch) as usize;
+        let mut frames = FrameReader::new(graph, &machine.budget, DEGREE_FRAMES)?;
+        graph.degrees_of(graph.forward(), &mut frames, batch, &mut begins[..span])?;
+        machine.arrays.count_read(frames.take_bytes_read());
+        // Where the next edge of each vertex goes, from the first of the batch.
+        let mut cursors = vec![0_u64; span];
+        let mut end = 0;
+        for (cursor, begin) in cursors.iter_mut().zip(begins.iter_mut()) {
+            let degree = *begin;
+            *begin = self.ends[batch] as u64 + end;
+            *cursor = end;
+            end += degree;
+        }
+        if let Some(last) = begins.get_mut(span) {
+            *last = self.ends[batch] as u64 + end;
+        }
+        match self.kind {
+            EdgeKind::None => self.rows::<1>(batch, &mut cursors, &mut records)?,
+            EdgeKind::F32 => self.rows::<2>(batch, &mut cursors, &mut records)?,
+            EdgeKind::F64 => self.rows::<3>(batch, &mut cursors, &mut records)?,
+        }
+        // The lists are full if each ends where the next one begins.
+        let base = self.ends[batch] as u64;
+        let nexts = begins.iter().skip(1).map(|begin| begin - base).chain([end]);
+        let is_full = cursors
+            .iter()
+            .zip(nexts)
+            .all(|(cursor, next)| *cursor == next);
+        match is_full && end as usize == self.ends[batch + 1] - self.ends[batch] {
+            true => Ok(()),
+            false => Err(graph.degrees_disagree(batch).into()),
+        }
+    }
+
+    /// Puts the edges of a row of cells into the lists.
+    fn rows<const WORDS: usize>(
+        &self,
+        batch: usize,
+        cursors: &mut [u64],
+        records: &mut [u32],
+    ) -> Result<(), EngineError> {
+        let machine = self.machine;
+        let (records, _) = records.as_chunks_mut::<WORDS>();
+        let mut scratch = Box::new([0; BLOCK_EDGES_MAX]);
+        let mut sources = Box::new([0; BLOCK_EDGES_MAX]);
+        for (column, position, cell) in cells_of(machine, batch) {
+            let broken = || machine.graph.broken_cell(column, cell);
+            let (mut bytes, weights) = self
+                .pins
+                .cell(machine, column, position)
+                .ok_or_else(broken)?;
+            let (weights, _) = weights.as_chunks::<4>();
+            let span = machine.batches.span(column) as u32;
+            let base = machine.batches.start(column) as u32;
+            let offset = machine.global_offset(batch, column);
+            let mut edges = 0;
+            while !bytes.is_empty() {
+                let parsed = BlockView::parse(bytes, offset)
+                    .map_err(|error| machine.broken(column, cell, &error))?;
+                let (block, used) = parsed.ok_or_else(broken)?;
+                bytes = &bytes[used..];
+                let count = block.sources(&mut sources);
+                let mut put = |source: u32, list: &[u32], first: usize| {
+                    let cursor = cursors.get_mut(source as usize)?;
+                    let from = *cursor as usize;
+                    *cursor += list.len() as u64;
+                    let into = records.get_mut(from..from + list.len())?;
+                    let first = (edges + first) * (WORDS - 1);
+                    let weights = weights.get(first..first + list.len() * (WORDS - 1))?;
+                    for (i, (record, local)) in into.iter_mut().zip(list).enumerate() {
+                        record[0] = base + *local;
+                        for word in 1..WORDS {
+                            record[word] = u32::from_le_bytes(weights[i * (WORDS - 1) + word - 1]);
+                        }
+                    }
+                    list.iter().all(|local| *local < span).then_some(())
+                };
+                let mut fits = true;
+                block.for_each_group(
+                    &mut scratch,
+                    &sources[..count],
+                    |_| true,
+                    |group, list, first| fits &= put(sources[group], list, first).is_some(),
+                );
+                if !fits {
+                    return Err(broken().into());
+                }
+                edges += block.edges();
+            }
+            if edges as u64 != cell.edges() {
+                return Err(broken().into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Job for Loading<'_> {
+    fn step(&self, _: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let Some(batch) = self.deal.take() else {
+            return Ok(Step::Finished);
+        };
+        self.batch(batch)?;
+        Ok(Step::Worked)
+    }
+}

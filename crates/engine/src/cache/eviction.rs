@@ -1,0 +1,18 @@
+//! Which parts of the cache go first when a pass needs their memory.
+
+use crate::cache::graph_cache::Held;
+
+impl Held {
+    /// Evicts while `lacks` returns true: decoded lists first, then cells, then everything.
+    pub(crate) fn evict_while(&mut self, lacks: impl Fn() -> bool) {
+        if lacks() {
+            self.release_lists();
+        }
+        if lacks() {
+            self.release_pins();
+        }
+        if lacks() {
+            self.release();
+        }
+    }
+}

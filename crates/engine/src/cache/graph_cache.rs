@@ -1,0 +1,290 @@
+//! What an engine holds of its graph from one pass to the next, whatever the program: pinned cells, classes of degrees, filtering lists.
+//!
+//! Cells are pinned when a dense pass comes, which reads them all anyway, or when sparse passes have read so much that
+//! it is worth it: a search that meets ten vertices reads the frames of these, however large memory is.
+
+use std::time::Duration;
+
+use graphmill_graph::Cell;
+
+use crate::cache::adjacency::Lists;
+use crate::cache::cells::Pins;
+use crate::cache::degree_sketch::DegreeClasses;
+use crate::context::{Machine, Ways};
+use crate::error::EngineError;
+use crate::exchange::filter::Needs;
+use crate::graph_view::CellBytes;
+
+/// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
+/// takes the time of.
+const PULLS_MISSED: u32 = 4;
+
+/// A byte that a sparse pass seeks takes as long as so many that are read one after the other.
+const SEEK_COST: u64 = 8;
+
+/// What is held of a graph as it is stored, and with its arcs turned round.
+#[derive(Default)]
+pub(crate) struct Held {
+    ways: [OfWay; 2],
+    /// Bytes read, and written, to fill it that no pass has accounted for.
+    read: u64,
+    written: u64,
+    /// Time that filling it took of which no pass knows.
+    loading: Duration,
+    /// Passes that would have been pulls over the turned graph.
+    pulls_missed: u32,
+}
+
+/// What is held of a graph one way round.
+#[derive(Default)]
+pub(crate) struct OfWay {
+    pub(crate) pins: Pins,
+    /// The pins are filled with all that there was room for.
+    filled: bool,
+    /// All edges by vertex, where there was room to spare.
+    pub(crate) lists: Option<Lists>,
+    pub(crate) degrees: Option<DegreeClasses>,
+    /// Which messages each other rank needs, where there are any.
+    pub(crate) needs: Option<Needs>,
+    /// Bytes that sparse passes have read.
+    sought: u64,
+    /// Bytes of all cells and lists of blocks, once they were asked for.
+    whole: Option<u64>,
+}
+
+impl OfWay {
+    /// Whether all cells are in memory; `None` as long as nothing is pinned.
+    pub(crate) fn all(&self) -> Option<bool> {
+        self.filled.then(|| self.pins.all())
+    }
+    /// Whether all cells are in memory for a program that asks for weights, or does not.
+    fn has_all(&self, weighted: bool) -> bool {
+        self.pins.all() && self.pins.suit(weighted)
+    }
+    /// Bytes of cells with the weights that are asked for, and of their lists of blocks, in memory; and whether all fan-out lists are.
+    pub(crate) fn in_memory(&self, weighted: bool) -> (CellBytes, bool) {
+        (self.pins.held(weighted), self.pins.fanout().is_some())
+    }
+    /// Gives the memory of pinned cells back.
+    fn release_pins(&mut self) {
+        *self = OfWay {
+            degrees: self.degrees.take(),
+            lists: self.lists.take(),
+            needs: self.needs.take(),
+            ..OfWay::default()
+        };
+    }
+}
+
+impl Held {
+    pub(crate) fn way(&self, turned: bool) -> &OfWay {
+        &self.ways[usize::from(turned)]
+    }
+    /// Whether the cells of both ways round are in memory, or are worth loading where there may be room for them.
+    pub(crate) fn both(&self) -> bool {
+        match [&self.ways[0], &self.ways[1]].map(OfWay::all) {
+            [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
+            [stored, turned] => turned == Some(true) && stored != Some(false),
+        }
+    }
+    /// Takes note of a pass that would have been a pull over the turned graph.
+    pub(crate) fn miss_pull(&mut self) {
+        self.pulls_missed += 1;
+    }
+    /// Bytes of pinned cells.
+    pub(crate) fn pinned_bytes(&self) -> u64 {
+        self.ways.iter().map(|way| way.pins.bytes()).sum()
+    }
+    /// Bytes of the budget that pinned cells take.
+    pub(crate) fn leased_bytes(&self) -> u64 {
+        self.ways.iter().map(|way| way.pins.leased_bytes()).sum()
+    }
+    /// Bytes of the budget that lists of edges take.
+    pub(crate) fn lists_leased_bytes(&self) -> u64 {
+        let lists = self.ways.iter().flat_map(|way| &way.lists);
+        lists.map(Lists::leased_bytes).sum()
+    }
+    /// Bytes of lists of edges.
+    pub(crate) fn lists_bytes(&self) -> u64 {
+        self.ways
+            .iter()
+            .flat_map(|way| &way.lists)
+            .map(Lists::bytes)
+            .sum()
+    }
+    /// Bytes read, and written, to fill it since the last call.
+    pub(crate) fn take_traffic(&mut self) -> [u64; 2] {
+        [&mut self.read, &mut self.written].map(std::mem::take)
+    }
+    /// Whether lists are in memory for a program that asks for weights, or does not.
+    pub(crate) fn has_lists(&self, machine: &Machine, turned: bool, weighted: bool) -> bool {
+        let lists = &self.way(turned).lists;
+        lists
+            .as_ref()
+            .is_some_and(|lists| lists.suits(machine, weighted))
+    }
+
+    /// Bytes of the budget that the lists one way round take, and all its cells, so far as they are not pinned.
+    fn lists_take(&self, machine: &Machine, turned: bool, weighted: bool) -> u64 {
+        let (lists, besides) = Lists::memory(machine, weighted);
+        let cells = match self.way(turned).has_all(weighted) {
+            true => 0,
+            false => Pins::memory(machine, weighted),
+        };
+        [lists, besides, cells]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that the budget lacks to hold all cells one way round, their lists, and `leave` bytes, if cells that are pinned make
+    /// room; `None` where no budget would do.
+    pub(crate) fn lists_lack(
+        &self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+        leave: u64,
+    ) -> Option<u64> {
+        let taken = self.lists_take(machine, turned, weighted);
+        let pinned = match self.way(turned).has_all(weighted) {
+            true => 0,
+            false => self.leased_bytes(),
+        };
+        let lack = taken.saturating_add(leave);
+        Lists::possible(machine).then(|| lack.saturating_sub(machine.budget.available() + pinned))
+    }
+
+    /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where nothing is lacking by
+    /// [`Held::lists_lack`]; whether they are there.
+    pub(crate) fn load_lists(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+        leave: u64,
+    ) -> Result<bool, EngineError> {
+        if !self.way(turned).has_all(weighted) {
+            self.ways[usize::from(turned)].release_pins();
+            let taken = self.lists_take(machine, turned, weighted);
+            if taken.saturating_add(leave) > machine.budget.available() {
+                self.release_pins();
+            }
+            let (lists, besides) = Lists::memory(machine, weighted);
+            let room = machine.budget.available().saturating_sub(lists + besides);
+            self.pin(machine, turned, weighted, room)?;
+        }
+        let began = machine.clock.now();
+        let way = &mut self.ways[usize::from(turned)];
+        way.lists = None;
+        if way.pins.all() {
+            way.lists = Some(Lists::load(machine, &way.pins, weighted)?);
+        }
+        self.loading += machine.clock.now() - began;
+        Ok(self.way(turned).lists.is_some())
+    }
+
+    /// Time that filling it took since the last call.
+    pub(crate) fn take_loading(&mut self) -> Duration {
+        std::mem::take(&mut self.loading)
+    }
+    /// Gives the memory of pinned cells back.
+    pub(crate) fn release_pins(&mut self) {
+        self.ways.iter_mut().for_each(OfWay::release_pins);
+    }
+    /// Gives the memory of lists back.
+    pub(crate) fn release_lists(&mut self) {
+        self.ways.iter_mut().for_each(|way| way.lists = None);
+    }
+    /// Gives the memory of pinned cells back that have no weights, where a program asks for them.
+    pub(crate) fn release_unsuited(&mut self, weighted: bool) {
+        let ways = self.ways.iter_mut();
+        ways.filter(|way| way.filled && !way.pins.suit(weighted))
+            .for_each(OfWay::release_pins);
+    }
+    /// Gives all memory back.
+    pub(crate) fn release(&mut self) {
+        let (read, written, loading) = (self.read, self.written, self.loading);
+        *self = Held {
+            read,
+            written,
+            loading,
+            ..Held::default()
+        };
+    }
+
+    /// Makes the filtering lists of each way round, in so much memory each.
+    pub(crate) fn load_needs(&mut self, ways: Ways<'_>, room: u64) -> Result<(), EngineError> {
+        let files = ["needs", "needs-turned"];
+        for ((machine, way), file) in ways.each().zip(&mut self.ways).zip(files) {
+            if way.needs.is_none()
+                && let Some((needs, [read, written])) = Needs::load(&machine, file, room)?
+            {
+                way.needs = Some(needs);
+                self.read += read;
+                self.written += written;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the graph as it is stored such filtering lists.
+    #[cfg(test)]
+    pub(crate) fn needs_at_hand(&mut self, needs: Needs) {
+        self.ways[0].needs = Some(needs);
+    }
+
+    /// Loads the classes of degrees of each way round.
+    pub(crate) fn load_degrees(&mut self, ways: Ways<'_>) -> Result<(), EngineError> {
+        for (machine, way) in ways.each().zip(&mut self.ways) {
+            if way.degrees.is_none() {
+                let (degrees, read) = DegreeClasses::load(&machine)?;
+                way.degrees = Some(degrees);
+                self.read += read;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of what a sparse pass read.
+    pub(crate) fn sought(&mut self, turned: bool, bytes: u64) {
+        self.ways[usize::from(turned)].sought += bytes;
+    }
+
+    /// Whether sparse passes have read so much that filling the pins with so many bytes is worth it.
+    pub(crate) fn earned(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+        room: u64,
+    ) -> bool {
+        let way = &mut self.ways[usize::from(turned)];
+        let width = match weighted {
+            true => machine.graph.edge_kind().bytes() as u64,
+            false => 0,
+        };
+        let bytes =
+            |cell: &Cell| cell.data_bytes() + cell.block_list_bytes() + cell.edges() * width;
+        let whole = *way
+            .whole
+            .get_or_insert_with(|| machine.all_own_cells().map(bytes).sum());
+        whole.min(room) <= way.sought.saturating_mul(SEEK_COST)
+    }
+
+    /// Pins cells of the graph one way round, in at most so many bytes of the budget.
+    pub(crate) fn pin(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        weighted: bool,
+        room: u64,
+    ) -> Result<(), EngineError> {
+        let began = machine.clock.now();
+        let way = &mut self.ways[usize::from(turned)];
+        way.pins = Pins::fill(machine, weighted, room)?;
+        way.filled = true;
+        self.loading += machine.clock.now() - began;
+        self.read += way.pins.read();
+        Ok(())
+    }
+}

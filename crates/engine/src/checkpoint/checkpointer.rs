@@ -1,0 +1,587 @@
+//! Versions of a run: published between passes, and gone on with after a kill.
+//!
+//! A version is what the driver was told so far, the rows of all vertex arrays and the sets that the driver has. Its pages are in the
+//! page file, which is never written over where a version has a page; all else is a file of its own. Steps of publishing one: 1. pages
+//! that changed are written, and the page file is made durable; 2. the file of the version is written, durably and at one stroke: it is
+//! *prepared*; 3. when all ranks have prepared it, versions that are not to be kept go. So there is always a version that all have.
+//!
+//! Who goes on takes the newest version that all ranks have and whose pages are what was written. It is made durable on all, as its name may
+//! not have been. Then the others go, durably, before anything is written over them: what one rank has prepared is what it was, or is gone on
+//! all.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphmill_raw::Mistake;
+use graphmill_storage::{
+    Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken, name_to_be,
+};
+
+use crate::checkpoint::snapshot::Record;
+use crate::comm::communicator::{Ranks, mismatch};
+use crate::config::{Checkpoints, Every};
+use crate::driver_log::{Entries, History, SavedSet};
+use crate::error::EngineError;
+use crate::frontier::bitmap::Sets;
+use crate::state::row_file::{KeptSlots, PageFile, PageTable, RowIo};
+use crate::value::Sum;
+
+/// What a run goes on with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resumed {
+    /// Calls of the driver that it does not do again.
+    pub calls: u64,
+    /// Files because of which newer versions cannot be gone on with, as they are not what was written, and the ranks that have them.
+    pub damaged: Vec<(usize, PathBuf)>,
+}
+
+/// What is to be done between two calls of the driver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Due {
+    /// A version is published.
+    pub(crate) version: bool,
+    /// Work ends.
+    pub(crate) end: bool,
+}
+
+/// The versions of a run on their way.
+pub(crate) struct Recovery {
+    disk: Arc<dyn Disk>,
+    budget: Budget,
+    asked: Checkpoints,
+    stop: Stop,
+    /// When the run began, or went on.
+    began: Duration,
+    /// The numbers of those that are there.
+    published: VecDeque<u64>,
+    /// Full pages of what calls were told.
+    told: PageTable,
+    /// When the last one was published, and calls since that did something.
+    when: Duration,
+    calls: u64,
+    /// Something was decided that the next call relies on: what was done for it is in no version.
+    is_decided: bool,
+    /// Rows of some rank are on disk.
+    is_paged: bool,
+    /// One was begun.
+    is_on_its_way: bool,
+    /// What is gone on with, until all was told again.
+    found: Option<Found>,
+    resumed: Option<Resumed>,
+    /// For the chunks of a file that is written; nothing while one is.
+    room: Option<Lease>,
+    /// As long as versions are published between calls.
+    patience: Option<Patience>,
+}
+
+/// A version that is gone on with.
+pub(crate) struct Found {
+    pub(crate) record: Record,
+    entries: Entries,
+    path: PathBuf,
+    file: ByteFile,
+}
+
+const PREFIX: &str = "version-";
+const ROWS: &str = "rows";
+/// Bytes of the file of a version that are written or read at a time.
+const CHUNK_BYTES: usize = 64 << 10;
+/// Pages that are read between two looks at whether to stop.
+const CHECKED: usize = 256;
+/// How long the last version is ago when one is due, where rows are on disk and where they are in memory.
+const USUAL_PAGED: Duration = Duration::from_secs(1);
+const USUAL: Duration = Duration::from_secs(30);
+/// How long a run in memory has worked when what it did is worth keeping.
+const WORTH_KEEPING: Duration = Duration::from_secs(1);
+
+impl Recovery {
+    /// Bytes of the budget that versions take.
+    pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
+
+    /// Looks for a version to go on with, which all ranks have; all others go.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        budget: &Budget,
+        ranks: &Ranks,
+        asked: Checkpoints,
+        (now, stop): (Duration, Stop),
+        page_bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let room = budget.lease("versions", FileAside::memory(CHUNK_BYTES))?;
+        let mut recovery = Recovery {
+            disk,
+            budget: budget.clone(),
+            asked,
+            stop,
+            began: now,
+            published: VecDeque::new(),
+            told: PageTable::new(),
+            when: now,
+            calls: 0,
+            is_decided: false,
+            is_paged: false,
+            is_on_its_way: false,
+            found: None,
+            resumed: None,
+            room: Some(room),
+            patience: None,
+        };
+        let mut there = Vec::new();
+        for path in recovery.disk.list(&recovery.asked.folder)? {
+            match number_of(&path) {
+                Some(number) => there.push((number, path)),
+                // On its way to its name when the run was killed.
+                None if name_of(&path).is_some_and(|name| name.starts_with(PREFIX)) => {
+                    recovery.disk.remove_file(&path)?;
+                }
+                None => {}
+            }
+        }
+        if recovery.asked.resume {
+            recovery.found = recovery.newest(ranks, &there, page_bytes)?;
+        }
+        let found = recovery.found.as_ref().map(|found| found.record.number);
+        if found.is_some() && !Mistake::FoundNotDurable.is_planted() {
+            // Whoever published it may have been killed before its name was durable, or have failed at that.
+            recovery.disk.sync_dir(&recovery.asked.folder)?;
+            ranks.total([])?;
+        }
+        let were_any = !there.is_empty();
+        for (number, path) in there {
+            match Some(number) == found || Mistake::OtherVersionsStay.is_planted() {
+                true => recovery.published.push_back(number),
+                false => recovery.disk.remove_file(&path)?,
+            }
+        }
+        if were_any {
+            recovery.disk.sync_dir(&recovery.asked.folder)?;
+        }
+        // Nobody writes over what a version had before it is gone.
+        ranks.total([])?;
+        recovery.be_patient();
+        Ok(recovery)
+    }
+
+    /// The newest version that all ranks have.
+    fn newest(
+        &mut self,
+        ranks: &Ranks,
+        there: &[(u64, PathBuf)],
+        page_bytes: usize,
+    ) -> Result<Option<Found>, EngineError> {
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+        // A version that follows another says that all ranks had that one.
+        let mut follows = false;
+        for (number, path) in there {
+            match self.read(path)? {
+                Some((record, _)) if record.number == *number => {
+                    if record.job != self.asked.job {
+                        return Err(EngineError::OtherRun {
+                            what: "it is another run: of another graph, algorithm or options",
+                        });
+                    }
+                    // What the driver was told is the same on all ranks in one run, and need not be in another.
+                    sound.push([*number, record.told.checksum.into()]);
+                    follows |= record.follows;
+                }
+                _ => damaged.push(path.clone()),
+            }
+        }
+        let mut said = Vec::new();
+        let all_had = follows || !damaged.is_empty();
+        [there.len() as u64, u64::from(all_had)].put(&mut said);
+        sound.iter().for_each(|version| version.put(&mut said));
+        let mut common = sound;
+        let (mut all_had, mut none) = (false, None);
+        for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
+            let mut rest = &said[..];
+            let [files, had] = <[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?;
+            all_had |= had != 0;
+            none = none.or((files == 0).then_some(rank));
+            let mut versions = Vec::new();
+            while !rest.is_empty() {
+                versions.push(<[u64; 2]>::take(&mut rest).ok_or_else(mismatch)?);
+            }
+            if !Mistake::OwnNewestTaken.is_planted() {
+                common.retain(|version| versions.contains(version));
+            }
+        }
+        let folder = || {
+            let own = &self.asked.folder;
+            own.parent().unwrap_or(own).to_path_buf()
+        };
+        if let Some(rank) = none {
+            return match all_had {
+                true => Err(EngineError::VersionsElsewhere {
+                    folder: folder(),
+                    rank,
+                }),
+                // The first was on its way.
+                false => Ok(None),
+            };
+        }
+        common.sort_unstable();
+        while let Some([calls, _]) = common.pop() {
+            let loaded = self.load(&self.path(calls), page_bytes)?;
+            // One rank that has not is enough.
+            let [lacking] = ranks.total([u64::from(loaded.is_err())])?;
+            match loaded {
+                Ok(found) if lacking == 0 => {
+                    let damaged = of_all(ranks, &damaged)?;
+                    self.resumed = Some(Resumed { calls, damaged });
+                    return Ok(Some(found));
+                }
+                Ok(_) => {}
+                Err(path) if damaged.contains(&path) => {}
+                Err(path) => damaged.push(path),
+            }
+        }
+        Err(EngineError::NoSoundVersion {
+            folder: folder(),
+            damaged: of_all(ranks, &damaged)?,
+        })
+    }
+
+    /// The file of a version, if it is what was written.
+    fn read(&self, path: &Path) -> Result<Option<(Record, ByteFile)>, EngineError> {
+        let file = ByteFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
+        match Record::read(&file) {
+            Ok(record) => Ok(Some((record, file))),
+            Err(error) if is_broken(&error) => Ok(None),
+            Err(source) => Err(StorageError::Path {
+                action: "read",
+                path: path.to_path_buf(),
+                source,
+            })?,
+        }
+    }
+
+    /// A version with what calls were told, if all its pages are what was written; else the file that is not.
+    fn load(&self, path: &Path, page_bytes: usize) -> Result<Result<Found, PathBuf>, EngineError> {
+        let Some((record, file)) = self.read(path)? else {
+            return Ok(Err(path.to_path_buf()));
+        };
+        let rows = self.asked.folder.join(ROWS);
+        if !self.disk.exists(&rows)? {
+            return Ok(Err(rows));
+        }
+        let there = self.disk.stamp(&rows)?.bytes / page_bytes as u64;
+        let told = &record.told;
+        if told.rest.len() >= page_bytes || told.pages.contains(&None) {
+            return Ok(Err(path.to_path_buf()));
+        }
+        let are_there = record.slots().all(|slot| slot.number() < there);
+        if told.pages.len() as u64 > there || !are_there {
+            return Ok(Err(rows));
+        }
+        let mut pages = PageFile::open(
+            Arc::clone(&self.disk),
+            &rows,
+            page_bytes,
+            std::iter::empty(),
+        )?;
+        pages.stay(true);
+        let mut io = RowIo::new(&*self.disk, &self.budget, page_bytes)?;
+        let mut entries = vec![0; told.pages.len() * page_bytes];
+        let mut read = io.load(&pages, &told.pages, &mut entries);
+        for pages_of in record
+            .arrays
+            .iter()
+            .flat_map(|array| array.pages.chunks(CHECKED))
+        {
+            if self.stop.requested() {
+                return Err(EngineError::Stopped);
+            }
+            read = read.and_then(|()| io.check(&pages, pages_of));
+        }
+        match read {
+            Err(EngineError::CorruptPage { .. }) => return Ok(Err(rows)),
+            read => read?,
+        }
+        entries.extend(&told.rest);
+        if crc32fast::hash(&entries) != told.checksum {
+            return Ok(Err(rows));
+        }
+        Ok(Ok(Found {
+            entries: Entries::of(entries),
+            path: path.to_path_buf(),
+            record,
+            file,
+        }))
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.asked.folder.join(file_name(number))
+    }
+
+    /// The page file, with the pages of the version that is gone on with.
+    pub(crate) fn pages(
+        &mut self,
+        page_bytes: usize,
+    ) -> Result<(PageFile, KeptSlots), EngineError> {
+        let path = self.asked.folder.join(ROWS);
+        let disk = Arc::clone(&self.disk);
+        let mut kept = KeptSlots::default();
+        let mut pages = match &self.found {
+            Some(Found { record, .. }) => {
+                kept.publish(record.number, record.slots());
+                self.told.clone_from(&record.told.pages);
+                PageFile::open(disk, &path, page_bytes, record.slots())?
+            }
+            None => {
+                if disk.exists(&path)? {
+                    disk.remove_file(&path)?;
+                }
+                PageFile::create(disk, &path, page_bytes)?
+            }
+        };
+        pages.stay(true);
+        Ok((pages, kept))
+    }
+
+    /// What the driver is told first.
+    pub(crate) fn history(&self) -> History {
+        let Some(found) = &self.found else {
+            return History::kept();
+        };
+        let saved = |(number, at): &(u64, u64)| {
+            let (file, path, at) = (found.file.clone(), found.path.clone(), *at);
+            (*number, SavedSet { file, path, at })
+        };
+        History::told_again(
+            found.entries.clone(),
+            found.record.sets.iter().map(saved).collect(),
+        )
+    }
+
+    /// The version that is gone on with, when all was told again.
+    pub(crate) fn take_found(&mut self) -> Option<Record> {
+        self.found.take().map(|found| found.record)
+    }
+
+    /// What is gone on with.
+    pub(crate) fn resumed(&self) -> Option<&Resumed> {
+        self.resumed.as_ref()
+    }
+
+    /// Whether any is there.
+    pub(crate) fn has_published(&self) -> bool {
+        !self.published.is_empty()
+    }
+
+    /// Takes note that rows of some rank are on disk.
+    pub(crate) fn rows_are_paged(&mut self) {
+        self.is_paged = true;
+        self.be_patient();
+    }
+
+    /// Work that is gone on with later is not ended within a pass.
+    fn be_patient(&mut self) {
+        self.be_patient_if(self.interval().is_some());
+    }
+
+    /// From now on a run in memory is not ended within a pass, where it has worked for long enough.
+    pub(crate) fn be_patient_if_worth_keeping(&mut self, now: Duration) {
+        self.be_patient_if(self.is_worth_keeping(now));
+    }
+
+    /// Work of many passes begins that is not kept halfway: where all is in memory, it ends as soon as it is asked to.
+    pub(crate) fn be_impatient(&mut self) {
+        if self.interval().is_none() {
+            self.patience = None;
+        }
+    }
+
+    /// True if a run whose rows are in memory has worked for long enough to be kept when it is asked to stop.
+    pub(crate) fn is_worth_keeping(&self, now: Duration) -> bool {
+        let is_in_memory = self.asked.every == Every::Paged && !self.is_paged;
+        is_in_memory && now.saturating_sub(self.began) >= WORTH_KEEPING
+    }
+
+    fn be_patient_if(&mut self, is_kept: bool) {
+        // Who was asked to stop already does not go on.
+        let is_forgotten = Mistake::PatienceForgotten.is_planted();
+        if self.patience.is_none() && is_kept && !self.stop.asked() && !is_forgotten {
+            self.patience = Some(self.stop.be_patient());
+        }
+    }
+
+    /// No call follows: work may end at any time.
+    pub(crate) fn end_calls(&mut self) {
+        self.patience = None;
+    }
+
+    /// How often versions are published, if they are.
+    fn interval(&self) -> Option<Every> {
+        match (self.asked.every, self.is_paged) {
+            (Every::Usual | Every::Paged, true) => Some(Every::Time(USUAL_PAGED)),
+            (Every::Usual, false) => Some(Every::Time(USUAL)),
+            (Every::Paged, false) => None,
+            (every, _) => Some(every),
+        }
+    }
+
+    /// Takes note of a call that did something.
+    pub(crate) fn call_done(&mut self) {
+        self.calls += 1;
+        self.is_decided = false;
+    }
+    /// Takes note that the next call relies on what was decided: no version is published before that.
+    pub(crate) fn decided(&mut self) {
+        self.is_decided = !Mistake::DecisionForgotten.is_planted();
+    }
+
+    /// What is to be done before the next call: all ranks agree.
+    pub(crate) fn due(&self, now: Duration, ranks: &Ranks) -> Result<Due, EngineError> {
+        if self.is_decided {
+            return Ok(Due::default());
+        }
+        let is_due = match self.interval() {
+            Some(Every::Calls(calls)) => self.calls >= calls,
+            Some(Every::Time(time)) => now.saturating_sub(self.when) >= time,
+            Some(Every::Usual | Every::Paged) | None => false,
+        };
+        // Clocks of ranks differ, and who hears of a wish to end.
+        let is_kept = self.interval().is_some() || self.is_worth_keeping(now);
+        let said = [is_due, self.stop.asked(), is_kept].map(u64::from);
+        let [due, ends, kept] = ranks.total(said)?;
+        let end = ends > 0;
+        Ok(Due {
+            version: self.calls > 0 && (due > 0 || end && kept > 0),
+            end,
+        })
+    }
+
+    /// Begins a version. What is durable of one that failed is not known, so that none is published after it.
+    pub(crate) fn begin(&mut self) -> Result<&mut PageTable, EngineError> {
+        if std::mem::replace(&mut self.is_on_its_way, true) {
+            return Err(EngineError::Broken);
+        }
+        if self.published.is_empty() {
+            let (name, bytes) = &self.asked.description;
+            self.disk
+                .write_small(&self.asked.folder.join(name), bytes)?;
+            sync_above(&*self.disk, &self.asked.folder)?;
+        }
+        Ok(&mut self.told)
+    }
+
+    /// Publishes the version that was begun, with these sets; the number of the oldest that is there then.
+    pub(crate) fn publish(
+        &mut self,
+        ranks: &Ranks,
+        record: &mut Record,
+        sets: &[(u64, Arc<Sets>)],
+        now: impl Fn() -> Duration,
+    ) -> Result<u64, EngineError> {
+        let number = record.number;
+        record.job = self.asked.job;
+        record.follows = !self.published.is_empty();
+        let path = self.path(number);
+        drop(self.room.take());
+        let mut file = FileAside::create(&self.disk, &self.budget, &path, CHUNK_BYTES)?;
+        record
+            .write(sets, &mut file)
+            .map_err(|source| StorageError::Path {
+                action: "write",
+                path: path.clone(),
+                source,
+            })?;
+        file.publish()?;
+        self.room = Some(
+            self.budget
+                .lease("versions", FileAside::memory(CHUNK_BYTES))?,
+        );
+        self.published.push_back(number);
+        if !Mistake::OldVersionGoesFirst.is_planted() {
+            // All have prepared it.
+            ranks.total([])?;
+        }
+        while self.published.len() > self.asked.keep.max(1) {
+            if let Some(old) = self.published.pop_front() {
+                self.disk.remove_file(&self.path(old))?;
+            }
+        }
+        (self.calls, self.when) = (0, now());
+        self.is_on_its_way = false;
+        Ok(self.published.front().copied().unwrap_or(number))
+    }
+
+    /// Removes all versions: the run has come to its end.
+    pub(crate) fn finish(self) -> Result<(), EngineError> {
+        for number in &self.published {
+            self.disk.remove_file(&self.path(*number))?;
+        }
+        Ok(self.disk.sync_dir(&self.asked.folder)?)
+    }
+}
+
+/// Makes the names of a folder and of those above it durable: whoever made them may not have done so, or failed at it.
+fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
+    for (number, above) in folder.ancestors().skip(1).enumerate() {
+        let is_here = above.as_os_str().is_empty();
+        let synced = disk.sync_dir(if is_here { Path::new(".") } else { above });
+        let is_not_ours = |error: &StorageError| {
+            let StorageError::Path { source, .. } = error else {
+                return false;
+            };
+            source.kind() == std::io::ErrorKind::PermissionDenied
+        };
+        match synced {
+            Err(error) if number < 2 && !is_not_ours(&error) => return Err(error),
+            // Those further up were there before.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What every rank has found damaged, with the ranks.
+fn of_all(ranks: &Ranks, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
+    let mut said = Vec::new();
+    for path in own {
+        said.extend(path.as_os_str().as_bytes());
+        said.push(0);
+    }
+    let mut all = Vec::new();
+    for (rank, said) in ranks.gather(said)?.into_iter().enumerate() {
+        let paths = said
+            .split(|byte| *byte == 0)
+            .filter(|path| !path.is_empty());
+        all.extend(paths.map(|path| (rank, PathBuf::from(OsStr::from_bytes(path)))));
+    }
+    Ok(all)
+}
+
+/// Whether a file has the name of one that versions consist of, perhaps on its way to it.
+#[must_use]
+pub fn is_of_versions(path: &Path) -> bool {
+    name_of(path)
+        .map(name_to_be)
+        .is_some_and(|name| name == ROWS || number_of(Path::new(name)).is_some())
+}
+
+/// Whether a file has the name of a version.
+#[must_use]
+pub fn is_version(path: &Path) -> bool {
+    number_of(path).is_some()
+}
+
+/// The number in the name of a version's file.
+fn number_of(path: &Path) -> Option<u64> {
+    let name = name_of(path)?;
+    let number = name.strip_prefix(PREFIX)?.parse().ok()?;
+    (name == file_name(number)).then_some(number)
+}
+
+fn file_name(number: u64) -> String {
+    format!("{PREFIX}{number:020}")
+}
+
+fn name_of(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}

@@ -1,0 +1,4 @@
+//! Checkpoints of a run: written between passes, loaded after a kill.
+
+pub(crate) mod checkpointer;
+pub(crate) mod snapshot;

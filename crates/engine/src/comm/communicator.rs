@@ -1,0 +1,153 @@
+//! The ranks that work on one graph together: which batches are whose, and what all of them agree on.
+//!
+//! Every rank carries out the same calls of the same driver in the same order. Vertex rows, active sets and cells are with the rank
+//! that owns their batch (DFOGraph, section 2.2); what a driver decides by, sums and how many vertices are active, is the same at
+//! all of them, put together in order of batches: so it has the same bits for any number of ranks.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_fabric::{Fabric, FabricError, all_gather, all_reduce};
+use graphmill_raw::Mistake;
+use graphmill_storage::Stop;
+
+use crate::error::EngineError;
+use crate::value::Sum;
+
+/// This rank and the others.
+#[derive(Debug)]
+pub(crate) struct Ranks {
+    fabric: Option<Arc<dyn Fabric>>,
+    rank: usize,
+    /// The batch that the part of each rank begins with, and where the last one ends.
+    cuts: Vec<usize>,
+    stop: Stop,
+}
+
+impl Ranks {
+    /// The ranks of a fabric, which own these runs of batches, or this one alone, which owns all.
+    pub(crate) fn new(fabric: Option<Arc<dyn Fabric>>, cuts: Vec<usize>, stop: Stop) -> Self {
+        Ranks {
+            rank: fabric.as_ref().map_or(0, |fabric| fabric.rank()),
+            fabric,
+            cuts,
+            stop,
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.cuts.len() - 1
+    }
+    /// Which one this is.
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+    /// Whether there is no other.
+    pub(crate) fn alone(&self) -> bool {
+        self.count() == 1
+    }
+    /// The way to the others.
+    pub(crate) fn fabric(&self) -> Option<&dyn Fabric> {
+        self.fabric.as_deref()
+    }
+    /// The batches that a rank owns.
+    pub(crate) fn of(&self, rank: usize) -> Range<usize> {
+        self.cuts[rank]..self.cuts[rank + 1]
+    }
+    /// The batches that this rank owns.
+    pub(crate) fn own(&self) -> Range<usize> {
+        self.of(self.rank)
+    }
+    /// The rank that owns a batch.
+    pub(crate) fn owner(&self, batch: usize) -> usize {
+        self.cuts.partition_point(|cut| *cut <= batch) - 1
+    }
+
+    /// In which turn something comes from a rank.
+    pub(crate) fn distance(&self, from: usize) -> usize {
+        (self.rank + self.count() - from) % self.count()
+    }
+
+    /// Ends what waits for others where the user asked to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
+        match self.stop.requested() {
+            true => Err(EngineError::Stopped),
+            false => Ok(()),
+        }
+    }
+
+    /// What each rank says, in order.
+    pub(crate) fn gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, EngineError> {
+        match self.fabric.as_deref().filter(|_| !self.alone()) {
+            Some(fabric) => all_gather(fabric, &mine, &|| self.check_stop()),
+            None => Ok(vec![mine]),
+        }
+    }
+
+    /// Adds up, place by place, as many numbers as every rank has.
+    pub(crate) fn add_up(&self, numbers: &mut [u64]) -> Result<(), EngineError> {
+        match self.fabric.as_deref().filter(|_| !self.alone()) {
+            Some(fabric) => all_reduce(fabric, numbers, |a, b| a + b, &|| self.check_stop()),
+            None => Ok(()),
+        }
+    }
+
+    /// The least of what the ranks say.
+    pub(crate) fn least(&self, mine: u64) -> Result<u64, EngineError> {
+        let mut said = Vec::new();
+        mine.put(&mut said);
+        let said = self.gather(said)?;
+        let all = said.iter().map(|said| u64::take(&mut said.as_slice()));
+        all.min().flatten().ok_or_else(mismatch)
+    }
+
+    /// The sum over all ranks of each of some numbers.
+    pub(crate) fn total<const N: usize>(&self, mine: [u64; N]) -> Result<[u64; N], EngineError> {
+        Ok(self.agree::<(), 0, N>([], mine)?.1)
+    }
+
+    /// The sum over some phases, in each of these over all batches, in order, and over all ranks of each of some numbers. A rank says
+    /// what each of its batches came to in each phase.
+    pub(crate) fn agree<S: Sum, const K: usize, const N: usize>(
+        &self,
+        phases: [Vec<S>; K],
+        mine: [u64; N],
+    ) -> Result<(S, [u64; N]), EngineError> {
+        let mut sum = S::ZERO;
+        if self.alone() {
+            phases.into_iter().flatten().for_each(|of| sum.add(of));
+            return Ok((sum, mine));
+        }
+        let mut said = Vec::new();
+        mine.put(&mut said);
+        for of_batches in &phases {
+            (of_batches.len() as u64).put(&mut said);
+            of_batches.iter().for_each(|of| of.put(&mut said));
+        }
+        let said = self.gather(said)?;
+        let mut said: Vec<&[u8]> = said.iter().map(|of| &of[..]).collect();
+        let mut totals = [0; N];
+        for said in &mut said {
+            totals.add(<[u64; N]>::take(said).ok_or_else(mismatch)?);
+        }
+        if Mistake::SumsOutOfOrder.is_planted() {
+            said.reverse();
+        }
+        for _ in phases {
+            for said in &mut said {
+                for _ in 0..u64::take(said).ok_or_else(mismatch)? {
+                    sum.add(S::take(said).ok_or_else(mismatch)?);
+                }
+            }
+        }
+        Ok((sum, totals))
+    }
+}
+
+/// The error of ranks that are not at the same call.
+pub(crate) fn mismatch() -> EngineError {
+    EngineError::Fabric(FabricError::Misuse {
+        what: "ranks do not do the same together",
+    })
+}

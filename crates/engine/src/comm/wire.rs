@@ -1,0 +1,159 @@
+//! Bytes from rank to rank: messages in frames, all ranks to all others at once, and rows, one to one.
+
+use std::time::Duration;
+
+use graphmill_fabric::{Channel, Operation};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Lease};
+
+use crate::comm::communicator::{Ranks, mismatch};
+use crate::error::EngineError;
+
+/// Bytes of a frame.
+pub(crate) const FRAME_BYTES: usize = 256 << 10;
+/// Ranks to send to at the same time, and to receive from, at most.
+pub(crate) const PEERS: usize = 2;
+/// Frames to one rank at the same time.
+pub(crate) const FLYING: usize = 2;
+/// Frames of all: on their way to ranks, awaited, and the one that is taken apart.
+const FRAMES: usize = PEERS * FLYING + PEERS + 1;
+/// Of rows; messages have another one.
+const ROWS: Channel = 1;
+/// Time between two looks at whether to stop.
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
+const TOKEN: u64 = 0;
+
+/// The memory of frames on their way.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    pub(crate) free: Vec<AlignedBuffer>,
+    _lease: Lease,
+    /// Messages, and bytes of frames, sent since the last time that this was asked for.
+    pub(crate) sent: [u64; 2],
+    /// The same to each rank, since it was made.
+    pub(crate) to: Vec<[u64; 2]>,
+}
+
+impl Wire {
+    /// Bytes of the budget that it takes.
+    pub(crate) const BYTES: u64 = (FRAMES * FRAME_BYTES) as u64;
+
+    pub(crate) fn new(budget: &Budget, ranks: usize) -> Result<Self, EngineError> {
+        let _lease = budget.lease("frames between ranks", Self::BYTES)?;
+        let frame = || AlignedBuffer::zeroed(FRAME_BYTES);
+        Ok(Wire {
+            free: (0..FRAMES).map(|_| frame()).collect::<Result<_, _>>()?,
+            _lease,
+            sent: [0; 2],
+            to: vec![[0; 2]; ranks],
+        })
+    }
+
+    /// Messages, and bytes, sent to each rank.
+    pub(crate) fn to_each(&self) -> &[[u64; 2]] {
+        &self.to
+    }
+
+    /// Messages, and bytes, sent since the last call.
+    pub(crate) fn take_sent(&mut self) -> [u64; 2] {
+        std::mem::take(&mut self.sent)
+    }
+
+    /// Sends bytes to a rank that waits for as many.
+    pub(crate) fn send_rows(
+        &mut self,
+        ranks: &Ranks,
+        to: usize,
+        bytes: &[u8],
+    ) -> Result<(), EngineError> {
+        self.to[to][1] += bytes.len() as u64;
+        for part in bytes.chunks(FRAME_BYTES) {
+            let mut buffer = self.free.pop().ok_or_else(mismatch)?;
+            buffer[..part.len()].copy_from_slice(part);
+            let range = 0..part.len();
+            let channel = ROWS;
+            self.carry_out(
+                ranks,
+                Operation::Send {
+                    to,
+                    channel,
+                    buffer,
+                    range,
+                },
+                |_| (),
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Waits for as many bytes of a rank as there is room for.
+    pub(crate) fn receive_rows(
+        &mut self,
+        ranks: &Ranks,
+        from: usize,
+        out: &mut [u8],
+    ) -> Result<(), EngineError> {
+        let bytes = out.len();
+        let mut parts = out.chunks_mut(FRAME_BYTES);
+        self.receive_each(ranks, from, bytes, |_, came| {
+            if let Some(part) = parts.next() {
+                part.copy_from_slice(came);
+            }
+        })
+    }
+
+    /// Waits for so many bytes of a rank, and shows each part of them, from which byte on it is.
+    pub(crate) fn receive_each(
+        &mut self,
+        ranks: &Ranks,
+        from: usize,
+        bytes: usize,
+        mut show: impl FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        for first in (0..bytes).step_by(FRAME_BYTES) {
+            let length = FRAME_BYTES.min(bytes - first);
+            let buffer = self.free.pop().ok_or_else(mismatch)?;
+            let (channel, mut fits) = (ROWS, false);
+            self.carry_out(
+                ranks,
+                Operation::Receive {
+                    from,
+                    channel,
+                    buffer,
+                },
+                |came| {
+                    fits = came.len() == length;
+                    if fits {
+                        show(first, came);
+                    }
+                },
+            )?;
+            if !fits {
+                return Err(mismatch());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the end of an operation, which is the only one, and shows its frame.
+    fn carry_out(
+        &mut self,
+        ranks: &Ranks,
+        operation: Operation,
+        show: impl FnOnce(&[u8]),
+    ) -> Result<(), EngineError> {
+        let fabric = ranks.fabric().ok_or_else(mismatch)?;
+        fabric.submit(operation, TOKEN);
+        let done = loop {
+            match fabric.wait(LOOK) {
+                Some(done) => break done,
+                None => ranks.check_stop()?,
+            }
+        };
+        let bytes = done.result?;
+        let buffer = done.buffer.ok_or_else(mismatch)?;
+        show(buffer.get(..bytes).unwrap_or(&[]));
+        self.free.push(buffer);
+        Ok(())
+    }
+}

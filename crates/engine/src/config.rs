@@ -1,0 +1,166 @@
+//! What an engine runs on, and the choices that it makes by cost unless told.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use graphmill_fabric::Fabric;
+use graphmill_storage::{Budget, Clock, Disk, Stop, Tiers, Workers};
+
+use crate::metrics::run::Superstep;
+use crate::metrics::tier_model::Charge;
+use crate::program::footprint::Sizes;
+
+/// How messages on disk get to where they are needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DispatchChoice {
+    /// By cost, pass by pass; apart for messages of this rank and of others.
+    #[default]
+    Auto,
+    /// Pushed as they are signalled or received.
+    Push,
+    /// Pulled by each run of columns before it folds them.
+    Pull,
+    /// Not dispatched.
+    None,
+}
+
+/// How the push version combines what several workers send to one vertex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Combiner {
+    /// In accumulators of an edge pass where many vertices are computed, else as [`Combiner::Hybrid`] does.
+    #[default]
+    Auto,
+    /// In shared mailboxes, by a lock and by compare-and-exchange, as soon as they are sent.
+    Hybrid,
+    /// In mailboxes of each worker's own, as soon as they are sent.
+    Own,
+}
+
+/// How often versions are published.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Every {
+    /// After so many calls of the driver that do something.
+    Calls(u64),
+    /// After the first call that ends so long after the version before.
+    Time(Duration),
+    /// After the first call that ends a second after the version before, where rows are on disk; half a minute, where all are in memory.
+    Usual,
+    /// The same where rows are on disk; else only when a run that has worked for a second is asked to stop.
+    Paged,
+}
+
+/// Where versions are published, how often, and how many are kept.
+#[derive(Clone, Debug)]
+pub struct Checkpoints {
+    /// The folder of this rank, in the one of all ranks. It is there, with nothing else in it (see [`is_of_versions`]), and is durable once
+    /// there is a version in it.
+    pub folder: PathBuf,
+    /// A file that is there before the first version, and its bytes.
+    pub description: (&'static str, Vec<u8>),
+    /// What tells this run from others: its graph, algorithm and options.
+    pub job: u64,
+    /// How often.
+    pub every: Every,
+    /// How many are kept, at least one.
+    pub keep: usize,
+    /// Go on with the newest version, if there is one.
+    pub resume: bool,
+}
+
+/// Which kernel a pass uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelChoice {
+    /// By cost, pass by pass.
+    #[default]
+    Auto,
+    /// From each source to its list.
+    Scatter,
+    /// From its list to each source, wherever the graph's symmetry allows it.
+    Gather,
+}
+
+/// Whether a pass with few active vertices goes to their places only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeekChoice {
+    /// By cost, pass by pass.
+    #[default]
+    Auto,
+    /// Never: all cells of active batches are scanned.
+    Never,
+    /// Wherever the direction allows it.
+    Always,
+}
+
+/// Where the edges of a graph are while passes go over them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EdgesAt {
+    /// As many as there is room for are in memory, and as lists where work is worth it.
+    #[default]
+    Auto,
+    /// In memory, as lists from the start where there is room.
+    Memory,
+    /// On disk: they stream by in each pass.
+    Disk,
+}
+
+/// Who is told after each pass: how many there were over edges or of messages, and what it did.
+pub type OnPass = Arc<dyn Fn(u64, &Superstep) + Send + Sync>;
+
+/// What an engine runs on.
+#[derive(Clone)]
+pub struct Settings {
+    /// Everything large is leased from it.
+    pub budget: Budget,
+    /// Where memory of each kind comes from.
+    pub tiers: Tiers,
+    /// Where the stored graph and the page file are.
+    pub disk: Arc<dyn Disk>,
+    /// Who does the work.
+    pub workers: Arc<Workers>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Asked between steps.
+    pub stop: Stop,
+    /// Where the page file goes; the folder must exist, and each rank has its own.
+    pub scratch: PathBuf,
+    /// The way to the other ranks, where there are any: all make an engine over the same graph and call the same of it.
+    pub fabric: Option<Arc<dyn Fabric>>,
+    /// What a vertex weighs against an edge where batches are shared out among ranks; without it 2P - 1 (DFOGraph, section 2.2).
+    pub alpha: Option<u64>,
+    /// Which kernel passes use.
+    pub kernel: KernelChoice,
+    /// Whether sparse passes seek.
+    pub seek: SeekChoice,
+    /// The cost of one seek on disk in elements scanned (DFOGraph, section 4.1, where it is 1024); in memory it is a 32nd.
+    pub gamma: u64,
+    /// Messages to another rank are not filtered where the list of sources that have edges there is as long as so many times the messages
+    /// (DFOGraph, section 4.3, where it is 2); without it, where next to all sources have.
+    pub filter_ratio: Option<f64>,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
+    /// Where edges are.
+    pub edges: EdgesAt,
+    /// How the push version of vertex programs combines messages.
+    pub combiner: Combiner,
+    /// Of the programs that will run, to tell what memory would be enough.
+    pub sizes: Sizes,
+    /// Time that is spent for bytes on the slow tier, where there is none such.
+    pub charge: Option<Charge>,
+    /// Told after each pass; passes are counted on in a run that goes on with a version.
+    pub on_pass: Option<OnPass>,
+    /// Where versions of the run are published.
+    pub checkpoints: Option<Checkpoints>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("budget", &self.budget)
+            .field("scratch", &self.scratch)
+            .field("kernel", &self.kernel)
+            .field("seek", &self.seek)
+            .field("gamma", &self.gamma)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,246 @@
+//! What all phases see and none changes: a graph one way round, and the machine it is worked on with.
+
+use std::ops::{Deref, Range};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::{
+    Batches, Cell, FanoutTable, FileKind, FormatError, FrameReader, StoredGraph,
+};
+use graphmill_raw::lock;
+use graphmill_storage::{
+    Budget, Clock, Job, JobError, Kind, Step, Stop, StorageError, Tiers, Worker, Workers,
+};
+
+use crate::comm::communicator::Ranks;
+use crate::comm::wire::Wire;
+use crate::config::{Combiner, DispatchChoice, EdgesAt, KernelChoice, SeekChoice};
+use crate::error::EngineError;
+use crate::graph_view::{CellBytes, OnDisk, Place, Way};
+use crate::memory::plan::Shape;
+use crate::metrics::traffic::{Access, Traffic};
+use crate::schedule::tasks::Columns;
+use crate::state::array_store::ArrayStore;
+use crate::state::row_file::RowIo;
+use crate::state::rows::Need;
+
+impl Columns for Machine<'_> {
+    fn batches(&self) -> &Batches {
+        &self.batches
+    }
+    fn own(&self) -> Range<usize> {
+        self.ranks.own()
+    }
+    fn strips(&self, batch: usize) -> usize {
+        self.graph.column(batch).strips().len().max(1)
+    }
+    fn strip_sources(&self, batch: usize, strip: usize) -> Range<usize> {
+        (self.graph.column(batch)).strip_sources(strip, self.batches.len())
+    }
+    fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
+        let cells = self.graph.column(batch).strip_cells(strip);
+        cells.iter().for_each(|cell| f(cell.source_batch(), 1.0));
+    }
+}
+
+/// What does not depend on the direction of arcs.
+pub(crate) struct Common {
+    pub(crate) ranks: Arc<Ranks>,
+    /// Frames to and from other ranks, where there are any.
+    pub(crate) wire: Option<Mutex<Wire>>,
+    pub(crate) batches: Arc<Batches>,
+    pub(crate) shape: Shape,
+    pub(crate) budget: Budget,
+    /// Where memory of each kind comes from.
+    pub(crate) tiers: Tiers,
+    pub(crate) workers: Arc<Workers>,
+    /// What workers move in memory.
+    pub(crate) traffic: Traffic,
+    pub(crate) arrays: ArrayStore,
+    /// One a worker.
+    pub(crate) row_io: Vec<Mutex<RowIo>>,
+    /// Frames of the stored graph that seeks use again and again.
+    pub(crate) frames: Mutex<FrameReader>,
+    pub(crate) stop: Stop,
+    pub(crate) kernel: KernelChoice,
+    pub(crate) seek: SeekChoice,
+    pub(crate) gamma: u64,
+    pub(crate) filter_ratio: Option<f64>,
+    pub(crate) dispatch: DispatchChoice,
+    pub(crate) edges: EdgesAt,
+    pub(crate) combiner: Combiner,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Where temporary files go.
+    pub(crate) scratch: PathBuf,
+}
+
+/// What a phase works with.
+#[derive(Clone, Copy)]
+pub(crate) struct Machine<'e> {
+    common: &'e Common,
+    way: &'e Way,
+    pub(crate) graph: &'e Arc<StoredGraph>,
+}
+
+impl Common {
+    /// Messages, and bytes, sent to other ranks since the last call.
+    pub(crate) fn take_sent(&self) -> [u64; 2] {
+        let wire = self.wire.as_ref();
+        wire.map_or([0; 2], |wire| lock(wire).take_sent())
+    }
+}
+
+impl Deref for Machine<'_> {
+    type Target = Common;
+    #[inline(always)]
+    fn deref(&self) -> &Common {
+        self.common
+    }
+}
+
+impl<'e> Machine<'e> {
+    pub(crate) fn new(common: &'e Common, way: &'e Way) -> Self {
+        Machine {
+            common,
+            way,
+            graph: &way.graph,
+        }
+    }
+    /// The cells of a source batch, in order of columns.
+    pub(crate) fn row(&self, batch: usize) -> &'e [Place] {
+        let (places, begins) = &self.way.rows;
+        &places[begins[batch]..begins[batch + 1]]
+    }
+    /// The cells of a column of this rank; of one of another it holds none.
+    #[inline]
+    pub(crate) fn own_cells(&self, column: usize) -> &'e [Cell] {
+        match self.ranks.own().contains(&column) {
+            true => self.way.graph.column(column).cells(),
+            false => &[],
+        }
+    }
+    /// The cells of all columns of this rank.
+    pub(crate) fn all_own_cells(&self) -> impl Iterator<Item = &'e Cell> {
+        let graph = &self.way.graph;
+        self.ranks
+            .own()
+            .flat_map(|column| graph.column(column).cells())
+    }
+    /// Calls `f` with each column that holds edges of a vertex, ascending. Compiled once, not for each program.
+    pub(crate) fn fanout_of(
+        &self,
+        table: Option<&FanoutTable>,
+        frames: &mut FrameReader,
+        v: u64,
+        f: &mut dyn FnMut(usize),
+    ) -> Result<(), FormatError> {
+        match table {
+            Some(table) => table.each(v, f),
+            None => (self.graph).fanout_of(self.graph.forward(), frames, v, f),
+        }
+    }
+    /// What a sparse pass may have to read, where so many bytes of cells and their lists of blocks are in memory.
+    pub(crate) fn on_disk(&self, weighted: bool, held: CellBytes, has_fanout: bool) -> OnDisk {
+        let all = &self.way.bytes;
+        OnDisk {
+            block_lists: all.block_lists.saturating_sub(held.block_lists),
+            cells: self.cells_on_disk(weighted, held.cells),
+            all_cells: self.cells_on_disk(weighted, 0),
+            fanout: match has_fanout {
+                true => 0,
+                false => self.graph.forward().bytes(FileKind::Fanout),
+            },
+            files: 1 + u64::from(weighted),
+        }
+    }
+    /// Bytes of all cells, with the weights that are asked for, where so many are in memory.
+    pub(crate) fn cells_on_disk(&self, weighted: bool, held: u64) -> u64 {
+        let weight = if weighted {
+            self.graph.edge_kind().bytes()
+        } else {
+            0
+        };
+        (self.way.bytes.cells + self.graph.arcs() * weight as u64).saturating_sub(held)
+    }
+    /// Bytes of the lists of blocks of the column that has most of them.
+    pub(crate) fn longest_block_lists(&self) -> u64 {
+        self.way.longest_block_lists
+    }
+    /// First vertex of the destination batch minus that of the source batch.
+    pub(crate) fn global_offset(&self, source_batch: usize, destination_batch: usize) -> i64 {
+        self.batches.start(destination_batch) as i64 - self.batches.start(source_batch) as i64
+    }
+    /// The error for a cell one of whose blocks makes no sense.
+    pub(crate) fn broken(&self, column: usize, cell: &Cell, found: &FormatError) -> EngineError {
+        let extent = self.graph.data_extent(column, cell);
+        self.graph
+            .malformed(extent.file, extent.bytes.start, found.to_string())
+            .into()
+    }
+    /// Counts rows that a worker had in its hands, of all vertices of a batch or of some.
+    pub(crate) fn count_rows(&self, worker: usize, needs: &[Need], rows: u64, all: bool) {
+        let (read, written) = self.arrays.resident_bytes(needs);
+        let (traffic, access) = (self.traffic.of(worker), Access::of(all));
+        traffic.read(Kind::Vertices, access, rows * read);
+        traffic.write(Kind::Vertices, access, rows * written);
+    }
+    pub(crate) fn check_stop(&self) -> Result<(), EngineError> {
+        if self.stop.requested() {
+            Err(EngineError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The graph as it is stored, and with every arc turned round where it is there so and both ways fold alike.
+#[derive(Clone, Copy)]
+pub(crate) struct Ways<'e> {
+    pub(crate) stored: Machine<'e>,
+    pub(crate) turned: Option<Machine<'e>>,
+}
+
+impl<'e> Ways<'e> {
+    /// One of the two.
+    pub(crate) fn way(self, turned: bool) -> Machine<'e> {
+        self.turned.filter(|_| turned).unwrap_or(self.stored)
+    }
+    /// Both, or the one.
+    pub(crate) fn each(self) -> impl Iterator<Item = Machine<'e>> {
+        [Some(self.stored), self.turned].into_iter().flatten()
+    }
+}
+
+/// Runs a job and gives back the engine's own error where that is what stopped it.
+pub(crate) fn run(machine: &Machine, job: &dyn Job) -> Result<(), EngineError> {
+    let traffic = &machine.traffic;
+    let outcome = match traffic.charges() {
+        true => machine.workers.run(&Charged { job, traffic }),
+        false => machine.workers.run(job),
+    };
+    outcome.map_err(|error| match error {
+        StorageError::Job(error) => of_job(error),
+        error => error.into(),
+    })
+}
+
+/// A job whose workers spend what they owe for the slow tier.
+struct Charged<'j> {
+    job: &'j dyn Job,
+    traffic: &'j Traffic,
+}
+
+impl Job for Charged<'_> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        let step = self.job.step(worker)?;
+        self.traffic.spend(worker.index);
+        Ok(step)
+    }
+}
+
+fn of_job(error: JobError) -> EngineError {
+    match error.downcast::<EngineError>() {
+        Ok(error) => *error,
+        Err(error) => EngineError::Worker(error.to_string()),
+    }
+}

@@ -1,0 +1,147 @@
+//! Rows on their way out: those of this rank, and those of others that rank 0 asks for.
+
+use std::ops::Range;
+
+use graphmill_raw::{Element, lock};
+use zerocopy::IntoBytes;
+
+use crate::comm::communicator::mismatch;
+use crate::context::Common;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::state::rows::Need;
+use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
+use crate::value::Sum;
+
+impl Engine {
+    /// The values of one batch of an array, in order of index. Those of a batch of another rank only rank 0 can read, while the
+    /// others are in [`Engine::serve`].
+    ///
+    /// # Errors
+    /// Disk or budget failed, or a rank is lost.
+    pub fn read_batch<T: Element>(
+        &self,
+        array: &VertexArray<T>,
+        batch: usize,
+        out: &mut Vec<T>,
+    ) -> Result<(), EngineError> {
+        let id = array.id();
+        self.common.arrays.check(&[Need::Read(id)])?;
+        let Common { ranks, wire, .. } = &self.common;
+        out.clear();
+        let owner = ranks.owner(batch);
+        match wire {
+            Some(wire) if owner != ranks.rank() => {
+                let wire = &mut *lock(wire);
+                let asked = Asked::Batch([u64::from(id.number()), batch as u64]);
+                wire.send_rows(ranks, owner, &asked.bytes())?;
+                let span = self.common.batches.span(batch) as usize;
+                out.resize(span, T::new_zeroed());
+                wire.receive_rows(ranks, owner, out.as_mut_bytes())
+            }
+            _ => self.show_batch(id, batch, |guard, span| {
+                out.extend_from_slice(&guard.read::<T>()[..span]);
+            }),
+        }
+    }
+
+    /// The batches whose rows this rank has.
+    #[must_use]
+    pub fn own_batches(&self) -> Range<usize> {
+        self.common.ranks.own()
+    }
+
+    /// Shows a batch of this rank.
+    fn show_batch(
+        &self,
+        id: ArrayId,
+        batch: usize,
+        show: impl FnOnce(&Guard<'_>, usize),
+    ) -> Result<(), EngineError> {
+        if self.broken {
+            return Err(EngineError::Broken);
+        }
+        let needs = [Need::Read(id)];
+        self.common.arrays.check(&needs)?;
+        let mut io = match self.common.row_io.first() {
+            Some(io) => lock(io),
+            None => return Err(EngineError::ForeignArray),
+        };
+        let open = self.common.arrays.open(batch, &needs, &mut io)?;
+        let span = self.common.batches.span(batch) as usize;
+        if let Some(guard) = open.guards.first() {
+            show(guard, span);
+        }
+        Ok(())
+    }
+
+    /// Gives rank 0 the batches of this rank that it reads, until it is done with them ([`Engine::dismiss`]).
+    ///
+    /// # Errors
+    /// Disk or budget failed, or a rank is lost.
+    pub fn serve(&self) -> Result<(), EngineError> {
+        let Common { ranks, wire, .. } = &self.common;
+        let Some(wire) = wire else {
+            return Ok(());
+        };
+        let wire = &mut *lock(wire);
+        loop {
+            let mut asked = [0; 16];
+            wire.receive_rows(ranks, 0, &mut asked)?;
+            let Asked::Batch([number, batch]) = Asked::of(&asked) else {
+                return Ok(());
+            };
+            if !ranks.own().contains(&(batch as usize)) {
+                return Err(mismatch());
+            }
+            let id = self.common.arrays.id(number as u32);
+            let element = self.common.arrays.element_bytes(id);
+            let mut sent = Ok(());
+            self.show_batch(id, batch as usize, |guard, span| {
+                sent = wire.send_rows(ranks, 0, &guard.read::<u8>()[..span * element]);
+            })?;
+            sent?;
+        }
+    }
+
+    /// Lets the other ranks go on that are in [`Engine::serve`].
+    ///
+    /// # Errors
+    /// A rank is lost.
+    pub fn dismiss(&self) -> Result<(), EngineError> {
+        let Common { ranks, wire, .. } = &self.common;
+        if let Some(wire) = wire {
+            let wire = &mut *lock(wire);
+            for rank in 1..ranks.count() {
+                wire.send_rows(ranks, rank, &Asked::Nothing.bytes())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What rank 0 asks of another.
+enum Asked {
+    /// The rows of a batch: the number of the array, and the batch.
+    Batch([u64; 2]),
+    /// No more.
+    Nothing,
+}
+
+impl Asked {
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        match self {
+            Asked::Batch(asked) => asked.put(&mut bytes),
+            Asked::Nothing => [u64::MAX; 2].put(&mut bytes),
+        }
+        bytes
+    }
+
+    fn of(mut bytes: &[u8]) -> Asked {
+        match <[u64; 2]>::take(&mut bytes) {
+            Some(asked) if asked != [u64::MAX; 2] => Asked::Batch(asked),
+            _ => Asked::Nothing,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! [`Engine::unite`]: which vertices hang together, over lists in memory or in one walk over the cells.
+
+use graphmill_graph::Order;
+use graphmill_raw::{AtomicWord, Forest, Word, lock};
+use graphmill_storage::{Kind, StorageError};
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::cache::adjacency::with_words;
+use crate::checkpoint::checkpointer::Recovery;
+use crate::config::EdgesAt;
+use crate::context::Machine;
+use crate::driver::pass_list::listed;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::exec::in_memory::{afforest, edge_scan};
+use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::traffic::Access;
+use crate::program::edge::Direction;
+use crate::state::rows::{IdRank, Need};
+use crate::state::vertex_array::{VertexArray, elements_mut};
+
+/// How components are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unite {
+    /// Over lists where they are in memory, else over cells.
+    Auto,
+    /// A few neighbours of each vertex, then what is left, over lists in memory.
+    Lists,
+    /// Each cell once, as it is stored.
+    Cells,
+}
+
+impl Engine {
+    /// Gives each vertex the least rank of an id in its weakly connected component. `false` when the labels, or the lists that were asked for,
+    /// do not fit in memory; the labels then say nothing. Of several ranks each has room for the labels of all vertices, or none is found.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, or the user asked to stop.
+    pub fn unite<I: Word>(
+        &mut self,
+        labels: VertexArray<I>,
+        how: Unite,
+    ) -> Result<bool, EngineError> {
+        self.common.arrays.check_own(labels.id())?;
+        if self.vertices() == 0 {
+            return Ok(true);
+        }
+        let (is_done, []) = self.call(std::any::type_name::<I>(), |engine| {
+            engine.recovery.iter_mut().for_each(Recovery::be_impatient);
+            Ok((u64::from(engine.unite_at_once(labels, how)?), []))
+        })?;
+        Ok(is_done == 1)
+    }
+
+    fn unite_at_once<I: Word>(
+        &mut self,
+        labels: VertexArray<I>,
+        how: Unite,
+    ) -> Result<bool, EngineError> {
+        if !self.common.ranks.alone() {
+            return match how {
+                Unite::Lists => Err(EngineError::OneRank { what: "afforest" }),
+                Unite::Auto | Unite::Cells => {
+                    let united = self.unite_on_ranks(labels);
+                    self.broken |= united.is_err();
+                    united
+                }
+            };
+        }
+        let is_told = how == Unite::Lists || self.common.edges == EdgesAt::Memory;
+        let forward = Direction::Forward;
+        let over_lists = how != Unite::Cells
+            && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
+            && self.lists_for(false, forward, &labels, true)?;
+        let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
+        if !resident || how == Unite::Lists && !over_lists {
+            return Ok(false);
+        }
+        if !over_lists {
+            self.load_cells(edge_scan::least(self.common.workers.count()))?;
+        }
+        let mut rows = self.common.arrays.take(labels.id())?;
+        let outcome = self.unite_rows::<I>(I::shared(elements_mut(rows.all())), over_lists);
+        self.common.arrays.put(labels.id(), rows);
+        self.broken = outcome.is_err();
+        outcome.map_err(|error| self.too_small(error))?;
+        match self.graph().order() {
+            Order::Id => Ok(true),
+            Order::Degree => self.name_by_rank(labels),
+        }
+    }
+
+    /// The same by several ranks: each grows a forest of all vertices by the edges into its own, then forests are united two by two.
+    fn unite_on_ranks<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+        let bytes = self.vertices() as usize * size_of::<I>();
+        let besides = edge_scan::least(self.common.workers.count());
+        if self.common.budget.available() < bytes as u64 + besides {
+            self.release();
+        }
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let forest = match tiers.buffer(Kind::Vertices, budget, "a forest", bytes) {
+            Err(StorageError::Budget(_)) => None,
+            forest => Some(forest?),
+        };
+        let resident = self.common.arrays.resident(&[Need::Write(labels.id())]);
+        let lacks = forest.is_none() || !resident || budget.available() < besides;
+        let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
+        let Some(mut forest) = forest.filter(|_| lacks == 0) else {
+            return Ok(false);
+        };
+        self.load_cells(besides)?;
+        let words = &mut forest.typed_mut::<I>()[..self.vertices() as usize];
+        self.unite_rows::<I>(I::shared(words), false)?;
+        self.fold_and_share(words, |words, first, came| {
+            let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+            for (i, root) in came.iter().enumerate() {
+                forest.unite(I::of_index((first + i) as u64), *root);
+            }
+        })?;
+        let forest = Forest::<I, I::Atomic>::new(I::shared(words));
+        afforest::flatten(&self.machine(false), forest)?;
+        if self.graph().order() == Order::Degree && !self.name_trees_by_rank(words)? {
+            return Ok(false);
+        }
+        let (own, batches) = (self.common.ranks.own(), &self.common.batches);
+        let own = batches.cut(own.start) as usize..batches.cut(own.end) as usize;
+        let mut rows = self.common.arrays.take(labels.id())?;
+        elements_mut::<I>(rows.all())[..own.len()].copy_from_slice(&words[own]);
+        self.common.arrays.put(labels.id(), rows);
+        Ok(true)
+    }
+
+    /// Gives each vertex of this rank, which has the index of its root, the least rank of an id of its tree. `false` when that does
+    /// not fit in memory somewhere.
+    fn name_trees_by_rank<I: Word>(&mut self, words: &mut [I]) -> Result<bool, EngineError> {
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let bytes = size_of_val(words);
+        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+            Err(StorageError::Budget(_)) => None,
+            least => Some(least?),
+        };
+        let [lacks] = self.common.ranks.total([u64::from(least.is_none())])?;
+        let Some(least) = least.as_mut().filter(|_| lacks == 0) else {
+            return Ok(false);
+        };
+        least.fill(u8::MAX);
+        let least = &mut least.typed_mut::<I>()[..words.len()];
+        let (shared, roots) = (I::shared(least), &*words);
+        self.process_vertices(IdRank, None, |v, rank| {
+            shared[roots[v as usize].index()].lower(I::of_index(rank), false);
+        })?;
+        self.fold_and_share(least, |least, first, came| {
+            for (mine, came) in least[first..].iter_mut().zip(came) {
+                *mine = (*mine).min(*came);
+            }
+        })?;
+        words
+            .iter_mut()
+            .for_each(|root| *root = least[root.index()]);
+        Ok(true)
+    }
+
+    /// Folds the words of all ranks into those of rank 0, two by two, and gives them to all: `fold` takes some that came from the
+    /// first of them on.
+    fn fold_and_share<I: Word>(
+        &mut self,
+        words: &mut [I],
+        fold: impl Fn(&mut [I], usize, &[I]),
+    ) -> Result<(), EngineError> {
+        let (ranks, Some(wire)) = (&self.common.ranks, &self.common.wire) else {
+            return Ok(());
+        };
+        let began = self.common.clock.now();
+        let mut wire = lock(wire);
+        let (rank, count, bytes) = (ranks.rank(), ranks.count(), size_of_val(words));
+        let mut times_sent = 0;
+        let distances: Vec<usize> = (0..).map(|i| 1 << i).take_while(|d| *d < count).collect();
+        for distance in &distances {
+            if rank % (2 * distance) == *distance {
+                wire.send_rows(ranks, rank - distance, words.as_bytes())?;
+                times_sent += 1;
+            } else if rank % (2 * distance) == 0 && rank + distance < count {
+                wire.receive_each(ranks, rank + distance, bytes, |from, came| {
+                    let came = <[I]>::ref_from_bytes(came).unwrap_or(&[]);
+                    fold(words, from / size_of::<I>(), came);
+                })?;
+            }
+        }
+        for distance in distances.iter().rev() {
+            if rank % (2 * distance) == 0 && rank + distance < count {
+                wire.send_rows(ranks, rank + distance, words.as_bytes())?;
+                times_sent += 1;
+            } else if rank % (2 * distance) == *distance {
+                wire.receive_rows(ranks, rank - distance, words.as_mut_bytes())?;
+            }
+        }
+        drop(wire);
+        let pass = Superstep {
+            active: self.vertices(),
+            messages_sent: times_sent * words.len() as u64,
+            bytes_sent: times_sent * bytes as u64,
+            ..Superstep::new(Mode::Send)
+        };
+        self.end_pass(began, pass);
+        Ok(())
+    }
+
+    /// Gives each vertex, which has the index of its root, the least rank of a vertex of its tree. `false` when that does not fit in
+    /// memory.
+    fn name_by_rank<I: Word>(&mut self, labels: VertexArray<I>) -> Result<bool, EngineError> {
+        let bytes = self.vertices() as usize * size_of::<I>();
+        if self.common.budget.available() < 2 * bytes as u64 {
+            self.release();
+        }
+        let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+        let mut least = match tiers.buffer(Kind::Vertices, budget, "least ranks", bytes) {
+            Err(StorageError::Budget(_)) => return Ok(false),
+            least => least?,
+        };
+        least.fill(u8::MAX);
+        let least = I::shared(least.typed_mut());
+        self.process_vertices((labels.read(), IdRank), None, |_, (root, rank)| {
+            least[root.index()].lower(I::of_index(rank), false);
+        })?;
+        self.process_vertices(labels.write(), None, |_, label| {
+            *label = least[label.index()].load();
+        })?;
+        Ok(true)
+    }
+
+    fn unite_rows<I: Word>(
+        &mut self,
+        labels: &[I::Atomic],
+        over_lists: bool,
+    ) -> Result<(), EngineError> {
+        let forest = Forest::<I, I::Atomic>::new(labels);
+        let machine = Machine::new(&self.common, &self.stored);
+        let way = self.held.way(false);
+        let lists = way.lists.as_ref().filter(|_| over_lists);
+        let traffic = &self.common.traffic;
+        let (label, vertices) = (size_of::<I>() as u64, machine.batches.vertices());
+        // Each edge looks at the labels of both its ends, and each vertex is given one. Cells are counted where they go by.
+        let count = |pass: &Superstep| {
+            traffic.shared(|worker, part| {
+                let (edges, messages) = (part(pass.edges), part(pass.messages));
+                if let Some(lists) = lists {
+                    // Where lists begin is gone through in order, of vertices without edges too.
+                    lists.count(worker, 0, edges);
+                    let begins = part(vertices) * size_of::<u64>() as u64;
+                    worker.read(Kind::Index, Access::Sequential, begins);
+                }
+                worker.read(Kind::Vertices, Access::Random, 2 * edges * label);
+                worker.write(Kind::Vertices, Access::Random, messages * label);
+            });
+        };
+        let (metrics, on_pass) = (&mut self.metrics, &self.on_pass);
+        let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
+        match lists {
+            Some(lists) => {
+                let against = self.held.way(true).lists.as_ref();
+                with_words!(lists, |WORDS| afforest::unite::<I, _, WORDS>(
+                    &machine, lists, against, forest, tell
+                ))
+            }
+            None => afforest::unite_cells(&machine, &way.pins, forest, tell),
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What an engine keeps in memory from pass to pass, degrees, cells and lists of edges, buffers of passes; and how these make room
+//! for what a pass cannot do without.
+
+use crate::config::EdgesAt;
+use crate::context::Machine;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::state::rows::Need;
+
+impl Engine {
+    /// Gives back the memory that passes keep from one to the next: messages, accumulators, cells of the graph. Arrays and
+    /// sets stay; the next pass makes, and reads, what it needs anew.
+    pub fn release(&mut self) {
+        self.workspaces = None;
+        self.held.release();
+        self.active.trim();
+    }
+
+    /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
+    pub(crate) fn make_room_for(&mut self, needs: &[Need]) {
+        let row_bytes = self.common.arrays.staged_bytes(needs);
+        self.make_room(self.common.shape.borrowed(row_bytes, needs.len()));
+    }
+
+    /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
+    pub(crate) fn make_room(&mut self, bytes: u64) {
+        self.borrowed = self.borrowed.max(bytes);
+        let budget = self.common.budget.clone();
+        let lacks = || budget.available() < bytes;
+        if lacks() {
+            self.workspaces = None;
+            self.active.trim();
+        }
+        self.held.evict_while(lacks);
+        self.count_held();
+    }
+
+    /// Has the metrics say how much of the graph is in memory.
+    pub(crate) fn count_held(&mut self) {
+        self.metrics.pinned_bytes = self.held.pinned_bytes();
+        self.metrics.lists_bytes = self.held.lists_bytes();
+    }
+
+    pub(crate) fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
+        if self.broken {
+            return Err(EngineError::Broken);
+        }
+        let reserve = self.common.shape.reserve_beside_degrees();
+        let before = self.common.budget.available();
+        let done = self.common.arrays.load(needs, reserve);
+        if self.common.budget.available() < before {
+            // What is left is shared out anew.
+            self.workspaces = None;
+        }
+        done.map_err(|error| self.too_small(error))
+    }
+
+    /// Has as many cells in memory as the budget has room for besides `leave` bytes, where edges are to be there and none are.
+    pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
+        if self.common.edges != EdgesAt::Memory || self.held.way(false).all().is_some() {
+            return Ok(());
+        }
+        self.workspaces = None;
+        let machine = Machine::new(&self.common, &self.stored);
+        let room = machine.budget.available().saturating_sub(leave);
+        let loaded = self.held.pin(&machine, false, false, room);
+        self.take_loading();
+        self.count_held();
+        loaded
+    }
+}

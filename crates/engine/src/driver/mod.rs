@@ -1,0 +1,13 @@
+//! `impl Engine` beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results.
+
+pub(crate) mod collect;
+pub(crate) mod components;
+pub(crate) mod fixpoint;
+pub(crate) mod mailboxes;
+pub(crate) mod memory;
+pub(crate) mod pass_list;
+pub(crate) mod pregel;
+pub(crate) mod pregel_push;
+pub(crate) mod pregel_step;
+pub(crate) mod replay;
+pub(crate) mod sample;

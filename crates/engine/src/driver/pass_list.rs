@@ -1,0 +1,28 @@
+//! Lists passes of a loop that runs in memory.
+
+use graphmill_storage::Clock;
+
+use crate::config::OnPass;
+use crate::metrics::run::{Metrics, Superstep};
+use crate::metrics::traffic::Traffic;
+
+/// What lists each pass that it is told of, as long as the time since the one before, with what `count` says that it moved.
+pub(crate) fn listed<'e>(
+    clock: &'e dyn Clock,
+    on_pass: &'e Option<OnPass>,
+    metrics: &'e mut Metrics,
+    traffic: &'e Traffic,
+    count: impl Fn(&Superstep) + 'e,
+) -> impl FnMut(Superstep) + 'e {
+    let mut began = clock.now();
+    move |mut pass| {
+        count(&pass);
+        (pass.tiers, pass.seconds_charged) = traffic.take();
+        let now = clock.now();
+        pass.seconds = (now - std::mem::replace(&mut began, now)).as_secs_f64();
+        if let Some(tell) = on_pass {
+            tell(metrics.pass_number(), &pass);
+        }
+        metrics.push(pass);
+    }
+}

@@ -1,0 +1,346 @@
+//! [`Engine::pregel`]: a vertex program to its end.
+//!
+//! Of the two versions *pull* has no locks and gives the same bits whatever the threads and the budget, and its edges may be on disk:
+//! each superstep is a pass in which the receivers of broadcasts fold them, in order of the senders. *Push* works in memory: each
+//! vertex puts its broadcasts into the mailboxes of its neighbours at once ([`Mailboxes`](graphmill_raw::Mailboxes)).
+//!
+//! Only vertices that are awake, or that a message has woken, are computed: a sleeping one costs nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use graphmill_raw::lock;
+
+use crate::config::Combiner;
+use crate::driver::pregel_push;
+use crate::driver::pregel_step::{Step, Tally, name_of};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::frontier::active_set::ActiveSet;
+use crate::program::edge::{Activate, Direction, EdgeProgram, Reach};
+use crate::program::footprint::Sizes;
+use crate::program::message::SendProgram;
+use crate::program::outbox::Sink;
+use crate::program::vertex::{Facts, Pregel};
+use crate::state::rows::{OutDegree, Read, Write};
+use crate::state::vertex_array::VertexArray;
+use crate::value::{Accumulator, Sum};
+
+/// How messages reach their mailboxes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// Receivers fetch what their neighbours broadcast.
+    #[default]
+    Pull,
+    /// Senders put messages into the mailboxes of their neighbours.
+    Push,
+}
+
+/// What a vertex broadcast, what was sent to it: by vertex, [`Pregel::NOTHING`] where there is nothing.
+#[derive(Clone, Copy)]
+struct Boxes<M> {
+    out: VertexArray<M>,
+    mail: VertexArray<M>,
+}
+
+impl Engine {
+    /// Runs a vertex program to its end, or for so many supersteps at most. Vertices hold `values` before and after, zeros in a
+    /// new array; what they added up in the last superstep is returned.
+    ///
+    /// # Errors
+    /// Disk, budget or the stored graph failed, the user asked to stop; the program sends where it had not said so, or to no vertex;
+    /// values and mailboxes of a push version do not fit in memory.
+    pub fn pregel<P: Pregel>(
+        &mut self,
+        program: P,
+        values: VertexArray<P::Value>,
+        version: Version,
+        supersteps: Option<u64>,
+    ) -> Result<P::Aggregate, EngineError> {
+        let mut step = Step {
+            program: Arc::new(program),
+            facts: Facts {
+                superstep: 0,
+                vertices: self.vertices(),
+                aggregated: P::Aggregate::ZERO,
+            },
+            wrong: Arc::default(),
+        };
+        let limit = supersteps.unwrap_or(u64::MAX);
+        self.common.arrays.check_own(values.id())?;
+        if self.vertices() == 0 {
+            return Ok(step.facts.aggregated);
+        }
+        match version {
+            Version::Pull => self.pull(&mut step, values, limit)?,
+            Version::Push if self.common.ranks.alone() => self.push(&mut step, values, limit)?,
+            // Of several ranks none has the mailboxes of all: broadcasts go by passes over edges, which combine them in the same way.
+            Version::Push if self.common.combiner == Combiner::Auto => {
+                self.pull(&mut step, values, limit)?
+            }
+            Version::Push => {
+                let what = "putting messages into mailboxes as they are sent";
+                return Err(EngineError::OneRank { what });
+            }
+        }
+        Ok(step.facts.aggregated)
+    }
+
+    /// Goes on to the next superstep.
+    pub(crate) fn turn<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        tally: Tally<P::Aggregate>,
+    ) -> Result<(), EngineError> {
+        step.facts.superstep += 1;
+        step.facts.aggregated = tally.aggregate;
+        if step.wrong.undeclared.load(Ordering::Relaxed) {
+            return Err(EngineError::UndeclaredSends);
+        }
+        match *lock(&step.wrong.nobody) {
+            None => Ok(()),
+            Some(index) => Err(EngineError::NoSuchIndex {
+                index,
+                vertices: self.vertices(),
+            }),
+        }
+    }
+
+    fn pull<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        limit: u64,
+    ) -> Result<(), EngineError> {
+        let name = name_of::<P>;
+        let out = self.vertex_array::<P::Message>(&name("broadcasts"))?;
+        // As long as all are awake and messages go along edges only, a superstep is one pass.
+        let (mut awake, mut computed) = (self.all_vertices()?, self.no_vertices()?);
+        let mut broadcasts = 0;
+        let mut mail = None;
+        while step.facts.superstep < limit {
+            if awake.is_empty() && broadcasts == 0 {
+                break;
+            }
+            if awake.len() == self.vertices() && !P::SENDS && mail.is_none() {
+                let nobody = self.no_vertices()?;
+                let senders = if broadcasts > 0 { &awake } else { &nobody };
+                let rows = (values.write(), out.write(), OutDegree);
+                let (every, forward) = (Everywhere(step.clone()), Direction::Forward);
+                let (tally, still) =
+                    self.process_edges(&every, out.read(), rows, senders, forward)?;
+                computed = std::mem::replace(&mut awake, still);
+                broadcasts = tally.broadcasts;
+                self.turn(step, tally)?;
+                continue;
+            }
+            let mailboxes = match mail {
+                Some(mail) => mail,
+                None => {
+                    let array = self.vertex_array::<P::Message>(&name("mail"))?;
+                    self.process_vertices(array.write(), None, |_, mail| *mail = P::NOTHING)?;
+                    *mail.insert(array)
+                }
+            };
+            let boxes = Boxes {
+                out,
+                mail: mailboxes,
+            };
+            let mut waken = awake;
+            if broadcasts > 0 {
+                let deliver = Deliver(Arc::clone(&step.program));
+                let (rows, write) = (boxes.out.read(), boxes.mail.write());
+                let forward = Direction::Forward;
+                let ((), reached) =
+                    self.process_edges(&deliver, rows, write, &computed, forward)?;
+                waken.union(&reached)?;
+            }
+            if waken.is_empty() {
+                break;
+            }
+            let (tally, still, sent) = self.compute(step, values, boxes, &waken)?;
+            awake = still;
+            awake.union(&sent)?;
+            broadcasts = tally.broadcasts;
+            computed = waken;
+            self.turn(step, tally)?;
+        }
+        Ok(())
+    }
+
+    /// One superstep of the vertices in `waken`, whose mail is in their boxes; the tally, who is still awake, and who was sent to.
+    fn compute<P: Pregel>(
+        &mut self,
+        step: &Step<P>,
+        values: VertexArray<P::Value>,
+        boxes: Boxes<P::Message>,
+        waken: &ActiveSet,
+    ) -> Result<(Tally<P::Aggregate>, ActiveSet, ActiveSet), EngineError> {
+        let rows = (
+            values.write(),
+            boxes.out.write(),
+            boxes.mail.write(),
+            OutDegree,
+        );
+        let compute = Compute(step.clone());
+        let (tally, [awake, sent]) =
+            self.process_sends(&compute, rows, boxes.mail.write(), Some(waken))?;
+        Ok((tally, awake, sent))
+    }
+}
+
+/// What a version of a vertex program holds for each vertex.
+#[must_use]
+pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
+    let passes = Sizes::of::<Everywhere<P>>().or(Sizes::of::<Deliver<P>>());
+    match version {
+        // What `Compute` looks at.
+        Version::Pull => passes.looking_at::<<Compute<P> as SendProgram>::SendRows>(),
+        Version::Push => pregel_push::sizes::<P>(passes),
+    }
+}
+
+/// A superstep of all vertices that is one pass: who receives computes at once.
+struct Everywhere<P: Pregel>(Step<P>);
+
+impl<P: Pregel> EdgeProgram for Everywhere<P> {
+    type SignalRows = Read<P::Message>;
+    type ApplyRows = (Write<P::Value>, Write<P::Message>, OutDegree);
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = Tally<P::Aggregate>;
+    const IDENTITY: P::Message = P::NOTHING;
+    const REACH: Reach = Reach::Every;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        (!out.same(&P::NOTHING)).then_some(*out)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.program.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.0.program.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(
+        &self,
+        v: u64,
+        (value, out, degree): (&mut P::Value, &mut P::Message, u64),
+        mail: P::Message,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        let message = (!mail.same(&P::NOTHING)).then_some(mail);
+        let computed = self
+            .0
+            .compute(v, value, degree, message, &mut self.0.refuse());
+        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        (computed.tally, computed.awake)
+    }
+}
+
+/// Whether what is in a mailbox wakes its vertex.
+fn wakes<P: Pregel>(mail: &P::Message) -> Activate {
+    match mail.same(&P::NOTHING) {
+        true => Activate::No,
+        false => Activate::Yes,
+    }
+}
+
+/// Broadcasts into mailboxes.
+struct Deliver<P: Pregel>(Arc<P>);
+
+impl<P: Pregel> EdgeProgram for Deliver<P> {
+    type SignalRows = Read<P::Message>;
+    type ApplyRows = Write<P::Message>;
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = ();
+    const IDENTITY: P::Message = P::NOTHING;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, _: u64, out: &P::Message) -> Option<P::Message> {
+        (!out.same(&P::NOTHING)).then_some(*out)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.0.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.0.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(&self, _: u64, mail: &mut P::Message, fold: P::Message) -> ((), Activate) {
+        self.0.combine(mail, fold);
+        ((), wakes::<P>(mail))
+    }
+}
+
+/// Vertices compute, and what they send goes into mailboxes.
+struct Compute<P: Pregel>(Step<P>);
+
+impl<P: Pregel> SendProgram for Compute<P> {
+    type SendRows = (
+        Write<P::Value>,
+        Write<P::Message>,
+        Write<P::Message>,
+        OutDegree,
+    );
+    type ApplyRows = Write<P::Message>;
+    type Message = P::Message;
+    type Accumulator = P::Message;
+    type Sum = Tally<P::Aggregate>;
+    const IDENTITY: P::Message = P::NOTHING;
+
+    #[inline(always)]
+    fn send(
+        &self,
+        v: u64,
+        (value, out, mail, degree): (&mut P::Value, &mut P::Message, &mut P::Message, u64),
+        sink: &mut Sink<'_, P::Message>,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        let message = std::mem::replace(mail, P::NOTHING);
+        let message = (!message.same(&P::NOTHING)).then_some(message);
+        let computed = match P::SENDS {
+            true => {
+                let mut sends = |to, message| sink.send(to, message);
+                self.0.compute(v, value, degree, message, &mut sends)
+            }
+            false => self
+                .0
+                .compute(v, value, degree, message, &mut self.0.refuse()),
+        };
+        *out = computed.broadcast.unwrap_or(P::NOTHING);
+        (computed.tally, computed.awake)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.0.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn apply(
+        &self,
+        _: u64,
+        mail: &mut P::Message,
+        fold: P::Message,
+    ) -> (Tally<P::Aggregate>, Activate) {
+        self.0.program.combine(mail, fold);
+        (Tally::ZERO, wakes::<P>(mail))
+    }
+}

@@ -1,0 +1,527 @@
+//! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
+//!
+//! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
+//! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
+//! set of their own for an edge pass from those who called, and nothing is read for others.
+//!
+//! Between two supersteps a run can end, to go on later: what is in the mailboxes is moved to a vertex array then.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use graphmill_raw::{Element, Mailboxes, lock};
+use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
+
+use crate::cache::adjacency::{Lists, value_of, with_words};
+use crate::config::Combiner;
+use crate::context::{Machine, run};
+use crate::driver::mailboxes::Sets;
+use crate::driver::pregel_step::{Step, Tally, name_of};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::exec::vertex_pass::close;
+use crate::frontier::active_set::ActiveSet;
+use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::traffic::Access;
+use crate::program::edge::{Activate, Direction, EdgeProgram};
+use crate::program::footprint::Sizes;
+use crate::program::vertex::Pregel;
+use crate::schedule::numa::Deal;
+use crate::state::rows::{Need, OutDegree, Rows, Write};
+use crate::state::vertex_array::VertexArray;
+use crate::value::{Accumulator, EdgeValue, Sum};
+
+/// Vertices that a worker lists which were asleep and got a message; when there are more, all are looked through.
+const LISTED: usize = 1 << 14;
+/// Broadcasts wait for an edge pass where more than one vertex in so many is computed: what that moves of those that stay silent is
+/// little then, and mailboxes of one column lie in the cache.
+const MANY: u64 = 16;
+/// Edges of a list whose mailboxes are on their way.
+const EDGES_AHEAD: usize = 16;
+
+/// Sets of mailboxes, at most, unless workers have their own.
+const SETS: usize = 3;
+
+/// Bytes of one mailbox.
+fn one_box<P: Pregel>() -> usize {
+    Mailboxes::<P::Message>::bytes(1).iter().sum()
+}
+
+/// What a program holds for each vertex that takes so much in passes.
+pub(crate) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
+    passes.looking_at::<OutDegree>().keeping(
+        size_of::<P::Value>() + size_of::<P::Message>(),
+        SETS * one_box::<P>(),
+    )
+}
+
+/// Where messages go.
+struct Post<M> {
+    /// Of those that even supersteps take and odd ones send, and the others.
+    sets: [Sets<M>; 2],
+    /// Broadcasts that wait for an edge pass.
+    out: Mailboxes<M>,
+    _out: [Lease; 2],
+}
+
+impl<M> Post<M> {
+    /// What was sent to a superstep.
+    fn to(&self, superstep: u64) -> &Sets<M> {
+        &self.sets[superstep as usize % 2]
+    }
+}
+
+impl Engine {
+    pub(crate) fn push<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        limit: u64,
+    ) -> Result<(), EngineError> {
+        let mut waken = self.all_vertices()?;
+        // Nobody has mail in the first superstep.
+        let mut mail = None;
+        loop {
+            let name = std::any::type_name::<P>();
+            let (facts, [left]) = self.call_of_many(name, |engine| {
+                let left = engine.push_on(step, values, (waken, mail), limit)?;
+                Ok(((step.facts.superstep, step.facts.aggregated), [left]))
+            })?;
+            (step.facts.superstep, step.facts.aggregated) = facts;
+            if left.is_empty() || step.facts.superstep >= limit {
+                return Ok(());
+            }
+            waken = left;
+            mail = Some(self.vertex_array(&name_of::<P>("mail"))?);
+        }
+    }
+
+    /// Supersteps from the one at hand on, of the vertices in `waken`; those of the superstep to come where it ended before, whose messages
+    /// are in the array of mail then.
+    fn push_on<P: Pregel>(
+        &mut self,
+        step: &mut Step<P>,
+        values: VertexArray<P::Value>,
+        (mut waken, mail): (ActiveSet, Option<VertexArray<P::Message>>),
+        limit: u64,
+    ) -> Result<ActiveSet, EngineError> {
+        let vertices = self.vertices() as usize;
+        let leased = |kind, bytes| self.common.tiers.leased(kind, (vertices * bytes) as u64);
+        let one_set = leased(Kind::Messages, one_box::<P>());
+        let rows = leased(Kind::Vertices, size_of::<P::Value>());
+        let of_mail = match mail {
+            None => leased(Kind::Vertices, size_of::<P::Message>()),
+            Some(_) => 0,
+        };
+        let boxes = SETS as u64 * one_set + of_mail;
+        let besides = self.common.shape.reserve();
+        if self.common.budget.available() < boxes + besides {
+            self.release();
+        }
+        let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
+        if !resident || self.common.budget.available() < boxes + besides {
+            return Err(EngineError::PushNeedsMemory {
+                bytes: rows + boxes,
+                besides,
+                budget: self.common.budget.total(),
+            });
+        }
+        let mut sets = [self.sets(1)?, self.sets(1)?];
+        let (out, _out) = self.mailboxes::<P::Message>(vertices)?;
+        let rows = (values.write(), OutDegree);
+        let mut needs = Vec::new();
+        rows.needs(&mut needs);
+        self.load_degrees(&needs)?;
+        self.make_room_for(&needs);
+        let combiner = self.common.combiner;
+        // Whether lists were in memory when that was asked for.
+        let mut has_lists = None;
+        if combiner != Combiner::Auto {
+            has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
+        }
+        if combiner == Combiner::Own && has_lists == Some(true) {
+            let more = self.common.workers.count() - 1;
+            let taken = 2 * more as u64 * one_set;
+            if self.common.budget.available() >= taken + self.borrowed {
+                for set in &mut sets {
+                    set.add(self.sets(more)?);
+                }
+            }
+        }
+        let post = Arc::new(Post { sets, out, _out });
+        if let Some(mail) = mail {
+            let sent = post.to(step.facts.superstep);
+            let program = &step.program;
+            self.process_vertices(mail.read(), Some(&waken), |v, mail| {
+                if !mail.same(&P::NOTHING) {
+                    let combine = |into: &mut P::Message, mail| program.combine(into, mail);
+                    sent.put_shared(v as usize, *mail, combine);
+                }
+            })?;
+        }
+        while step.facts.superstep < limit && !waken.is_empty() {
+            self.make_room_for(&needs);
+            let many = combiner == Combiner::Auto && waken.len() > self.vertices() / MANY;
+            if !many && has_lists.is_none() {
+                has_lists = Some(self.push_lists(P::Edge::WEIGHTED, &values)?);
+            }
+            let began = self.common.clock.now();
+            let (mut next, mut callers) = (self.active.empty(), self.active.empty());
+            let machine = Machine::new(&self.common, &self.stored);
+            let lists = &self.held.way(false).lists;
+            let batches: Vec<usize> = waken.batches().collect();
+            let pass = Pushing {
+                machine: &machine,
+                step,
+                lists: lists.as_ref().filter(|_| !many && has_lists == Some(true)),
+                needs: &needs,
+                post: &post,
+                waken: &waken,
+                awake: &next,
+                callers: &callers,
+                tallies: batches
+                    .iter()
+                    .map(|_| Mutex::new((Tally::ZERO, 0)))
+                    .collect(),
+                deal: Deal::new(&batches, machine.batches.len()),
+                batches,
+                reached: Reached::new(machine.workers.count()),
+            };
+            let done = pass.superstep();
+            self.broken = done.is_err();
+            let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
+            self.end_pass(began, report);
+            for set in [&mut next, &mut callers] {
+                set.recount_all();
+                set.take_total(set.own_len());
+            }
+            if !callers.is_empty() {
+                let broadcasts = Broadcasts::<P> {
+                    program: Arc::clone(&step.program),
+                    post: Arc::clone(&post),
+                    to: step.facts.superstep + 1,
+                };
+                let forward = Direction::Forward;
+                let ((), reached) = self.process_edges(&broadcasts, (), (), &callers, forward)?;
+                // The mailboxes that it has emptied and filled count with the superstep to come.
+                self.common.traffic.shared(|worker, part| {
+                    let bytes = part(callers.len() + reached.len()) * one_box::<P>() as u64;
+                    worker.change(Kind::Messages, Access::Random, bytes);
+                });
+                next.union(&reached)?;
+            }
+            if next.len() < self.vertices() {
+                let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+                let sent = post.to(step.facts.superstep + 1);
+                reached.wake(&mut next, |v| {
+                    let mail = sent.peek(v, combine);
+                    let is_nothing = mail.is_some_and(|mail| mail.same(&P::NOTHING));
+                    if is_nothing {
+                        // Or its mailbox would not look empty to the next who sends there.
+                        sent.take(v, combine);
+                    }
+                    mail.is_some() && !is_nothing
+                })?;
+            }
+            waken = next;
+            self.turn(step, tally)?;
+            if self.is_to_pause()? && step.facts.superstep < limit && !waken.is_empty() {
+                self.keep_mail(step, post, &waken)?;
+                return Ok(waken);
+            }
+        }
+        self.no_vertices()
+    }
+
+    /// Moves what was sent to a superstep to the array of mail.
+    fn keep_mail<P: Pregel>(
+        &mut self,
+        step: &Step<P>,
+        post: Arc<Post<P::Message>>,
+        waken: &ActiveSet,
+    ) -> Result<(), EngineError> {
+        let sent = Arc::into_inner(post).map(|post| {
+            let [even, odd] = post.sets;
+            [even, odd]
+                .into_iter()
+                .nth(step.facts.superstep as usize % 2)
+        });
+        let Some(sent) = sent.flatten() else {
+            return Err(EngineError::Broken);
+        };
+        let mail = self.vertex_array(&name_of::<P>("mail"))?;
+        self.process_vertices(mail.write(), Some(waken), |v, mail| {
+            let combine = |into: &mut P::Message, message| step.program.combine(into, message);
+            *mail = sent.take(v as usize, combine).unwrap_or(P::NOTHING);
+        })
+    }
+
+    /// Whether the lists of edges are in memory that senders go along.
+    fn push_lists<T>(
+        &mut self,
+        weighted: bool,
+        values: &VertexArray<T>,
+    ) -> Result<bool, EngineError> {
+        let forward = Direction::Forward;
+        Ok(self.lists_are_worth_it(weighted, forward, u64::MAX)
+            && self.lists_for(weighted, forward, values, false)?)
+    }
+
+    /// So many sets of empty mailboxes for all vertices.
+    fn sets<M: Element>(&self, count: usize) -> Result<Sets<M>, StorageError> {
+        let (mut sets, mut leases) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (set, lease) = self.mailboxes(self.vertices() as usize)?;
+            sets.push(set);
+            leases.push(lease);
+        }
+        Ok(Sets {
+            sets,
+            workers: self.common.workers.count(),
+            leases,
+        })
+    }
+
+    /// So many empty mailboxes, and what pays for them.
+    fn mailboxes<M: Element>(
+        &self,
+        places: usize,
+    ) -> Result<(Mailboxes<M>, [Lease; 2]), StorageError> {
+        let buffer = |bytes| {
+            let (tiers, budget) = (&self.common.tiers, &self.common.budget);
+            Ok::<_, StorageError>(
+                tiers
+                    .buffer(Kind::Messages, budget, "mailboxes", bytes)?
+                    .into_parts(),
+            )
+        };
+        let [states, messages] = Mailboxes::<M>::bytes(places);
+        let ((states, first), (messages, second)) = (buffer(states)?, buffer(messages)?);
+        Ok((Mailboxes::new(places, [states, messages]), [first, second]))
+    }
+}
+
+/// One superstep as a job: each step is one batch.
+struct Pushing<'p, P: Pregel> {
+    machine: &'p Machine<'p>,
+    step: &'p Step<P>,
+    lists: Option<&'p Lists>,
+    needs: &'p [Need],
+    post: &'p Post<P::Message>,
+    waken: &'p ActiveSet,
+    /// Those who do not vote to halt.
+    awake: &'p ActiveSet,
+    /// Those whose broadcasts wait.
+    callers: &'p ActiveSet,
+    batches: Vec<usize>,
+    deal: Deal<'p>,
+    /// By batch, with the edges that were gone along.
+    tallies: Vec<Mutex<(Tally<P::Aggregate>, u64)>>,
+    reached: Reached,
+}
+
+impl<P: Pregel> Pushing<'_, P> {
+    /// The superstep: its tally, and who got a message.
+    fn superstep(self) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
+        run(self.machine, &self)?;
+        let mut tally = Tally::ZERO;
+        let mut report = Superstep::new(Mode::Push);
+        for of_batch in &self.tallies {
+            let of_batch = lock(of_batch);
+            tally.add(of_batch.0);
+            report.edges += of_batch.1;
+        }
+        report.active = self.waken.len();
+        report.messages = tally.broadcasts;
+        Ok((tally, report, self.reached))
+    }
+
+    /// Computes the woken vertices of a batch.
+    fn batch<const WORDS: usize>(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let (machine, step) = (self.machine, self.step);
+        let superstep = step.facts.superstep;
+        let (now, next) = (self.post.to(superstep), self.post.to(superstep + 1));
+        let program = &*step.program;
+        let combine = |into: &mut P::Message, message| program.combine(into, message);
+        let batch = self.batches[position];
+        let start = machine.batches.start(batch);
+        let mut io = lock(&machine.row_io[worker]);
+        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let mut reached = lock(&self.reached.by_worker[worker]);
+        let mut tally = (Tally::ZERO, 0);
+        {
+            let mut awake = self.awake.batch(batch)?;
+            let mut callers = match self.lists {
+                Some(_) => None,
+                None => Some(self.callers.batch(batch)?),
+            };
+            let mut rows = <(Write<P::Value>, OutDegree)>::slices(&mut open.guards);
+            self.waken.batch(batch)?.for_each(|i| {
+                let v = start as usize + i;
+                let (value, degree) = <(Write<P::Value>, OutDegree)>::row(&mut rows, i);
+                let mut put = |to: usize, message| {
+                    if next.put(worker, to, message, combine) {
+                        self.reached.note(&mut reached, to as u64);
+                    }
+                };
+                let mail = now.take(v, combine);
+                let mail = mail.filter(|mail| !mail.same(&P::NOTHING));
+                let computed = match P::SENDS {
+                    true => {
+                        let mut sends = |to: u64, message| match to < machine.batches.vertices() {
+                            true => put(to as usize, message),
+                            false => step.nobody(to),
+                        };
+                        step.compute(v as u64, value, degree, mail, &mut sends)
+                    }
+                    false => step.compute(v as u64, value, degree, mail, &mut step.refuse()),
+                };
+                match (computed.broadcast, self.lists) {
+                    (Some(message), Some(lists)) => {
+                        let (list, on) = lists.with_next::<WORDS>(v, EDGES_AHEAD);
+                        for (i, record) in list.iter().enumerate() {
+                            if let Some(later) = on.get(i + EDGES_AHEAD) {
+                                next.prefetch(worker, later[0] as usize);
+                            }
+                            put(record[0] as usize, program.along(message, value_of(record)));
+                        }
+                        tally.1 += list.len() as u64;
+                    }
+                    (Some(message), None) => {
+                        self.post.out.put(v, message, combine);
+                        callers.iter_mut().for_each(|callers| callers.insert(i));
+                    }
+                    (None, _) => (),
+                }
+                tally.0.add(computed.tally);
+                if computed.awake == Activate::Yes {
+                    awake.insert(i);
+                }
+            });
+        }
+        *lock(&self.tallies[position]) = tally;
+        let woken = self.waken.count_in(batch);
+        let all = woken == machine.batches.span(batch);
+        machine.count_rows(worker, self.needs, woken, all);
+        let traffic = machine.traffic.of(worker);
+        let one_box = one_box::<P>() as u64;
+        traffic.change(Kind::Messages, Access::of(all), woken * one_box);
+        let edges = tally.1;
+        match self.lists {
+            Some(lists) => lists.count(traffic, tally.0.broadcasts, edges),
+            None => {
+                let bytes = tally.0.broadcasts * one_box;
+                traffic.write(Kind::Messages, Access::of(all), bytes);
+            }
+        }
+        traffic.change(Kind::Messages, Access::Random, edges * one_box);
+        close(machine, open, self.needs, Some(self.waken), batch, &mut io)
+    }
+}
+
+impl<P: Pregel> Job for Pushing<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Stepped, JobError> {
+        self.machine.check_stop()?;
+        let Some(position) = self.deal.take() else {
+            return Ok(Stepped::Finished);
+        };
+        match self.lists {
+            Some(lists) => {
+                with_words!(lists, |WORDS| self.batch::<WORDS>(position, worker.index))?;
+            }
+            None => self.batch::<1>(position, worker.index)?,
+        }
+        Ok(Stepped::Worked)
+    }
+}
+
+/// A pass of broadcasts that wait, into the mailboxes of a superstep.
+struct Broadcasts<P: Pregel> {
+    program: Arc<P>,
+    post: Arc<Post<P::Message>>,
+    to: u64,
+}
+
+impl<P: Pregel> EdgeProgram for Broadcasts<P> {
+    type SignalRows = ();
+    type ApplyRows = ();
+    type Edge = P::Edge;
+    type Message = P::Message;
+    type Carried = P::Message;
+    type Accumulator = P::Message;
+    type Sum = ();
+    const IDENTITY: P::Message = P::NOTHING;
+    const EXACT: bool = P::EXACT;
+
+    #[inline(always)]
+    fn signal(&self, v: u64, (): ()) -> Option<P::Message> {
+        self.post.out.take(v as usize)
+    }
+    #[inline(always)]
+    fn along(&self, message: P::Message, edge: P::Edge) -> P::Message {
+        self.program.along(message, edge)
+    }
+    #[inline(always)]
+    fn fold(&self, mail: &mut P::Message, message: P::Message) {
+        self.program.combine(mail, message);
+    }
+    #[inline(always)]
+    fn merge(&self, mail: &mut P::Message, later: P::Message) {
+        self.program.combine(mail, later);
+    }
+    #[inline(always)]
+    fn apply(&self, v: u64, (): (), mail: P::Message) -> ((), Activate) {
+        let combine = |into: &mut P::Message, message| self.program.combine(into, message);
+        let sets = self.post.to(self.to);
+        sets.put_shared(v as usize, mail, combine);
+        match sets.peek(v as usize, combine) {
+            Some(mail) if mail.same(&P::NOTHING) => {
+                sets.take(v as usize, combine);
+                ((), Activate::No)
+            }
+            _ => ((), Activate::Yes),
+        }
+    }
+}
+
+/// Who got a message, as long as they are few.
+struct Reached {
+    by_worker: Vec<Mutex<Vec<u64>>>,
+    /// There were too many to list.
+    many: AtomicBool,
+}
+
+impl Reached {
+    fn new(workers: usize) -> Self {
+        Reached {
+            by_worker: (0..workers).map(|_| Mutex::default()).collect(),
+            many: AtomicBool::new(false),
+        }
+    }
+
+    #[inline(always)]
+    fn note(&self, list: &mut Vec<u64>, v: u64) {
+        if list.len() < LISTED {
+            list.push(v);
+        } else {
+            self.many.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds those to a set who found something.
+    fn wake(
+        &self,
+        set: &mut ActiveSet,
+        has_mail: impl Fn(usize) -> bool,
+    ) -> Result<(), EngineError> {
+        if self.many.load(Ordering::Relaxed) {
+            return set.insert_where(|v| has_mail(v as usize));
+        }
+        for list in &self.by_worker {
+            for v in lock(list).iter().filter(|v| has_mail(**v as usize)) {
+                set.insert(*v)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,126 @@
+//! One superstep of a vertex program: what its vertices share and add up.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use graphmill_raw::lock;
+
+use crate::program::edge::Activate;
+use crate::program::vertex::{Facts, Pregel, Vertex};
+use crate::value::{Accumulator, Sum};
+
+/// What the vertices of a superstep came to together.
+#[derive(Clone, Copy)]
+pub(crate) struct Tally<A> {
+    pub(crate) aggregate: A,
+    pub(crate) broadcasts: u64,
+}
+
+impl<A: Sum> Sum for Tally<A> {
+    const ZERO: Self = Tally {
+        aggregate: A::ZERO,
+        broadcasts: 0,
+    };
+    #[inline(always)]
+    fn add(&mut self, later: Self) {
+        self.aggregate.add(later.aggregate);
+        self.broadcasts += later.broadcasts;
+    }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.aggregate.put(to);
+        self.broadcasts.put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Tally {
+            aggregate: A::take(from)?,
+            broadcasts: u64::take(from)?,
+        })
+    }
+}
+
+/// A program in one superstep.
+pub(crate) struct Step<P: Pregel> {
+    pub(crate) program: Arc<P>,
+    pub(crate) facts: Facts<P::Aggregate>,
+    pub(crate) wrong: Arc<Wrong>,
+}
+
+/// What a program did that it may not.
+#[derive(Default)]
+pub(crate) struct Wrong {
+    /// It sent a message and had not said that it sends any.
+    pub(crate) undeclared: AtomicBool,
+    /// The least index that it sent a message to and that is no vertex's.
+    pub(crate) nobody: Mutex<Option<u64>>,
+}
+
+impl<P: Pregel> Clone for Step<P> {
+    fn clone(&self) -> Self {
+        Step {
+            program: Arc::clone(&self.program),
+            facts: self.facts,
+            wrong: Arc::clone(&self.wrong),
+        }
+    }
+}
+
+/// What a vertex did.
+pub(crate) struct Computed<P: Pregel> {
+    pub(crate) broadcast: Option<P::Message>,
+    pub(crate) tally: Tally<P::Aggregate>,
+    pub(crate) awake: Activate,
+}
+
+impl<P: Pregel> Step<P> {
+    #[inline(always)]
+    pub(crate) fn compute(
+        &self,
+        index: u64,
+        value: &mut P::Value,
+        degree: u64,
+        message: Option<P::Message>,
+        sends: &mut dyn FnMut(u64, P::Message),
+    ) -> Computed<P> {
+        let mut vertex = Vertex {
+            value,
+            index,
+            degree,
+            facts: &self.facts,
+            broadcast: None,
+            halts: false,
+            aggregate: P::Aggregate::ZERO,
+            sends,
+        };
+        self.program.compute(&mut vertex, message);
+        let broadcast = vertex
+            .broadcast
+            .filter(|message| degree > 0 && !message.same(&P::NOTHING));
+        Computed {
+            broadcast,
+            tally: Tally {
+                aggregate: vertex.aggregate,
+                broadcasts: u64::from(broadcast.is_some()),
+            },
+            awake: if vertex.halts {
+                Activate::No
+            } else {
+                Activate::Yes
+            },
+        }
+    }
+
+    /// Takes a message of a program that had not said that it sends any.
+    pub(crate) fn refuse(&self) -> impl FnMut(u64, P::Message) + '_ {
+        |_, _| self.wrong.undeclared.store(true, Ordering::Relaxed)
+    }
+    /// Takes a message to a vertex that there is not.
+    pub(crate) fn nobody(&self, to: u64) {
+        let mut nobody = lock(&self.wrong.nobody);
+        *nobody = Some(nobody.map_or(to, |least| least.min(to)));
+    }
+}
+
+/// The name of an array of a program.
+pub(crate) fn name_of<P>(what: &str) -> String {
+    format!("{what} of {}", std::any::type_name::<P>())
+}

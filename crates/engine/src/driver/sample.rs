@@ -1,0 +1,162 @@
+//! What a few edges say of all.
+
+use std::ops::Range;
+
+use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES};
+use graphmill_raw::lock;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Columns that are looked into, spread over the graph.
+const COLUMNS: usize = 16;
+/// Edges of each.
+const EDGES: u64 = 512;
+/// Vertices whose degrees are looked at together, and in how many places of a graph.
+const STRETCH: u64 = 64;
+const STRETCHES: u64 = 256;
+/// Times the median that a weight is at most, to say something of the others.
+const USUAL: f64 = 16.0;
+
+impl Engine {
+    /// The mean weight of some thousands of edges, always the same ones of a graph, without those that are out of all proportion; none
+    /// where edges have no weights.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn mean_weight(&mut self) -> Result<Option<f64>, EngineError> {
+        if self.mean_weight.is_none() {
+            self.mean_weight = Some(self.sample_weights()?);
+        }
+        Ok(self.mean_weight.flatten())
+    }
+
+    /// How many edges a vertex has that an edge leaves: a geometric mean over the edges of some thousands of vertices, always the same ones
+    /// of a graph, 1 where these have none. Over all edges it is no less than edges shared by vertices, and the more the more of them
+    /// are those of a few hubs.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn usual_degree(&mut self) -> Result<f64, EngineError> {
+        let usual = match self.usual_degree {
+            Some(usual) => usual,
+            None => self.sample_degrees()?,
+        };
+        self.usual_degree = Some(usual);
+        Ok(usual)
+    }
+
+    fn sample_degrees(&self) -> Result<f64, EngineError> {
+        let graph = self.graph();
+        let mut frames = lock(&self.common.frames);
+        let (mut edges, mut logarithms) = (0.0, 0.0);
+        for stretch in self.stretches() {
+            let mut degrees = [0u64; PAGE_VERTICES as usize];
+            let degrees = &mut degrees[..(stretch.end - stretch.start) as usize];
+            graph.degrees_in(graph.forward(), &mut frames, stretch, degrees)?;
+            for degree in degrees.iter().filter(|degree| **degree > 0) {
+                let degree = *degree as f64;
+                edges += degree;
+                logarithms += degree * degree.ln();
+            }
+        }
+        self.common.arrays.count_read(frames.take_bytes_read());
+        Ok(if edges > 0.0 {
+            (logarithms / edges).exp()
+        } else {
+            1.0
+        })
+    }
+
+    /// The vertices of a sample, no more together than a page of degrees has: in order of ids some from all over the graph; in order of
+    /// degree, where each batch was dealt its share of every kind from the largest on, all of one batch.
+    fn stretches(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let (batches, vertices) = (self.graph().batches(), self.vertices());
+        let (of, stride, length) = match self.graph().order() {
+            Order::Degree if !batches.is_empty() => {
+                let one = batches.range(batches.len() / 2);
+                (one, PAGE_VERTICES, PAGE_VERTICES)
+            }
+            _ => {
+                // A stretch lies in one page.
+                let stride = vertices
+                    .div_ceil(STRETCHES)
+                    .max(1)
+                    .next_multiple_of(STRETCH);
+                (0..vertices, stride, STRETCH)
+            }
+        };
+        let end = of.end;
+        of.step_by(stride as usize)
+            .map(move |from| from..end.min(from + length))
+    }
+
+    /// Of several ranks each looks at the columns that it owns, and hears of the others'.
+    fn sample_weights(&self) -> Result<Option<f64>, EngineError> {
+        let graph = self.graph();
+        let width = graph.edge_kind().bytes() as u64;
+        if width == 0 {
+            return Ok(None);
+        }
+        let columns = graph.forward().columns();
+        let mut frames = lock(&self.common.frames);
+        let mut weights: Vec<f64> = Vec::new();
+        let mut bytes = Vec::new();
+        let own = self.common.ranks.own();
+        let with_cells = |d: &usize| own.contains(d) && !columns[*d].cells().is_empty();
+        for column in (0..columns.len())
+            .step_by(columns.len().div_ceil(COLUMNS).max(1))
+            .filter(with_cells)
+        {
+            let cells = columns[column].cells();
+            let extent = graph.weights_extent(column, &cells[cells.len() / 2]);
+            let end = extent.bytes.end.min(extent.bytes.start + EDGES * width);
+            bytes.clear();
+            frames.read(extent.file, extent.bytes.start..end, &mut bytes)?;
+            match graph.edge_kind() {
+                EdgeKind::None => {}
+                EdgeKind::F32 => {
+                    let entries = bytes.as_chunks().0.iter();
+                    weights.extend(entries.map(|weight| f64::from(f32::from_le_bytes(*weight))));
+                }
+                EdgeKind::F64 => {
+                    let entries = bytes.as_chunks().0.iter();
+                    weights.extend(entries.map(|weight| f64::from_le_bytes(*weight)));
+                }
+            }
+        }
+        self.common.arrays.count_read(frames.take_bytes_read());
+        let said = weights.iter().flat_map(|weight| weight.to_le_bytes());
+        let said = self.common.ranks.gather(said.collect())?;
+        let heard = said.iter().flat_map(|said| said.as_chunks().0);
+        weights = heard.map(|weight| f64::from_le_bytes(*weight)).collect();
+        Ok(usual_mean(&mut weights))
+    }
+}
+
+/// The mean of those values that are no more than some times the median, if that is not zero: one that is out of all proportion
+/// says nothing of the others.
+fn usual_mean(values: &mut [f64]) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let median = values[values.len().checked_sub(1)? / 2];
+    let most = if median > 0.0 {
+        USUAL * median
+    } else {
+        f64::MAX
+    };
+    let usual = &values[..values.partition_point(|value| *value <= most)];
+    Some(usual.iter().sum::<f64>() / usual.len().max(1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_out_of_all_proportion_do_not_count() {
+        assert_eq!(usual_mean(&mut []), None);
+        assert_eq!(usual_mean(&mut [7.0, 1.0, 1.0, 3.0]), Some(3.0));
+        assert_eq!(usual_mean(&mut [1.0, 1e12, 3.0, f64::INFINITY]), Some(2.0));
+        assert_eq!(usual_mean(&mut [0.0, 0.0, 0.0, 8.0]), Some(2.0));
+    }
+}

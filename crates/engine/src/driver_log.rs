@@ -1,0 +1,201 @@
+//! What the driver was told, call by call: a run that goes on after a kill calls the driver anew and tells it the same, up to where
+//! the version ends that it goes on with.
+//!
+//! A driver may decide only by what calls return: sums, how many vertices a set has, and decisions that depend on free memory. Each
+//! is an entry. The rows and sets themselves are in versions: as long as entries are told again, passes do nothing, sets that are
+//! handed out have what they have at the end, or nothing if they are gone by then.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+
+use graphmill_raw::Mistake;
+use graphmill_storage::{ByteFile, RecordReader, StorageError};
+
+use crate::error::EngineError;
+
+/// What was told, or is told again.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    /// Versions are published, so entries are kept.
+    is_kept: bool,
+    /// Calls within a call that is one entry.
+    depth: u32,
+    /// Entries so far.
+    count: u64,
+    entries: Entries,
+    /// How far entries of the run before were told again; `None` where all were.
+    told: Option<usize>,
+    /// The next set that the driver gets.
+    next_set: u64,
+    /// The sets that there are at the end of the version, by number.
+    sets: BTreeMap<u64, SavedSet>,
+}
+
+/// A set in the file of a version.
+#[derive(Clone, Debug)]
+pub(crate) struct SavedSet {
+    pub(crate) file: ByteFile,
+    pub(crate) path: PathBuf,
+    /// Where in the file its members begin.
+    pub(crate) at: u64,
+}
+
+impl SavedSet {
+    /// Its members, batch by batch: how many these are, and of each its number and who is in it.
+    pub(crate) fn members(&self) -> RecordReader<'_> {
+        RecordReader::at(&self.file, self.at)
+    }
+    /// What was read of it.
+    pub(crate) fn read<T>(&self, read: io::Result<T>) -> Result<T, EngineError> {
+        read.map_err(|source| {
+            EngineError::Storage(StorageError::Path {
+                action: "read",
+                path: self.path.clone(),
+                source,
+            })
+        })
+    }
+}
+
+impl History {
+    /// Of a run whose versions are published.
+    pub(crate) fn kept() -> Self {
+        History {
+            is_kept: true,
+            ..History::default()
+        }
+    }
+
+    /// Of a run that goes on behind these entries, with these sets.
+    pub(crate) fn told_again(entries: Entries, sets: BTreeMap<u64, SavedSet>) -> Self {
+        History {
+            is_kept: true,
+            told: (!entries.bytes().is_empty()).then_some(0),
+            entries,
+            sets,
+            ..History::default()
+        }
+    }
+
+    /// Whether versions are published.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+    pub(crate) fn entries(&self) -> &Entries {
+        &self.entries
+    }
+    /// Number of entries so far.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+    /// Whether entries are told again.
+    pub(crate) fn is_told_again(&self) -> bool {
+        self.told.is_some()
+    }
+    /// Whether a call is one entry with those around it.
+    pub(crate) fn is_within(&self) -> bool {
+        self.depth > 0
+    }
+
+    /// What a call was told in the run before, if it was made there; of a call with that name, or this is another program.
+    pub(crate) fn answer(&mut self, call: &str) -> Result<Option<Vec<u8>>, EngineError> {
+        let Some(at) = self.told.filter(|_| self.depth == 0) else {
+            return Ok(None);
+        };
+        let other = || EngineError::OtherRun {
+            what: "the program does other things than the run that is to go on",
+        };
+        let (name, said, next) = self.entries.entry(at).ok_or_else(other)?;
+        if name != name_of(call) {
+            return Err(other());
+        }
+        let said = said.to_vec();
+        self.count += 1;
+        self.told = (next < self.entries.bytes().len()).then_some(next);
+        Ok(Some(said))
+    }
+
+    /// Keeps what a call is told.
+    pub(crate) fn note(&mut self, call: &str, said: &[u8]) {
+        let is_forgotten = call == "insert" && Mistake::EntriesForgotten.is_planted();
+        if self.is_kept && self.depth == 0 && !is_forgotten {
+            self.entries.push(name_of(call), said);
+            self.count += 1;
+        }
+    }
+
+    /// Begins, and ends, a call that is one entry.
+    pub(crate) fn enter(&mut self) {
+        self.depth += 1;
+    }
+    pub(crate) fn leave(&mut self) {
+        self.depth -= 1;
+    }
+
+    /// The number of a set that the driver gets, and what it has in the end.
+    pub(crate) fn adopt(&mut self) -> (u64, Option<SavedSet>) {
+        let number = self.next_set;
+        self.next_set += 1;
+        (number, self.sets.remove(&number))
+    }
+}
+
+/// What tells calls apart.
+fn name_of(call: &str) -> u32 {
+    crc32fast::hash(call.as_bytes())
+}
+
+/// What calls were told, one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Entries(Vec<u8>);
+
+impl Entries {
+    /// Bytes of an entry besides what was told.
+    const HEAD: usize = 8;
+
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        Entries(bytes)
+    }
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+    pub(crate) fn push(&mut self, name: u32, said: &[u8]) {
+        self.0.extend(name.to_le_bytes());
+        self.0.extend((said.len() as u32).to_le_bytes());
+        self.0.extend(said);
+    }
+    /// The entry at a byte: its name, what was told, and where the next one begins.
+    pub(crate) fn entry(&self, at: usize) -> Option<(u32, &[u8], usize)> {
+        let rest = self.0.get(at..)?;
+        let (head, rest) = rest.split_first_chunk::<{ Entries::HEAD }>()?;
+        let word = |i: usize| u32::from_le_bytes(head.as_chunks::<4>().0[i]);
+        let said = rest.get(..word(1) as usize)?;
+        Some((word(0), said, at + Self::HEAD + said.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_told_is_told_again_and_no_other_program_is() {
+        let mut first = History::kept();
+        first.note("vertices", &[1, 2]);
+        first.enter();
+        first.note("within", &[9]);
+        first.leave();
+        first.note("edges", &[]);
+        assert_eq!(first.count(), 2);
+        let again = || History::told_again(first.entries().clone(), BTreeMap::new());
+        let mut second = again();
+        assert_eq!(second.answer("vertices").unwrap(), Some(vec![1, 2]));
+        assert!(second.is_told_again());
+        assert_eq!(second.answer("edges").unwrap(), Some(vec![]));
+        assert!(!second.is_told_again());
+        assert_eq!(second.answer("edges").unwrap(), None);
+        assert_eq!(second.count(), 2);
+        assert!(again().answer("edges").is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! What an estimate of a run is asked with, and what it answers.
+
+use std::ops::Range;
+
+use graphmill_graph::{Outline, Senders};
+use graphmill_storage::Budget;
+
+use crate::config::DispatchChoice;
+use crate::memory::plan::{Room, Shape};
+use crate::messages::routing_size::ListBytes;
+use crate::planner::routing_memory::Beside;
+use crate::planner::routing_stats::RunOf;
+use crate::program::footprint::Sizes;
+
+/// What messages can be dispatched with.
+pub(crate) struct ToDispatch {
+    pub(crate) beside: Beside,
+    pub(crate) graph: ListBytes,
+    pub(crate) runs: usize,
+    pub(crate) run_of: RunOf,
+}
+
+/// A run that nobody has begun.
+#[derive(Clone, Copy, Debug)]
+pub struct RunQuestion<'q> {
+    /// The graph.
+    pub outline: &'q Outline,
+    /// The cut of its batches among ranks, and who sends messages to whom.
+    pub cuts: &'q [usize],
+    /// See there.
+    pub senders: &'q Senders,
+    /// Threads of a rank, and bytes of its memory.
+    pub threads: usize,
+    /// See there.
+    pub memory: u64,
+    /// What the program holds for each vertex.
+    pub sizes: Sizes,
+    /// How messages on disk get to the columns that need them.
+    pub dispatch: DispatchChoice,
+    /// Passes over all edges.
+    pub passes: u64,
+    /// What reading a stored graph takes comes from there.
+    pub budget: &'q Budget,
+}
+
+/// Bytes that a rank moves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Read from disk.
+    pub read: u64,
+    /// Written to disk.
+    pub written: u64,
+    /// Sent to other ranks.
+    pub sent: u64,
+}
+
+impl Traffic {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Traffic) -> Traffic {
+        Traffic {
+            read: self.read.saturating_add(other.read),
+            written: self.written.saturating_add(other.written),
+            sent: self.sent.saturating_add(other.sent),
+        }
+    }
+}
+
+/// What one rank of a run will do.
+#[derive(Clone, Copy, Debug)]
+pub struct RunOutlook {
+    /// Before the passes, and once in the first: rows are made, what stays in memory is read.
+    pub start: Traffic,
+    /// In each of so many passes over all edges that come before messages are dispatched.
+    pub early_passes: u64,
+    /// See there.
+    pub early: Traffic,
+    /// In each pass after these.
+    pub pass: Traffic,
+    /// Arcs that a pass goes along.
+    pub arcs: u64,
+    /// Whether rows, and messages, stay in memory.
+    pub rows_resident: bool,
+    /// See there.
+    pub messages_resident: bool,
+    /// Bytes of cells that stay in memory, of so many.
+    pub pinned_bytes: u64,
+    /// See there.
+    pub cell_bytes: u64,
+    /// The least memory that a rank can do with.
+    pub least_memory: u64,
+    /// Bytes of temporary files at most.
+    pub temporary_bytes: u64,
+}
+
+/// One rank, and what of its memory is free.
+pub(crate) struct Looking<'q> {
+    pub(crate) question: &'q RunQuestion<'q>,
+    pub(crate) rank: usize,
+    pub(crate) own: Range<usize>,
+    pub(crate) shape: Shape,
+    pub(crate) sizes: Sizes,
+    pub(crate) least: u64,
+    pub(crate) free: u64,
+}
+
+/// One rank, its memory shared out.
+pub(crate) struct Shared<'q> {
+    pub(crate) of: Looking<'q>,
+    pub(crate) room: Room,
+    pub(crate) to_dispatch: Option<ToDispatch>,
+    pub(crate) rows_resident: bool,
+    /// Whether it is known who needs which messages, and bytes of files that say so.
+    pub(crate) filters: bool,
+    pub(crate) needs_files: u64,
+    pub(crate) start: Traffic,
+    /// But for messages and cells.
+    pub(crate) pass: Traffic,
+}

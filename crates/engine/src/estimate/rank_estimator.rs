@@ -1,0 +1,502 @@
+//! What passes over all edges would move, before they are done: bytes read, written and sent by each rank (DFOGraph, section 4.5).
+//!
+//! What stays in memory is decided by the code that decides it in a run ([`Shape`], [`Room`]), from the same counts of a graph. What is
+//! added here is how often a pass reads what does not stay:
+//!
+//! | what | signal | pass | slot |
+//! | --- | --- | --- | --- |
+//! | rows on disk | read; written where it changes them | | read and written |
+//! | messages on disk, not dispatched | own ones written | own ones read for each other rank, theirs written | read by each run with cells of them |
+//! | messages on disk, pushed | own pieces written, and whole for other ranks | own ones read for each other rank, their pieces written | pieces read once |
+//! | filtering lists on disk | | read for each other rank | |
+//! | cells | | | those that are not pinned, frame by frame |
+
+use std::ops::Range;
+
+use graphmill_graph::{
+    Batches, ColumnOutline, EdgeKind, FRAME_BYTES, Measure, Senders, file_bytes,
+};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::Tiers;
+
+use crate::cache::cells::{Pins, STRETCHES, are_bitmaps_pinned};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::estimate::model::{Looking, RunOutlook, RunQuestion, Shared, Traffic};
+use crate::estimate::routing::{Dispatching, made};
+use crate::estimate::spill::{Pieces, count_pieces};
+use crate::exchange::filter::{keeps_back, lists_memory, rooms_for_needs, selected_bytes};
+use crate::exchange::frame::{frames_bytes, messages_bytes};
+use crate::memory::plan::{Room, Shape};
+use crate::messages::routing::Dispatch;
+use crate::messages::routing_table::list_bytes;
+use crate::program::footprint::Sizes;
+use crate::schedule::tasks::{Columns, mean};
+use crate::state::row_file::{RowIo, page_bytes};
+use crate::state::rows::Touched;
+
+/// What each rank will do where every vertex with edges sends a message in every pass, and rows all change.
+///
+/// # Errors
+/// A rank has too little memory (with the least that would do), or reading a stored graph fails.
+pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, EngineError> {
+    let ranks = 0..question.cuts.len() - 1;
+    let looking = ranks.map(|rank| Looking::new(question, rank)?.share());
+    let looking = looking.collect::<Result<Vec<_>, _>>()?;
+    let pieces = count_pieces(question, &looking)?;
+    let each = looking.into_iter().zip(pieces);
+    Ok(each
+        .map(|(looking, pieces)| looking.look(&pieces))
+        .collect())
+}
+
+impl<'q> Looking<'q> {
+    fn new(question: &'q RunQuestion<'q>, rank: usize) -> Result<Self, EngineError> {
+        let RunQuestion {
+            outline,
+            cuts,
+            threads,
+            memory,
+            ..
+        } = *question;
+        let own = cuts[rank]..cuts[rank + 1];
+        let measure = Measure {
+            own: (cuts.len() > 2).then(|| own.clone()),
+            ..outline.measure.clone()
+        };
+        let sizes = Sizes {
+            weighted: question.sizes.weighted && measure.edge != EdgeKind::None,
+            ..question.sizes
+        };
+        let least = outline.open_bytes + Engine::least(&measure, threads, &Tiers::default(), sizes);
+        if least > memory {
+            return Err(EngineError::TooSmall {
+                what: "a run",
+                least,
+                budget: memory,
+            });
+        }
+        let shape = Shape::of(&measure, threads);
+        // The engine has its buffers, and the driver the set of all vertices.
+        let taken =
+            outline.open_bytes + Engine::own_bytes(&measure, threads) + shape.set_of_vertices;
+        Ok(Looking {
+            question,
+            rank,
+            own,
+            shape,
+            sizes,
+            least,
+            free: memory.saturating_sub(taken),
+        })
+    }
+
+    pub(crate) fn ranks(&self) -> usize {
+        self.question.cuts.len() - 1
+    }
+    pub(crate) fn own_vertices(&self) -> u64 {
+        self.batches().cut(self.own.end) - self.batches().cut(self.own.start)
+    }
+    pub(crate) fn columns(&self) -> &[ColumnOutline] {
+        &self.question.outline.columns[self.own.clone()]
+    }
+    /// Of something that is spread over all vertices, what lies at this rank.
+    fn own_share(&self, of_all: u64) -> u64 {
+        let all = self.batches().vertices().max(1);
+        (u128::from(of_all) * u128::from(self.own_vertices()) / u128::from(all)) as u64
+    }
+
+    /// Takes bytes of the free memory where that leaves enough; whether it does.
+    fn keep(&mut self, bytes: u64, leave: u64) -> bool {
+        let fits = self.free >= bytes.saturating_add(leave);
+        if fits {
+            self.free -= bytes;
+        }
+        fits
+    }
+
+    /// Shares out the memory, and adds up what is not messages or cells.
+    fn share(mut self) -> Result<Shared<'q>, EngineError> {
+        let touched = self.sizes.signal.or(self.sizes.apply);
+        let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
+        let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
+        let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
+        let degrees_resident =
+            !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_beside_degrees());
+        if !degrees_resident {
+            // Workers keep what they unpack them from.
+            let frames = RowIo::FRAMES_BYTES * self.question.threads as u64;
+            self.free = self.free.saturating_sub(frames);
+        }
+        let (mut start, mut pass) = (Traffic::default(), Traffic::default());
+
+        // Rows, made in a pass over vertices.
+        let degrees = self.degrees(touched, degrees_resident);
+        start.read += degrees[0];
+        if !rows_resident {
+            start.written += self.rows_bytes(touched.written);
+            for of_phase in [self.sizes.signal, self.sizes.apply] {
+                pass.read += self.rows_bytes(of_phase.read);
+                pass.written += self.rows_bytes(of_phase.written);
+            }
+        }
+        pass.read += degrees[1];
+
+        // Who needs which messages.
+        let staged = if rows_resident { 0 } else { touched.read }
+            + if degrees_resident {
+                0
+            } else {
+                size_of::<u64>()
+            };
+        let borrowed = self.shape.row_bytes(self.shape.borrowed(staged, 2));
+        let own = Sizes {
+            rows: staged,
+            ..self.sizes
+        };
+        let more = Sizes {
+            rows: staged.max(borrowed),
+            ..self.sizes
+        };
+        // Passes over vertices keep their room where messages have theirs all the same.
+        let is_in_memory = |sizes| {
+            self.shape
+                .share(sizes, self.free)
+                .map(|room| room.held.is_none())
+        };
+        let sizes = match is_in_memory(more) == is_in_memory(own) {
+            true => more,
+            false => own,
+        };
+        let written = start.written;
+        let needs = self.needs(sizes, &mut start);
+        let needs_files = start.written - written;
+        let room = self
+            .shape
+            .share(sizes, self.free)
+            .ok_or(EngineError::TooSmall {
+                what: "a run",
+                least: self.least,
+                budget: self.question.memory,
+            })?;
+        pass = pass.and(self.sent(needs.as_deref()));
+        Ok(Shared {
+            to_dispatch: self.to_dispatch(sizes, &room),
+            of: self,
+            room,
+            rows_resident,
+            filters: needs.is_some(),
+            needs_files,
+            start,
+            pass,
+        })
+    }
+
+    /// Bytes of pages that hold rows of so many bytes.
+    fn rows_bytes(&self, row: usize) -> u64 {
+        let page = page_bytes(self.batches()) as u64;
+        let of_batch = |batch| (self.batches().span(batch) * row as u64).next_multiple_of(page);
+        self.own.clone().map(of_batch).sum()
+    }
+
+    /// Bytes of degrees that are read when rows are made, and in each pass: they are loaded once, or unpacked by each phase. A worker keeps
+    /// as many frames as it reads ahead.
+    fn degrees(&self, touched: Touched, resident: bool) -> [u64; 2] {
+        if !touched.degrees {
+            return [0; 2];
+        }
+        let here = self.own_share(self.question.outline.files.degrees);
+        if resident {
+            return [here, 0];
+        }
+        let workers = self.question.threads as u64;
+        let of_batch = here / (self.own.len() as u64).max(1);
+        // A frame of several small batches is read by whoever works on one of them, and one that two large batches share twice.
+        let again = (FRAME_BYTES / of_batch.max(1)).clamp(1, workers);
+        let once = (here + FRAME_BYTES / 2).saturating_mul(again);
+        let phases = [self.sizes.signal, self.sizes.apply];
+        let phases = phases.iter().filter(|phase| phase.degrees).count() as u64;
+        match here <= RowIo::FRAMES_BYTES {
+            true => [once, 0],
+            false => [once, once.saturating_mul(phases)],
+        }
+    }
+
+    /// Bytes of the lists of who needs what that a pass reads from disk for each rank, where there is room for lists at all: they are made from
+    /// the fan-out then.
+    fn needs(&mut self, sizes: Sizes, start: &mut Traffic) -> Option<Vec<u64>> {
+        let (ranks, own) = (self.ranks(), self.own.clone());
+        if ranks == 1 {
+            return None;
+        }
+        let ways = self.question.outline.measure.ways as u64;
+        let mut rooms = rooms_for_needs(self.batches(), own.clone(), ranks, (ways, self.free));
+        let room = rooms.find(|room| {
+            let enough = self.free.checked_sub(room * ways);
+            enough.is_some_and(|free| self.shape.share(sizes, free).is_some())
+        })?;
+        let listed = &self.question.senders.to[self.rank];
+        let of_rank = |to: usize, whole: fn(usize) -> u64| {
+            let of_batch = |batch| {
+                let span = self.batches().span(batch);
+                let bytes = list_bytes(self.part(listed[to], span), span as usize);
+                whole(bytes)
+            };
+            match to == self.rank {
+                true => 0,
+                false => own.clone().map(of_batch).sum(),
+            }
+        };
+        let on_disk: Vec<u64> = (0..ranks)
+            .map(|to| of_rank(to, AlignedBuffer::footprint))
+            .collect();
+        let in_memory = (0..ranks).map(|to| of_rank(to, |bytes| bytes as u64)).sum();
+        let selected = selected_bytes(self.batches());
+        let (bytes, room) = (lists_memory(self.batches(), own, ranks), room - selected);
+        // Of all ways round.
+        let fanout = self.own_share(self.question.outline.files.fanout) + ways * FRAME_BYTES / 2;
+        let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
+        start.read += fanout + ways * lists.read;
+        start.written += ways * lists.written;
+        let (stay_on_disk, kept) = bytes.kept(in_memory, room);
+        self.free -= ways * (kept + selected);
+        Some(match stay_on_disk {
+            true => on_disk,
+            false => vec![0; ranks],
+        })
+    }
+
+    /// Bytes on disk of the places of messages of some batches.
+    fn places(&self, batches: Range<usize>) -> u64 {
+        let of_batch = |batch| {
+            let bytes = self.batches().span(batch) as usize * self.sizes.message;
+            AlignedBuffer::footprint(bytes)
+        };
+        batches.map(of_batch).sum()
+    }
+
+    /// Bytes on disk of the messages of so many senders in so many batches.
+    pub(crate) fn pieces(&self, batches: usize, senders: u64) -> u64 {
+        let each = senders.div_ceil((batches as u64).max(1)) as usize;
+        let piece = AlignedBuffer::footprint(each.saturating_mul(self.sizes.message));
+        piece.saturating_mul(batches as u64)
+    }
+
+    /// Of something that is spread over the vertices of this rank, what so many of them have.
+    fn part(&self, of: u64, span: u64) -> u64 {
+        let vertices = self.own_vertices().max(1);
+        (u128::from(of) * u128::from(span) / u128::from(vertices)) as u64
+    }
+
+    /// What a pass sends, and reads of the lists of who needs what: the messages that each rank needs, or all where nobody knows who needs
+    /// them or next to all are.
+    fn sent(&self, needs: Option<&[u64]>) -> Traffic {
+        let Senders { all, to } = self.question.senders;
+        let emitted = all[self.rank];
+        let width = self.sizes.message;
+        let mut moved = Traffic::default();
+        for to_rank in (0..self.ranks()).filter(|to| *to != self.rank) {
+            let listed = to[self.rank][to_rank];
+            let facts = [listed, self.own_vertices(), self.own_vertices()];
+            let lists = needs.map(|needs| needs[to_rank]);
+            let lists = lists.filter(|lists| keeps_back(facts, width, *lists));
+            let needed = if lists.is_some() { listed } else { emitted };
+            let of_batch = |batch: usize| {
+                let span = self.batches().span(batch);
+                let (needed, emitted) = (self.part(needed, span), self.part(emitted, span));
+                messages_bytes(needed, emitted, span as usize, width)
+            };
+            let bytes = self.own.clone().map(of_batch).sum::<u64>();
+            moved.sent += bytes.saturating_add(frames_bytes(bytes));
+            moved.read += lists.unwrap_or(0);
+        }
+        moved
+    }
+
+    /// Bytes of a cell's edges with their weights.
+    fn cell_bytes(&self) -> u64 {
+        let weight = match self.sizes.weighted {
+            true => self.question.outline.weight_bytes(),
+            false => 0,
+        };
+        let bytes =
+            |column: &ColumnOutline| column.data_bytes + column.edges.saturating_mul(weight);
+        self.columns()
+            .iter()
+            .map(bytes)
+            .fold(0, u64::saturating_add)
+    }
+
+    /// What of the cells is held, in what passes leave, and a dispatch graph of so many bytes.
+    fn pins(&self, room: &Room, graph: u64) -> Pinned {
+        let all = self.cell_bytes();
+        let sum = |of: fn(&ColumnOutline) -> u64| self.columns().iter().map(of).sum::<u64>();
+        let block_lists = sum(|column| column.block_list_bytes);
+        let bitmaps = sum(|column| column.bitmap_bytes);
+        let fanout = self.question.outline.files.fanout;
+        let besides = Pins::loading_by(self.question.threads)
+            + (self.own.len() * STRETCHES * 32) as u64
+            + 5 * 4096;
+        let mut left = self
+            .free
+            .saturating_sub(room.messages + room.besides + graph + besides);
+        let mut pinned = Pinned {
+            pinned: 0,
+            read: 0,
+            rest: 1.0,
+        };
+        if left == 0 || all == 0 {
+            return pinned;
+        }
+        if fanout <= left / 4 {
+            (left, pinned.read) = (left - fanout, fanout);
+        }
+        if block_lists <= left / 2 {
+            left -= block_lists;
+            pinned.read += block_lists;
+        }
+        if are_bitmaps_pinned(bitmaps, all, left) {
+            left -= bitmaps;
+            pinned.read += bitmaps;
+        }
+        pinned.pinned = all.min(left);
+        pinned.read += pinned.pinned;
+        pinned.rest = 1.0 - pinned.pinned as f64 / all as f64;
+        pinned
+    }
+
+    /// Bytes of frames in which the cells that are not pinned lie: those at both ends of what is read in one go are read whole.
+    fn cells(&self, room: &Room, dispatch: Dispatch, rest: f64) -> u64 {
+        if rest <= 0.0 {
+            return 0;
+        }
+        let count = self.batches().len();
+        // Where messages are on disk a run of several columns goes through a few batches of them at a time, column by column.
+        let goes = match room.held {
+            Some(held) if room.group > 1 => count.div_ceil(dispatch.held(held)) as f64,
+            _ => 1.0,
+        };
+        let stretches = if rest < 1.0 { STRETCHES as f64 } else { 1.0 };
+        let together = match room.held {
+            // Columns that follow each other are read as one.
+            Some(_) if goes == 1.0 && rest >= 1.0 => room.group as f64,
+            _ => 1.0,
+        };
+        let weight = match self.sizes.weighted {
+            true => self.question.outline.weight_bytes(),
+            false => 0,
+        };
+        let files = self.columns().chunk_by(|a, b| a.file == b.file);
+        let of_file = |columns: &[ColumnOutline]| {
+            let sum = |of: &dyn Fn(&ColumnOutline) -> u64| columns.iter().map(of).sum::<u64>();
+            let streams = [
+                sum(&|column| column.data_bytes),
+                sum(&|column| column.edges.saturating_mul(weight)),
+            ];
+            let of_stream = |all: u64| {
+                let each = all as f64 / columns.len() as f64;
+                let of_column = |column: &ColumnOutline| {
+                    let cells = (column.cells as f64).max(1.0);
+                    let extents = goes.max(stretches).min(cells) / together;
+                    let bytes = each * rest + extents * FRAME_BYTES as f64;
+                    // Nothing beyond the file is read, nor a frame twice in one go.
+                    bytes.min(extents * together * file_bytes(all) as f64)
+                };
+                columns.iter().map(of_column).sum::<f64>()
+            };
+            streams
+                .into_iter()
+                .filter(|all| *all > 0)
+                .map(of_stream)
+                .sum::<f64>()
+        };
+        files.map(of_file).sum::<f64>() as u64
+    }
+}
+
+impl Columns for Looking<'_> {
+    fn batches(&self) -> &Batches {
+        &self.question.outline.measure.batches
+    }
+    fn own(&self) -> Range<usize> {
+        self.own.clone()
+    }
+    fn strips(&self, batch: usize) -> usize {
+        self.question.outline.columns[batch].strips
+    }
+    fn strip_sources(&self, batch: usize, strip: usize) -> Range<usize> {
+        self.question.outline.strip_sources(batch, strip)
+    }
+    fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
+        self.question.outline.each_cell(batch, strip, f);
+    }
+}
+
+impl Shared<'_> {
+    fn look(self, pieces: &Pieces) -> RunOutlook {
+        let looking = &self.of;
+        let without = looking.reads(&self.room);
+        let to_dispatch = self.to_dispatch.as_ref();
+        let to_dispatch = to_dispatch.map(|to| (to, looking.reads(&to.beside.room)));
+        let to_dispatch = to_dispatch.filter(|(to, reads)| {
+            let facts = self.facts(&to.beside.room, reads, pieces);
+            to.beside.is_free || facts.pays(mean(looking.batches(), &without))
+        });
+        let dispatching = (to_dispatch.as_ref())
+            .and_then(|(to, reads)| self.dispatching(to, reads, pieces))
+            .unwrap_or_default();
+        let (room, for_dispatch, reads) = match to_dispatch {
+            Some((to, reads)) => (to.beside.room, to.beside.bytes, reads),
+            None => (self.room, 0, without),
+        };
+        let pins = looking.pins(&room, for_dispatch);
+        let mut start = self.start.and(dispatching.made);
+        start.read += pins.read + self.looked_at();
+        let with = |dispatching: &Dispatching| {
+            let mut pass = self
+                .pass
+                .and(self.messages(&room, &reads, dispatching, pieces));
+            pass.read += looking.cells(&room, dispatching.dispatch, pins.rest);
+            pass
+        };
+        let (early, pass) = (with(&Dispatching::default()), with(&dispatching));
+        let touched = looking.sizes.signal.or(looking.sizes.apply);
+        let rows = match self.rows_resident {
+            true => 0,
+            // Of the newest version, of the pass after it, and of one that is on its way.
+            false => 3 * looking.rows_bytes(touched.written),
+        };
+        let mut files = rows + self.needs_files;
+        if room.held.is_some() {
+            // Lists are written before it is known whether memory holds them.
+            let lists = dispatching.made.written;
+            let pushed = self.pushed(dispatching.dispatch, pieces);
+            let places = looking.places(0..looking.batches().len());
+            files = [lists, pushed, places]
+                .into_iter()
+                .fold(files, u64::saturating_add);
+        }
+        RunOutlook {
+            start,
+            early_passes: dispatching.early_passes,
+            early,
+            pass,
+            arcs: looking.columns().iter().map(|column| column.edges).sum(),
+            rows_resident: self.rows_resident,
+            messages_resident: room.held.is_none(),
+            pinned_bytes: pins.pinned,
+            cell_bytes: looking.cell_bytes(),
+            least_memory: looking.least,
+            temporary_bytes: files,
+        }
+    }
+}
+
+/// Cells in memory.
+struct Pinned {
+    pinned: u64,
+    /// Bytes read to fill it.
+    read: u64,
+    /// The share of the bytes of cells that is not pinned.
+    rest: f64,
+}

@@ -1,0 +1,267 @@
+//! Messages on disk: whether a rank dispatches them to its runs, from which pass on, and what they move.
+
+use graphmill_raw::AlignedBuffer;
+
+use crate::config::DispatchChoice;
+use crate::estimate::model::{Looking, RunQuestion, Shared, ToDispatch, Traffic};
+use crate::estimate::spill::Pieces;
+use crate::memory::plan::Room;
+use crate::memory::run_bytes;
+use crate::messages::routing::{Dispatch, Way};
+use crate::messages::routing_size::ListBytes;
+use crate::planner::routing::{making_bytes, waits, worth_making};
+use crate::planner::routing_cost::Facts;
+use crate::planner::routing_memory::beside;
+use crate::planner::routing_stats::{RunOf, Sample, graph_bytes, sample_bytes};
+use crate::program::footprint::Sizes;
+use crate::schedule::tasks::{Columns, mean, reads, runs};
+
+/// How messages get to runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Dispatching {
+    pub(crate) dispatch: Dispatch,
+    /// After so many passes.
+    pub(crate) early_passes: u64,
+    /// Whether the lists of who needs what are on disk, and bytes to make them.
+    pub(crate) lists_on_disk: bool,
+    pub(crate) made: Traffic,
+}
+
+/// Bytes that are written to make lists, of so many bytes in memory and on disk, in so much memory, and read where that holds them in the
+/// end.
+pub(crate) fn made(bytes: &ListBytes, [lists, on_disk]: [u64; 2], room: u64) -> Traffic {
+    let written = if bytes.fit(room) { 0 } else { on_disk };
+    let (stays, _) = bytes.kept(lists, room);
+    Traffic {
+        read: if stays { 0 } else { written },
+        written,
+        sent: 0,
+    }
+}
+
+impl Looking<'_> {
+    /// What messages can be dispatched with, out of the room that there is.
+    pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &Room) -> Option<ToDispatch> {
+        let cells = self.columns().iter().map(|column| column.cells).sum();
+        let graph = |group| {
+            let runs = runs(self, group).len();
+            graph_bytes(self.batches(), self.question.threads, cells, runs)
+        };
+        let choice = self.question.dispatch;
+        let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
+        let runs = runs(self, beside.room.group);
+        Some(ToDispatch {
+            graph: graph(beside.room.group),
+            runs: runs.len(),
+            run_of: RunOf::new(self, &runs),
+            beside,
+        })
+    }
+
+    /// How many runs read a batch, by batch.
+    pub(crate) fn reads(&self, room: &Room) -> Vec<f64> {
+        match room.held {
+            Some(_) => reads(self, &runs(self, room.group)),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Shared<'_> {
+    /// Runs that messages may be dispatched to.
+    pub(crate) fn runs_to_dispatch(&self) -> usize {
+        self.to_dispatch.as_ref().map_or(0, |to| to.runs)
+    }
+
+    /// Which of them folds what comes from a batch, by batch of this rank.
+    pub(crate) fn runs_from(&self, batch: usize) -> Vec<Option<usize>> {
+        match &self.to_dispatch {
+            Some(to) => to.run_of.from(batch),
+            None => vec![None; self.of.own.len()],
+        }
+    }
+
+    /// What the way of dispatch depends on, of a graph whose lists are in memory.
+    pub(crate) fn facts(&self, room: &Room, reads: &[f64], pieces: &Pieces) -> Facts {
+        let batches = self.of.batches();
+        let (vertices, own) = (batches.vertices(), self.of.own_vertices());
+        let share = |part: f64, of: u64| part / (of as f64).max(1.0);
+        let sizes = self.of.sizes;
+        Facts {
+            active: [own, vertices - own],
+            width: sizes.message,
+            vertices,
+            batches: batches.len(),
+            edges: self.of.columns().iter().map(|column| column.edges).sum(),
+            cells: self
+                .of
+                .columns()
+                .iter()
+                .map(|column| column.data_bytes)
+                .sum(),
+            reads: mean(batches, reads),
+            sample: Sample {
+                spread: share(pieces.messages, vertices),
+                messages: [true, false].map(|is_own| {
+                    let [messages, vertices] = self.sent_by(is_own);
+                    share(messages as f64, vertices)
+                }),
+            },
+            lists: 0,
+            is_alone: self.of.ranks() == 1,
+            waits: waits(sizes.exact, &self.of.own, room.held),
+        }
+    }
+
+    /// Vertices of a rank whose messages get to this one, when all are active.
+    fn senders(&self, rank: usize) -> u64 {
+        let senders = self.of.question.senders;
+        match self.filters && rank != self.of.rank {
+            true => senders.to[rank][self.of.rank],
+            false => senders.all[rank],
+        }
+    }
+
+    /// Messages of this rank that are there when all vertices are active, or of the others; and their vertices.
+    fn sent_by(&self, is_own: bool) -> [u64; 2] {
+        let (own, all) = (self.of.own_vertices(), self.of.batches().vertices());
+        let ranks = (0..self.of.ranks()).filter(|rank| (*rank == self.of.rank) == is_own);
+        let messages = ranks.map(|rank| self.senders(rank)).sum();
+        [messages, if is_own { own } else { all - own }]
+    }
+
+    /// How messages are dispatched, once it is worth while; `None`: not in any pass.
+    pub(crate) fn dispatching(
+        &self,
+        to: &ToDispatch,
+        reads: &[f64],
+        pieces: &Pieces,
+    ) -> Option<Dispatching> {
+        let RunQuestion {
+            outline,
+            dispatch: choice,
+            passes,
+            ..
+        } = *self.of.question;
+        let facts = self.facts(&to.beside.room, reads, pieces);
+        let (by_cost, gained) = facts.choose();
+        let dispatch = choice.asked().unwrap_or(by_cost);
+        if dispatch == Dispatch::default() {
+            return None;
+        }
+        let fanout = outline.files.fanout;
+        let making = making_bytes(to.runs, facts.vertices, facts.sample.spread, fanout);
+        let early_passes = match choice.asked() {
+            Some(_) => 0,
+            None => worth_making(making, !to.beside.is_free)
+                .div_ceil(gained.max(1))
+                .saturating_sub(1),
+        };
+        if early_passes >= passes {
+            return None;
+        }
+        let lists: f64 = pieces.lists_on_disk.iter().sum();
+        let bytes = [pieces.lists, lists].map(|bytes| bytes as u64);
+        let room = to.beside.bytes;
+        let (lists_on_disk, _) = to.graph.kept(bytes[0], room);
+        let made = made(&to.graph, bytes, room).and(Traffic {
+            read: fanout,
+            ..Traffic::default()
+        });
+        // The pass that makes the graph does not know yet what its lists take.
+        let is_known = lists_on_disk && passes - early_passes > 1;
+        let facts = Facts {
+            lists: if is_known { lists as u64 } else { 0 },
+            ..facts
+        };
+        Some(Dispatching {
+            dispatch: choice.asked().unwrap_or(facts.choose().0),
+            early_passes,
+            lists_on_disk,
+            made,
+        })
+    }
+
+    /// Bytes of fan-out lists that are looked at to guess what dispatch would save.
+    pub(crate) fn looked_at(&self) -> u64 {
+        let question = self.of.question;
+        if self.room.held.is_none() || question.dispatch == DispatchChoice::None {
+            return 0;
+        }
+        let looks = match &self.to_dispatch {
+            Some(to) if !to.beside.is_free => 2,
+            _ => 1,
+        };
+        let vertices = self.of.batches().vertices();
+        looks * sample_bytes(vertices, question.outline.files.fanout)
+    }
+
+    /// What messages move on disk in a pass: those of a batch are written, whole or in pieces; read for each other rank if they are this
+    /// rank's; and read by the runs that have cells of them, or each piece once.
+    pub(crate) fn messages(
+        &self,
+        room: &Room,
+        reads: &[f64],
+        dispatching: &Dispatching,
+        pieces: &Pieces,
+    ) -> Traffic {
+        let mut moved = Traffic::default();
+        if room.held.is_none() {
+            return moved;
+        }
+        let cuts = self.of.question.cuts;
+        let dispatch = dispatching.dispatch;
+        let others = self.of.ranks() as u64 - 1;
+        for rank in 0..self.of.ranks() {
+            let is_own = rank == self.of.rank;
+            let needed = self.senders(rank);
+            let batches = cuts[rank]..cuts[rank + 1];
+            let all = self.of.pieces(batches.len(), needed);
+            let way = if is_own {
+                dispatch.own
+            } else {
+                dispatch.others
+            };
+            if way != Way::Push || is_own && others > 0 {
+                moved.written = moved.written.saturating_add(all);
+            }
+            if is_own {
+                moved.read = moved.read.saturating_add(all.saturating_mul(others));
+            }
+            if way != Way::Push {
+                let often: f64 = reads[batches.clone()].iter().sum();
+                let often = often / (batches.len() as f64).max(1.0);
+                moved.read = moved.read.saturating_add((all as f64 * often) as u64);
+            }
+        }
+        let pushed = self.pushed(dispatch, pieces);
+        let is_looked_up = |way| way == Way::Push || dispatch.all_is_pulled;
+        let ways = [dispatch.own, dispatch.others].into_iter();
+        let lists = ways.zip(pieces.lists_on_disk);
+        let lists: f64 = lists
+            .filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way))
+            .map(|(_, bytes)| bytes)
+            .sum();
+        moved.and(Traffic {
+            read: pushed.saturating_add(lists as u64),
+            written: pushed,
+            sent: 0,
+        })
+    }
+
+    /// Bytes of the pieces that are written for one run each.
+    pub(crate) fn pushed(&self, dispatch: Dispatch, pieces: &Pieces) -> u64 {
+        let ways = [dispatch.own, dispatch.others].into_iter();
+        let pushed = ways.zip(pieces.bytes).filter(|(way, _)| *way == Way::Push);
+        let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
+        let aside = match dispatch.all_is_pulled {
+            true => {
+                let widest = self.of.batches().widest() as usize;
+                let buffer = run_bytes::bytes_max(widest, self.of.sizes.message);
+                pieces.aside(AlignedBuffer::footprint(buffer))
+            }
+            false => 0,
+        };
+        (pushed as u64).saturating_add(aside)
+    }
+}

@@ -1,0 +1,84 @@
+//! What the pieces of messages come to that are dispatched to the runs of a rank, and the lists by which they are.
+
+use graphmill_raw::AlignedBuffer;
+
+use crate::error::EngineError;
+use crate::estimate::model::{RunQuestion, Shared};
+use crate::messages::routing_table::list_bytes;
+use crate::messages::run_codec;
+
+/// The pieces of all batches for the runs of one rank, where every vertex with edges sends a message.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pieces {
+    /// Messages in them.
+    pub(crate) messages: f64,
+    /// Bytes on disk, of batches of this rank and of others.
+    pub(crate) bytes: [f64; 2],
+    /// By run.
+    pub(crate) of_runs: Vec<f64>,
+    /// Bytes of the lists in memory.
+    pub(crate) lists: f64,
+    /// On disk, of batches of this rank and of others.
+    pub(crate) lists_on_disk: [f64; 2],
+}
+
+impl Pieces {
+    /// Adds those of a batch: so many messages for each run, which may be a part of one.
+    fn add(&mut self, is_own: bool, span: usize, width: usize, counts: &[f64]) {
+        let of = usize::from(!is_own);
+        for (run, count) in counts.iter().enumerate() {
+            let (chance, each) = (count.min(1.0), count.max(1.0).round() as u64);
+            let each = each.min(span as u64);
+            let on_disk = |bytes| chance * AlignedBuffer::footprint(bytes) as f64;
+            let list = list_bytes(each, span);
+            let piece = on_disk(run_codec::form(each, span, width).bytes);
+            self.messages += count;
+            self.bytes[of] += piece;
+            self.of_runs[run] += piece;
+            self.lists += chance * list as f64;
+            self.lists_on_disk[of] += on_disk(list);
+        }
+    }
+
+    /// Bytes that runs write and read again where they pull all that they need and put it aside in a buffer of so many bytes.
+    pub(crate) fn aside(&self, buffer: u64) -> u64 {
+        let of_run = |bytes: &f64| (*bytes as u64) / buffer.max(1) * buffer;
+        self.of_runs.iter().map(of_run).sum()
+    }
+}
+
+/// The pieces of each rank that may dispatch messages, in one go over who needs what.
+pub(crate) fn count_pieces(
+    question: &RunQuestion<'_>,
+    ranks: &[Shared<'_>],
+) -> Result<Vec<Pieces>, EngineError> {
+    let mut pieces = vec![Pieces::default(); ranks.len()];
+    let (mut groups, mut firsts) = (0, Vec::new());
+    for (rank, pieces) in ranks.iter().zip(&mut pieces) {
+        firsts.push(groups);
+        groups += rank.runs_to_dispatch();
+        pieces.of_runs.resize(rank.runs_to_dispatch(), 0.0);
+    }
+    if groups == 0 {
+        return Ok(pieces);
+    }
+    let groups_of = |batch| {
+        let of_rank = |(rank, first): (&Shared<'_>, &usize)| {
+            let group = |run: Option<usize>| run.map(|run| first + run);
+            rank.runs_from(batch)
+                .into_iter()
+                .map(group)
+                .collect::<Vec<_>>()
+        };
+        ranks.iter().zip(&firsts).flat_map(of_rank).collect()
+    };
+    let (outline, width) = (question.outline, question.sizes.message);
+    outline.needs(groups, groups_of, question.budget, |batch, counts| {
+        let span = outline.measure.batches.span(batch) as usize;
+        for ((rank, first), pieces) in ranks.iter().zip(&firsts).zip(&mut pieces) {
+            let counts = &counts[*first..][..pieces.of_runs.len()];
+            pieces.add(rank.of.own.contains(&batch), span, width, counts);
+        }
+    })?;
+    Ok(pieces)
+}

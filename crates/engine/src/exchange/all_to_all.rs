@@ -1,0 +1,313 @@
+//! An exchange: every rank says something to every other.
+//!
+//! A rank sends to i + 1, ..., P - 1, 0, ..., i - 1, and receives from i - 1, ..., 0, P - 1, ..., i + 1 meanwhile (DFOGraph, section
+//! 4.4): everybody has one to send to and one to receive from. Where the one in turn takes no more for now, or all was said to it, the
+//! next one has its turn beside it. A rank that takes nothing in holds up those who send to it, and nothing piles up in between.
+//!
+//! Some distance is the least one at which frames are still to come anywhere. Who waits for these has memory for them, and who sends
+//! them sends to nobody nearer: so there is always a frame that goes on.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use graphmill_fabric::{Channel, Completion, Fabric, Operation};
+use graphmill_raw::{AlignedBuffer, lock};
+
+use crate::comm::communicator::{Ranks, mismatch};
+use crate::comm::wire::{FLYING, LOOK, PEERS, Wire};
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exchange::frame::{FRAME_HEADER, Frame, Section, sections};
+use crate::value::Sum;
+
+/// Of messages.
+const CHANNEL: Channel = 0;
+/// Frames that one call takes in, at most.
+const TURNS: usize = 16;
+
+const SEND: u64 = 0;
+const RECEIVE: u64 = 1;
+
+/// What a rank has to say to one other.
+pub(crate) trait Outgoing {
+    /// Appends what there is now, as far as it fits.
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError>;
+}
+
+/// Where a frame that was filled stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filled {
+    /// There is no room left in it.
+    Full,
+    /// There will be more to say, which is not known yet.
+    Later,
+    /// All is said.
+    All,
+}
+
+/// What comes from another rank.
+pub(crate) enum Came<'f> {
+    Section(Section<'f>),
+    /// That was all.
+    All,
+}
+
+/// What an exchange came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Moved,
+    Waiting,
+    Complete,
+}
+
+/// An exchange that goes on as often as somebody has it do so.
+pub(crate) trait Ongoing: Send {
+    /// Sends and takes in what there is; where there is nothing, waits up to so long for it.
+    fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError>;
+}
+
+/// Sends to every other rank what `outgoing(rank, slot)` has for it, and hands what comes from one to `incoming(rank, ...)`, in order.
+/// No two that are sent to at the same time have the same slot.
+pub(crate) struct Exchange<'e, O, F, G> {
+    ranks: &'e Ranks,
+    fabric: &'e dyn Fabric,
+    wire: &'e Mutex<Wire>,
+    free: Vec<AlignedBuffer>,
+    /// Bytes of a message.
+    width: usize,
+    /// Ranks to send to at the same time, and to receive from.
+    peers: usize,
+    outgoing: F,
+    incoming: G,
+    /// How far away the next to send to is, and the next to receive from.
+    next: [usize; 2],
+    sending: Vec<Sending<O>>,
+    receiving: Vec<usize>,
+    is_complete: bool,
+}
+
+/// One rank to which something is said.
+struct Sending<O> {
+    to: usize,
+    /// Which of those at the same time it is.
+    slot: usize,
+    out: O,
+    /// A frame that is not full yet: bytes used, and messages.
+    open: Option<(AlignedBuffer, usize, u64)>,
+    flying: usize,
+    all_said: bool,
+}
+
+impl<'e, O, F, G> Exchange<'e, O, F, G>
+where
+    O: Outgoing,
+    F: FnMut(usize, usize) -> O,
+    G: FnMut(usize, Came<'_>) -> Result<(), EngineError>,
+{
+    /// Begins one, of messages of so many bytes, with so many ranks at the same time; `None` where there are no others.
+    pub(crate) fn begin(
+        machine: &'e Machine<'e>,
+        width: usize,
+        peers: usize,
+        outgoing: F,
+        incoming: G,
+    ) -> Option<Self> {
+        let ranks = &machine.ranks;
+        let (fabric, wire) = (ranks.fabric()?, machine.wire.as_ref()?);
+        Some(Exchange {
+            free: std::mem::take(&mut lock(wire).free),
+            ranks,
+            fabric,
+            wire,
+            width,
+            peers: peers.clamp(1, PEERS),
+            outgoing,
+            incoming,
+            next: [1, 1],
+            sending: Vec::new(),
+            receiving: Vec::new(),
+            is_complete: false,
+        })
+    }
+
+    /// Does all of one at once.
+    pub(crate) fn run(
+        machine: &'e Machine<'e>,
+        width: usize,
+        outgoing: F,
+        incoming: G,
+    ) -> Result<(), EngineError> {
+        if let Some(mut exchange) = Self::begin(machine, width, PEERS, outgoing, incoming) {
+            while exchange.go_on(LOOK)? != Progress::Complete {}
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, wait: Duration) -> Result<Progress, EngineError> {
+        if self.is_complete {
+            return Ok(Progress::Complete);
+        }
+        let mut moved = false;
+        for _ in 0..TURNS {
+            self.ranks.check_stop()?;
+            self.next_turns()?;
+            moved |= self.send()?;
+            match self.fabric.poll() {
+                Some(done) => self.take(done)?,
+                None => break,
+            }
+            moved = true;
+        }
+        if !moved
+            && !wait.is_zero()
+            && let Some(done) = self.fabric.wait(wait)
+        {
+            self.take(done)?;
+            moved = true;
+        }
+        let all = self.next == [self.ranks.count(); 2];
+        if all && self.sending.is_empty() && self.receiving.is_empty() {
+            self.is_complete = true;
+            lock(self.wire).free.append(&mut self.free);
+            return Ok(Progress::Complete);
+        }
+        Ok(if moved {
+            Progress::Moved
+        } else {
+            Progress::Waiting
+        })
+    }
+
+    /// Turns to the next ranks where there is a way to.
+    fn next_turns(&mut self) -> Result<(), EngineError> {
+        let (rank, count) = (self.ranks.rank(), self.ranks.count());
+        let is_stuck = |sending: &Sending<O>| sending.all_said || sending.flying == FLYING;
+        while self.next[0] < count
+            && self.sending.len() < self.peers
+            && self.sending.iter().all(is_stuck)
+        {
+            let to = (rank + self.next[0]) % count;
+            self.next[0] += 1;
+            let is_free = |slot: &usize| self.sending.iter().all(|other| other.slot != *slot);
+            let slot = (0..self.peers).find(is_free).unwrap_or_default();
+            self.sending.push(Sending {
+                to,
+                slot,
+                out: (self.outgoing)(to, slot),
+                open: None,
+                flying: 0,
+                all_said: false,
+            });
+        }
+        while self.next[1] < count && self.receiving.len() < self.peers {
+            let from = (rank + count - self.next[1]) % count;
+            self.next[1] += 1;
+            self.receiving.push(from);
+            self.receive(from)?;
+        }
+        Ok(())
+    }
+
+    /// Fills frames, and sends those that are full or the last; whether any was.
+    fn send(&mut self) -> Result<bool, EngineError> {
+        let mut moved = false;
+        for sending in &mut self.sending {
+            if sending.all_said || sending.flying == FLYING {
+                continue;
+            }
+            let (mut buffer, used, count) = match sending.open.take() {
+                Some(open) => open,
+                None => (self.free.pop().ok_or_else(mismatch)?, FRAME_HEADER, 0),
+            };
+            let mut frame = Frame {
+                bytes: &mut buffer,
+                used,
+                count,
+            };
+            let filled = sending.out.fill(&mut frame)?;
+            let (used, count) = (frame.used, frame.count);
+            if filled == Filled::Later {
+                sending.open = Some((buffer, used, count));
+                continue;
+            }
+            sending.all_said = filled == Filled::All;
+            sending.flying += 1;
+            buffer[..4].copy_from_slice(&u32::from(sending.all_said).to_le_bytes());
+            let to = sending.to;
+            let moved_now = [count, used as u64];
+            let mut wire = lock(self.wire);
+            wire.sent.add(moved_now);
+            wire.to[to].add(moved_now);
+            drop(wire);
+            let send = Operation::Send {
+                to,
+                channel: CHANNEL,
+                buffer,
+                range: 0..used,
+            };
+            self.fabric.submit(send, token(SEND, to));
+            moved = true;
+        }
+        Ok(moved)
+    }
+
+    fn receive(&mut self, from: usize) -> Result<(), EngineError> {
+        let receive = Operation::Receive {
+            from,
+            channel: CHANNEL,
+            buffer: self.free.pop().ok_or_else(mismatch)?,
+        };
+        self.fabric.submit(receive, token(RECEIVE, from));
+        Ok(())
+    }
+
+    /// Takes in what the fabric has carried out.
+    fn take(&mut self, done: Completion) -> Result<(), EngineError> {
+        let Completion {
+            token,
+            buffer,
+            result,
+        } = done;
+        let bytes = result?;
+        let buffer = buffer.ok_or_else(mismatch)?;
+        let other = (token >> 1) as usize;
+        if token & 1 == SEND {
+            self.free.push(buffer);
+            for sending in self.sending.iter_mut().filter(|of| of.to == other) {
+                sending.flying -= 1;
+            }
+            self.sending.retain(|of| !of.all_said || of.flying > 0);
+            return Ok(());
+        }
+        let frame = buffer.get(..bytes).ok_or_else(mismatch)?;
+        let (sections, last) = sections(frame, self.width).ok_or_else(mismatch)?;
+        // The next one is on its way while this one is taken apart.
+        if !last {
+            self.receive(other)?;
+        }
+        for section in sections {
+            (self.incoming)(other, Came::Section(section))?;
+        }
+        if last {
+            self.receiving.retain(|from| *from != other);
+            (self.incoming)(other, Came::All)?;
+        }
+        self.free.push(buffer);
+        Ok(())
+    }
+}
+
+impl<O, F, G> Ongoing for Exchange<'_, O, F, G>
+where
+    O: Outgoing + Send,
+    F: FnMut(usize, usize) -> O + Send,
+    G: FnMut(usize, Came<'_>) -> Result<(), EngineError> + Send,
+{
+    fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError> {
+        self.go_on(wait)
+    }
+}
+
+fn token(kind: u64, other: usize) -> u64 {
+    kind | (other as u64) << 1
+}

@@ -1,0 +1,171 @@
+//! Filtering lists: which messages of this rank each other rank needs (DFOGraph, section 4.3).
+//!
+//! A rank needs a message if its source has edges to a batch that the rank owns.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use graphmill_graph::Batches;
+use graphmill_raw::lock;
+use graphmill_storage::Lease;
+
+use crate::comm::wire::PEERS;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::messages::routing_size::ListBytes;
+use crate::messages::routing_table::{Groups, SourceLists};
+use crate::messages::run_codec::WORD;
+
+/// So many ones of the free budget the lists may take.
+const SHARE: u64 = 8;
+
+/// What of so much free memory the lists of the batches that one of so many ranks owns may take, of each of so many ways round of the
+/// graph: as much as they are worth, and the least, with which they are on disk; nothing where even that is too much.
+pub(crate) fn rooms_for_needs(
+    batches: &Batches,
+    own: Range<usize>,
+    ranks: usize,
+    (ways, free): (u64, u64),
+) -> impl Iterator<Item = u64> + use<> {
+    let (bytes, selected) = (lists_memory(batches, own, ranks), selected_bytes(batches));
+    let share = free / SHARE / ways;
+    let [least, most] = [bytes.least, bytes.most].map(|bytes| bytes + selected);
+    let rooms = [most.min(share), least].into_iter();
+    rooms.filter(move |_| least <= share)
+}
+
+/// What the lists take of the budget.
+pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> ListBytes {
+    let lists = own.len() * (ranks - 1);
+    ListBytes::new(batches, own, ranks - 1, lists, PEERS)
+}
+
+/// Which of the other ranks one is.
+fn others(rank: usize, other: usize) -> usize {
+    other - usize::from(other > rank)
+}
+
+/// Bytes of the sources of a batch that are selected, for each of those whom messages are sent to at the same time.
+pub(crate) fn selected_bytes(batches: &Batches) -> u64 {
+    batches.widest().div_ceil(WORD as u64) * 8 * PEERS as u64
+}
+
+/// The filtering lists of one rank's vertices.
+pub(crate) struct Needs {
+    rank: usize,
+    /// One a batch and other rank.
+    lists: SourceLists,
+    /// The sources of a batch that sent a message which a rank needs, by whoever sends them.
+    selected: Vec<Mutex<Vec<u64>>>,
+    _lease: Lease,
+}
+
+impl Needs {
+    /// The lists in at most so much memory, or in a file of that name, and the bytes read and written to make them; `None` where that is not
+    /// enough to make them.
+    pub(crate) fn load(
+        machine: &Machine,
+        file: &str,
+        room: u64,
+    ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
+        let (ranks, batches) = (&machine.ranks, &machine.batches);
+        let other = |batch| match ranks.owner(batch) {
+            rank if rank == ranks.rank() => None,
+            rank => Some(others(ranks.rank(), rank)),
+        };
+        let owners: Vec<_> = (0..batches.len()).map(other).collect();
+        let groups = Groups {
+            of: ranks.own(),
+            count: ranks.count() - 1,
+            bytes: lists_memory(batches, ranks.own(), ranks.count()),
+            readers: PEERS,
+            group_of: Box::new(move |_| owners.clone()),
+        };
+        let selected = selected_bytes(batches);
+        let _lease = (machine.budget).lease("messages that ranks need", selected)?;
+        let words = (batches.widest() as usize).div_ceil(WORD);
+        let path = machine.scratch.join(file);
+        let built = SourceLists::build(machine, &groups, &path, room.saturating_sub(selected))?;
+        Ok(built.map(|(lists, traffic)| {
+            let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();
+            let needs = Needs {
+                rank: ranks.rank(),
+                lists,
+                selected,
+                _lease,
+            };
+            (needs, traffic)
+        }))
+    }
+
+    /// Bytes read from disk since the last call.
+    pub(crate) fn take_bytes_read(&self) -> u64 {
+        self.lists.take_bytes_read()
+    }
+
+    /// Whether messages are filtered on their way to a rank, of which so many were emitted, of so many bytes each.
+    ///
+    /// They are not where that keeps back next to none: of all vertices less than one in each word of bits that is looked at; or, where the
+    /// lists are on disk, less than what is read of them. DFOGraph goes by whether the list of sources is `filter_ratio` times as long as
+    /// the messages.
+    pub(crate) fn keeps_back(
+        &self,
+        machine: &Machine,
+        to: usize,
+        emitted: u64,
+        width: usize,
+    ) -> bool {
+        let to = others(self.rank, to);
+        let (listed, vertices) = (self.lists.listed(to), machine.arrays.vertices());
+        if let Some(ratio) = machine.filter_ratio {
+            return (listed as f64) < ratio * emitted as f64;
+        }
+        keeps_back([listed, vertices, emitted], width, self.lists.on_disk(to))
+    }
+
+    /// Whether a rank needs any message of a batch.
+    pub(crate) fn has(&self, batch: usize, to: usize) -> bool {
+        self.lists.has(batch, others(self.rank, to))
+    }
+
+    /// Says that whoever sends to a rank, in a slot of his own, will select what it needs of a batch.
+    pub(crate) fn want(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
+        let to = std::iter::once(others(self.rank, to));
+        self.lists.want(batch, to, slot)
+    }
+
+    /// Selects the sources of a batch that sent a message which a rank needs, as was said.
+    pub(crate) fn select(
+        &self,
+        batch: usize,
+        to: usize,
+        present: &[u64],
+        slot: usize,
+    ) -> Result<(), EngineError> {
+        let selected = &mut lock(&self.selected[slot])[..present.len()];
+        let of = (batch, others(self.rank, to));
+        self.lists.select(of, present, slot, selected)?;
+        Ok(())
+    }
+
+    /// The bits of those that were selected last.
+    pub(crate) fn selected(&self, slot: usize) -> MutexGuard<'_, Vec<u64>> {
+        lock(&self.selected[slot])
+    }
+}
+
+/// Whether lists keep enough messages back: so many are listed of so many vertices, so many messages are emitted, of so many bytes each, and so many
+/// bytes of lists are read from disk for it.
+pub(crate) fn keeps_back(
+    [listed, vertices, emitted]: [u64; 3],
+    width: usize,
+    on_disk: u64,
+) -> bool {
+    let rest = vertices.saturating_sub(listed);
+    let share = rest as f64 / (vertices as f64).max(1.0);
+    let kept_back = emitted as f64 * share * width as f64;
+    rest * WORD as u64 >= vertices && kept_back >= on_disk as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+//! Messages between ranks: who needs which, frames, the all-to-all exchange.
+
+pub(crate) mod all_to_all;
+pub(crate) mod filter;
+pub(crate) mod frame;

@@ -1,0 +1,117 @@
+//! Accumulators: what the edges of a pass fold into, one value for each destination of a batch or of the graph.
+//!
+//! They are hit at random, so they lie in aligned memory that may have huge pages: with small ones most folds of a
+//! wide batch would wait for the address first.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Buffer, Kind};
+
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::schedule::numa;
+use crate::value::Accumulator;
+
+/// A row of accumulators, leased from the budget.
+pub(crate) struct Accumulators<A> {
+    memory: Buffer,
+    /// The node of the thread that filled it, where its memory is; none before.
+    home: Option<usize>,
+    entry: PhantomData<A>,
+}
+
+impl<A: Accumulator> Accumulators<A> {
+    /// Bytes of the budget that so many take.
+    pub(crate) fn bytes(entries: usize) -> u64 {
+        AlignedBuffer::footprint(entries * size_of::<A>())
+    }
+
+    /// So many accumulators with this value.
+    pub(crate) fn new(machine: &Machine, entries: usize, identity: A) -> Result<Self, EngineError> {
+        let mut accumulators = Self::unfilled(machine, entries)?;
+        accumulators.fill(identity, numa::here());
+        Ok(accumulators)
+    }
+
+    fn unfilled(machine: &Machine, entries: usize) -> Result<Self, EngineError> {
+        let (tiers, budget) = (&machine.tiers, &machine.budget);
+        let bytes = entries * size_of::<A>();
+        Ok(Accumulators {
+            memory: tiers.buffer(Kind::Messages, budget, "accumulators", bytes)?,
+            home: None,
+            entry: PhantomData,
+        })
+    }
+
+    fn fill(&mut self, identity: A, node: usize) {
+        self.memory.typed_mut::<A>().fill(identity);
+        self.home = Some(node);
+    }
+}
+
+/// Sets of accumulators that nobody uses. One that was used is near the node of whoever used it first, and goes to others of that node
+/// as long as there are enough.
+pub(crate) struct SpareSets<A>(Vec<Accumulators<A>>);
+
+impl<A> Default for SpareSets<A> {
+    fn default() -> Self {
+        SpareSets(Vec::new())
+    }
+}
+
+impl<A: Accumulator> SpareSets<A> {
+    /// Has so many sets of so many accumulators, at least.
+    pub(crate) fn reserve(
+        &mut self,
+        machine: &Machine,
+        count: usize,
+        entries: usize,
+    ) -> Result<(), EngineError> {
+        while self.0.len() < count {
+            self.0.push(Accumulators::unfilled(machine, entries)?);
+        }
+        Ok(())
+    }
+
+    /// Sets there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// As many sets as asked for, which are there, near a node as far as there are such.
+    pub(crate) fn take(&mut self, count: usize, node: usize) -> Vec<Accumulators<A>> {
+        if numa::nodes().len() > 1 {
+            // From the end: first those of this node, then those of none.
+            self.0
+                .sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));
+        }
+        self.0.split_off(self.0.len() - count)
+    }
+
+    /// Takes a set back, all `IDENTITY`.
+    pub(crate) fn give(&mut self, set: Accumulators<A>) {
+        self.0.push(set);
+    }
+}
+
+/// Fills those of some sets that were never used, on the thread that is to use them.
+pub(crate) fn fill_new<A: Accumulator>(sets: &mut [Accumulators<A>], identity: A, node: usize) {
+    for set in sets.iter_mut().filter(|set| set.home.is_none()) {
+        set.fill(identity, node);
+    }
+}
+
+impl<A: Accumulator> Deref for Accumulators<A> {
+    type Target = [A];
+    fn deref(&self) -> &[A] {
+        self.memory.typed()
+    }
+}
+
+impl<A: Accumulator> DerefMut for Accumulators<A> {
+    fn deref_mut(&mut self) -> &mut [A] {
+        self.memory.typed_mut()
+    }
+}

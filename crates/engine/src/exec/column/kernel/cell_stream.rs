@@ -1,0 +1,63 @@
+//! The streams that a pass reads cells by: one of blocks, and one of weights when the program asks for them.
+
+use graphmill_graph::ExtentReader;
+use graphmill_storage::{Completion, Queue};
+
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::memory::plan::Stream;
+
+/// One pair of streams.
+pub(crate) struct Readers {
+    pub(crate) cells: ExtentReader,
+    pub(crate) weights: Option<ExtentReader>,
+}
+
+impl Readers {
+    pub(crate) fn new(machine: &Machine, stream: Stream) -> Result<Self, EngineError> {
+        let reader = || {
+            ExtentReader::new(
+                machine.graph,
+                &machine.budget,
+                stream.chunk_bytes,
+                stream.depth,
+            )
+        };
+        Ok(Readers {
+            weights: stream.weighted.then(reader).transpose()?,
+            cells: reader()?,
+        })
+    }
+
+    /// Takes a completed read, or gives it back when it is another stream's.
+    pub(crate) fn accept(&mut self, done: Completion) -> Result<Option<Completion>, EngineError> {
+        let Some(done) = self.cells.accept(done)? else {
+            return Ok(None);
+        };
+        match &mut self.weights {
+            Some(weights) => Ok(weights.accept(done)?),
+            None => Ok(Some(done)),
+        }
+    }
+
+    /// Submits reads as long as there are free buffers.
+    pub(crate) fn pump(&mut self, queue: &mut dyn Queue) -> Result<(), EngineError> {
+        self.cells.pump(queue)?;
+        if let Some(weights) = &mut self.weights {
+            weights.pump(queue)?;
+        }
+        Ok(())
+    }
+
+    /// Reads submitted and not accepted.
+    pub(crate) fn in_flight(&self) -> usize {
+        let weights = self.weights.as_ref().map_or(0, ExtentReader::in_flight);
+        self.cells.in_flight() + weights
+    }
+
+    /// Bytes read from the disk since the last call.
+    pub(crate) fn take_bytes_read(&mut self) -> u64 {
+        let weights = self.weights.as_mut();
+        self.cells.take_bytes_read() + weights.map_or(0, ExtentReader::take_bytes_read)
+    }
+}

@@ -1,0 +1,230 @@
+//! The loops over the edges of a block: scatter (each source to its list) and gather (from its list to each source).
+//!
+//! The program's functions are inlined here. Accumulators of a scatter have a power-of-two length that covers every
+//! value a block's packed destinations can take, so that a mask replaces the bounds check of the hot loop.
+
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
+use graphmill_raw::{Element, simd};
+
+use crate::messages::batch::Slots;
+use crate::program::edge::EdgeProgram;
+use crate::value::EdgeValue;
+
+/// Weights of the edges of one block.
+#[derive(Clone, Copy)]
+pub(crate) enum Weights<'w> {
+    /// The graph has none, or the program asks for none.
+    None,
+    F32(&'w [[u8; 4]]),
+    F64(&'w [[u8; 8]]),
+}
+
+/// Room for what one block decodes to.
+pub(crate) struct Scratch<M> {
+    sources: Box<[u32; BLOCK_EDGES_MAX]>,
+    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
+    messages: Box<[M; BLOCK_EDGES_MAX]>,
+}
+
+/// What the kernels found besides what they folded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A source or destination lies outside its batch.
+    OutsideBatch,
+}
+
+impl<M: Element> Scratch<M> {
+    pub(crate) fn new() -> Self {
+        fn boxed<T: Element>() -> Box<[T; BLOCK_EDGES_MAX]> {
+            // A boxed slice of the right length always converts; the fallback would only build it on the stack.
+            vec![T::new_zeroed(); BLOCK_EDGES_MAX]
+                .into_boxed_slice()
+                .try_into()
+                .unwrap_or_else(|_| Box::new([T::new_zeroed(); BLOCK_EDGES_MAX]))
+        }
+        Scratch {
+            sources: boxed(),
+            destinations: boxed(),
+            messages: boxed(),
+        }
+    }
+}
+
+/// A block and what goes along its edges.
+pub(crate) struct Input<'b, M> {
+    pub(crate) block: &'b BlockView<'b>,
+    pub(crate) messages: Slots<'b, M>,
+    pub(crate) weights: Weights<'b>,
+}
+
+/// Gives the loop its way to an edge's value, one copy of the loop for each kind of weight.
+macro_rules! with_edges {
+    ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
+        match $weights {
+            Weights::None => {
+                let $edge = |_: usize| <$program>::Edge::ONE;
+                $body
+            }
+            Weights::F32(weights) => {
+                let $edge = |i: usize| <$program>::Edge::of_f32(f32::from_le_bytes(weights[i]));
+                $body
+            }
+            Weights::F64(weights) => {
+                let $edge = |i: usize| <$program>::Edge::of_f64(f64::from_le_bytes(weights[i]));
+                $body
+            }
+        }
+    };
+}
+
+/// Folds the messages of a block's sources into the accumulators of its destinations; returns the number of edges
+/// that carried one.
+pub(crate) fn scatter<P: EdgeProgram>(
+    program: &P,
+    input: Input<'_, P::Message>,
+    accumulators: &mut [P::Accumulator],
+    scratch: &mut Scratch<P::Message>,
+) -> Result<u64, Fault> {
+    simd::dispatch(
+        #[inline(always)]
+        || scatter_inlined(program, input, accumulators, scratch),
+    )
+}
+
+#[inline(always)]
+fn scatter_inlined<P: EdgeProgram>(
+    program: &P,
+    input: Input<'_, P::Message>,
+    accumulators: &mut [P::Accumulator],
+    scratch: &mut Scratch<P::Message>,
+) -> Result<u64, Fault> {
+    let Input {
+        block,
+        messages,
+        weights,
+    } = input;
+    let groups = block.sources(&mut scratch.sources);
+    let sources = &scratch.sources[..groups];
+    // Sources ascend, so the last one bounds them all.
+    if sources
+        .last()
+        .is_none_or(|last| *last as usize >= messages.values.len())
+    {
+        return Err(Fault::OutsideBatch);
+    }
+    let mask = accumulators.len() - 1;
+    let carried = &mut *scratch.messages;
+    let mut emitted = 0;
+    if messages.full {
+        for (slot, source) in carried.iter_mut().zip(sources) {
+            *slot = messages.values[*source as usize];
+        }
+        emitted = groups;
+    } else {
+        for (slot, source) in carried.iter_mut().zip(sources) {
+            *slot = messages.values[*source as usize];
+            emitted += usize::from(messages.has(*source as usize));
+        }
+    }
+    if emitted == 0 {
+        return Ok(0);
+    }
+    if emitted == groups {
+        with_edges!(P, weights, |edge| block.for_each_edge(
+            &mut scratch.destinations,
+            #[inline(always)]
+            |group, destination, i| {
+                let carried = program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(i));
+                program.fold(&mut accumulators[destination as usize & mask], carried);
+            }
+        ));
+        return Ok(block.edges() as u64);
+    }
+    let mut edges = 0;
+    let wanted = |source: u32| messages.has(source as usize);
+    with_edges!(P, weights, |edge| block.for_each_group(
+        &mut scratch.destinations,
+        sources,
+        wanted,
+        #[inline(always)]
+        |group, destinations: &[u32], first| {
+            edges += destinations.len() as u64;
+            for (i, destination) in destinations.iter().enumerate() {
+                let carried =
+                    program.along(carried[group & (BLOCK_EDGES_MAX - 1)], edge(first + i));
+                program.fold(&mut accumulators[*destination as usize & mask], carried);
+            }
+        }
+    ));
+    Ok(edges)
+}
+
+/// Folds, for each source of a block, the messages of its list; `wants` says which sources can still use one.
+/// Returns the number of messages folded.
+pub(crate) fn gather<P: EdgeProgram>(
+    program: &P,
+    input: Input<'_, P::Message>,
+    accumulators: &mut [P::Accumulator],
+    scratch: &mut Scratch<P::Message>,
+    wants: impl FnMut(usize) -> bool,
+) -> Result<u64, Fault> {
+    simd::dispatch(
+        #[inline(always)]
+        || gather_inlined(program, input, accumulators, scratch, wants),
+    )
+}
+
+#[inline(always)]
+fn gather_inlined<P: EdgeProgram>(
+    program: &P,
+    input: Input<'_, P::Message>,
+    accumulators: &mut [P::Accumulator],
+    scratch: &mut Scratch<P::Message>,
+    mut wants: impl FnMut(usize) -> bool,
+) -> Result<u64, Fault> {
+    let Input {
+        block,
+        messages,
+        weights,
+    } = input;
+    let groups = block.sources(&mut scratch.sources);
+    let sources = &scratch.sources[..groups];
+    if sources
+        .last()
+        .is_none_or(|last| *last as usize >= accumulators.len())
+    {
+        return Err(Fault::OutsideBatch);
+    }
+    let mut folded = 0;
+    let mut outside = false;
+    let wanted = |source: u32| wants(source as usize);
+    with_edges!(P, weights, |edge| block.for_each_group(
+        &mut scratch.destinations,
+        sources,
+        wanted,
+        #[inline(always)]
+        |group, destinations: &[u32], first| {
+            let accumulator = &mut accumulators[sources[group] as usize];
+            for (i, destination) in destinations.iter().enumerate() {
+                let destination = *destination as usize;
+                if !messages.full && !messages.has(destination) {
+                    continue;
+                }
+                let Some(message) = messages.values.get(destination) else {
+                    outside = true;
+                    continue;
+                };
+                if P::PULLS && program.enough(accumulator) {
+                    break;
+                }
+                program.fold(accumulator, program.along(*message, edge(first + i)));
+                folded += 1;
+            }
+        }
+    ));
+    if outside {
+        Err(Fault::OutsideBatch)
+    } else {
+        Ok(folded)
+    }
+}

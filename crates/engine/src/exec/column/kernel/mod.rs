@@ -1,0 +1,6 @@
+//! What all phases of the column executor share.
+
+pub(crate) mod accumulators;
+pub(crate) mod cell_stream;
+pub(crate) mod fold;
+pub(crate) mod pass;

@@ -1,0 +1,128 @@
+//! The phases of a pass: leaves that the superstep calls in order.
+
+use std::ops::Range;
+
+use graphmill_storage::Kind;
+
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::BatchSet;
+use crate::metrics::run::Superstep;
+use crate::metrics::traffic::Access;
+use crate::program::edge::{Activate, EdgeProgram};
+use crate::state::row_file::RowIo;
+use crate::state::rows::{Need, Rows};
+use crate::value::{Accumulator, Sum};
+
+/// What an edge pass is asked to do: no phase changes it.
+pub(crate) struct Pass<'p, P: EdgeProgram> {
+    pub(crate) machine: &'p Machine<'p>,
+    pub(crate) program: &'p P,
+    /// The rows that `signal` sees.
+    pub(crate) signal: &'p [Need],
+    /// The rows that `apply` sees.
+    pub(crate) apply: &'p [Need],
+    pub(crate) active: &'p ActiveSet,
+    /// Bytes that passes over vertices, and of sends, took at most.
+    pub(crate) borrowed: u64,
+}
+
+impl<P: EdgeProgram> Clone for Pass<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<P: EdgeProgram> Copy for Pass<'_, P> {}
+
+impl<P: EdgeProgram> Pass<'_, P> {
+    /// Bytes that the rows of one vertex take while a phase works with them, at most.
+    pub(crate) fn staged_bytes(&self) -> usize {
+        let staged = [self.signal, self.apply].map(|needs| self.machine.arrays.staged_bytes(needs));
+        staged[0].max(staged[1])
+    }
+
+    /// True if so many vertices are active that cells are folded before other ranks have said which of them carry messages.
+    pub(crate) fn is_dense(&self) -> bool {
+        const ONE_IN: u64 = 16;
+        self.active.len() >= self.machine.batches.vertices() / ONE_IN
+    }
+}
+
+/// What an edge pass has done.
+pub(crate) struct Done<S> {
+    /// Of this rank's batches, in order.
+    pub(crate) sums: Vec<S>,
+    pub(crate) activated: ActiveSet,
+    pub(crate) report: Superstep,
+}
+
+/// Ends a sparse pass for one batch: applies its reached destinations in order, and leaves their accumulators at
+/// `IDENTITY`. The batch's part of `reached` is `places`, its first vertex at the start.
+pub(crate) fn apply_reached<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    batch: usize,
+    accumulators: &mut [P::Accumulator],
+    reached: &mut BatchSet,
+    places: Range<usize>,
+    io: &mut RowIo,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine,
+        program,
+        apply: needs,
+        ..
+    } = pass;
+    let mut open = machine.arrays.open(batch, needs, io)?;
+    let start = machine.batches.start(batch);
+    let (mut sum, mut applied) = (P::Sum::ZERO, 0);
+    let span = machine.batches.span(batch) as usize;
+    let mut outside = None;
+    let mut dirty = BatchSet::default();
+    let track = !machine.arrays.resident(needs);
+    if track {
+        dirty.reserve(span, &machine.budget)?;
+    }
+    {
+        let mut next = done.activated.batch(batch)?;
+        let mut rows = P::ApplyRows::slices(&mut open.guards);
+        reached.drain_part(places.clone(), |place| {
+            let i = place - places.start;
+            let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
+            if i >= span {
+                outside = Some(i as u64);
+                return;
+            }
+            if accumulator.same(&P::IDENTITY) {
+                return;
+            }
+            let row = P::ApplyRows::row(&mut rows, i);
+            let (summand, activate) = program.apply(start + i as u64, row, accumulator);
+            sum.add(summand);
+            applied += 1;
+            if activate == Activate::Yes {
+                next.insert(i);
+            }
+            if track {
+                dirty.insert(i);
+            }
+        });
+    }
+    // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
+    if let Some(local) = outside {
+        return Err(machine.graph.outside_batch(batch, local).into());
+    }
+    // Sparse passes run on the calling thread.
+    machine.count_rows(0, needs, applied, false);
+    let bytes = applied * size_of::<P::Accumulator>() as u64;
+    machine
+        .traffic
+        .of(0)
+        .change(Kind::Messages, Access::Random, bytes);
+    done.activated.recount(batch);
+    done.sums.push(sum);
+    machine
+        .arrays
+        .close(open, needs, track.then_some(&dirty), io)
+}

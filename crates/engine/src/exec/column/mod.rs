@@ -1,0 +1,6 @@
+//! The column executor: one pass over all edges, phase by phase.
+
+pub(crate) mod kernel;
+pub(crate) mod phase;
+pub(crate) mod scratch;
+pub(crate) mod superstep;

@@ -1,0 +1,315 @@
+//! The pass phase: messages to the ranks that need them, and those of other ranks into the same places as one's own.
+//!
+//! A rank needs a message if its source has edges there (DFOGraph, section 4.3). Messages are not filtered where that keeps back next to
+//! none, or less than is read of lists on disk; or, where that is asked for, by the rule of the paper: where the list of sources that have is so many
+//! times as long as the messages. Nor are they where nobody knows who needs them, against the arcs of a directed graph. A batch of which a rank
+//! needs nothing is not read for it.
+//!
+//! The phase goes on beside those before and after it where messages are in memory: a batch is passed on as soon as it is signalled,
+//! and folded as soon as it is there.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
+
+use graphmill_raw::Element;
+use graphmill_storage::Step;
+
+use crate::comm::communicator::mismatch;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exchange::all_to_all::{Came, Exchange, Filled, Ongoing, Outgoing, Progress};
+use crate::exchange::filter::Needs;
+use crate::exchange::frame::Frame;
+use crate::frontier::active_set::ActiveSet;
+use crate::messages::batch::{BatchMessages, BatchWriter};
+use crate::messages::buffer::Messages;
+use crate::messages::run_codec;
+
+/// The longest that a worker that has nothing else to do waits for other ranks.
+const WAIT: Duration = Duration::from_millis(1);
+
+/// What workers of other phases have go on.
+pub(crate) trait PassOn: Sync {
+    /// Has it go on, unless somebody else does just now; waits a moment for other ranks where the worker has nothing else to do.
+    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError>;
+
+    /// What a worker that has nothing else to do came to.
+    fn idle_step(&self) -> Result<Step, EngineError> {
+        Ok(match self.go_on(true)? {
+            Progress::Moved => Step::Worked,
+            Progress::Waiting => Step::Waiting,
+            Progress::Complete => Step::Finished,
+        })
+    }
+}
+
+/// A pass phase on its way, which workers of other phases have go on.
+pub(crate) struct Passing<'p> {
+    ongoing: Option<Mutex<Box<dyn Ongoing + 'p>>>,
+    /// See [`Passing::filtered`].
+    filtered: u64,
+}
+
+impl<'p> Passing<'p> {
+    /// Where nobody has to be told anything.
+    pub(crate) fn of_one() -> Self {
+        Passing {
+            ongoing: None,
+            filtered: 0,
+        }
+    }
+
+    /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
+    pub(crate) fn begin<M: Element>(
+        machine: &'p Machine<'p>,
+        messages: &'p Messages<M>,
+        needs: Option<&'p Needs>,
+        active: &ActiveSet,
+    ) -> Self {
+        let ranks = &machine.ranks;
+        if ranks.alone() {
+            return Self::of_one();
+        }
+        let own = ranks.own();
+        let batches: Vec<usize> = active.batches().collect();
+        messages.expect_from(batches.iter().copied());
+        messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
+        let (emitted, peers) = (active.own_len(), messages.peers());
+        let needs_to = move |to: usize| {
+            needs.filter(|needs| needs.keeps_back(machine, to, emitted, size_of::<M>()))
+        };
+        let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
+        let filtered = others.filter(|to| needs_to(*to).is_some()).count() as u64;
+        let outgoing = move |to, slot| Sending {
+            machine,
+            messages,
+            needs: needs_to(to),
+            to,
+            slot,
+            reader: reader(machine, peers, slot),
+            batches: batches.clone(),
+            at: 0,
+            asked: 0,
+            open: None,
+            is_selected: false,
+            word: 0,
+            has_begun: false,
+        };
+        let mut of_ranks: BTreeMap<usize, Receiving<'p, M>> = BTreeMap::new();
+        let incoming = move |from: usize, came: Came<'_>| {
+            let free = |slot: &usize| {
+                let taker = taker(machine, *slot);
+                of_ranks.values().all(|other| other.taker != taker)
+            };
+            let free = (0..peers).find(free).unwrap_or_default();
+            let receiving = of_ranks.entry(from).or_insert_with(|| Receiving {
+                messages,
+                taker: taker(machine, free),
+                next: ranks.of(from).start,
+                open: None,
+            });
+            receiving.take(ranks.of(from).end, &came)?;
+            if let Came::All = came {
+                of_ranks.remove(&from);
+            }
+            Ok(())
+        };
+        let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
+        Passing {
+            ongoing: exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)),
+            filtered,
+        }
+    }
+
+    /// To how many other ranks only messages go that they need.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.filtered
+    }
+
+    /// Has it come to its end.
+    pub(crate) fn finish(&self) -> Result<(), EngineError> {
+        while self.go_on(true)? != Progress::Complete {}
+        Ok(())
+    }
+}
+
+impl PassOn for Passing<'_> {
+    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError> {
+        let Some(ongoing) = &self.ongoing else {
+            return Ok(Progress::Complete);
+        };
+        match ongoing.try_lock() {
+            Ok(mut ongoing) => ongoing.advance(if is_idle { WAIT } else { Duration::ZERO }),
+            Err(TryLockError::WouldBlock) => Ok(Progress::Waiting),
+            Err(TryLockError::Poisoned(_)) => Err(mismatch()),
+        }
+    }
+}
+
+/// Who writes what comes from another rank: somebody else than those who work.
+fn taker(machine: &Machine<'_>, slot: usize) -> usize {
+    machine.workers.count() + slot
+}
+
+/// Who reads what is sent to another rank: somebody else than those who work, and whoever takes what comes.
+fn reader(machine: &Machine<'_>, peers: usize, slot: usize) -> usize {
+    taker(machine, peers + slot)
+}
+
+/// The messages of another rank on their way.
+struct Receiving<'p, M: Element> {
+    messages: &'p Messages<M>,
+    /// See [`taker`].
+    taker: usize,
+    /// The first batch of which it is not known that all is there.
+    next: usize,
+    open: Option<(BatchWriter<'p, M>, u64)>,
+}
+
+impl<M: Element> Receiving<'_, M> {
+    fn take(&mut self, end: usize, came: &Came<'_>) -> Result<(), EngineError> {
+        let section = match came {
+            Came::All => {
+                self.close(end)?;
+                return self.messages.land(self.taker);
+            }
+            Came::Section(section) => section,
+        };
+        self.messages.look(self.taker)?;
+        let batch = section.batch;
+        if !(self.next..end).contains(&batch) {
+            return Err(mismatch());
+        }
+        self.close(batch)?;
+        let (writer, count) = match &mut self.open {
+            Some(open) => open,
+            None => {
+                let writer = self.messages.begin(batch, self.taker)?;
+                self.open.insert((writer, 0))
+            }
+        };
+        let (values, present) = writer.parts();
+        let mut outside = false;
+        section.each(|source, message: M| match values.get_mut(source) {
+            Some(value) => {
+                *value = message;
+                present[source / 64] |= 1 << (source % 64);
+            }
+            None => outside = true,
+        });
+        *count += section.count() as u64;
+        match outside {
+            true => Err(mismatch()),
+            false => Ok(()),
+        }
+    }
+
+    /// All messages of the batches before that one are there.
+    fn close(&mut self, before: usize) -> Result<(), EngineError> {
+        if self.next < before {
+            if let Some((mut writer, count)) = self.open.take() {
+                let present = writer.parts().1.iter();
+                let sources: u64 = present.map(|word| u64::from(word.count_ones())).sum();
+                if sources != count {
+                    // A source was named twice.
+                    return Err(mismatch());
+                }
+                self.messages.end(self.next, writer, count, self.taker)?;
+                self.next += 1;
+            }
+            self.messages.come(self.next..before);
+            self.next = before;
+        }
+        Ok(())
+    }
+}
+
+/// The messages of this rank's batches on their way to one other.
+struct Sending<'p, M: Element> {
+    machine: &'p Machine<'p>,
+    messages: &'p Messages<M>,
+    needs: Option<&'p Needs>,
+    to: usize,
+    slot: usize,
+    /// See [`reader`].
+    reader: usize,
+    batches: Vec<usize>,
+    /// Which of the batches comes next, and from which word of its sources on.
+    at: usize,
+    word: usize,
+    /// How many of the batches it has said that it will read.
+    asked: usize,
+    open: Option<BatchMessages<'p, M>>,
+    /// The sources that the rank needs of the batch at hand are selected.
+    is_selected: bool,
+    has_begun: bool,
+}
+
+impl<M: Element> Sending<'_, M> {
+    /// Says that it will read what is there.
+    fn ask(&mut self) -> Result<(), EngineError> {
+        if !self.has_begun {
+            self.messages.start(self.reader)?;
+            self.has_begun = true;
+        }
+        while let Some(&batch) = self.batches.get(self.asked)
+            && self.messages.is_there(batch)
+        {
+            if self.sends(batch) {
+                self.messages.want(batch, self.reader)?;
+                if let Some(needs) = self.needs {
+                    needs.want(batch, self.to, self.slot)?;
+                }
+            }
+            self.asked += 1;
+        }
+        Ok(())
+    }
+
+    /// Whether there are any messages of a batch for that rank.
+    fn sends(&self, batch: usize) -> bool {
+        self.messages.count(batch) > 0 && self.needs.is_none_or(|needs| needs.has(batch, self.to))
+    }
+}
+
+impl<M: Element> Outgoing for Sending<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+        self.ask()?;
+        while let Some(&batch) = self.batches.get(self.at) {
+            if self.at >= self.asked {
+                return Ok(Filled::Later);
+            }
+            if self.sends(batch) {
+                let count = self.messages.count(batch);
+                let open = match &self.open {
+                    Some(open) => open,
+                    None => self.open.insert(self.messages.read(batch, self.reader)?),
+                };
+                let slots = open.slots();
+                let span = self.machine.batches.span(batch) as usize;
+                let listed = run_codec::is_listed(count, span);
+                self.word = match self.needs {
+                    None => frame.messages(batch, slots, |_| !0, listed, self.word),
+                    Some(needs) => {
+                        if !std::mem::replace(&mut self.is_selected, true) {
+                            needs.select(batch, self.to, slots.present, self.slot)?;
+                        }
+                        let selected = needs.selected(self.slot);
+                        frame.messages(batch, slots, |word| selected[word], listed, self.word)
+                    }
+                };
+                if self.word < slots.present.len() {
+                    return Ok(Filled::Full);
+                }
+                self.is_selected = false;
+                if let Some(open) = self.open.take() {
+                    self.messages.give_back(batch, open, false, self.reader)?;
+                }
+            }
+            (self.at, self.word) = (self.at + 1, 0);
+            self.ask()?;
+        }
+        Ok(Filled::All)
+    }
+}

@@ -1,0 +1,112 @@
+//! The signal phase: active vertices to messages, batch by batch.
+
+use graphmill_raw::lock;
+use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+
+use crate::error::EngineError;
+use crate::exec::column::kernel::pass::Pass;
+use crate::exec::column::phase::exchange::PassOn;
+use crate::messages::buffer::Messages;
+use crate::metrics::traffic::Access;
+use crate::program::edge::EdgeProgram;
+use crate::schedule::numa::Deal;
+use crate::state::rows::Rows;
+
+/// One signal phase as a job: each step is one batch with active vertices.
+pub(crate) struct Signal<'p, P: EdgeProgram> {
+    pass: Pass<'p, P>,
+    batches: Vec<usize>,
+    deal: Deal<'p>,
+    messages: &'p Messages<P::Message>,
+    /// What is passed on meanwhile.
+    passing: &'p dyn PassOn,
+}
+
+impl<'p, P: EdgeProgram> Signal<'p, P> {
+    pub(crate) fn new(
+        pass: Pass<'p, P>,
+        messages: &'p Messages<P::Message>,
+        passing: &'p dyn PassOn,
+    ) -> Self {
+        let batches: Vec<usize> = pass.active.batches().collect();
+        Signal {
+            pass,
+            deal: Deal::new(&batches, pass.machine.batches.len()),
+            batches,
+            messages,
+            passing,
+        }
+    }
+
+    fn batch(&self, batch: usize, worker: usize) -> Result<(), EngineError> {
+        let Pass {
+            machine,
+            program,
+            signal: needs,
+            active,
+            ..
+        } = self.pass;
+        let mut io = lock(&machine.row_io[worker]);
+        let mut open = machine.arrays.open(batch, needs, &mut io)?;
+        let mut writer = self.messages.begin(batch, worker)?;
+        let start = machine.batches.start(batch);
+        let set = active.batch(batch)?;
+        let mut count = 0;
+        {
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let (values, present) = writer.parts();
+            let mut one = |i: usize| -> u64 {
+                match program.signal(start + i as u64, P::SignalRows::row(&mut rows, i)) {
+                    Some(message) => {
+                        values[i] = message;
+                        1
+                    }
+                    None => 0,
+                }
+            };
+            if set.is_full() {
+                for (word, bits) in present.iter_mut().enumerate() {
+                    let from = word * 64;
+                    let mut emitted = 0;
+                    for i in from..set.span().min(from + 64) {
+                        emitted |= one(i) << (i - from);
+                    }
+                    count += u64::from(emitted.count_ones());
+                    *bits = emitted;
+                }
+            } else {
+                set.for_each(|i| {
+                    let emitted = one(i);
+                    present[i / 64] |= emitted << (i % 64);
+                    count += emitted;
+                });
+            }
+        }
+        let full = set.is_full();
+        machine.count_rows(worker, needs, active.count_in(batch), full);
+        if self.messages.in_memory() {
+            let bytes = count * size_of::<P::Message>() as u64;
+            let traffic = machine.traffic.of(worker);
+            traffic.write(Kind::Messages, Access::of(full), bytes);
+        }
+        self.messages.end(batch, writer, count, worker)?;
+        machine.arrays.close(open, needs, Some(&set), &mut io)
+    }
+}
+
+impl<P: EdgeProgram> Job for Signal<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.pass.machine.check_stop()?;
+        self.passing.go_on(false)?;
+        match self.deal.take() {
+            Some(position) => {
+                self.batch(self.batches[position], worker.index)?;
+                Ok(Step::Worked)
+            }
+            None => {
+                self.messages.land(worker.index)?;
+                Ok(Step::Finished)
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Folded strips into whole batches, and these into rows and the next active set.
+
+use std::sync::atomic::Ordering;
+
+use graphmill_raw::lock;
+use graphmill_storage::Kind;
+
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::phase::slot::phase::Slot;
+use crate::exec::column::phase::slot::task::Run;
+use crate::frontier::bitmap::BatchSet;
+use crate::metrics::traffic::Access;
+use crate::program::edge::{Activate, EdgeProgram, Reach};
+use crate::schedule::tasks::Target;
+use crate::state::array_store::OpenRows;
+use crate::state::rows::Rows;
+use crate::value::{Accumulator, Sum};
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// Merges the strips of a run into their batches, and applies each batch whose strips are all merged.
+    pub(crate) fn settle(
+        &self,
+        mut run: Run<'p, P>,
+        worker: usize,
+    ) -> Result<Option<Readers>, EngineError> {
+        let rows = std::mem::take(&mut run.rows);
+        let sets = std::mem::take(&mut run.accumulators);
+        let folds = run.targets.iter().zip(sets).zip(&run.folded);
+        for (((target, accumulators), folded), rows) in folds.zip(rows) {
+            if let Some(total) = self.merge(*target, accumulators, *folded) {
+                self.apply(target.batch, total, rows, worker)?;
+            }
+        }
+        if let Some(readers) = &mut run.readers {
+            self.bytes_read
+                .fetch_add(readers.take_bytes_read(), Ordering::Relaxed);
+        }
+        Ok(run.readers)
+    }
+
+    /// Takes in the fold of one strip; the whole fold of its batch once it was the last, if there is anything to apply.
+    fn merge(
+        &self,
+        target: Target,
+        accumulators: Accumulators<P::Accumulator>,
+        folded: bool,
+    ) -> Option<Accumulators<P::Accumulator>> {
+        let merge = &mut *lock(&self.merges[target.batch]);
+        merge.folded |= folded;
+        if merge.strips == 1 {
+            return self.wanted(merge.folded, accumulators);
+        }
+        merge.waiting.insert(target.strip, accumulators);
+        while let Some(mut later) = merge.waiting.remove(&merge.next) {
+            merge.next += 1;
+            match &mut merge.total {
+                None => merge.total = Some(later),
+                Some(total) => {
+                    for (total, later) in total.iter_mut().zip(&mut *later) {
+                        if !later.same(&P::IDENTITY) {
+                            self.program.merge(total, *later);
+                            *later = P::IDENTITY;
+                        }
+                    }
+                    lock(&self.free).give(later);
+                }
+            }
+        }
+        if merge.next < merge.strips {
+            return None;
+        }
+        let total = merge.total.take()?;
+        self.wanted(merge.folded, total)
+    }
+
+    /// The fold of a batch, unless no message reached it and only those that were reached change.
+    fn wanted(
+        &self,
+        folded: bool,
+        total: Accumulators<P::Accumulator>,
+    ) -> Option<Accumulators<P::Accumulator>> {
+        if folded || P::REACH == Reach::Every {
+            return Some(total);
+        }
+        lock(&self.free).give(total);
+        None
+    }
+
+    /// Calls the program's `apply` for a batch and leaves the accumulators as they were before the pass.
+    fn apply(
+        &self,
+        batch: usize,
+        mut total: Accumulators<P::Accumulator>,
+        rows: Option<OpenRows<'p>>,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        let mut io = lock(&self.machine.row_io[worker]);
+        let mut open = match rows {
+            Some(open) => open,
+            None => self.machine.arrays.open(batch, self.needs, &mut io)?,
+        };
+        let start = self.machine.batches.start(batch);
+        let span = self.machine.batches.span(batch) as usize;
+        let mut next = self.activated.batch(batch)?;
+        let mut reached = BatchSet::default();
+        let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(self.needs);
+        if track {
+            reached.reserve(span, &self.machine.budget)?;
+        }
+        let mut sum = P::Sum::ZERO;
+        let mut applied = 0;
+        {
+            let mut rows = P::ApplyRows::slices(&mut open.guards);
+            for (i, accumulator) in total[..span].iter_mut().enumerate() {
+                if P::REACH == Reach::Every || !accumulator.same(&P::IDENTITY) {
+                    let row = P::ApplyRows::row(&mut rows, i);
+                    let (summand, activate) =
+                        self.program.apply(start + i as u64, row, *accumulator);
+                    sum.add(summand);
+                    applied += 1;
+                    if activate == Activate::Yes {
+                        next.insert(i);
+                    }
+                    *accumulator = P::IDENTITY;
+                    if track {
+                        reached.insert(i);
+                    }
+                }
+            }
+        }
+        drop(next);
+        *lock(&self.sums[batch]) = sum;
+        let (one, all) = (size_of::<P::Accumulator>() as u64, applied == span as u64);
+        self.machine.count_rows(worker, self.needs, applied, all);
+        let traffic = self.machine.traffic.of(worker);
+        traffic.read(Kind::Messages, Access::Sequential, span as u64 * one);
+        traffic.write(Kind::Messages, Access::of(all), applied * one);
+        // Bits of a destination can say more than the batch has vertices, in a cell that is not what was written.
+        if let Some(beyond) = total[span..1usize << self.machine.batches.bits(batch)]
+            .iter()
+            .position(|a| !a.same(&P::IDENTITY))
+        {
+            return Err(self
+                .machine
+                .graph
+                .outside_batch(batch, (span + beyond) as u64)
+                .into());
+        }
+        lock(&self.free).give(total);
+        self.machine
+            .arrays
+            .close(open, self.needs, track.then_some(&reached), &mut io)
+    }
+}

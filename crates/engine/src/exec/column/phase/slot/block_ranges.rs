@@ -1,0 +1,135 @@
+//! What a scatter reads of a cell: all of it, or the blocks that its index says hold edges of the sources that emitted a
+//! message (DFOGraph, section 4.1, chooses between CSR and DCSR for each chunk in the same way).
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
+use graphmill_raw::Element;
+
+use crate::cache::cells::Pins;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exec::column::phase::sparse::read_plan::block_range;
+use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::bits;
+use crate::messages::buffer::Messages;
+use crate::planner::kernel::seeks_in_cell;
+
+/// Blocks of a cell, one after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Their bytes, from the first of the cell.
+    pub(crate) bytes: Range<u64>,
+    /// Their edges, from the first of the cell.
+    pub(crate) edges: Range<u64>,
+}
+
+impl Part {
+    pub(crate) fn whole(cell: &Cell) -> Self {
+        Part {
+            bytes: 0..cell.data_bytes(),
+            edges: 0..cell.edges(),
+        }
+    }
+
+    /// The part of an extent of all blocks, or of all weights of `width` bytes each.
+    pub(crate) fn of_blocks(&self, mut whole: Extent) -> Extent {
+        whole.bytes = whole.bytes.start + self.bytes.start..whole.bytes.start + self.bytes.end;
+        whole
+    }
+    pub(crate) fn of_weights(&self, mut whole: Extent, width: u64) -> Extent {
+        let start = whole.bytes.start;
+        whole.bytes = start + self.edges.start * width..start + self.edges.end * width;
+        whole
+    }
+}
+
+/// Returns what to read of a cell whose sources emitted messages: nothing if none of them has edges there.
+/// Adds the sources that it looked up in the cell's index to `scanned`.
+pub(crate) fn parts<M: Element>(
+    (machine, pins): (&Machine, &Pins),
+    (messages, active): (&Messages<M>, &ActiveSet),
+    scanned: &AtomicU64,
+    column: usize,
+    position: usize,
+    cell: &Cell,
+) -> Result<Vec<Part>, EngineError> {
+    let from = cell.source_batch();
+    let whole = || Ok(vec![Part::whole(cell)]);
+    let is_pinned = pins.cell(machine, column, position).is_some();
+    if !messages.is_there(from) {
+        return whole();
+    }
+    let sources = messages.count(from);
+    if sources == 0 {
+        // It has come since, and has no messages.
+        return Ok(Vec::new());
+    }
+    if !seeks_in_cell(
+        machine.seek,
+        machine.gamma,
+        sources,
+        cell.edges(),
+        is_pinned,
+    ) {
+        return whole();
+    }
+    let Some(blocks) = pins.block_list(machine, column, position) else {
+        return whole();
+    };
+    let bitmap = pins.bitmap(machine, column, position);
+    let index = SourceIndex::parse(blocks, bitmap.unwrap_or(&[]))
+        .map_err(|error| machine.broken(column, cell, &error))?;
+    // What is read is read in whole frames.
+    let gap = if is_pinned { 0 } else { FRAME_BYTES };
+    let present = messages.present(from)?;
+    let mut parts = Vec::new();
+    let mut outcome = Ok(());
+    let mut looked = 0;
+    let mut one = |source: usize| {
+        looked += 1;
+        let Some(place) = index.seek(source as u32) else {
+            return;
+        };
+        let mut block = place.block;
+        loop {
+            match block_range(machine, column, cell, &index, block) {
+                Ok(bytes) => cover(&mut parts, cell, block, bytes, gap),
+                Err(error) => {
+                    outcome = Err(error);
+                    return;
+                }
+            }
+            block += 1;
+            // The edges of a source may go on in the next block.
+            if !index.goes_on(block, source as u32) {
+                return;
+            }
+        }
+    };
+    match machine.ranks.own().contains(&from) {
+        true => active.batch(from)?.for_each(|source| {
+            if present[source / 64] >> (source % 64) & 1 != 0 {
+                one(source);
+            }
+        }),
+        // Who is active elsewhere is known by what he said.
+        false => bits(&present, 0, one),
+    }
+    scanned.fetch_add(looked, Ordering::Relaxed);
+    outcome.map(|()| parts)
+}
+
+/// Adds a block to ascending ones; it is one part with the last if no more than `gap` bytes lie between them.
+fn cover(parts: &mut Vec<Part>, cell: &Cell, block: usize, bytes: Range<u64>, gap: u64) {
+    let first = (block * BLOCK_EDGES_MAX) as u64;
+    let edges = first..(first + BLOCK_EDGES_MAX as u64).min(cell.edges());
+    match parts.last_mut() {
+        Some(last) if bytes.start <= last.bytes.end + gap => {
+            last.bytes.end = last.bytes.end.max(bytes.end);
+            last.edges.end = last.edges.end.max(edges.end);
+        }
+        _ => parts.push(Part { bytes, edges }),
+    }
+}

@@ -1,0 +1,169 @@
+//! Claims the next run of a worker: its cells in the order of work.
+
+use std::sync::atomic::Ordering;
+
+use graphmill_graph::Cell;
+use graphmill_raw::lock;
+
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::fill_new;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::phase::slot::block_ranges::{Part, parts};
+use crate::exec::column::phase::slot::input::Feed;
+use crate::exec::column::phase::slot::phase::Slot;
+use crate::exec::column::phase::slot::task::{Item, Run, put_in_order};
+use crate::graph_view::join;
+use crate::program::edge::EdgeProgram;
+use crate::schedule::numa;
+use crate::schedule::tasks::{Columns, Kernel, Target};
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
+    /// accumulators are free right now.
+    pub(crate) fn claim(
+        &self,
+        readers: &mut Vec<Readers>,
+        worker: usize,
+    ) -> Result<Option<Run<'p, P>>, EngineError> {
+        let node = numa::here();
+        let (targets, mut accumulators) = {
+            let mut free = lock(&self.free);
+            let is_room = |run: usize| free.len() >= self.runs[run].1.len();
+            let Some(run) = self.deal.take_if(is_room) else {
+                return Ok(None);
+            };
+            let (number, targets) = &self.runs[run];
+            ((*number, targets.clone()), free.take(targets.len(), node))
+        };
+        let (number, targets) = targets;
+        fill_new(&mut accumulators, P::IDENTITY, node);
+        let (items, froms) = self.items(number, &targets)?;
+        self.messages.start(worker)?;
+        let mut run = Run {
+            targets,
+            folded: vec![false; accumulators.len()],
+            accumulators,
+            items,
+            at: 0,
+            bytes: 0,
+            edges: 0,
+            weights_skipped: 0,
+            feed: Feed::new(number, froms),
+            readers: readers.pop(),
+            messages: None,
+            rows: Vec::new(),
+        };
+        run.rows.resize_with(run.targets.len(), || None);
+        if let Some(readers) = &mut run.readers {
+            let graph = &self.machine.graph;
+            let width = graph.edge_kind().bytes() as u64;
+            let (mut cells, mut weights) = (Vec::new(), Vec::new());
+            for item in run.items.iter().filter(|item| item.pinned.is_none()) {
+                let (blocks, all) = (
+                    graph.data_extent(item.column, item.cell),
+                    graph.weights_extent(item.column, item.cell),
+                );
+                join(&mut cells, item.part.of_blocks(blocks));
+                join(&mut weights, item.part.of_weights(all, width));
+            }
+            readers.cells.start(cells)?;
+            if let Some(reader) = &mut readers.weights {
+                reader.start(weights)?;
+            }
+        }
+        Ok(Some(run))
+    }
+
+    /// The cells of a run in the order of work, and the batches whose messages they carry. As many of these as a
+    /// worker holds are gone through target by target, then the next; each target sees its sources ascend. A cell
+    /// whose sources emitted nothing is passed by.
+    fn items(
+        &self,
+        run: usize,
+        targets: &[Target],
+    ) -> Result<(Vec<Item<'p>>, Vec<usize>), EngineError> {
+        let graph = &self.machine.graph;
+        let mut items = Vec::new();
+        for (number, target) in targets.iter().enumerate() {
+            let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
+                if self.messages.is_there(from) && !self.messages.has(from, run) {
+                    return Ok(());
+                }
+                let parts = match self.kernel {
+                    Kernel::Scatter => parts(
+                        (self.machine, self.pins),
+                        (self.messages, self.active),
+                        &self.scanned,
+                        column,
+                        position,
+                        cell,
+                    )?,
+                    Kernel::Gather => vec![Part::whole(cell)],
+                };
+                if let Some(first) = parts.first() {
+                    self.cells.fetch_add(1, Ordering::Relaxed);
+                    let sought = u64::from(*first != Part::whole(cell));
+                    self.cells_sought.fetch_add(sought, Ordering::Relaxed);
+                }
+                let pinned = self.pins.cell(self.machine, column, position);
+                items.extend(parts.into_iter().map(|part| Item {
+                    target: number,
+                    column,
+                    cell,
+                    from,
+                    number: 0,
+                    part,
+                    again: false,
+                    pinned,
+                }));
+                Ok::<_, EngineError>(())
+            };
+            match self.kernel {
+                Kernel::Scatter => {
+                    let column = graph.column(target.batch);
+                    let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
+                    for (position, cell) in column
+                        .cells()
+                        .iter()
+                        .enumerate()
+                        .take(strip.end)
+                        .skip(strip.start)
+                    {
+                        add(target.batch, position, cell, cell.source_batch())?;
+                    }
+                }
+                Kernel::Gather => {
+                    let batches = (self.machine).strip_sources(target.batch, target.strip);
+                    let row = self.machine.row(target.batch);
+                    let first =
+                        row.partition_point(|place| (place.column as usize) < batches.start);
+                    for place in &row[first..] {
+                        let (column, position) = (place.column as usize, place.position as usize);
+                        if column >= batches.end {
+                            break;
+                        }
+                        if let Some(cell) = graph.column(column).cells().get(position) {
+                            add(column, position, cell, column)?;
+                        }
+                    }
+                }
+            }
+        }
+        let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
+        froms.sort_unstable();
+        froms.dedup();
+        let held = self.messages.held();
+        let ranks = &self.machine.ranks;
+        // A fold that gives the same bits in any order goes on with what comes first.
+        let comes = |from: &usize| match P::EXACT && !self.messages.is_there(*from) {
+            true => ranks.distance(ranks.owner(*from)),
+            false => 0,
+        };
+        let mut ordered: Vec<(usize, usize)> =
+            froms.iter().map(|from| (comes(from), *from)).collect();
+        ordered.sort_unstable();
+        let froms: Vec<usize> = ordered.into_iter().map(|(_, from)| from).collect();
+        put_in_order(&mut items, &froms, held);
+        Ok((items, froms))
+    }
+}

@@ -1,0 +1,267 @@
+//! A run's cells into its accumulators, block by block as they arrive.
+
+use std::sync::atomic::Ordering;
+
+use graphmill_graph::{BlockView, EdgeKind};
+use graphmill_raw::lock;
+use graphmill_storage::Kind;
+
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exec::column::kernel::fold;
+use crate::exec::column::kernel::fold::{Fault, Input, Scratch, Weights};
+use crate::exec::column::phase::slot::input::Fed;
+use crate::exec::column::phase::slot::phase::Slot;
+use crate::exec::column::phase::slot::task::{Advance, Item, Run};
+use crate::exec::column::phase::sparse::read_plan::BLOCK_BYTES_MAX;
+use crate::metrics::traffic::Access;
+use crate::program::edge::EdgeProgram;
+use crate::schedule::tasks::{Columns, Kernel, Target};
+use crate::state::array_store::OpenRows;
+use crate::state::rows::Rows;
+use crate::value::EdgeValue;
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
+    pub(crate) fn advance(
+        &self,
+        run: &mut Run<'p, P>,
+        scratch: &mut Scratch<P::Message>,
+        worker: usize,
+    ) -> Result<Advance, EngineError> {
+        if run.feed.has_to_pull(self.messages) {
+            return Ok(match run.feed.pull(self.messages, worker)? {
+                true => Advance::Worked,
+                false => Advance::Early,
+            });
+        }
+        let mut worked = 0;
+        let (mut edges, mut scanned) = (0, 0);
+        let outcome = loop {
+            let Some(item) = run.items.get(run.at).cloned() else {
+                break Advance::Done;
+            };
+            if worked >= STEP_BYTES {
+                break Advance::Worked;
+            }
+            match run.feed(self.messages, &item, worker)? {
+                Fed::Here => (),
+                Fed::Early => break Advance::Early,
+                Fed::Nothing => {
+                    let (is_over, skipped) = self.skip(run, &item)?;
+                    worked += skipped;
+                    if !is_over {
+                        break Advance::Starved;
+                    }
+                    continue;
+                }
+            }
+            let Some((_, messages)) = &run.messages else {
+                break Advance::Starved;
+            };
+            let at = item.part.bytes.start as usize + run.bytes;
+            let left = item.part.bytes.end as usize - at;
+            let first_edge = item.part.edges.start as usize + run.edges;
+            let (bytes, weights) = match (item.pinned, &mut run.readers) {
+                (Some((bytes, weights)), _) => (&bytes[at..at + left], weights),
+                (None, Some(readers)) => {
+                    let Some(bytes) = readers.cells.front()? else {
+                        break Advance::Starved;
+                    };
+                    let weights = match &mut readers.weights {
+                        Some(weights) => weights.front()?.unwrap_or(&[]),
+                        None => &[],
+                    };
+                    (&bytes[..bytes.len().min(left)], weights)
+                }
+                (None, None) => return Err(EngineError::NoReaders),
+            };
+            let offset = self
+                .machine
+                .global_offset(item.cell.source_batch(), item.column);
+            let broken = || self.machine.graph.broken_cell(item.column, item.cell);
+            let parsed = BlockView::parse(bytes, offset)
+                .map_err(|error| self.machine.broken(item.column, item.cell, &error))?;
+            let Some((block, used)) = parsed else {
+                if bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX {
+                    return Err(broken().into());
+                }
+                break Advance::Starved;
+            };
+            let block_edges = block.edges();
+            let edges_end = (first_edge + block_edges) as u64;
+            let is_last = used == left;
+            if edges_end > item.part.edges.end || is_last && edges_end < item.part.edges.end {
+                return Err(broken().into());
+            }
+            let from = item.pinned.map_or(0, |_| first_edge);
+            let weights = weights_of::<P>(self.machine, weights, from, block_edges);
+            let Some(weights) = weights else {
+                if item.pinned.is_some() {
+                    return Err(broken().into());
+                }
+                break Advance::Starved;
+            };
+            let input = Input {
+                block: &block,
+                messages: messages.slots(),
+                weights,
+            };
+            let target = run.targets[item.target];
+            let accumulators = &mut run.accumulators[item.target];
+            let rows = &mut run.rows[item.target];
+            let folded = self.block(target, input, accumulators, rows, scratch, worker)?;
+            let folded = folded.map_err(|_| broken())?;
+            let groups = block.groups() as u64;
+            self.count(
+                worker,
+                groups,
+                folded,
+                item.pinned.map(|_| (used, block_edges)),
+            );
+            edges += folded;
+            scanned += groups;
+            run.folded[item.target] |= folded > 0;
+            worked += used;
+            run.bytes += used;
+            run.edges += block_edges;
+            if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
+                readers.cells.consume(used);
+                if let Some(weights) = &mut readers.weights {
+                    weights.consume(block_edges * self.machine.graph.edge_kind().bytes());
+                }
+            }
+            if is_last {
+                run.at += 1;
+                run.bytes = 0;
+                run.edges = 0;
+                let next = run.items.get(run.at);
+                if next.is_none_or(|next| next.from != item.from)
+                    && let Some((batch, messages)) = run.messages.take()
+                {
+                    self.messages
+                        .give_back(batch, messages, item.again, worker)?;
+                }
+            }
+        };
+        self.edges.fetch_add(edges, Ordering::Relaxed);
+        self.scanned.fetch_add(scanned, Ordering::Relaxed);
+        Ok(match outcome {
+            Advance::Starved | Advance::Early if worked > 0 => Advance::Worked,
+            outcome => outcome,
+        })
+    }
+
+    /// Passes over an item that carries no messages; whether that was all of it, and bytes that were passed over.
+    fn skip(&self, run: &mut Run<'p, P>, item: &Item<'p>) -> Result<(bool, usize), EngineError> {
+        let mut skipped = 0;
+        if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
+            let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
+            while run.bytes < bytes {
+                let Some(front) = readers.cells.front()? else {
+                    return Ok((false, skipped));
+                };
+                let more = front.len().min(bytes - run.bytes);
+                readers.cells.consume(more);
+                run.bytes += more;
+                skipped += more;
+            }
+            let edges = (item.part.edges.end - item.part.edges.start) as usize;
+            let bytes = edges * self.machine.graph.edge_kind().bytes();
+            if let Some(weights) = &mut readers.weights {
+                while run.weights_skipped < bytes {
+                    let Some(front) = weights.front()? else {
+                        return Ok((false, skipped));
+                    };
+                    let more = front.len().min(bytes - run.weights_skipped);
+                    weights.consume(more);
+                    run.weights_skipped += more;
+                    skipped += more;
+                }
+            }
+        }
+        run.at += 1;
+        (run.bytes, run.edges, run.weights_skipped) = (0, 0, 0);
+        Ok((true, skipped))
+    }
+
+    /// Counts what folding a block moved: of its sources, of the edges that carried a message, and of its bytes and edges if it is in
+    /// memory.
+    fn count(&self, worker: usize, groups: u64, folded: u64, pinned: Option<(usize, usize)>) {
+        let traffic = self.machine.traffic.of(worker);
+        if let Some((bytes, edges)) = pinned {
+            let width = match P::Edge::WEIGHTED {
+                true => self.machine.graph.edge_kind().bytes(),
+                false => 0,
+            };
+            let bytes = bytes + edges * width;
+            traffic.read(Kind::Edges, Access::Sequential, bytes as u64);
+        }
+        let (message, accumulator) = (size_of::<P::Message>(), size_of::<P::Accumulator>());
+        let (messages, accumulators, access) = match self.kernel {
+            Kernel::Scatter => (groups, folded, Access::Random),
+            Kernel::Gather => (folded, groups, Access::Sequential),
+        };
+        if self.messages.in_memory() {
+            traffic.read(Kind::Messages, Access::Random, messages * message as u64);
+        }
+        traffic.change(Kind::Messages, access, accumulators * accumulator as u64);
+    }
+
+    /// Folds one block into its target; the number of edges that carried a message.
+    #[inline]
+    fn block(
+        &self,
+        target: Target,
+        input: Input<'_, P::Message>,
+        accumulators: &mut [P::Accumulator],
+        rows: &mut Option<OpenRows<'p>>,
+        scratch: &mut Scratch<P::Message>,
+        worker: usize,
+    ) -> Result<Result<u64, Fault>, EngineError> {
+        let (machine, program) = (self.machine, self.program);
+        let batch = target.batch;
+        if self.kernel == Kernel::Scatter {
+            if input.messages.sparse && !input.messages.any_of(input.block) {
+                return Ok(Ok(0));
+            }
+            let accumulators = &mut accumulators[..1 << machine.batches.bits(batch)];
+            return Ok(fold::scatter(program, input, accumulators, scratch));
+        }
+        let accumulators = &mut accumulators[..machine.batches.span(batch) as usize];
+        // Strips of one batch may be folded by several workers, who cannot share its rows.
+        if P::PULLS && rows.is_none() && machine.strips(batch) == 1 {
+            let mut io = lock(&machine.row_io[worker]);
+            *rows = Some(machine.arrays.open(batch, self.needs, &mut io)?);
+        }
+        let Some(open) = rows else {
+            return Ok(fold::gather(program, input, accumulators, scratch, |_| {
+                true
+            }));
+        };
+        let mut slices = P::ApplyRows::slices(&mut open.guards);
+        let start = machine.batches.start(batch);
+        let wants = |i: usize| program.wants(start + i as u64, P::ApplyRows::row(&mut slices, i));
+        Ok(fold::gather(program, input, accumulators, scratch, wants))
+    }
+}
+
+/// The weights of the edges of a block, out of `bytes` from edge `from` on; `None` when they have not arrived.
+fn weights_of<'w, P: EdgeProgram>(
+    machine: &Machine,
+    bytes: &'w [u8],
+    from: usize,
+    edges: usize,
+) -> Option<Weights<'w>> {
+    if !P::Edge::WEIGHTED {
+        return Some(Weights::None);
+    }
+    Some(match machine.graph.edge_kind() {
+        EdgeKind::None => Weights::None,
+        EdgeKind::F32 => Weights::F32(bytes.as_chunks().0.get(from..from + edges)?),
+        EdgeKind::F64 => Weights::F64(bytes.as_chunks().0.get(from..from + edges)?),
+    })
+}
+
+/// Bytes of cells that one step goes through.
+const STEP_BYTES: usize = 1 << 20;

@@ -1,0 +1,264 @@
+//! The slot phase: cells to accumulators, accumulators to rows and the next active set.
+//!
+//! The work of a pass is a list of *runs*. A run is one or more targets, each a strip with its accumulators, and
+//! the cells that fold into them in order. With messages in memory a run is one strip. With messages on disk it is
+//! as many strips as the budget holds accumulators for. The run then takes as many batches of messages as a worker
+//! holds, folds their cells strip by strip, and takes the next: a batch of messages is read once for all strips, and
+//! the accumulators of a strip stay in the cache for many cells. A worker owns the run it works on and streams the run's cells
+//! through its own readers while the cells of the run after it are on their way.
+//!
+//! The fold order of a destination is the graph's, whatever a run is: ascending sources within a strip, strips
+//! merged in order by [`Merge`].
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, PoisonError};
+
+use graphmill_raw::lock;
+use graphmill_storage::{Job, JobError, Step, Worker};
+
+use crate::cache::cells::Pins;
+use crate::context::Machine;
+use crate::exec::column::kernel::accumulators::SpareSets;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::kernel::fold::Scratch;
+use crate::exec::column::kernel::pass::Pass;
+use crate::exec::column::phase::exchange::PassOn;
+use crate::exec::column::phase::slot::merge::Merge;
+use crate::exec::column::phase::slot::scratch::SlotRoom;
+use crate::exec::column::phase::slot::task::{Advance, Run};
+use crate::frontier::active_set::ActiveSet;
+use crate::messages::buffer::Messages;
+use crate::metrics::run::Superstep;
+use crate::program::edge::EdgeProgram;
+use crate::schedule::numa::{Deal, node_of};
+use crate::schedule::tasks::{Columns, Kernel, Target, runs};
+use crate::state::rows::Need;
+use crate::value::Sum;
+
+/// A slot phase as a job.
+pub(crate) struct Slot<'p, P: EdgeProgram> {
+    pub(crate) machine: &'p Machine<'p>,
+    pub(crate) program: &'p P,
+    pub(crate) kernel: Kernel,
+    pub(crate) needs: &'p [Need],
+    pub(crate) active: &'p ActiveSet,
+    pub(crate) messages: &'p Messages<P::Message>,
+    /// What is still to come of them.
+    passing: &'p dyn PassOn,
+    pub(crate) pins: &'p Pins,
+    /// With their numbers.
+    pub(crate) runs: Vec<(usize, Vec<Target>)>,
+    /// Moves with the free accumulators, under their lock.
+    pub(crate) deal: Deal<'p>,
+    pub(crate) merges: Vec<Mutex<Merge<P::Accumulator>>>,
+    pub(crate) free: Mutex<SpareSets<P::Accumulator>>,
+    pub(crate) sums: Vec<Mutex<P::Sum>>,
+    pub(crate) activated: &'p ActiveSet,
+    workers: Vec<Mutex<WorkerState<'p, P>>>,
+    pub(crate) edges: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+    pub(crate) cells: AtomicU64,
+    pub(crate) cells_sought: AtomicU64,
+    pub(crate) scanned: AtomicU64,
+}
+
+/// What one worker holds through a pass.
+struct WorkerState<'p, P: EdgeProgram> {
+    current: Option<Run<'p, P>>,
+    ahead: Option<Run<'p, P>>,
+    readers: Vec<Readers>,
+    scratch: Scratch<P::Message>,
+}
+
+impl<'p, P: EdgeProgram> Slot<'p, P> {
+    /// The phase with all that it needs; `finish` gives the kept buffers back.
+    pub(crate) fn new(
+        pass: Pass<'p, P>,
+        kernel: Kernel,
+        messages: &'p Messages<P::Message>,
+        passing: &'p dyn PassOn,
+        pins: &'p Pins,
+        room: &mut SlotRoom<P::Accumulator, P::Message>,
+        activated: &'p ActiveSet,
+    ) -> Self {
+        let Pass {
+            machine,
+            program,
+            apply: needs,
+            active,
+            ..
+        } = pass;
+        let batches = machine.batches.len();
+        let mut strips = Vec::with_capacity(batches);
+        for batch in 0..batches {
+            strips.push(machine.strips(batch));
+        }
+        let mut runs: Vec<_> = (0..).zip(runs(machine, room.group)).collect();
+        if room.group <= 1 {
+            // The longest run of a node first, so that no worker is left with it at the end.
+            sort_by_length(&mut runs, machine);
+        }
+        let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
+        let deal = Deal::new(&firsts, batches);
+        let workers = machine.workers.count();
+        let mut readers: Vec<Vec<Readers>> = (0..workers).map(|_| Vec::new()).collect();
+        for (i, reader) in room.readers.drain(..).enumerate() {
+            readers[i % workers].push(reader);
+        }
+        Slot {
+            machine,
+            program,
+            kernel,
+            needs,
+            active,
+            messages,
+            passing,
+            pins,
+            runs,
+            deal,
+            merges: strips
+                .into_iter()
+                .map(|strips| {
+                    Mutex::new(Merge {
+                        strips,
+                        next: 0,
+                        folded: false,
+                        total: None,
+                        waiting: BTreeMap::new(),
+                    })
+                })
+                .collect(),
+            free: Mutex::new(std::mem::take(&mut room.free)),
+            sums: (0..batches).map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+            activated,
+            workers: readers
+                .into_iter()
+                .map(|readers| {
+                    let scratch = room.scratch.pop().unwrap_or_else(Scratch::new);
+                    Mutex::new(WorkerState {
+                        current: None,
+                        ahead: None,
+                        readers,
+                        scratch,
+                    })
+                })
+                .collect(),
+            edges: AtomicU64::new(0),
+            bytes_read: AtomicU64::new(0),
+            cells: AtomicU64::new(0),
+            cells_sought: AtomicU64::new(0),
+            scanned: AtomicU64::new(0),
+        }
+    }
+
+    /// Gives the buffers back, with the sums of the batches in order, and reports what was read.
+    pub(crate) fn finish(
+        self,
+        room: &mut SlotRoom<P::Accumulator, P::Message>,
+        sums: &mut Vec<P::Sum>,
+        report: &mut Superstep,
+    ) {
+        room.free = self
+            .free
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        for state in self.workers {
+            let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+            room.readers.extend(state.readers);
+            room.scratch.push(state.scratch);
+        }
+        let own = &self.sums[self.machine.ranks.own()];
+        sums.extend(own.iter().map(|sum| *lock(sum)));
+        report.edges += self.edges.into_inner();
+        report.bytes_read += self.bytes_read.into_inner();
+        report.cells += self.cells.into_inner();
+        report.cells_sought += self.cells_sought.into_inner();
+        report.scanned += self.scanned.into_inner();
+    }
+}
+
+impl<P: EdgeProgram> Job for Slot<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        self.passing.go_on(false)?;
+        let mut state = lock(&self.workers[worker.index]);
+        let WorkerState {
+            current,
+            ahead,
+            readers,
+            scratch,
+        } = &mut *state;
+        let queue = worker.queue.as_mut();
+        while let Some(done) = queue.poll() {
+            let mut done = Some(done);
+            for run in [&mut *current, &mut *ahead].into_iter().flatten() {
+                if let (Some(readers), Some(mine)) = (&mut run.readers, done.take()) {
+                    done = readers.accept(mine)?;
+                }
+            }
+        }
+        if current.is_none() {
+            *current = match ahead.take() {
+                Some(run) => Some(run),
+                None => self.claim(readers, worker.index)?,
+            };
+        }
+        let Some(run) = current else {
+            let left = self.deal.left() > 0;
+            // What others still need is sent to its end.
+            let passed = self.passing.idle_step()?;
+            return Ok(match passed {
+                Step::Finished if left => Step::Waiting,
+                passed => passed,
+            });
+        };
+        // Streaming a run ahead keeps the disk busy, but a run held back keeps another worker idle at the end.
+        // What a run reads of messages on disk is told anew with the next one.
+        if ahead.is_none()
+            && self.messages.in_memory()
+            && !readers.is_empty()
+            && self.deal.left() > self.workers.len()
+        {
+            *ahead = self.claim(readers, worker.index)?;
+        }
+        for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {
+            if let Some(readers) = &mut run.readers {
+                readers.pump(queue)?;
+            }
+        }
+        match self.advance(run, scratch, worker.index)? {
+            Advance::Worked => Ok(Step::Worked),
+            Advance::Starved => Ok(Step::Waiting),
+            Advance::Early => {
+                if run.feed.pull(self.messages, worker.index)? {
+                    return Ok(Step::Worked);
+                }
+                Ok(match self.passing.idle_step()? {
+                    // It has come since.
+                    Step::Finished => Step::Worked,
+                    step => step,
+                })
+            }
+            Advance::Done => {
+                if let Some(run) = current.take() {
+                    readers.extend(self.settle(run, worker.index)?);
+                }
+                Ok(Step::Worked)
+            }
+        }
+    }
+}
+
+/// Sorts numbered runs by their nodes, and those of a node by their edges, the longest first.
+fn sort_by_length(runs: &mut [(usize, Vec<Target>)], machine: &Machine) {
+    runs.sort_by_key(|(_, run)| {
+        let edges = run
+            .iter()
+            .map(|target| machine.graph.column(target.batch).edges());
+        let node = run
+            .first()
+            .map(|first| node_of(first.batch, machine.batches.len()));
+        (node, std::cmp::Reverse(edges.sum::<u64>()))
+    });
+}

@@ -1,0 +1,113 @@
+//! What a run is made of: its targets, its cells in the order of work, and what a worker holds for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use graphmill_graph::Cell;
+
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::phase::slot::block_ranges::Part;
+use crate::exec::column::phase::slot::input::{Fed, Feed};
+use crate::messages::batch::BatchMessages;
+use crate::messages::buffer::Messages;
+use crate::program::edge::EdgeProgram;
+use crate::schedule::tasks::Target;
+use crate::state::array_store::OpenRows;
+
+/// How far a step has come with a run.
+pub(crate) enum Advance {
+    Worked,
+    /// Cells are not read yet.
+    Starved,
+    /// Messages are not there yet.
+    Early,
+    Done,
+}
+
+/// One cell of a run, or a part of one.
+#[derive(Clone, Debug)]
+pub(crate) struct Item<'p> {
+    /// Which target of the run it folds into.
+    pub(crate) target: usize,
+    pub(crate) column: usize,
+    pub(crate) cell: &'p Cell,
+    /// The batch whose messages it carries, and the how manieth that is in the order of the run.
+    pub(crate) from: usize,
+    pub(crate) number: usize,
+    /// Where its bytes and its edges begin and end, from the first of the cell.
+    pub(crate) part: Part,
+    /// A later item of the run carries them too.
+    pub(crate) again: bool,
+    /// The cell's bytes and weights, when they are pinned.
+    pub(crate) pinned: Option<(&'p [u8], &'p [u8])>,
+}
+
+/// A run on its way.
+pub(crate) struct Run<'p, P: EdgeProgram> {
+    pub(crate) targets: Vec<Target>,
+    pub(crate) accumulators: Vec<Accumulators<P::Accumulator>>,
+    pub(crate) items: Vec<Item<'p>>,
+    pub(crate) at: usize,
+    /// By target: whether an edge was folded into it.
+    pub(crate) folded: Vec<bool>,
+    /// Bytes and edges of the item at hand that are done, and bytes of weights that were passed over.
+    pub(crate) bytes: usize,
+    pub(crate) edges: usize,
+    pub(crate) weights_skipped: usize,
+    pub(crate) feed: Feed,
+    pub(crate) readers: Option<Readers>,
+    pub(crate) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
+    /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
+    pub(crate) rows: Vec<Option<OpenRows<'p>>>,
+}
+
+impl<'p, P: EdgeProgram> Run<'p, P> {
+    /// Has the messages of an item at hand, if they are there.
+    pub(crate) fn feed(
+        &mut self,
+        all: &'p Messages<P::Message>,
+        item: &Item<'p>,
+        worker: usize,
+    ) -> Result<Fed, EngineError> {
+        if let Some((batch, _)) = &self.messages
+            && *batch == item.from
+        {
+            return Ok(Fed::Here);
+        }
+        if !all.is_there(item.from) {
+            return Ok(Fed::Early);
+        }
+        if all.in_memory() {
+            if all.count(item.from) == 0 {
+                return Ok(Fed::Nothing);
+            }
+        } else {
+            self.feed.ask(all, worker)?;
+            if self.feed.asked <= item.number {
+                return Ok(Fed::Early);
+            }
+            if self.feed.empty.contains(&item.from) {
+                return Ok(Fed::Nothing);
+            }
+        }
+        let messages = all.read(item.from, worker)?;
+        self.messages = Some((item.from, messages));
+        Ok(Fed::Here)
+    }
+}
+
+/// Puts the items of a run, which carry the messages of the batches `froms`, in the order of work of a worker that holds those of so many.
+/// Compiled once, not for each program.
+pub(crate) fn put_in_order(items: &mut [Item<'_>], froms: &[usize], held: usize) {
+    let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
+    for item in items.iter_mut() {
+        item.number = numbers.get(&item.from).copied().unwrap_or(0);
+    }
+    items.sort_by_key(|item| (item.number / held, item.target, item.number));
+    // Within one turn the targets come one after the other, so only the last of them is done with the messages.
+    let mut later: BTreeSet<usize> = BTreeSet::new();
+    for item in items.iter_mut().rev() {
+        item.again = !later.insert(item.from);
+    }
+}

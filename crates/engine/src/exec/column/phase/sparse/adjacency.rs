@@ -1,0 +1,179 @@
+//! The sparse pass over lists: signal and fold in one walk over the active vertices, then apply.
+//!
+//! Sources are walked in ascending order and a list holds its destinations in ascending order, so each destination
+//! folds in the order of the graph. The cost is one look-up an active vertex and two small random accesses an edge,
+//! whatever the size of the graph; that needs an accumulator for every vertex, `IDENTITY` between passes.
+
+use graphmill_raw::{lock, prefetch};
+use graphmill_storage::Kind;
+
+use crate::cache::adjacency::{Lists, value_of, with_words};
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::pass::{Done, Pass, apply_reached};
+use crate::frontier::bitmap::BatchSet;
+use crate::metrics::traffic::Access;
+use crate::program::edge::EdgeProgram;
+use crate::state::rows::Rows;
+
+/// What sparse passes over lists keep from one to the next.
+pub(crate) struct FollowRoom<P: EdgeProgram> {
+    /// `IDENTITY` everywhere between passes.
+    accumulators: Accumulators<P::Accumulator>,
+    reached: BatchSet,
+}
+
+impl<P: EdgeProgram> FollowRoom<P> {
+    /// Bytes of the budget that the room takes in a graph of so many vertices.
+    pub(crate) fn memory(vertices: u64) -> u64 {
+        Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
+    }
+
+    pub(crate) fn new(machine: &Machine) -> Result<Self, EngineError> {
+        let vertices = machine.batches.vertices() as usize;
+        let mut reached = BatchSet::default();
+        reached.reserve(vertices, &machine.budget)?;
+        Ok(FollowRoom {
+            accumulators: Accumulators::new(machine, vertices, P::IDENTITY)?,
+            reached,
+        })
+    }
+}
+
+/// Both phases of a sparse pass over lists.
+pub(crate) fn edges<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    lists: &Lists,
+    room: &mut FollowRoom<P>,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    with_words!(lists, |WORDS| edges_of::<P, WORDS>(pass, lists, room, done))
+}
+
+fn edges_of<P: EdgeProgram, const WORDS: usize>(
+    pass: Pass<'_, P>,
+    lists: &Lists,
+    room: &mut FollowRoom<P>,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine, program, ..
+    } = pass;
+    let Some(io) = machine.row_io.first() else {
+        return Ok(());
+    };
+    let io = &mut *lock(io);
+    let FollowRoom {
+        accumulators,
+        reached,
+    } = room;
+    let report = &mut done.report;
+    for batch in pass.active.batches() {
+        machine.check_stop()?;
+        let set = pass.active.batch(batch)?;
+        let start = machine.batches.start(batch);
+        let mut open = machine.arrays.open(batch, pass.signal, io)?;
+        {
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            let mut several = Several::new();
+            let mut follow = |several: &mut Several<P::Message>| {
+                several.prefetch::<_, WORDS>(lists, accumulators, reached);
+                for (v, message) in several.drain() {
+                    let list = lists.of::<WORDS>(v);
+                    report.messages += 1;
+                    report.edges += list.len() as u64;
+                    for record in list {
+                        let destination = record[0] as usize;
+                        reached.insert(destination);
+                        let carried = program.along(message, value_of(record));
+                        program.fold(&mut accumulators[destination], carried);
+                    }
+                }
+            };
+            set.for_each(|i| {
+                let v = start + i as u64;
+                lists.prefetch_begin(v as usize);
+                if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i))
+                    && several.push(v as usize, message)
+                {
+                    follow(&mut several);
+                }
+            });
+            follow(&mut several);
+        }
+        machine.count_rows(0, pass.signal, pass.active.count_in(batch), set.is_full());
+        machine.arrays.close(open, pass.signal, Some(&set), io)?;
+    }
+    let (sources, edges) = (report.messages, report.edges);
+    let traffic = machine.traffic.of(0);
+    lists.count(traffic, sources, edges);
+    let bytes = edges * size_of::<P::Accumulator>() as u64;
+    traffic.change(Kind::Messages, Access::Random, bytes);
+    machine.arrays.end_phase();
+    for batch in 0..machine.batches.len() {
+        let range = machine.batches.range(batch);
+        let part = range.start as usize..range.end as usize;
+        if reached.has_in(part.clone()) {
+            let accumulators = &mut accumulators[part.clone()];
+            apply_reached(pass, batch, accumulators, reached, part, io, done)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sources whose lists are looked at together.
+const SEVERAL: usize = 64;
+/// Edges of one source whose accumulators are on their way before any is followed.
+const EDGES_AHEAD: usize = 8;
+
+/// A few sources and their messages. Lists, and the accumulators they lead to, lie anywhere in memory, and waiting for
+/// one after the other would take longer than all the rest. So the waits overlap: for all sources the beginnings of
+/// the lists, then the lists, then the accumulators.
+struct Several<M> {
+    sources: [(usize, Option<M>); SEVERAL],
+    count: usize,
+}
+
+impl<M: Copy> Several<M> {
+    fn new() -> Self {
+        Several {
+            sources: [(0, None); SEVERAL],
+            count: 0,
+        }
+    }
+    /// Takes one more; whether it was the last that has room.
+    #[inline(always)]
+    fn push(&mut self, v: usize, message: M) -> bool {
+        self.sources[self.count] = (v, Some(message));
+        self.count += 1;
+        self.count == SEVERAL
+    }
+    /// Has what following the sources will want on its way into the cache.
+    #[inline(always)]
+    fn prefetch<A, const WORDS: usize>(
+        &self,
+        lists: &Lists,
+        accumulators: &[A],
+        reached: &BatchSet,
+    ) {
+        let sources = &self.sources[..self.count];
+        for (v, _) in sources {
+            lists.prefetch_list::<WORDS>(*v);
+        }
+        for (v, _) in sources {
+            for record in lists.of::<WORDS>(*v).iter().take(EDGES_AHEAD) {
+                prefetch(accumulators, record[0] as usize);
+                reached.prefetch(record[0] as usize);
+            }
+        }
+    }
+    /// The sources and their messages, in order.
+    #[inline(always)]
+    fn drain(&mut self) -> impl Iterator<Item = (usize, M)> {
+        let sources = &self.sources[..std::mem::take(&mut self.count)];
+        sources
+            .iter()
+            .filter_map(|(v, message)| Some((*v, (*message)?)))
+    }
+}

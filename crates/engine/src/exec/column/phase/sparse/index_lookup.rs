@@ -1,0 +1,568 @@
+//! The sparse pass: when few vertices are active, only their edges are gone to, at a cost in proportion to them.
+//!
+//! 1. signal: each active vertex emits its message, which is queued at each column that its fan-out list names;
+//! 2. each such column, in order: the index of each cell says where a source's edges lie; they fold into
+//!    accumulators that are `IDENTITY` everywhere else, and a set remembers which were reached;
+//! 3. apply: the reached destinations in order, whose accumulators become `IDENTITY` again.
+//!
+//! Nothing here walks over all vertices, batches of the graph or cells of a column. Sources are queued in ascending
+//! order, so a column folds in the order of the graph, as a scan would. Of cells on disk the blocks that hold a queued
+//! source are read, those of a few columns at a time ([`sought`]).
+
+use std::collections::VecDeque;
+
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Group, GroupWalk, Place};
+use graphmill_raw::{Element, lock};
+use graphmill_storage::{Kind, Lease, Queue};
+
+use crate::cache::cells::Pins;
+use crate::comm::communicator::mismatch;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exchange::all_to_all::{Came, Exchange, Filled, Outgoing};
+use crate::exchange::frame::Frame;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::kernel::pass::{Done, Pass, apply_reached};
+use crate::exec::column::phase::sparse::read_plan;
+use crate::exec::column::phase::sparse::read_plan::{Plan, PlannedCell};
+use crate::frontier::bitmap::BatchSet;
+use crate::metrics::run::Superstep;
+use crate::metrics::traffic::Access;
+use crate::program::edge::EdgeProgram;
+use crate::state::rows::Rows;
+use crate::value::{EdgeValue, edge_value};
+
+/// Reads in flight for a sparse pass, at most.
+const READS: usize = 32;
+
+/// What sparse passes keep from one to the next.
+pub(crate) struct SeekRoom<P: EdgeProgram> {
+    /// `IDENTITY` everywhere between columns.
+    accumulators: Option<Accumulators<P::Accumulator>>,
+    reached: BatchSet,
+    /// Messages by column, sources ascending once all are there; empty between passes.
+    queues: Vec<Vec<(u64, P::Message)>>,
+    /// The columns with messages; empty between passes.
+    columns: BatchSet,
+    /// Where blocks are read from; made with the first pass that reads any.
+    disk: Option<Box<dyn Queue>>,
+    _lease: Option<Lease>,
+    /// Whether messages go to other ranks with their columns, as some rank would have to read fan-out lists to find these.
+    pub(crate) placed: bool,
+    /// For the queues, and the lists of blocks on the way, of the pass to come.
+    reserved: Option<Lease>,
+}
+
+impl<P: EdgeProgram> Default for SeekRoom<P> {
+    fn default() -> Self {
+        SeekRoom {
+            accumulators: None,
+            reached: BatchSet::default(),
+            queues: Vec::new(),
+            columns: BatchSet::default(),
+            disk: None,
+            _lease: None,
+            placed: false,
+            reserved: None,
+        }
+    }
+}
+
+impl<P: EdgeProgram> SeekRoom<P> {
+    /// Bytes of the budget that the room takes once it is filled.
+    fn memory(machine: &Machine) -> u64 {
+        let batches = &machine.batches;
+        let entries = machine.shape.entries as u64;
+        let columns = batches.len() as u64;
+        // Sets take a bit an entry and a little more, rounded up to words.
+        Accumulators::<P::Accumulator>::bytes(entries as usize)
+            + columns * size_of::<Vec<u8>>() as u64
+            + (entries + columns) / 7
+            + 64
+    }
+
+    fn fill(&mut self, machine: &Machine) -> Result<(), EngineError> {
+        if self.queues.is_empty() {
+            let batches = &machine.batches;
+            let entries = machine.shape.entries;
+            let queues = (batches.len() * size_of::<Vec<u8>>()) as u64;
+            self._lease = Some(machine.budget.lease("queued messages", queues)?);
+            let accumulators = Accumulators::new(machine, entries, P::IDENTITY)?;
+            self.accumulators = Some(accumulators);
+            self.reached.reserve(entries, &machine.budget)?;
+            self.queues.resize_with(batches.len(), Vec::new);
+            self.columns.reserve(batches.len(), &machine.budget)?;
+        }
+        Ok(())
+    }
+
+    /// Gives back what was leased for a pass that is not done so.
+    pub(crate) fn release(&mut self) {
+        self.reserved = None;
+    }
+
+    /// Leases the queues of a sparse pass over vertices of at most so many edges, and the lists of blocks that it reads by so many
+    /// streams on its way; `false` when the budget might not hold them and `leave` bytes for what the pass takes later.
+    pub(crate) fn reserve(
+        &mut self,
+        pass: &Pass<'_, P>,
+        pins: &Pins,
+        edges: u64,
+        streams: usize,
+        leave: u64,
+    ) -> bool {
+        self.release();
+        let machine = pass.machine;
+        let unfilled = if self.queues.is_empty() {
+            Self::memory(machine)
+        } else {
+            0
+        };
+        let (ranks, active) = (&machine.ranks, pass.active);
+        let [columns, own] = [machine.batches.len(), ranks.own().len()].map(|count| count as u64);
+        let of = |vertices: u64, places: u64, bytes: usize| {
+            let entries = vertices.saturating_mul(places).min(edges);
+            entries.saturating_mul(bytes as u64)
+        };
+        let entry = size_of::<(u64, P::Message)>();
+        let block_lists = match pins.block_lists() {
+            true => 0,
+            false => machine.longest_block_lists() * own.min(streams as u64),
+        };
+        // What goes to other ranks, and comes to be looked up.
+        let passed = match ranks.alone() {
+            true => 0,
+            false => {
+                let places = match self.placed {
+                    true => columns - own,
+                    false => ranks.count() as u64 - 1,
+                };
+                let goes = of(active.own_len(), places, size_of::<Sent<P::Message>>());
+                let others = match self.placed {
+                    true => 0,
+                    false => active.len().saturating_sub(active.own_len()),
+                };
+                goes.saturating_add(of(others, 1, entry))
+            }
+        };
+        // Growing a queue copies it, so twice its entries can be held for a moment.
+        let queues = of(active.len(), own, entry).saturating_add(passed);
+        // One that begins has room for a few.
+        let queues = queues.saturating_add(of(own, 1, 4 * entry));
+        let bytes = queues.saturating_mul(2).saturating_add(block_lists);
+        let lease = machine.budget.lease("queued messages", bytes).ok();
+        self.reserved = lease.filter(|_| unfilled + leave <= machine.budget.available());
+        self.reserved.is_some()
+    }
+}
+
+/// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or lists of blocks are not pinned.
+pub(crate) fn edges<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    room: &mut SeekRoom<P>,
+    pins: &Pins,
+    idle: &mut Vec<Readers>,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let Pass {
+        machine, program, ..
+    } = pass;
+    let _reserved = room.reserved.take();
+    room.fill(machine)?;
+    match machine.ranks.alone() {
+        true => {
+            let (queues, columns) = (&mut room.queues, &mut room.columns);
+            signal(pass, pins, &mut done.report, |v, message, column| {
+                queue(queues, columns, column, (v, message));
+            })?;
+        }
+        false => signal_to_all(pass, room, pins, &mut done.report)?,
+    }
+    machine.arrays.end_phase();
+    let SeekRoom {
+        accumulators,
+        reached,
+        queues,
+        columns,
+        disk,
+        ..
+    } = room;
+    let accumulators = accumulators.as_deref_mut().unwrap_or_default();
+    let disk = match disk {
+        Some(disk) => disk,
+        None => disk.insert(machine.graph.disk().queue(READS)?),
+    };
+    let mut todo = VecDeque::new();
+    let mut is_sound = true;
+    columns.drain(|column| {
+        if !machine.ranks.alone() {
+            let queue = &mut queues[column];
+            sort_by_vertex(queue);
+            is_sound &= queue.is_sorted_by(|(v, _), (next, _)| v < next);
+        }
+        todo.push_back(column);
+    });
+    if !is_sound {
+        return Err(mismatch());
+    }
+    let mut ahead: VecDeque<Plan> = VecDeque::new();
+    loop {
+        machine.check_stop()?;
+        // Columns are planned as far ahead as there are streams; one without reads needs none.
+        while let Some(&column) = todo.front()
+            && (ahead.is_empty() || (!idle.is_empty() && !pins.all()))
+        {
+            let others = ahead.make_contiguous();
+            let plan = read_plan::plan::<P>(
+                machine,
+                pins,
+                column,
+                &queues[column],
+                idle,
+                disk.as_mut(),
+                others,
+            )?;
+            todo.pop_front();
+            ahead.push_back(plan);
+        }
+        let Some(mut plan) = ahead.pop_front() else {
+            return Ok(());
+        };
+        let mut streams = plan.streams.take();
+        let column = plan.column;
+        let mut fold = Fold {
+            machine,
+            program,
+            pins,
+            plan: &plan,
+            streams: &mut streams,
+            disk: disk.as_mut(),
+            others: ahead.make_contiguous(),
+            accumulators,
+            reached,
+            edges: 0,
+            looked: 0,
+        };
+        for cell in &plan.cells {
+            fold.cell(cell, &queues[column][cell.queue.clone()])?;
+        }
+        let edges = fold.edges;
+        done.report.edges += edges;
+        done.report.scanned += fold.looked;
+        let bytes = edges * size_of::<P::Accumulator>() as u64;
+        machine
+            .traffic
+            .of(0)
+            .change(Kind::Messages, Access::Random, bytes);
+        done.report.cells += plan.cells.len() as u64;
+        done.report.cells_sought += plan.cells.len() as u64;
+        if let Some(streams) = streams {
+            let (readers, read) = streams.end(disk.as_mut(), ahead.make_contiguous())?;
+            done.report.bytes_read += read;
+            idle.push(readers);
+        }
+        // The lease for the queues ends with the pass, so what they took has to be given back.
+        queues[column] = Vec::new();
+        let Some(io) = machine.row_io.first() else {
+            return Ok(());
+        };
+        let io = &mut lock(io);
+        let places = 0..accumulators.len();
+        apply_reached(pass, column, accumulators, reached, places, io, done)?;
+    }
+}
+
+/// Queues a message at a column that holds edges of its source.
+fn queue<M>(
+    queues: &mut [Vec<(u64, M)>],
+    columns: &mut BatchSet,
+    column: usize,
+    message: (u64, M),
+) {
+    if let Some(queue) = queues.get_mut(column) {
+        columns.insert(column);
+        queue.push(message);
+    }
+}
+
+/// Passes the message of each active vertex to the ranks that hold its edges, and queues those that come, from ranks in any order,
+/// at the columns of this rank. Who has read a fan-out list to know the ranks says the columns too, so that nobody reads it again.
+fn signal_to_all<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    room: &mut SeekRoom<P>,
+    pins: &Pins,
+    report: &mut Superstep,
+) -> Result<(), EngineError> {
+    let machine = pass.machine;
+    let ranks = &machine.ranks;
+    let own = ranks.own();
+    let is_placed = room.placed;
+    let mut goes: Vec<Vec<Sent<P::Message>>> = vec![Vec::new(); ranks.count()];
+    let (queues, columns) = (&mut room.queues, &mut room.columns);
+    signal(pass, pins, report, |v, message, column| {
+        if own.contains(&column) {
+            return queue(queues, columns, column, (v, message));
+        }
+        let to = &mut goes[ranks.owner(column)];
+        // Columns of one rank follow each other.
+        if is_placed || to.last().is_none_or(|(last, ..)| *last != v) {
+            to.push((v, column as u32, message));
+        }
+    })?;
+    let mut to_look_up = Vec::new();
+    Exchange::run(
+        machine,
+        size_of::<P::Message>(),
+        |to, _| Listed {
+            machine,
+            is_placed,
+            left: &goes[to],
+        },
+        |from, came| {
+            let Came::Section(section) = came else {
+                return Ok(());
+            };
+            if !ranks.of(from).contains(&section.batch) {
+                return Err(mismatch());
+            }
+            let range = machine.batches.range(section.batch);
+            let mut outside = false;
+            let mut placed = section.columns();
+            section.each(|source, message| {
+                let v = range.start + source as u64;
+                match placed.as_mut().map(Iterator::next) {
+                    _ if !range.contains(&v) => outside = true,
+                    None => to_look_up.push((v, message)),
+                    Some(Some(column)) if own.contains(&column) => {
+                        queue(queues, columns, column, (v, message));
+                    }
+                    Some(_) => outside = true,
+                }
+            });
+            match outside {
+                true => Err(mismatch()),
+                false => Ok(()),
+            }
+        },
+    )?;
+    let [sent, bytes] = machine.take_sent();
+    report.messages_sent += sent;
+    report.bytes_sent += bytes;
+    let mut frames = lock(&machine.frames);
+    sort_by_vertex(&mut to_look_up);
+    for (v, message) in to_look_up {
+        let mut of_vertex = |column: usize| {
+            if own.contains(&column) {
+                queue(queues, columns, column, (v, message));
+            }
+        };
+        machine.fanout_of(pins.fanout(), &mut frames, v, &mut of_vertex)?;
+    }
+    report.bytes_read += frames.take_bytes_read();
+    Ok(())
+}
+
+/// A message on its way to another rank: its source, and a column that it is for.
+type Sent<M> = (u64, u32, M);
+
+/// A list of messages on its way.
+struct Listed<'l, M> {
+    machine: &'l Machine<'l>,
+    /// Whether messages go with their columns, or once each.
+    is_placed: bool,
+    left: &'l [Sent<M>],
+}
+
+impl<M: Element> Outgoing for Listed<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+        while let Some((first, ..)) = self.left.first() {
+            let batches = &self.machine.batches;
+            let batch = batches.batch_of(*first);
+            let end = batches.cut(batch + 1);
+            let of_batch = self.left.partition_point(|(source, ..)| *source < end);
+            let of_batch = &self.left[..of_batch];
+            let taken = frame.list((batch, batches.start(batch)), self.is_placed, of_batch);
+            self.left = &self.left[taken..];
+            if taken < of_batch.len() {
+                return Ok(Filled::Full);
+            }
+        }
+        Ok(Filled::All)
+    }
+}
+
+/// Calls `say(vertex, message, column)` for each column that holds edges of an active vertex with a message, ascending.
+fn signal<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    pins: &Pins,
+    report: &mut Superstep,
+    mut say: impl FnMut(u64, P::Message, usize),
+) -> Result<(), EngineError> {
+    let Pass {
+        machine,
+        program,
+        signal: needs,
+        active,
+        ..
+    } = pass;
+    let Some(io) = machine.row_io.first() else {
+        return Ok(());
+    };
+    let io = &mut *lock(io);
+    for batch in active.batches() {
+        let set = active.batch(batch)?;
+        let start = machine.batches.start(batch);
+        let mut open = machine.arrays.open(batch, needs, io)?;
+        let mut failed = None;
+        let mut frames = lock(&machine.frames);
+        {
+            let mut rows = P::SignalRows::slices(&mut open.guards);
+            set.for_each(|i| {
+                let v = start + i as u64;
+                if let Some(message) = program.signal(v, P::SignalRows::row(&mut rows, i)) {
+                    report.messages += 1;
+                    let mut said = |column| say(v, message, column);
+                    let said = machine.fanout_of(pins.fanout(), &mut frames, v, &mut said);
+                    failed = failed.take().or(said.err());
+                }
+            });
+        }
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        report.bytes_read += frames.take_bytes_read();
+        drop(frames);
+        machine.count_rows(0, needs, active.count_in(batch), set.is_full());
+        machine.arrays.close(open, needs, Some(&set), io)?;
+    }
+    Ok(())
+}
+
+/// One column on its way.
+struct Fold<'f, P: EdgeProgram> {
+    machine: &'f Machine<'f>,
+    program: &'f P,
+    pins: &'f Pins,
+    plan: &'f Plan,
+    streams: &'f mut Option<read_plan::Streams>,
+    disk: &'f mut dyn Queue,
+    /// Columns whose reads are on their way meanwhile.
+    others: &'f mut [Plan],
+    accumulators: &'f mut [P::Accumulator],
+    reached: &'f mut BatchSet,
+    edges: u64,
+    /// Sources that were looked at to find these: one that a bitmap finds, or those of its block from the nearest sample on.
+    looked: u64,
+}
+
+impl<P: EdgeProgram> Fold<'_, P> {
+    /// Folds the queued messages along the edges of their sources in one cell.
+    fn cell(
+        &mut self,
+        planned: &PlannedCell,
+        queue: &[(u64, P::Message)],
+    ) -> Result<(), EngineError> {
+        let (machine, program, column) = (self.machine, self.program, self.plan.column);
+        let cell = &machine.graph.column(column).cells()[planned.position];
+        let broken = |error| machine.broken(column, cell, &error);
+        let index = self.plan.index(machine, self.pins, planned)?;
+        let pinned = self.pins.cell(machine, column, planned.position);
+        let offset = machine.global_offset(cell.source_batch(), column);
+        let start = machine.batches.start(cell.source_batch());
+        // Of a pinned cell its edges' part of its bytes, of its index one word for each source.
+        let (edges_before, cell_bytes) = (self.edges, cell.data_bytes() as u128);
+        let mask = (1usize << machine.batches.bits(column)) - 1;
+        let accumulators = &mut self.accumulators[..=mask];
+        let kind = machine.graph.edge_kind();
+        let width = if P::Edge::WEIGHTED { kind.bytes() } else { 0 };
+        // The weights of the block at hand, copied, since both streams are looked into at once.
+        let mut held = Vec::new();
+        // The last block and where it began: only an index that is not what was written leads back.
+        let mut last = (0, 0);
+        let mut walk = GroupWalk::default();
+        for (source, message) in queue {
+            let source = (source - start) as u32;
+            let mut place = index.seek(source);
+            while let Some(Place {
+                block: number,
+                offset: at,
+                group,
+            }) = place.take()
+            {
+                if number < last.0 || at < last.1 {
+                    return Err(machine.graph.broken_cell(column, cell).into());
+                }
+                if number > last.0 {
+                    walk.restart();
+                }
+                last = (number, at);
+                let (bytes, weights) = match (pinned, self.streams.as_mut()) {
+                    (Some((bytes, weights)), _) => (
+                        bytes.get(at as usize..).unwrap_or(&[]),
+                        weights
+                            .get(number * width * BLOCK_EDGES_MAX..)
+                            .unwrap_or(&[]),
+                    ),
+                    (None, Some(streams)) => {
+                        if width > 0 {
+                            let of = read_plan::weights_extent::<P>(machine, column, cell, number);
+                            held.clear();
+                            held.extend_from_slice(streams.block_weights(
+                                of.file,
+                                of.bytes,
+                                self.disk,
+                                self.others,
+                            )?);
+                        }
+                        let data = machine.graph.data_extent(column, cell);
+                        let range = read_plan::block_range(machine, column, cell, &index, number)?;
+                        let range = data.bytes.start + range.start..data.bytes.start + range.end;
+                        let bytes = streams.block(data.file, range, self.disk, self.others)?;
+                        (bytes, &held[..])
+                    }
+                    (None, None) => return Err(EngineError::NoReaders),
+                };
+                let (block, _) = BlockView::parse(bytes, offset)
+                    .map_err(broken)?
+                    .ok_or_else(|| machine.graph.broken_cell(column, cell))?;
+                let Some(group) = block.group_by(&mut walk, group, source) else {
+                    break;
+                };
+                block.edges_of(group, source, |destination, edge| {
+                    self.edges += 1;
+                    let local = destination as usize & mask;
+                    self.reached.insert(local);
+                    let value = edge_value::<P::Edge>(kind, weights, edge);
+                    program.fold(&mut accumulators[local], program.along(*message, value));
+                });
+                // The edges of a source may go on in the next block.
+                if index.goes_on(number + 1, source) {
+                    place = index.offset(number + 1).map(|offset| Place {
+                        block: number + 1,
+                        offset,
+                        group: Group::Number(0),
+                    });
+                }
+            }
+        }
+        self.looked += walk.looked();
+        let edges = self.edges - edges_before;
+        let traffic = machine.traffic.of(0);
+        if pinned.is_some() {
+            let of_edges = cell_bytes * u128::from(edges) / u128::from(cell.edges().max(1));
+            let bytes = of_edges as u64 + edges * width as u64;
+            traffic.read(Kind::Edges, Access::Random, bytes);
+        }
+        if self.pins.block_lists() {
+            let words = (queue.len() * size_of::<u64>()) as u64;
+            traffic.read(Kind::Index, Access::Random, words);
+        }
+        Ok(())
+    }
+}
+
+/// Sorts messages by their vertices. Compiled for each type of message, not for each program.
+fn sort_by_vertex<M>(messages: &mut [(u64, M)]) {
+    messages.sort_unstable_by_key(|(v, _)| *v);
+}

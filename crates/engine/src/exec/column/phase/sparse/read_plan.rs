@@ -1,0 +1,472 @@
+//! The blocks that a sparse pass reads: found by the lists of blocks of a column's cells, each read as one stream.
+//!
+//! A column is planned before it is folded: its reads are on their way while the columns before it are worked on. Lists, and blocks,
+//! that lie in the same frames or in frames that follow each other are one extent, so no frame is read that holds
+//! nothing sought, and none twice. Bitmaps are not read: every source has edges in the cells it is sought in, and what they spare of a walk over a block's sources is
+//! less than what reading them takes.
+
+use std::ops::Range;
+
+use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, FileId, SourceIndex};
+use graphmill_storage::Queue;
+
+use crate::cache::cells::Pins;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::program::edge::EdgeProgram;
+use crate::value::EdgeValue;
+
+/// No block is longer: two streams of 4,096 fields of 32 bits, a bitmap and the widths.
+pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 16;
+
+/// A column whose queue is about to be folded.
+pub(crate) struct Plan {
+    pub(crate) column: usize,
+    pub(crate) cells: Vec<PlannedCell>,
+    /// The lists of blocks of those cells whose are not pinned, and what lies between them in the frames that are read.
+    block_lists: Vec<u8>,
+    /// The streams of the column's cells and weights, when some are not pinned.
+    pub(crate) streams: Option<Streams>,
+}
+
+/// The part of a queue that goes along the edges of one cell.
+pub(crate) struct PlannedCell {
+    pub(crate) position: usize,
+    pub(crate) queue: Range<usize>,
+    /// Where its list of blocks is, if it is not pinned.
+    block_list: Option<Range<usize>>,
+}
+
+impl Plan {
+    /// The index of a cell.
+    #[inline]
+    pub(crate) fn index<'p>(
+        &'p self,
+        machine: &Machine,
+        pins: &'p Pins,
+        planned: &PlannedCell,
+    ) -> Result<SourceIndex<'p>, EngineError> {
+        let bitmap = pins.bitmap(machine, self.column, planned.position);
+        let blocks = match &planned.block_list {
+            Some(range) => self.block_lists.get(range.clone()),
+            None => pins.block_list(machine, self.column, planned.position),
+        };
+        let (blocks, bitmap) = (blocks.unwrap_or(&[]), bitmap.unwrap_or(&[]));
+        SourceIndex::parse(blocks, bitmap).map_err(|error| {
+            let cell = &machine.graph.column(self.column).cells()[planned.position];
+            machine.broken(self.column, cell, &error)
+        })
+    }
+}
+
+/// Finds the cells that hold edges of the queued sources, reads their lists of blocks, and starts reading the blocks.
+pub(crate) fn plan<P: EdgeProgram>(
+    machine: &Machine,
+    pins: &Pins,
+    column: usize,
+    queue: &[(u64, P::Message)],
+    idle: &mut Vec<Readers>,
+    disk: &mut dyn Queue,
+    others: &mut [Plan],
+) -> Result<Plan, EngineError> {
+    let graph = &machine.graph;
+    let cells = graph.column(column).cells();
+    let mut plan = Plan {
+        column,
+        cells: Vec::new(),
+        block_lists: Vec::new(),
+        streams: None,
+    };
+    let mut at = 0;
+    let mut unread = Joined::default();
+    while let Some((first, _)) = queue.get(at) {
+        let batch = machine.batches.batch_of(*first);
+        let end = machine.batches.cut(batch + 1);
+        let from = at;
+        at += queue[from..].partition_point(|(source, _)| *source < end);
+        let Ok(position) = cells.binary_search_by_key(&batch, Cell::source_batch) else {
+            continue;
+        };
+        let is_pinned = pins.block_list(machine, column, position).is_some();
+        let list = graph.block_list_extent(column, &cells[position]);
+        plan.cells.push(PlannedCell {
+            position,
+            queue: from..at,
+            block_list: (!is_pinned).then(|| unread.add(list)),
+        });
+    }
+    let has_all = |planned: &PlannedCell| {
+        planned.block_list.is_none() && pins.cell(machine, column, planned.position).is_some()
+    };
+    if plan.cells.iter().all(has_all) {
+        return Ok(plan);
+    }
+    let readers = idle.pop().ok_or(EngineError::NoReaders)?;
+    let mut streams = Streams::new(readers);
+    streams.read_all(unread.extents, &mut plan.block_lists, disk, others)?;
+    let mut sought = Sought::default();
+    for planned in &plan.cells {
+        if pins.cell(machine, column, planned.position).is_some() {
+            continue;
+        }
+        let cell = &cells[planned.position];
+        let index = plan.index(machine, pins, planned)?;
+        let start = machine.batches.start(cell.source_batch());
+        for (source, _) in &queue[planned.queue.clone()] {
+            let source = (source - start) as u32;
+            let Some(place) = index.seek(source) else {
+                continue;
+            };
+            sought.block::<P>(machine, column, cell, &index, place.block)?;
+            let mut block = place.block + 1;
+            while index.goes_on(block, source) {
+                sought.block::<P>(machine, column, cell, &index, block)?;
+                block += 1;
+            }
+        }
+    }
+    streams.start(sought, disk)?;
+    plan.streams = Some(streams);
+    Ok(plan)
+}
+
+/// Where a block of a cell lies among the cell's bytes.
+pub(crate) fn block_range(
+    machine: &Machine,
+    column: usize,
+    cell: &Cell,
+    index: &SourceIndex<'_>,
+    block: usize,
+) -> Result<Range<u64>, EngineError> {
+    let at = index.offset(block).unwrap_or(0);
+    let next = index.offset(block + 1).unwrap_or(cell.data_bytes());
+    if at > next || next > cell.data_bytes() || next - at > BLOCK_BYTES_MAX {
+        return Err(machine.graph.broken_cell(column, cell).into());
+    }
+    Ok(at..next)
+}
+
+/// Where the weights of a block lie in the file of weights; empty when the program reads none.
+pub(crate) fn weights_extent<P: EdgeProgram>(
+    machine: &Machine,
+    column: usize,
+    cell: &Cell,
+    block: usize,
+) -> Extent {
+    let mut extent = machine.graph.weights_extent(column, cell);
+    let width = Streams::weight_bytes::<P>(machine) * BLOCK_EDGES_MAX;
+    let from = extent.bytes.start + (block * width) as u64;
+    extent.bytes = from.min(extent.bytes.end)..(from + width as u64).min(extent.bytes.end);
+    extent
+}
+
+/// The extents of the blocks that are sought, growing.
+#[derive(Default)]
+struct Sought {
+    cells: Vec<Extent>,
+    weights: Vec<Extent>,
+}
+
+impl Sought {
+    fn block<P: EdgeProgram>(
+        &mut self,
+        machine: &Machine,
+        column: usize,
+        cell: &Cell,
+        index: &SourceIndex<'_>,
+        block: usize,
+    ) -> Result<(), EngineError> {
+        let mut extent = machine.graph.data_extent(column, cell);
+        let range = block_range(machine, column, cell, index, block)?;
+        extent.bytes = extent.bytes.start + range.start..extent.bytes.start + range.end;
+        cover(&mut self.cells, extent);
+        if Streams::weight_bytes::<P>(machine) > 0 {
+            cover(
+                &mut self.weights,
+                weights_extent::<P>(machine, column, cell, block),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Adds an extent to ascending ones; it is one with the last if they share a frame or lie in neighbouring ones.
+fn cover(extents: &mut Vec<Extent>, next: Extent) {
+    if next.bytes.is_empty() {
+        return;
+    }
+    match extents.last_mut() {
+        Some(last)
+            if last.file == next.file
+                && next.bytes.start / FRAME_BYTES <= last.bytes.end.div_ceil(FRAME_BYTES) =>
+        {
+            last.bytes.end = last.bytes.end.max(next.bytes.end);
+        }
+        _ => extents.push(next),
+    }
+}
+
+/// Extents that are read as one, growing.
+#[derive(Default)]
+struct Joined {
+    extents: Vec<Extent>,
+    /// Bytes of all but the last.
+    before: u64,
+}
+
+impl Joined {
+    /// Adds an extent behind the others; where its bytes are among those of all.
+    fn add(&mut self, next: Extent) -> Range<usize> {
+        let bytes = next.bytes.clone();
+        if bytes.is_empty() {
+            return 0..0;
+        }
+        let count = self.extents.len();
+        let last = self.extents.last();
+        let last = last.map_or(0, |last| last.bytes.end - last.bytes.start);
+        cover(&mut self.extents, next);
+        if self.extents.len() > count {
+            self.before += last;
+        }
+        let start = self.extents.last().map_or(0, |last| last.bytes.start);
+        let at = self.before + bytes.start - start;
+        at as usize..(at + bytes.end - bytes.start) as usize
+    }
+}
+
+/// The streams of one column: blocks, and their weights.
+pub(crate) struct Streams {
+    readers: Readers,
+    cells: Position,
+    weights: Position,
+}
+
+/// How far a stream is.
+#[derive(Default)]
+struct Position {
+    extents: Vec<Extent>,
+    /// The extent at the front, and the byte of its file that the front begins with.
+    extent: usize,
+    byte: u64,
+}
+
+impl Position {
+    fn new(extents: Vec<Extent>) -> Self {
+        Position {
+            byte: extents.first().map_or(0, |extent| extent.bytes.start),
+            extent: 0,
+            extents,
+        }
+    }
+}
+
+impl Streams {
+    fn new(readers: Readers) -> Self {
+        Streams {
+            readers,
+            cells: Position::default(),
+            weights: Position::default(),
+        }
+    }
+
+    /// Bytes of one weight in the stream of weights.
+    pub(crate) fn weight_bytes<P: EdgeProgram>(machine: &Machine) -> usize {
+        if P::Edge::WEIGHTED {
+            machine.graph.edge_kind().bytes()
+        } else {
+            0
+        }
+    }
+
+    fn start(&mut self, sought: Sought, disk: &mut dyn Queue) -> Result<(), EngineError> {
+        self.readers.cells.start(sought.cells.clone())?;
+        self.cells = Position::new(sought.cells);
+        if let Some(weights) = &mut self.readers.weights {
+            weights.start(sought.weights.clone())?;
+            self.weights = Position::new(sought.weights);
+        }
+        self.readers.pump(disk)
+    }
+
+    /// Appends all bytes of `extents`.
+    fn read_all(
+        &mut self,
+        extents: Vec<Extent>,
+        out: &mut Vec<u8>,
+        disk: &mut dyn Queue,
+        others: &mut [Plan],
+    ) -> Result<(), EngineError> {
+        let bytes = extents
+            .iter()
+            .map(|extent| extent.bytes.end - extent.bytes.start);
+        let mut left = bytes.sum::<u64>() as usize;
+        out.reserve_exact(left);
+        self.readers.cells.start(extents)?;
+        while left > 0 {
+            self.readers.cells.pump(disk)?;
+            match self.readers.cells.front()? {
+                Some(front) if !front.is_empty() => {
+                    let now = front.len().min(left);
+                    out.extend_from_slice(&front[..now]);
+                    self.readers.cells.consume(now);
+                    left -= now;
+                }
+                _ => wait(disk, &mut self.readers, others)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes of the block at `range` of a file, at or after the last one asked for.
+    pub(crate) fn block(
+        &mut self,
+        file: FileId,
+        range: Range<u64>,
+        disk: &mut dyn Queue,
+        others: &mut [Plan],
+    ) -> Result<&[u8], EngineError> {
+        self.forward(false, file, &range, disk, others)?;
+        shown(self.readers.cells.front()?, &range)
+    }
+
+    /// The bytes of the weights at `range` of a file, as [`block`](Self::block).
+    pub(crate) fn block_weights(
+        &mut self,
+        file: FileId,
+        range: Range<u64>,
+        disk: &mut dyn Queue,
+        others: &mut [Plan],
+    ) -> Result<&[u8], EngineError> {
+        self.forward(true, file, &range, disk, others)?;
+        match &mut self.readers.weights {
+            Some(weights) => shown(weights.front()?, &range),
+            None => Err(EngineError::NoReaders),
+        }
+    }
+
+    /// Moves one of the streams on until `range` is at its front.
+    fn forward(
+        &mut self,
+        weights: bool,
+        file: FileId,
+        range: &Range<u64>,
+        disk: &mut dyn Queue,
+        others: &mut [Plan],
+    ) -> Result<(), EngineError> {
+        loop {
+            self.readers.pump(disk)?;
+            let (reader, position) = match (weights, &mut self.readers.weights) {
+                (false, _) => (&mut self.readers.cells, &mut self.cells),
+                (true, Some(reader)) => (reader, &mut self.weights),
+                (true, None) => return Err(EngineError::NoReaders),
+            };
+            let Some(front) = reader.view()? else {
+                if reader.is_done() {
+                    return Err(EngineError::NoReaders);
+                }
+                wait(disk, &mut self.readers, others)?;
+                continue;
+            };
+            if front.extent != position.extent {
+                position.extent = front.extent;
+                position.byte = position
+                    .extents
+                    .get(front.extent)
+                    .map_or(0, |extent| extent.bytes.start);
+            }
+            let here = position
+                .extents
+                .get(front.extent)
+                .is_some_and(|extent| extent.file == file && range.end <= extent.bytes.end);
+            let skip = match here {
+                true if range.start == position.byte => return Ok(()),
+                true => {
+                    let skip = range.start.checked_sub(position.byte);
+                    skip.ok_or(EngineError::NoReaders)?
+                        .min(front.bytes.len() as u64)
+                }
+                false => front.bytes.len() as u64,
+            };
+            position.byte += skip;
+            reader.consume(skip as usize);
+        }
+    }
+
+    /// Ends the streams; the readers, and the bytes they read.
+    pub(crate) fn end(
+        mut self,
+        disk: &mut dyn Queue,
+        others: &mut [Plan],
+    ) -> Result<(Readers, u64), EngineError> {
+        while self.readers.in_flight() > 0 {
+            wait(disk, &mut self.readers, others)?;
+        }
+        let read = self.readers.take_bytes_read();
+        Ok((self.readers, read))
+    }
+}
+
+/// The first bytes of what a stream shows, as many as `range` has.
+fn shown<'f>(front: Option<&'f [u8]>, range: &Range<u64>) -> Result<&'f [u8], EngineError> {
+    front
+        .and_then(|front| front.get(..(range.end - range.start) as usize))
+        .ok_or(EngineError::NoReaders)
+}
+
+/// Waits for a read and hands it to the stream it belongs to.
+fn wait(disk: &mut dyn Queue, mine: &mut Readers, others: &mut [Plan]) -> Result<(), EngineError> {
+    let mut done = disk.wait();
+    let others = others.iter_mut().filter_map(|plan| plan.streams.as_mut());
+    for readers in std::iter::once(mine).chain(others.map(|streams| &mut streams.readers)) {
+        if let Some(completion) = done.take() {
+            done = readers.accept(completion)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use graphmill_graph::{FileKind, Side};
+
+    #[test]
+    fn extents_that_are_read_as_one_hold_each_where_it_was_said() {
+        const F: u64 = FRAME_BYTES;
+        let file = FileId {
+            side: Side::Forward,
+            kind: FileKind::Index,
+            number: 0,
+        };
+        // In one frame, in the next one, empty, far away, and next to that.
+        let parts = [
+            10..30,
+            50..90,
+            F - 5..F + 7,
+            F + 8..F + 8,
+            5 * F + 3..6 * F,
+            6 * F..6 * F + 1,
+            9 * F..9 * F + 2,
+        ];
+        let mut joined = Joined::default();
+        let found: Vec<_> = (parts.iter())
+            .map(|bytes| {
+                joined.add(Extent {
+                    file,
+                    bytes: bytes.clone(),
+                })
+            })
+            .collect();
+        let read: Vec<u64> = joined
+            .extents
+            .iter()
+            .flat_map(|of| of.bytes.clone())
+            .collect();
+        assert_eq!(joined.extents.len(), 3);
+        for (bytes, found) in parts.iter().zip(found) {
+            assert!(read[found].iter().copied().eq(bytes.clone()), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The order of the phases of an edge pass, and the choices between ways to do them.
+//!
+//! ```text
+//! choose    seek | scatter | gather, by cost                        choice.rs
+//! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs, held.rs
+//! signal    active sources -> messages                              phase/signal.rs
+//! pass      messages -> the ranks that need them                   phase/pass.rs
+//! dispatch  messages on disk -> the runs that need them            dispatch.rs, message.rs
+//! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
+//! ```
+//!
+//! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
+//! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are in memory.
+
+use crate::cache::graph_cache::Held;
+use crate::context::{Ways, run};
+use crate::error::EngineError;
+use crate::exchange::filter::Needs;
+use crate::exec::column::kernel::pass::{Done, Pass};
+use crate::exec::column::phase::exchange::Passing;
+use crate::exec::column::phase::signal::Signal;
+use crate::exec::column::phase::slot::phase::Slot;
+use crate::exec::column::phase::sparse::{adjacency, index_lookup};
+use crate::exec::column::scratch::Workspace;
+use crate::metrics::run::{Mode, Superstep};
+use crate::planner::kernel::Choice;
+use crate::planner::routing::Dispatched;
+use crate::program::edge::{Direction, EdgeProgram, Reach};
+use crate::schedule::tasks::Kernel;
+
+/// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
+pub(crate) fn edges<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    mut ways: Ways<'_>,
+    direction: Direction,
+    workspace: &mut Workspace<P>,
+    held: &mut Held,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    pass.machine.check_stop()?;
+    ways.turned = ways
+        .turned
+        .filter(|_| Workspace::<P>::seekable(&ways.stored));
+    let Choice { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
+    let machine = &ways.way(turned);
+    let pass = Pass { machine, ..pass };
+    done.report = Superstep::new(mode);
+    done.report.active = match P::REACH {
+        Reach::Reached => pass.active.len(),
+        // Whether or not they have something to say, all are worked on.
+        Reach::Every => machine.batches.vertices(),
+    };
+    match mode {
+        Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
+        Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,
+        _ => {
+            let of_way = held.way(turned);
+            let follows = workspace.follows(machine, of_way);
+            let (pins, readers) = (&of_way.pins, &mut workspace.slot.readers);
+            match (&of_way.lists, &mut workspace.follow) {
+                (Some(lists), Some(room)) if follows => adjacency::edges(pass, lists, room, done)?,
+                _ => index_lookup::edges(pass, &mut workspace.seek, pins, readers, done)?,
+            }
+            held.sought(turned, done.report.bytes_read);
+        }
+    }
+    let [read, written] = held.take_traffic();
+    done.report.bytes_read += read;
+    done.report.bytes_written += written;
+    Ok(())
+}
+
+/// A pass over all cells that carry messages.
+fn dense<P: EdgeProgram>(
+    pass: Pass<'_, P>,
+    kernel: Kernel,
+    turned: bool,
+    workspace: &mut Workspace<P>,
+    held: &Held,
+    done: &mut Done<P::Sum>,
+) -> Result<(), EngineError> {
+    let machine = pass.machine;
+    // Lists say who needs messages along the arcs.
+    let along = kernel == Kernel::Scatter || machine.graph.symmetric();
+    let of_way = held.way(turned);
+    let (dispatch, graph, made) = match along {
+        true => workspace.dispatch(&pass, turned, of_way.needs.is_some())?,
+        false => Dispatched::default(),
+    };
+    done.report.bytes_read += made[0];
+    done.report.bytes_written += made[1];
+    let pins = &of_way.pins;
+    let slot = &mut workspace.slot;
+    let Some(messages) = &mut workspace.messages else {
+        return Err(EngineError::ForeignArray);
+    };
+    messages.clear(dispatch, graph)?;
+    let messages = &*messages;
+    let needs = of_way.needs.as_ref().filter(|_| along);
+    let passing = Passing::begin(machine, messages, needs, pass.active);
+    run(machine, &Signal::new(pass, messages, &passing))?;
+    machine.arrays.end_phase();
+    done.report.messages = messages.total(machine.ranks.own());
+    if !pass.is_dense() {
+        passing.finish()?;
+    }
+    let phase = Slot::new(
+        pass,
+        kernel,
+        messages,
+        &passing,
+        pins,
+        slot,
+        &done.activated,
+    );
+    let outcome = run(machine, &phase);
+    phase.finish(slot, &mut done.sums, &mut done.report);
+    outcome?;
+    let [sent, bytes] = machine.take_sent();
+    done.report.messages_sent += sent;
+    done.report.bytes_sent += bytes;
+    done.report.filtered = passing.filtered();
+    done.report.bytes_read += needs.map_or(0, Needs::take_bytes_read);
+    done.activated.recount_all();
+    let (read, written) = messages.take_traffic();
+    done.report.bytes_read += read;
+    done.report.bytes_written += written;
+    let [pushed, pulled, scanned] = messages.take_dispatched();
+    done.report.messages_pushed += pushed;
+    done.report.messages_pulled += pulled;
+    done.report.scanned += scanned;
+    Ok(())
+}

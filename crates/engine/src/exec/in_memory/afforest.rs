@@ -1,0 +1,202 @@
+//! Connected components over lists (Afforest; Sutton, Ben-Nun and Barak, IPDPS 2018).
+//!
+//! Two neighbours of each vertex make most of the largest component already. It is found by a sample, and its vertices need not be
+//! looked at again where each edge is also an edge of its other end. The first neighbour is the least one of a list, so pointing
+//! at it, where it is less than the vertex itself, makes a forest without looking at any other vertex.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use graphmill_graph::Cell;
+use graphmill_raw::{AtomicWord, Forest, Word};
+use graphmill_storage::Step;
+
+use crate::cache::adjacency::Lists;
+use crate::cache::cells::Pins;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exec::in_memory::edge_scan;
+use crate::exec::in_memory::round::{Round, go};
+use crate::metrics::run::{Mode, Superstep};
+
+/// Vertices of the sample.
+const SAMPLE: usize = 1024;
+/// Vertices that a worker takes at a time.
+const AT_ONCE: usize = 4096;
+/// Vertices whose neighbours are on their way.
+const AHEAD: usize = 16;
+
+/// Unites the ends of all edges; flat at the end. `against` are the edges the other way round where the graph has them apart.
+/// `tell` hears of each step.
+pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
+    machine: &Machine,
+    lists: &Lists,
+    against: Option<&Lists>,
+    forest: Forest<'_, I, A>,
+    mut tell: impl FnMut(Superstep),
+) -> Result<(), EngineError> {
+    let vertices = forest.len();
+    let pass = |messages: usize, edges: u64| Superstep {
+        active: messages as u64,
+        messages: messages as u64,
+        edges,
+        ..Superstep::new(Mode::Push)
+    };
+    // Who has no such neighbour is his own. How many one has is not to be foreseen: it is read before it is known whether it counts.
+    let first = |v: usize| {
+        let first = lists.from::<WORDS, 1>(v)[0][0];
+        if lists.degree(v) > 0 { first } else { v as u32 }
+    };
+    let second = |v: usize| {
+        let second = lists.from::<WORDS, 2>(v)[1][0];
+        if lists.degree(v) > 1 {
+            second
+        } else {
+            v as u32
+        }
+    };
+    let index = |v: u32| I::of_index(v.into());
+    all(machine, vertices, |v| {
+        lists.prefetch_list::<WORDS>(v + AHEAD);
+        forest.point(v, index(first(v).min(v as u32)));
+    })?;
+    flatten(machine, forest)?;
+    tell(pass(vertices, vertices as u64));
+    all(machine, vertices, |v| {
+        // What is wanted a little later is on its way while this is worked on: a list, and what its second record leads to.
+        lists.prefetch_list::<WORDS>(v + 2 * AHEAD);
+        forest.prefetch(index(second(v + AHEAD)));
+        forest.unite(index(v as u32), index(second(v)));
+    })?;
+    flatten(machine, forest)?;
+    tell(pass(vertices, vertices as u64));
+    let largest = match machine.graph.symmetric() || against.is_some() {
+        true => most_frequent(forest),
+        false => None,
+    };
+    let degree = |v: usize| lists.degree(v) + against.map_or(0, |against| against.degree(v));
+    let (left, edges) = (AtomicUsize::new(0), AtomicU64::new(0));
+    parts(machine, vertices, |part| {
+        // Those of another tree, and of these the ones with neighbours: which they are is not to be foreseen either.
+        let (mut of_part, mut with_edges) = (0, 0);
+        let mut chosen = [0; AT_ONCE];
+        for v in part {
+            let is_left = largest != Some(forest.pointer(index(v as u32)));
+            of_part += usize::from(is_left);
+            if let Some(place) = chosen.get_mut(with_edges) {
+                *place = v as u32;
+            }
+            with_edges += usize::from(is_left & (degree(v) > 0));
+        }
+        let chosen = &chosen[..with_edges];
+        let mut looked_at = 0;
+        for (i, v) in chosen.iter().enumerate() {
+            if let Some(later) = chosen.get(i + 2 * AHEAD) {
+                lists.prefetch_list::<WORDS>(*later as usize);
+            }
+            if let Some(later) = chosen.get(i + AHEAD) {
+                forest.prefetch(index(first(*later as usize)));
+            }
+            let mut unite = |other| {
+                looked_at += 1;
+                forest.unite(index(*v), index(other));
+            };
+            lists.each_neighbour(*v as usize, &mut unite);
+            if let Some(against) = against {
+                against.each_neighbour(*v as usize, unite);
+            }
+        }
+        left.fetch_add(of_part, Ordering::Relaxed);
+        edges.fetch_add(looked_at, Ordering::Relaxed);
+    })?;
+    flatten(machine, forest)?;
+    tell(pass(left.into_inner(), edges.into_inner()));
+    Ok(())
+}
+
+/// Has every vertex point at its root.
+pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
+    machine: &Machine,
+    forest: Forest<'_, I, A>,
+) -> Result<(), EngineError> {
+    all(machine, forest.len(), |v| {
+        let later = forest.pointer(I::of_index((v + AHEAD) as u64));
+        forest.prefetch(later);
+        forest.flatten(v);
+    })
+}
+
+/// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
+pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
+    machine: &Machine,
+    pins: &Pins,
+    forest: Forest<'_, I, A>,
+    mut tell: impl FnMut(Superstep),
+) -> Result<(), EngineError> {
+    let vertices = forest.len();
+    all(machine, vertices, |v| {
+        forest.point(v, I::of_index(v as u64))
+    })?;
+    // Where each arc has its opposite, one of the two is enough.
+    let symmetric = machine.graph.symmetric();
+    let wanted = |column: usize, cell: &Cell| !symmetric || cell.source_batch() <= column;
+    let pass = edge_scan::visit(machine, pins, wanted, |list| {
+        let source = I::of_index(list.source);
+        for local in list.destinations {
+            let destination = list.first_destination + u64::from(*local);
+            forest.unite(source, I::of_index(destination));
+        }
+    })?;
+    flatten(machine, forest)?;
+    tell(pass);
+    Ok(())
+}
+
+/// The root that most vertices of a sample have.
+fn most_frequent<I: Word, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<I> {
+    let stride = forest.len().div_ceil(SAMPLE).max(1);
+    let sampled = (0..forest.len()).step_by(stride);
+    let mut roots: Vec<I> = sampled
+        .map(|v| forest.pointer(I::of_index(v as u64)))
+        .collect();
+    roots.sort_unstable();
+    let longest = roots.chunk_by(|a, b| a == b).max_by_key(|run| run.len())?;
+    longest.first().copied()
+}
+
+/// Does some work for every vertex.
+fn all(machine: &Machine, vertices: usize, work: impl Fn(usize) + Sync) -> Result<(), EngineError> {
+    parts(machine, vertices, |part| part.for_each(&work))
+}
+
+/// Does some work for all vertices, many at a time.
+fn parts(
+    machine: &Machine,
+    vertices: usize,
+    work: impl Fn(Range<usize>) + Sync,
+) -> Result<(), EngineError> {
+    let parts = Parts {
+        vertices,
+        work,
+        next: AtomicUsize::new(0),
+    };
+    go(machine, &parts, vertices as u64)
+}
+
+/// Every vertex once.
+struct Parts<F> {
+    vertices: usize,
+    work: F,
+    next: AtomicUsize,
+}
+
+impl<F: Fn(Range<usize>) + Sync> Round for Parts<F> {
+    fn part(&self, _: usize) -> Step {
+        let from = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
+        if from >= self.vertices {
+            return Step::Finished;
+        }
+        (self.work)(from..(from + AT_ONCE).min(self.vertices));
+        Step::Worked
+    }
+}

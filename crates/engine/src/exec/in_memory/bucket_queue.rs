@@ -1,0 +1,322 @@
+//! Piles of vertices that wait for their turn, without a lock: each worker has piles of its own, one a bucket.
+//!
+//! A pile is made of blocks, which are also what workers share out between them. There is a fixed number of blocks, so that
+//! piles keep to the budget; a vertex for which there is none is marked in a bitmap instead and found there.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use graphmill_raw::{Marks, Quota};
+use graphmill_storage::{Budget, Lease};
+
+use crate::error::EngineError;
+use crate::frontier::active_set::ActiveSet;
+
+/// Vertices of a block.
+pub(crate) const BLOCK: usize = 128;
+/// Buckets that a worker tells apart, from the one at hand on; later ones are told apart when their time has come.
+const BUCKETS: usize = 1024;
+
+/// Vertices of one block that are worth giving half of to another worker.
+const WORTH_HALVING: usize = 16;
+/// Blocks of marked vertices that are made at a time, besides those of the store.
+const MARKED_AT_ONCE: usize = 256;
+
+/// Some vertices. A block with room for [`BLOCK`] is the store's, and kept for later; others are let go when they are done.
+pub(crate) type Block = Vec<u32>;
+/// Vertices of a block that is not the store's.
+const LOOSE: usize = BLOCK - 1;
+
+/// What all workers take their blocks from.
+pub(crate) struct Store {
+    /// As many as there is memory for.
+    blocks: Quota,
+    /// Vertices for which there was no block.
+    overflow: Marks,
+    /// How often workers marked one since there was none; they add to it, and who takes all out starts anew when none works.
+    overflowed: AtomicUsize,
+    _lease: Lease,
+}
+
+impl Store {
+    fn block_bytes() -> u64 {
+        (BLOCK * size_of::<u32>() + size_of::<Block>()) as u64
+    }
+    /// Bytes of the budget for a graph of so many vertices: a block for each bucket of each worker, and room for twice as many
+    /// entries as there are vertices.
+    pub(crate) fn memory(vertices: u64, workers: usize) -> u64 {
+        let blocks = 2 * vertices.div_ceil(BLOCK as u64) + (workers * BUCKETS) as u64;
+        blocks * Self::block_bytes() + Marks::bytes(vertices)
+    }
+
+    pub(crate) fn new(budget: &Budget, vertices: u64, workers: usize) -> Result<Self, EngineError> {
+        let bytes = Self::memory(vertices, workers);
+        let blocks = (bytes - Marks::bytes(vertices)) / Self::block_bytes();
+        let lease = budget.lease("vertices that wait", bytes)?;
+        Ok(Store {
+            blocks: Quota::new(0, blocks),
+            overflow: Marks::new(vertices),
+            overflowed: AtomicUsize::new(0),
+            _lease: lease,
+        })
+    }
+
+    fn take(&self) -> Option<Block> {
+        let block = self.blocks.take(1).ok();
+        block.map(|_| Vec::with_capacity(BLOCK))
+    }
+
+    /// The vertices of a set, in blocks: of a new store, which has enough.
+    pub(crate) fn blocks_of(&self, active: &ActiveSet) -> Result<Vec<Block>, EngineError> {
+        let mut blocks: Vec<Block> = Vec::new();
+        active.each(|v| {
+            let v = v as u32;
+            match blocks.last_mut() {
+                Some(block) if block.len() < BLOCK => block.push(v),
+                _ => match self.take() {
+                    Some(mut block) => {
+                        block.push(v);
+                        blocks.push(block);
+                    }
+                    None => self.mark(v),
+                },
+            }
+        })?;
+        Ok(blocks)
+    }
+
+    fn mark(&self, v: u32) {
+        self.overflow.mark(v as usize);
+        self.overflowed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes marked vertices out, some blocks of them at most; none when none are left.
+    pub(crate) fn marked(&self) -> Vec<Block> {
+        let mut blocks = Vec::new();
+        if self.overflowed.load(Ordering::Relaxed) == 0 {
+            return blocks;
+        }
+        let mut block = Vec::with_capacity(LOOSE);
+        for word in 0..self.overflow.words() {
+            let mut bits = self.overflow.take(word);
+            while bits != 0 {
+                block.push((word * Marks::WORD) as u32 + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+            if block.len() + Marks::WORD > LOOSE {
+                blocks.push(std::mem::replace(&mut block, Vec::with_capacity(LOOSE)));
+                if blocks.len() == MARKED_AT_ONCE {
+                    return blocks;
+                }
+            }
+        }
+        self.overflowed.store(0, Ordering::Relaxed);
+        if !block.is_empty() {
+            blocks.push(block);
+        }
+        blocks
+    }
+}
+
+/// Vertices of one bucket, the oldest first: those that came later may lower them yet, so that they would be sent in vain.
+#[derive(Default)]
+struct Pile {
+    full: VecDeque<Block>,
+    /// The block with room.
+    open: Block,
+}
+
+impl Pile {
+    /// Adds a vertex if the open block has room.
+    #[inline(always)]
+    fn push(&mut self, v: u32) -> bool {
+        let has_room = self.open.len() < self.open.capacity();
+        if has_room {
+            self.open.push(v);
+        }
+        has_room
+    }
+    fn is_empty(&self) -> bool {
+        self.full.is_empty() && self.open.is_empty()
+    }
+    fn pop(&mut self) -> Option<Block> {
+        let open = || (!self.open.is_empty()).then(|| std::mem::take(&mut self.open));
+        self.full.pop_front().or_else(open)
+    }
+    fn move_to(&mut self, blocks: &mut Vec<Block>) {
+        blocks.extend(self.full.drain(..));
+        if !self.open.is_empty() {
+            blocks.push(std::mem::take(&mut self.open));
+        }
+    }
+}
+
+/// The piles of one worker, by bucket.
+pub(crate) struct Piles<'s> {
+    store: &'s Store,
+    /// The bucket at hand.
+    base: u64,
+    /// Of each bucket from the one at hand on, by the last bits of its number.
+    ring: Box<[Pile; BUCKETS]>,
+    /// A bit for each of them that has had a block since it was last seen empty.
+    filled: [u64; BUCKETS / 64],
+    /// Of all that come later.
+    later: Pile,
+    /// No bucket of `later` comes before it.
+    later_from: u64,
+    free: Vec<Block>,
+}
+
+impl<'s> Piles<'s> {
+    pub(crate) fn new(store: &'s Store) -> Self {
+        Piles {
+            store,
+            base: 0,
+            ring: Box::new(std::array::from_fn(|_| Pile::default())),
+            filled: [0; BUCKETS / 64],
+            later: Pile::default(),
+            later_from: u64::MAX,
+            free: Vec::new(),
+        }
+    }
+
+    /// The place of a bucket in the ring: for those before the one at hand, that one's.
+    #[inline(always)]
+    fn place(&self, bucket: u64) -> Option<usize> {
+        let ahead = bucket.saturating_sub(self.base);
+        (ahead < BUCKETS as u64).then(|| (self.base + ahead) as usize % BUCKETS)
+    }
+
+    /// The pile for a bucket.
+    #[inline(always)]
+    fn of(&mut self, bucket: u64) -> &mut Pile {
+        if let Some(place) = self.place(bucket) {
+            return &mut self.ring[place];
+        }
+        self.later_from = self.later_from.min(bucket);
+        &mut self.later
+    }
+
+    /// The same, to give it a block.
+    fn fill(&mut self, bucket: u64) -> &mut Pile {
+        if let Some(place) = self.place(bucket) {
+            self.filled[place / 64] |= 1 << (place % 64);
+        }
+        self.of(bucket)
+    }
+
+    /// Adds a vertex to the pile of a bucket.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, bucket: u64, v: u32) {
+        if !self.of(bucket).push(v) {
+            self.push_block(bucket, v);
+        }
+    }
+
+    #[cold]
+    fn push_block(&mut self, bucket: u64, v: u32) {
+        match self.free.pop().or_else(|| self.store.take()) {
+            Some(mut block) => {
+                block.push(v);
+                let pile = self.fill(bucket);
+                match std::mem::replace(&mut pile.open, block) {
+                    none if none.is_empty() => (),
+                    full => pile.full.push_back(full),
+                }
+            }
+            None => self.store.mark(v),
+        }
+    }
+
+    /// Vertices of the bucket at hand.
+    pub(crate) fn waiting(&mut self) -> usize {
+        let Pile { full, open } = self.of(self.base);
+        full.iter().map(Vec::len).sum::<usize>() + open.len()
+    }
+    /// Takes a block of the bucket at hand.
+    pub(crate) fn pop(&mut self) -> Option<Block> {
+        self.of(self.base).pop()
+    }
+    /// Moves all blocks of the bucket at hand to `blocks`.
+    pub(crate) fn move_to(&mut self, blocks: &mut Vec<Block>) {
+        self.of(self.base).move_to(blocks);
+    }
+    /// Adds blocks to the bucket at hand.
+    pub(crate) fn take_over(&mut self, blocks: &mut Vec<Block>) {
+        self.fill(self.base).full.extend(blocks.drain(..));
+    }
+    /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
+    pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
+        let pile = self.of(self.base);
+        if !pile.full.is_empty() {
+            blocks.extend(pile.full.drain(pile.full.len() / 2..));
+            return true;
+        }
+        if pile.open.len() < WORTH_HALVING {
+            return false;
+        }
+        let Some(mut half) = self.free.pop().or_else(|| self.store.take()) else {
+            return false;
+        };
+        let open = &mut self.of(self.base).open;
+        half.extend(open.drain(open.len() / 2..));
+        blocks.push(half);
+        true
+    }
+    /// Keeps an empty block for later.
+    pub(crate) fn give_back(&mut self, mut block: Block) {
+        block.clear();
+        if block.capacity() >= BLOCK {
+            self.free.push(block);
+        }
+    }
+
+    /// The bucket to go on with: nothing waits in one before it.
+    pub(crate) fn first(&mut self) -> Option<u64> {
+        let mut ahead = 0;
+        let mut of_ring = None;
+        while ahead < BUCKETS as u64 {
+            let place = self.base.wrapping_add(ahead) as usize % BUCKETS;
+            let (word, bit) = (&mut self.filled[place / 64], place % 64);
+            let next = (*word >> bit).trailing_zeros();
+            if next > 0 {
+                // The first bits of the word that is looked at first stand for the last places.
+                ahead += u64::from(next).min(64 - bit as u64);
+            } else if self.ring[place].is_empty() {
+                *word &= !(1 << bit);
+            } else {
+                of_ring = Some(self.base.wrapping_add(ahead));
+                break;
+            }
+        }
+        let of_later = (!self.later.is_empty()).then_some(self.later_from);
+        of_ring.into_iter().chain(of_later).min()
+    }
+
+    /// Makes `bucket`, before which nothing waits, the one at hand; vertices of later buckets may be in it.
+    pub(crate) fn turn_to(&mut self, bucket: u64) {
+        self.base = bucket;
+        if self.later_from <= bucket {
+            self.later_from = u64::MAX;
+            let mut later = std::mem::take(&mut self.later);
+            let mut blocks = Vec::new();
+            later.move_to(&mut blocks);
+            self.fill(bucket).full.extend(blocks);
+        }
+    }
+
+    /// Makes `bucket` the one at hand when buckets get other numbers, with all that waits in it.
+    pub(crate) fn start_at(&mut self, bucket: u64) {
+        let mut all = Vec::new();
+        self.ring.iter_mut().for_each(|pile| pile.move_to(&mut all));
+        self.later_from = bucket;
+        self.turn_to(bucket);
+        self.take_over(&mut all);
+    }
+
+    /// Moves the blocks of all buckets to `blocks`: nothing waits any more.
+    pub(crate) fn take_all(&mut self, blocks: &mut Vec<Block>) {
+        let piles = self.ring.iter_mut().chain([&mut self.later]);
+        piles.for_each(|pile| pile.move_to(blocks));
+    }
+}

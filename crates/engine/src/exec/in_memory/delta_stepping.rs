@@ -1,0 +1,173 @@
+//! Bucket after bucket, for programs whose labels may be lowered again: shortest paths (delta-stepping; Meyer and Sanders,
+//! Journal of Algorithms 49, 2003).
+//!
+//! All vertices whose labels are in the lowest bucket send them on, all workers at once. Each worker goes on with the vertices that
+//! it lowered within that bucket before it meets the others again, so a bucket takes one round where a path runs long within it
+//! (Zhang et al., Optimizing Ordered Graph Algorithms with GraphIt, CGO 2020).
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use graphmill_raw::{AtomicWord, lock};
+
+use crate::cache::adjacency::value_of;
+use crate::error::EngineError;
+use crate::exec::in_memory::bucket_queue::{BLOCK, Block, Piles, Store};
+use crate::exec::in_memory::round::{AHEAD, Found, Ground, bucket_at_hand, each_block};
+use crate::metrics::run::{Mode, Superstep};
+use crate::program::monotone::{Label, LabelProgram};
+
+/// Looks at waiting vertices for each that sends: where there are more, buckets are too narrow to be told apart.
+const MOST_LOOKS: u64 = 8;
+/// The power of two that buckets get wider by then.
+const WIDER: u32 = 2;
+
+/// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it: the vertices whose
+/// labels are still to be sent then.
+pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
+    ground: &Ground<'_, P>,
+    store: &Store,
+    first: Vec<Block>,
+    mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
+) -> Result<Vec<Block>, EngineError> {
+    let machine = ground.machine;
+    let piles: Vec<_> = (0..machine.workers.count())
+        .map(|_| Mutex::new(Piles::new(store)))
+        .collect();
+    let degree = machine.graph.arcs() / machine.batches.vertices().max(1) + 1;
+    // Without a bucket: whatever is in these blocks.
+    let mut blocks = first;
+    let mut bucket = None;
+    // Buckets are as many of the program's wide as this power of two.
+    let mut wide = 0;
+    let (mut looks, mut sends) = (0, 0);
+    // Edges of the round before. A bucket begins with few vertices and finds most of its own on the way, as its neighbour did.
+    let mut before = 0;
+    // Buckets come in order, so that there are no more rounds than buckets; one that falls behind would never end.
+    let fell_behind = AtomicBool::new(false);
+    let mut rounds = 0;
+    loop {
+        let [looked, sent, edges] = [const { AtomicU64::new(0) }; 3];
+        let work = |block: &Block, piles: &mut Piles, alone| {
+            let at = (bucket, wide, &fell_behind);
+            let did = send::<P, WORDS>(ground, at, block, piles, alone);
+            looked.fetch_add(block.len() as u64, Ordering::Relaxed);
+            sent.fetch_add(did.0, Ordering::Relaxed);
+            edges.fetch_add(did.1, Ordering::Relaxed);
+            did.1
+        };
+        if bucket.is_some() {
+            bucket_at_hand(machine, &piles, before, work)?;
+        } else {
+            let count = blocks.iter().map(|block| block.len() as u64).sum::<u64>();
+            each_block(machine, &piles, &mut blocks, count * degree, work)?;
+        }
+        let [looked, sent, edges] = [looked, sent, edges].map(AtomicU64::into_inner);
+        before = edges;
+        (looks, sends) = (looks + looked, sends + sent);
+        let is_to_end = tell(Superstep {
+            active: looked,
+            messages: sent,
+            edges,
+            ..Superstep::new(Mode::Push)
+        })?;
+        rounds += 1;
+        if fell_behind.load(Ordering::Relaxed) {
+            return Err(EngineError::Unsettled {
+                what: "a label program",
+                passes: rounds,
+                vertices: machine.batches.vertices(),
+            });
+        }
+        if is_to_end {
+            return Ok(left(&piles, store));
+        }
+        // Those for which there was no block go at once.
+        blocks = store.marked();
+        bucket = match blocks.is_empty() {
+            true => piles.iter().filter_map(|piles| lock(piles).first()).min(),
+            false => None,
+        };
+        let Some(first) = bucket else {
+            match blocks.is_empty() {
+                true => return Ok(Vec::new()),
+                false => continue,
+            }
+        };
+        if looks <= MOST_LOOKS * (sends + BLOCK as u64) {
+            piles.iter().for_each(|piles| lock(piles).turn_to(first));
+            continue;
+        }
+        (looks, sends) = (0, 0);
+        let wider = WIDER.min(u64::BITS - 1 - wide);
+        wide += wider;
+        bucket = Some(first >> wider);
+        piles
+            .iter()
+            .for_each(|piles| lock(piles).start_at(first >> wider));
+    }
+}
+
+/// All vertices that wait.
+fn left(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for piles in piles {
+        lock(piles).take_all(&mut blocks);
+    }
+    loop {
+        match store.marked() {
+            marked if marked.is_empty() => return blocks,
+            marked => blocks.extend(marked),
+        }
+    }
+}
+
+/// The vertices of a block send their labels along their edges if these are in the bucket, or in any case without one; how many
+/// did, along how many edges. Notes it if a label falls behind the bucket: no label of a sound program does.
+#[inline(always)]
+fn send<P: LabelProgram, const WORDS: usize>(
+    ground: &Ground<'_, P>,
+    (bucket, wide, fell_behind): (Option<u64>, u32, &AtomicBool),
+    block: &Block,
+    piles: &mut Piles<'_>,
+    alone: bool,
+) -> (u64, u64) {
+    let Ground {
+        labels, program, ..
+    } = *ground;
+    let (mut sent, mut edges) = (0, 0);
+    let mut found = Found::new(P::Label::NONE.word());
+    let bucket_of = |word| program.bucket(Label::of_word(word)) >> wide;
+    let pile_up = |found: &mut Found<_>, piles: &mut Piles| {
+        for &(word, v) in found.take() {
+            let of_word = bucket_of(word);
+            if bucket.is_some_and(|bucket| of_word < bucket) {
+                fell_behind.store(true, Ordering::Relaxed);
+            }
+            piles.push(of_word, v);
+        }
+    };
+    for vertices in block.chunks(AHEAD) {
+        ground.prefetch::<WORDS>(vertices);
+        for &v in vertices {
+            let label: P::Label = Label::of_word(labels[v as usize].load());
+            let own = bucket_of(label.word());
+            match bucket {
+                // It was lowered since, and has been sent from a lower bucket.
+                Some(bucket) if own < bucket => continue,
+                // It waited among later ones.
+                Some(bucket) if own > bucket => {
+                    piles.push(own, v);
+                    continue;
+                }
+                _ => (),
+            }
+            sent += 1;
+            let along = |record: &_| program.along(label, value_of(record)).word();
+            let full = |found: &mut Found<_>| pile_up(found, piles);
+            edges += ground.lower::<WORDS>(v, along, alone, &mut found, full);
+        }
+        pile_up(&mut found, piles);
+    }
+    (sent, edges)
+}

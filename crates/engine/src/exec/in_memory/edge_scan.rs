@@ -1,0 +1,232 @@
+//! All arcs of a rank once, in any order: each worker takes columns and goes through their cells as they arrive.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
+use graphmill_raw::lock;
+use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+
+use crate::cache::cells::Pins;
+use crate::context::{Machine, run};
+use crate::error::EngineError;
+use crate::exec::column::kernel::cell_stream::Readers;
+use crate::graph_view::join;
+use crate::memory::plan::Stream;
+use crate::metrics::run::{Mode, Superstep};
+use crate::metrics::traffic::Access;
+use crate::schedule::numa::Deal;
+
+/// Reads in flight of a worker.
+const DEPTH: usize = 4;
+/// Bytes of one read, at most and at least.
+const CHUNK_BYTES_MAX: u64 = 1 << 20;
+const CHUNK_BYTES_MIN: u64 = 1 << 16;
+
+/// Bytes of the budget with which [`visit`] can do, where no weights are asked for.
+pub(crate) fn least(workers: usize) -> u64 {
+    let stream = Stream {
+        weighted: false,
+        chunk_bytes: CHUNK_BYTES_MIN as usize,
+        depth: DEPTH,
+    };
+    stream.bytes() * workers as u64
+}
+
+/// The edges of one source in one block of a cell.
+pub(crate) struct List<'b> {
+    pub(crate) source: u64,
+    /// What destinations are counted from.
+    pub(crate) first_destination: u64,
+    pub(crate) destinations: &'b [u32],
+}
+
+/// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
+pub(crate) fn visit(
+    machine: &Machine,
+    pins: &Pins,
+    wanted: impl Fn(usize, &Cell) -> bool + Sync,
+    visit: impl Fn(List<'_>) + Sync,
+) -> Result<Superstep, EngineError> {
+    let workers = machine.workers.count();
+    let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
+    let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+    let stream = Stream {
+        weighted: false,
+        chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
+        depth: DEPTH,
+    };
+    let columns: Vec<usize> = machine.ranks.own().collect();
+    let job = Arcs {
+        machine,
+        pins,
+        wanted,
+        visit,
+        stream,
+        readers: (0..workers).map(|_| Mutex::new(None)).collect(),
+        deal: Deal::new(&columns, machine.batches.len()),
+        columns,
+        edges: AtomicU64::new(0),
+        cells: AtomicU64::new(0),
+        bytes_read: AtomicU64::new(0),
+    };
+    run(machine, &job)?;
+    Ok(Superstep {
+        active: machine.batches.vertices(),
+        messages: machine.batches.vertices(),
+        edges: job.edges.into_inner(),
+        cells: job.cells.into_inner(),
+        bytes_read: job.bytes_read.into_inner(),
+        ..Superstep::new(Mode::Scatter)
+    })
+}
+
+/// Going through arcs as a job: each step is one column.
+struct Arcs<'p, W, V> {
+    machine: &'p Machine<'p>,
+    pins: &'p Pins,
+    wanted: W,
+    visit: V,
+    stream: Stream,
+    /// By worker.
+    readers: Vec<Mutex<Option<Readers>>>,
+    deal: Deal<'p>,
+    columns: Vec<usize>,
+    edges: AtomicU64,
+    cells: AtomicU64,
+    bytes_read: AtomicU64,
+}
+
+/// What a block decodes to.
+struct Scratch {
+    sources: Box<[u32; BLOCK_EDGES_MAX]>,
+    destinations: Box<[u32; BLOCK_EDGES_MAX]>,
+}
+
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> {
+    fn column(&self, column: usize, worker: &mut Worker) -> Result<(), EngineError> {
+        let (machine, graph) = (self.machine, self.machine.graph);
+        let cells = graph.column(column).cells();
+        let is_pinned = |position| self.pins.cell(machine, column, position);
+        let wanted = || {
+            let cells = cells.iter().enumerate();
+            cells.filter(|(_, cell)| (self.wanted)(column, cell))
+        };
+        let mut extents = Vec::new();
+        for (position, cell) in wanted() {
+            if is_pinned(position).is_none() {
+                join(&mut extents, graph.data_extent(column, cell));
+            }
+        }
+        let mut readers = lock(&self.readers[worker.index]);
+        let readers = match &mut *readers {
+            Some(readers) => readers,
+            none => none.insert(Readers::new(machine, self.stream)?),
+        };
+        readers.cells.start(extents)?;
+        let mut scratch = Scratch {
+            sources: Box::new([0; BLOCK_EDGES_MAX]),
+            destinations: Box::new([0; BLOCK_EDGES_MAX]),
+        };
+        for (position, cell) in wanted() {
+            self.cells.fetch_add(1, Ordering::Relaxed);
+            let broken = || graph.broken_cell(column, cell);
+            let mut left = cell.data_bytes() as usize;
+            let mut edges = 0;
+            if let Some((mut bytes, _)) = is_pinned(position) {
+                while !bytes.is_empty() {
+                    let block = self.block(column, cell, bytes, &mut scratch)?;
+                    let (used, of_block) = block.ok_or_else(broken)?;
+                    bytes = &bytes[used..];
+                    edges += of_block;
+                }
+                left = 0;
+                let traffic = machine.traffic.of(worker.index);
+                traffic.read(Kind::Edges, Access::Sequential, cell.data_bytes());
+            }
+            while left > 0 {
+                readers.pump(worker.queue.as_mut())?;
+                let front = readers.cells.front()?.unwrap_or(&[]);
+                let bytes = &front[..front.len().min(left)];
+                match self.block(column, cell, bytes, &mut scratch)? {
+                    Some((used, of_block)) => {
+                        readers.cells.consume(used);
+                        left -= used;
+                        edges += of_block;
+                    }
+                    None => match worker.queue.wait() {
+                        Some(done) => drop(readers.accept(done)?),
+                        None => return Err(broken().into()),
+                    },
+                }
+            }
+            if edges as u64 != cell.edges() {
+                return Err(broken().into());
+            }
+            self.edges.fetch_add(cell.edges(), Ordering::Relaxed);
+        }
+        let read = readers.take_bytes_read();
+        self.bytes_read.fetch_add(read, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Goes through the block at the start of `bytes`; how many of these and how many edges it was, `None` if it is not all there.
+    fn block(
+        &self,
+        column: usize,
+        cell: &Cell,
+        bytes: &[u8],
+        scratch: &mut Scratch,
+    ) -> Result<Option<(usize, usize)>, EngineError> {
+        let machine = self.machine;
+        let broken = |error: FormatError| machine.broken(column, cell, &error);
+        let from = cell.source_batch();
+        let offset = machine.global_offset(from, column);
+        let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
+            return Ok(None);
+        };
+        let Scratch {
+            sources,
+            destinations,
+        } = scratch;
+        let groups = block.sources(sources);
+        let sources = &sources[..groups];
+        let (first, span) = (machine.batches.start(from), machine.batches.span(from));
+        let (base, destinations_end) =
+            (machine.batches.start(column), machine.batches.span(column));
+        let mut fits = sources.iter().all(|source| u64::from(*source) < span);
+        block.for_each_group(
+            destinations,
+            sources,
+            |_| true,
+            |group, list, _| {
+                let inside = list
+                    .iter()
+                    .all(|local| u64::from(*local) < destinations_end);
+                fits &= inside;
+                if inside && fits {
+                    (self.visit)(List {
+                        source: first + u64::from(sources[group]),
+                        first_destination: base,
+                        destinations: list,
+                    });
+                }
+            },
+        );
+        match fits {
+            true => Ok(Some((used, block.edges()))),
+            false => Err(machine.graph.broken_cell(column, cell).into()),
+        }
+    }
+}
+
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Job for Arcs<'_, W, V> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let Some(position) = self.deal.take() else {
+            return Ok(Step::Finished);
+        };
+        self.column(self.columns[position], worker)?;
+        Ok(Step::Worked)
+    }
+}

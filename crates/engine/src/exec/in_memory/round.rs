@@ -1,0 +1,304 @@
+//! One round of work over lists, done by all workers, or by the calling thread alone when it is small.
+
+use std::sync::Mutex;
+
+use graphmill_raw::{AtomicWord, Share, Shares, Word, lock, prefetch};
+use graphmill_storage::{Job, JobError, Step, Worker};
+
+use crate::cache::adjacency::Lists;
+use crate::context::{Machine, run};
+use crate::error::EngineError;
+use crate::exec::in_memory::bucket_queue::{Block, Piles};
+use crate::program::monotone::{Label, LabelProgram};
+
+/// The number of a label of a program.
+pub(crate) type WordOf<P> = <<P as LabelProgram>::Label as Label>::Word;
+/// The same, where several threads change it at once.
+pub(crate) type Atomic<P> = <WordOf<P> as Word>::Atomic;
+
+/// Edges, about, that are not worth waking another thread for.
+const SMALL: u64 = 4096;
+
+/// Vertices of the bucket at hand that one worker goes on with alone, at most: more are worth sharing.
+const ALONE: usize = 1024;
+
+/// Blocks that a worker goes through before others, and whoever asks to stop, hear of it.
+const BLOCKS_AT_ONCE: usize = 64;
+
+/// What all rounds of a program see.
+pub(crate) struct Ground<'g, P: LabelProgram> {
+    pub(crate) machine: &'g Machine<'g>,
+    pub(crate) program: &'g P,
+    /// Along the way that labels travel.
+    pub(crate) lists: &'g Lists,
+    /// Against it.
+    pub(crate) against: Option<&'g Lists>,
+    /// By vertex.
+    pub(crate) labels: &'g [Atomic<P>],
+}
+
+/// Vertices whose lists are on their way at a time.
+pub(crate) const AHEAD: usize = 16;
+/// Edges of each of them whose labels are on their way before any is looked at.
+const FIRST_EDGES: usize = 4;
+/// Labels of so many bytes together lie in a core's cache as it is.
+const NEAR_BYTES: usize = 512 << 10;
+/// Edges of a long list whose labels are on their way.
+const EDGES_AHEAD: usize = 16;
+
+impl<P: LabelProgram> Ground<'_, P> {
+    /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
+    /// lists, then the labels they lead to unless these are few.
+    #[inline(always)]
+    pub(crate) fn prefetch<const WORDS: usize>(&self, vertices: &[u32]) {
+        let (lists, labels) = (self.lists, self.labels);
+        for v in vertices {
+            lists.prefetch_begin(*v as usize);
+            prefetch(labels, *v as usize);
+        }
+        for v in vertices {
+            lists.prefetch_list::<WORDS>(*v as usize);
+        }
+        if size_of_val(labels) <= NEAR_BYTES {
+            return;
+        }
+        for v in vertices {
+            for record in lists.from::<WORDS, FIRST_EDGES>(*v as usize) {
+                prefetch(labels, record[0] as usize);
+            }
+        }
+    }
+
+    /// Lowers the labels of the neighbours of a vertex to what goes `along` the edges to them. `pile_up` takes what is found where
+    /// there is no more room for it. Returns the number of edges.
+    #[inline(always)]
+    pub(crate) fn lower<const WORDS: usize>(
+        &self,
+        v: u32,
+        along: impl Fn(&[u32; WORDS]) -> WordOf<P>,
+        alone: bool,
+        found: &mut Found<WordOf<P>>,
+        mut pile_up: impl FnMut(&mut Found<WordOf<P>>),
+    ) -> u64 {
+        let labels = self.labels;
+        let list = self.lists.of::<WORDS>(v as usize);
+        let one = |record: &[u32; WORDS], found: &mut Found<_>| {
+            if let Some(at) = labels.get(record[0] as usize) {
+                let word = along(record);
+                // Where much is alike, few labels are lowered, and a branch knows that they are not.
+                match alone {
+                    true => found.note((word, record[0]), at.lower(word, alone)),
+                    false if at.lower(word, alone) => found.note((word, record[0]), true),
+                    false => (),
+                }
+            }
+        };
+        if found.is_full() {
+            pile_up(found);
+        }
+        if list.len() <= EDGES_AHEAD {
+            list.iter().for_each(|record| one(record, found));
+            return list.len() as u64;
+        }
+        for (i, record) in list.iter().enumerate() {
+            if let Some(later) = list.get(i + EDGES_AHEAD) {
+                prefetch(labels, later[0] as usize);
+            }
+            one(record, found);
+            if found.is_full() {
+                pile_up(found);
+            }
+        }
+        list.len() as u64
+    }
+}
+
+/// Room of [`Found`].
+const FOUND: usize = 128;
+
+/// Vertices whose labels were lowered, and to what, on their way to the piles. Whether an edge lowers one hangs on its labels: here
+/// that is no branch to mispredict.
+pub(crate) struct Found<T> {
+    entries: [(T, u32); FOUND],
+    count: usize,
+}
+
+impl<T: Copy> Found<T> {
+    pub(crate) fn new(none: T) -> Self {
+        Found {
+            entries: [(none, 0); FOUND],
+            count: 0,
+        }
+    }
+    /// Whether a short list may find more than there is room for.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.count > FOUND - EDGES_AHEAD
+    }
+    #[inline(always)]
+    fn note(&mut self, entry: (T, u32), is_found: bool) {
+        self.entries[self.count % FOUND] = entry;
+        self.count += usize::from(is_found);
+    }
+    /// Takes all out.
+    #[inline(always)]
+    pub(crate) fn take(&mut self) -> &[(T, u32)] {
+        let count = std::mem::take(&mut self.count);
+        self.entries.get(..count).unwrap_or(&self.entries)
+    }
+}
+
+/// What workers do part by part.
+pub(crate) trait Round: Sync {
+    /// Does a part, if there is one.
+    fn part(&self, worker: usize) -> Step;
+}
+
+struct AsJob<'r, R> {
+    machine: &'r Machine<'r>,
+    round: &'r R,
+}
+
+impl<R: Round> Job for AsJob<'_, R> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        Ok(self.round.part(worker.index))
+    }
+}
+
+/// Does a round of about so many edges.
+pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<(), EngineError> {
+    machine.check_stop()?;
+    if edges < SMALL {
+        while round.part(0) == Step::Worked {
+            machine.check_stop()?;
+        }
+        return Ok(());
+    }
+    run(machine, &AsJob { machine, round })
+}
+
+/// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
+/// worker does it all, and returns how many edges it went along, which counts in [`bucket_at_hand`]. The blocks are kept for later.
+pub(crate) fn each_block<'s>(
+    machine: &Machine,
+    piles: &[Mutex<Piles<'s>>],
+    blocks: &mut Vec<Block>,
+    edges: u64,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
+) -> Result<(), EngineError> {
+    let round = Blocks {
+        piles,
+        shares: Shares::new(std::mem::take(blocks), 0),
+        own: false,
+        alone: edges < SMALL || piles.len() == 1,
+        work,
+    };
+    go(machine, &round, edges)
+}
+
+/// As [`each_block`], with what the workers' piles hold of the bucket at hand, and with what the work adds to it; whether that is done.
+/// If one worker does it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker
+/// takes its own blocks first: it has their vertices in its cache.
+pub(crate) fn bucket_at_hand<'s>(
+    machine: &Machine,
+    piles: &[Mutex<Piles<'s>>],
+    edges: u64,
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
+) -> Result<bool, EngineError> {
+    let waiting: usize = piles.iter().map(|piles| lock(piles).waiting()).sum();
+    let alone = edges < SMALL && waiting <= ALONE || piles.len() == 1;
+    if alone && let Some((first, others)) = piles.split_first() {
+        return alone_with(machine, &mut lock(first), others, work);
+    }
+    let busy = piles
+        .iter()
+        .filter(|piles| lock(piles).waiting() > 0)
+        .count();
+    let round = Blocks {
+        piles,
+        shares: Shares::new(Vec::new(), busy),
+        own: true,
+        alone: false,
+        work,
+    };
+    go(machine, &round, SMALL).map(|()| true)
+}
+
+/// The same, by the calling thread, as far as that is worth doing alone.
+fn alone_with<'s>(
+    machine: &Machine,
+    piles: &mut Piles<'s>,
+    others: &[Mutex<Piles<'s>>],
+    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64,
+) -> Result<bool, EngineError> {
+    let mut blocks = Vec::new();
+    for others in others {
+        lock(others).move_to(&mut blocks);
+    }
+    piles.take_over(&mut blocks);
+    let (mut edges, mut done) = (0, 0);
+    while let Some(block) = piles.pop() {
+        if done % BLOCKS_AT_ONCE == 0 {
+            machine.check_stop()?;
+            // Blocks of few edges, however many come one after the other, are nothing to share.
+            edges = 0;
+        }
+        done += 1;
+        edges += work(&block, piles, true);
+        piles.give_back(block);
+        if !others.is_empty() && (edges > 2 * SMALL || piles.waiting() > ALONE) {
+            return Ok(piles.waiting() == 0);
+        }
+    }
+    Ok(true)
+}
+
+/// Blocks that workers share out between them.
+struct Blocks<'r, 's, W> {
+    piles: &'r [Mutex<Piles<'s>>],
+    /// Those that nobody has taken yet, and how many workers have a block, or blocks of their own.
+    shares: Shares<Block>,
+    /// Blocks of the bucket at hand count, those that the work adds included.
+    own: bool,
+    alone: bool,
+    work: W,
+}
+
+impl<W> Blocks<'_, '_, W> {
+    /// Shares blocks if another worker looks for some in vain; whether it did.
+    fn share(&self, piles: &mut Piles) -> bool {
+        let is_wanted = self.shares.busy() < self.piles.len();
+        is_wanted && self.shares.share(|blocks| piles.halve(blocks))
+    }
+}
+
+impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_, 's, W> {
+    fn part(&self, worker: usize) -> Step {
+        let mut piles = lock(&self.piles[worker]);
+        let own = self.own.then(|| piles.pop()).flatten();
+        let mut block = match own {
+            Some(block) => block,
+            None => match self.shares.take() {
+                Share::Part(block) => block,
+                Share::NotYet => return Step::Waiting,
+                Share::NoMore => return Step::Finished,
+            },
+        };
+        for blocks in 1.. {
+            (self.work)(&block, &mut piles, self.alone);
+            piles.give_back(block);
+            if !self.own || self.share(&mut piles) || blocks == BLOCKS_AT_ONCE {
+                break;
+            }
+            match piles.pop() {
+                Some(own) => block = own,
+                None => break,
+            }
+        }
+        if !self.own || piles.waiting() == 0 {
+            self.shares.leave();
+        }
+        Step::Worked
+    }
+}

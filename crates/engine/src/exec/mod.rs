@@ -1,0 +1,6 @@
+//! The executors.
+
+pub(crate) mod column;
+pub(crate) mod in_memory;
+pub(crate) mod send_pass;
+pub(crate) mod vertex_pass;

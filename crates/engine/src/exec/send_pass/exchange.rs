@@ -1,0 +1,269 @@
+//! Posts for batches of other ranks, on their way there.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use graphmill_raw::{Element, lock};
+use graphmill_storage::{Buffer, Kind};
+
+use crate::comm::communicator::mismatch;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::exchange::all_to_all::{Came, Exchange, Filled, Outgoing};
+use crate::exchange::frame::Frame;
+use crate::exec::send_pass::block::{Post, PostAt, bytes_of, load, store};
+use crate::state::row_file::RowIo;
+use crate::value::Sum;
+
+/// Passes posts on to the ranks that own the batches they are for, and takes those of other ranks in; messages and bytes sent. Posts
+/// that come stay in memory where that leaves so many bytes of the budget.
+pub(crate) fn pass_on<M: Element>(
+    machine: &Machine,
+    posts: &mut Vec<Post>,
+    leave: u64,
+) -> Result<[u64; 2], EngineError> {
+    let ranks = &machine.ranks;
+    let Some(io) = machine.row_io.first() else {
+        return Ok([0; 2]);
+    };
+    let mut arriving: BTreeMap<usize, Parcel> = BTreeMap::new();
+    let mut come = Vec::new();
+    Exchange::run(
+        machine,
+        size_of::<M>(),
+        |to, _| {
+            let own = ranks.of(to);
+            Posting::<M> {
+                machine,
+                posts,
+                own: own.start as u32..own.end as u32,
+                at: 0,
+                left: None,
+                message: PhantomData,
+            }
+        },
+        |from, came| {
+            let Came::Section(section) = came else {
+                return Ok(());
+            };
+            let parcel = arriving.entry(from).or_default();
+            if let Some(post) = parcel.take::<M>(machine, section.bytes(), leave)? {
+                arriving.remove(&from);
+                come.push(post.arrive(machine, &mut lock(io))?);
+            }
+            Ok(())
+        },
+    )?;
+    posts.extend(come);
+    Ok(machine.take_sent())
+}
+
+/// The posts for one rank on their way: of each a head, then its bytes, in sections of any length.
+///
+/// ```text
+/// head    bytes of the rest of the head: u64 | sending batch: u64 | which of its posts: u64
+///         | parts: u64 | of each: batch: u32, where its messages end: u32
+/// bytes   as in memory: vertices, then messages
+/// ```
+struct Posting<'p, M> {
+    machine: &'p Machine<'p>,
+    posts: &'p [Post],
+    /// The batches of that rank.
+    own: Range<u32>,
+    at: usize,
+    /// What is left of the post at hand: messages that no frame has counted, its bytes, and how many of them are sent.
+    left: Option<(u64, Vec<u8>, usize)>,
+    message: PhantomData<M>,
+}
+
+impl<M: Element> Posting<'_, M> {
+    /// What of a post is for that rank, if anything is: so many messages, and its bytes with their head.
+    fn of(&self, post: &Post) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
+        let first = post.parts.partition_point(|part| part.0 < self.own.start);
+        let end = post.parts.partition_point(|part| part.0 < self.own.end);
+        if first == end {
+            return Ok(None);
+        }
+        let begin = first
+            .checked_sub(1)
+            .map_or(0, |before| post.parts[before].1);
+        let places = begin as usize..post.parts[end - 1].1 as usize;
+        let mut head = Vec::new();
+        for number in [post.order.0, post.order.1, end - first] {
+            (number as u64).put(&mut head);
+        }
+        for (batch, ends) in &post.parts[first..end] {
+            batch.put(&mut head);
+            (ends - begin).put(&mut head);
+        }
+        let mut bytes = Vec::with_capacity(bytes_of::<M>(places.len()) + head.len() + 8);
+        (head.len() as u64).put(&mut bytes);
+        bytes.append(&mut head);
+        let after = post.count * size_of::<u64>();
+        for (from, width) in [(0, size_of::<u64>()), (after, size_of::<M>())] {
+            let part = from + places.start * width..from + places.end * width;
+            match &post.at {
+                PostAt::Memory(all) => bytes.extend_from_slice(&all[part]),
+                PostAt::Disk(slots) => {
+                    let mut io = self.machine.row_io.first().map(lock);
+                    let Some(io) = &mut io else {
+                        continue;
+                    };
+                    let length = part.len();
+                    let piece = load(self.machine, io, slots, part)?;
+                    bytes.extend_from_slice(&piece.bytes[piece.from..piece.from + length]);
+                }
+            }
+        }
+        Ok(Some((places.len() as u64, bytes)))
+    }
+}
+
+impl<M: Element> Outgoing for Posting<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+        loop {
+            if let Some((messages, bytes, sent)) = &mut self.left {
+                let now = frame.bytes_room().min(bytes.len() - *sent);
+                if now == 0 || !frame.bytes(*messages, &bytes[*sent..*sent + now]) {
+                    return Ok(Filled::Full);
+                }
+                *messages = 0;
+                *sent += now;
+                if *sent < bytes.len() {
+                    return Ok(Filled::Full);
+                }
+                self.left = None;
+            }
+            let Some(post) = self.posts.get(self.at) else {
+                return Ok(Filled::All);
+            };
+            self.left = (self.of(post)?).map(|(messages, bytes)| (messages, bytes, 0));
+            self.at += 1;
+        }
+    }
+}
+
+/// A post of another rank while it comes.
+#[derive(Default)]
+struct Parcel {
+    /// Its head, after how long that is, as far as it has come.
+    head: Vec<u8>,
+    post: Option<Arriving>,
+}
+
+impl Parcel {
+    /// Takes more bytes in; the post, when they were the last.
+    fn take<M: Element>(
+        &mut self,
+        machine: &Machine,
+        mut bytes: &[u8],
+        leave: u64,
+    ) -> Result<Option<Arriving>, EngineError> {
+        const LENGTH: usize = size_of::<u64>();
+        while self.post.is_none() {
+            let wanted = match self.head.split_first_chunk() {
+                None => LENGTH,
+                Some((length, _)) => usize::try_from(u64::from_le_bytes(*length))
+                    .ok()
+                    .and_then(|length| length.checked_add(LENGTH))
+                    .ok_or_else(mismatch)?,
+            };
+            if self.head.len() >= LENGTH && self.head.len() == wanted {
+                let head = &self.head[LENGTH..];
+                self.post = Some(Arriving::new::<M>(machine, head, leave)?);
+                break;
+            }
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(wanted - self.head.len()));
+            self.head.extend(now);
+            bytes = later;
+        }
+        let is_whole = match &mut self.post {
+            Some(post) => post.take(bytes)?,
+            None => false,
+        };
+        Ok(self.post.take_if(|_| is_whole))
+    }
+}
+
+/// A post of another rank of which not all bytes have come.
+struct Arriving {
+    post: Post,
+    is_kept: bool,
+    bytes: Buffer,
+    filled: usize,
+    wanted: usize,
+}
+
+impl Arriving {
+    fn new<M: Element>(machine: &Machine, head: &[u8], leave: u64) -> Result<Self, EngineError> {
+        let mut head = head;
+        let mut number = || u64::take(&mut head).ok_or_else(mismatch);
+        let order = (number()? as usize, number()? as usize);
+        let count = number()? as usize;
+        let part = |bytes: &[u8; 8]| {
+            let halves = bytes.as_chunks().0;
+            (u32::from_le_bytes(halves[0]), u32::from_le_bytes(halves[1]))
+        };
+        let parts: Vec<(u32, u32)> = head.as_chunks().0.iter().map(part).collect();
+        let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let _lease = machine.budget.lease("sent messages", said)?;
+        let ends = parts.last().ok_or_else(mismatch)?.1 as usize;
+        if parts.len() != count {
+            return Err(mismatch());
+        }
+        let own = machine.ranks.own();
+        if !parts
+            .iter()
+            .all(|(batch, _)| own.contains(&(*batch as usize)))
+        {
+            return Err(mismatch());
+        }
+        let wanted = bytes_of::<M>(ends);
+        let is_kept = machine.budget.available() >= leave.saturating_add(wanted as u64);
+        let bytes = match is_kept {
+            true => wanted,
+            false => wanted.next_multiple_of(machine.arrays.pages().page_bytes()),
+        };
+        Ok(Arriving {
+            bytes: (machine.tiers).buffer(
+                Kind::Messages,
+                &machine.budget,
+                "sent messages",
+                bytes,
+            )?,
+            post: Post {
+                order,
+                parts,
+                count: ends,
+                at: PostAt::Disk(Vec::new()),
+                _lease,
+            },
+            is_kept,
+            filled: 0,
+            wanted,
+        })
+    }
+
+    /// Takes more bytes in; whether they were the last.
+    fn take(&mut self, bytes: &[u8]) -> Result<bool, EngineError> {
+        let to = self.filled + bytes.len();
+        if to > self.wanted {
+            return Err(mismatch());
+        }
+        self.bytes[self.filled..to].copy_from_slice(bytes);
+        self.filled = to;
+        Ok(to == self.wanted)
+    }
+
+    fn arrive(self, machine: &Machine, io: &mut RowIo) -> Result<Post, EngineError> {
+        let at = match self.is_kept {
+            true => PostAt::Memory(self.bytes),
+            false => PostAt::Disk(store(machine, io, &self.bytes)?),
+        };
+        Ok(Post { at, ..self.post })
+    }
+}

@@ -1,0 +1,437 @@
+//! Addressed messages: each worker collects what its vertices send, sorts it by destination batch when its box is full or a batch
+//! is through, and posts it; then each destination batch folds what was posted to it.
+//!
+//! What is posted stays in memory as long as there is room, and goes to the page file when there is none: so any number of
+//! messages can be sent. Posts of one destination batch are folded in order of the sending batch, and of one sending batch in the
+//! order in which they were posted.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_raw::{AlignedBuffer, Element, lock};
+use graphmill_storage::{Job, JobError, Kind, Step, Worker};
+
+use crate::context::{Machine, run};
+use crate::error::EngineError;
+use crate::exec::column::kernel::accumulators::Accumulators;
+use crate::exec::send_pass::block::{Post, PostAt, bytes_of, load, read_at, store, write_at};
+use crate::exec::send_pass::exchange::pass_on;
+use crate::exec::vertex_pass::close;
+use crate::frontier::active_set::ActiveSet;
+use crate::frontier::bitmap::BatchSet;
+use crate::metrics::traffic::Access;
+use crate::program::edge::Activate;
+use crate::program::message::SendProgram;
+use crate::program::outbox::{FullBox, Sink};
+use crate::schedule::numa::Deal;
+use crate::state::rows::{Need, Rows};
+use crate::value::Sum;
+
+/// Messages of a box, at most and at least.
+const BOX_MAX: usize = 1 << 18;
+const BOX_MIN: usize = 1 << 12;
+
+/// What a pass of sends has done.
+pub(crate) struct Sent<S> {
+    /// What senders came to, and then who was reached, by batch.
+    pub(crate) sums: [Vec<S>; 2],
+    /// Of the senders, those that are active next.
+    pub(crate) senders: ActiveSet,
+    /// Of those that were reached, those that are active next.
+    pub(crate) reached: ActiveSet,
+    pub(crate) messages: u64,
+    /// To other ranks: messages, and bytes.
+    pub(crate) passed: [u64; 2],
+}
+
+/// What empties the box of one worker while it works on one batch.
+struct Poster<'s> {
+    office: &'s Office<'s>,
+    batch: usize,
+    posts: usize,
+    failed: Result<(), EngineError>,
+    worker: usize,
+}
+
+/// What all workers post to.
+pub(crate) struct Office<'s> {
+    machine: &'s Machine<'s>,
+    posted: Mutex<Vec<Post>>,
+    sent: AtomicU64,
+    capacity: usize,
+    /// Bytes of the budget that posts leave free.
+    leave: u64,
+}
+
+impl<M: Element> FullBox<M> for Poster<'_> {
+    fn take(&mut self, to: &[u64], messages: &[M]) {
+        if self.failed.is_ok() {
+            self.failed = self.post(to, messages);
+        }
+    }
+}
+
+impl Poster<'_> {
+    /// Posts the messages of a box.
+    fn post<M: Element>(&mut self, to: &[u64], messages: &[M]) -> Result<(), EngineError> {
+        let (office, count) = (self.office, to.len());
+        let machine = office.machine;
+        if count == 0 {
+            return Ok(());
+        }
+        let vertices = machine.batches.vertices();
+        if let Some(index) = to.iter().copied().find(|to| *to >= vertices) {
+            return Err(EngineError::NoSuchIndex { index, vertices });
+        }
+        office.sent.fetch_add(count as u64, Ordering::Relaxed);
+        let batch_of = |i: u32| machine.batches.batch_of(to[i as usize]);
+        // Sorting keeps the order of messages to one batch.
+        let mut order: Vec<u32> = (0..count as u32).collect();
+        order.sort_by_key(|i| batch_of(*i));
+        let (mut parts, mut end) = (Vec::new(), 0);
+        for part in order.chunk_by(|a, b| batch_of(*a) == batch_of(*b)) {
+            end += part.len() as u32;
+            parts.push((batch_of(part[0]) as u32, end));
+        }
+        parts.shrink_to_fit();
+        // Where few bytes go to each of many batches, saying which are whose takes as much as they do.
+        let said = (parts.len() * size_of::<(u32, u32)>()) as u64;
+        let lease = machine.budget.lease("sent messages", said)?;
+        let is_kept = machine.budget.available() >= office.leave;
+        let bytes = match is_kept {
+            true => bytes_of::<M>(count),
+            // Pages of the file are whole.
+            false => bytes_of::<M>(count).next_multiple_of(machine.arrays.pages().page_bytes()),
+        };
+        let mut bytes =
+            machine
+                .tiers
+                .buffer(Kind::Messages, &machine.budget, "sent messages", bytes)?;
+        for (place, i) in order.iter().enumerate() {
+            write_at(&mut bytes, place * size_of::<u64>(), to[*i as usize]);
+            let at = count * size_of::<u64>() + place * size_of::<M>();
+            write_at(&mut bytes, at, messages[*i as usize]);
+        }
+        let at = if is_kept {
+            let traffic = machine.traffic.of(self.worker);
+            traffic.write(Kind::Messages, Access::Sequential, bytes.len() as u64);
+            PostAt::Memory(bytes)
+        } else {
+            let mut io = lock(&machine.row_io[self.worker]);
+            PostAt::Disk(store(machine, &mut io, &bytes)?)
+        };
+        lock(&office.posted).push(Post {
+            order: (self.batch, self.posts),
+            parts,
+            count,
+            at,
+            _lease: lease,
+        });
+        self.posts += 1;
+        Ok(())
+    }
+}
+
+/// Bytes of accumulators, rows and sets that the workers of a pass take, besides boxes and posts.
+fn besides<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+    let shape = &machine.shape;
+    let set = AlignedBuffer::footprint(shape.widest * size_of::<P::Accumulator>());
+    let reached = BatchSet::bytes(shape.widest);
+    let rows = [send, apply].map(|needs| {
+        let row_bytes = machine.arrays.staged_bytes(needs);
+        shape.borrowed(row_bytes, needs.len())
+    });
+    machine.workers.count() as u64 * (set + reached)
+        + rows[0].max(rows[1])
+        + 2 * shape.set_of_vertices
+}
+
+/// Bytes of boxes that hold so many messages, and of a piece of each of their posts on disk.
+fn boxes_of<M>(machine: &Machine, capacity: usize) -> (u64, u64) {
+    let workers = machine.workers.count() as u64;
+    let boxes = (bytes_of::<M>(capacity) + capacity * size_of::<u32>()) as u64;
+    let piece = bytes_of::<M>(capacity) as u64 + 4096;
+    (workers * boxes, 2 * workers * piece)
+}
+
+/// Bytes of the budget that a pass can do with.
+pub(crate) fn least<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+    let (boxes, pieces) = boxes_of::<P::Message>(machine, BOX_MIN);
+    besides::<P>(machine, send, apply) + boxes + pieces
+}
+
+/// One pass of sends; see the module's page.
+pub(crate) fn pass<P: SendProgram>(
+    machine: &Machine,
+    program: &P,
+    send: &[Need],
+    apply: &[Need],
+    active: Option<&ActiveSet>,
+    [senders, reached]: [ActiveSet; 2],
+) -> Result<Sent<P::Sum>, EngineError> {
+    let workers = machine.workers.count();
+    // A box, the order it is sorted in and its post; accumulators and rows of the phase after it, and a piece of a post.
+    let besides = besides::<P>(machine, send, apply);
+    let free = machine.budget.available().saturating_sub(besides) / (8 * workers as u64);
+    let capacity = (free as usize / bytes_of::<P::Message>(1)).clamp(BOX_MIN, BOX_MAX);
+    // What comes from others is as long as theirs.
+    let capacity = machine.ranks.least(capacity as u64)? as usize;
+    let (boxes, pieces) = boxes_of::<P::Message>(machine, capacity);
+    let _boxes = machine.budget.lease("messages to send", boxes)?;
+    let office = Office {
+        machine,
+        posted: Mutex::default(),
+        sent: AtomicU64::new(0),
+        capacity,
+        leave: besides + pieces,
+    };
+    let batches: Vec<usize> = match active {
+        Some(active) => active.batches().collect(),
+        None => machine.ranks.own().collect(),
+    };
+    let job = Send::<P> {
+        program,
+        office: &office,
+        needs: send,
+        active,
+        senders: &senders,
+        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        deal: Deal::new(&batches, machine.batches.len()),
+        batches,
+    };
+    run(machine, &job)?;
+    let in_order = |sums: Vec<Mutex<P::Sum>>| sums.iter().map(|sum| *lock(sum)).collect();
+    let of_senders = in_order(job.sums);
+    machine.arrays.end_phase();
+    let messages = office.sent.into_inner();
+    let mut posts = office
+        .posted
+        .into_inner()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    let passed = pass_on::<P::Message>(machine, &mut posts, besides + pieces)?;
+    posts.sort_unstable_by_key(|post| post.order);
+    let mut is_sent_to = vec![false; machine.batches.len()];
+    let own = machine.ranks.own();
+    for (batch, _) in posts.iter().flat_map(|post| &post.parts) {
+        is_sent_to[*batch as usize] = own.contains(&(*batch as usize));
+    }
+    let sent_to = is_sent_to
+        .iter()
+        .enumerate()
+        .filter(|(_, is_sent_to)| **is_sent_to);
+    let batches: Vec<usize> = sent_to.map(|(batch, _)| batch).collect();
+    let job = Receive::<P> {
+        program,
+        machine,
+        needs: apply,
+        posts: &posts,
+        reached: &reached,
+        sets: (0..workers).map(|_| Mutex::new(None)).collect(),
+        sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
+        deal: Deal::new(&batches, machine.batches.len()),
+        batches,
+    };
+    let outcome = run(machine, &job);
+    let of_reached = in_order(job.sums);
+    for post in posts {
+        if let PostAt::Disk(slots) = post.at {
+            machine
+                .arrays
+                .pages()
+                .give_back(slots.into_iter().flatten());
+        }
+    }
+    outcome?;
+    let (mut senders, mut reached) = (senders, reached);
+    senders.recount_all();
+    reached.recount_all();
+    Ok(Sent {
+        sums: [of_senders, of_reached],
+        senders,
+        reached,
+        messages,
+        passed,
+    })
+}
+
+/// Sending as a job: each step is one batch.
+struct Send<'p, P: SendProgram> {
+    program: &'p P,
+    office: &'p Office<'p>,
+    needs: &'p [Need],
+    active: Option<&'p ActiveSet>,
+    senders: &'p ActiveSet,
+    batches: Vec<usize>,
+    sums: Vec<Mutex<P::Sum>>,
+    deal: Deal<'p>,
+}
+
+impl<P: SendProgram> Send<'_, P> {
+    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let machine = self.office.machine;
+        let batch = self.batches[position];
+        let mut open = {
+            let mut io = lock(&machine.row_io[worker]);
+            machine.arrays.open(batch, self.needs, &mut io)?
+        };
+        let start = machine.batches.start(batch);
+        let mut sum = P::Sum::ZERO;
+        let mut poster = Poster {
+            office: self.office,
+            batch,
+            posts: 0,
+            failed: Ok(()),
+            worker,
+        };
+        let mut sink = Sink::new(&mut poster, self.office.capacity);
+        {
+            let mut next = self.senders.batch(batch)?;
+            let mut rows = P::SendRows::slices(&mut open.guards);
+            let one = |i: usize| {
+                let row = P::SendRows::row(&mut rows, i);
+                let (summand, activate) = self.program.send(start + i as u64, row, &mut sink);
+                sum.add(summand);
+                if activate == Activate::Yes {
+                    next.insert(i);
+                }
+            };
+            match self.active {
+                None => (0..machine.batches.span(batch) as usize).for_each(one),
+                Some(active) => active.batch(batch)?.for_each(one),
+            }
+        }
+        sink.empty();
+        poster.failed?;
+        let span = machine.batches.span(batch);
+        let count = self.active.map_or(span, |active| active.count_in(batch));
+        machine.count_rows(worker, self.needs, count, count == span);
+        *lock(&self.sums[position]) = sum;
+        let mut io = lock(&machine.row_io[worker]);
+        close(machine, open, self.needs, self.active, batch, &mut io)
+    }
+}
+
+impl<P: SendProgram> Job for Send<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.office.machine.check_stop()?;
+        let Some(position) = self.deal.take() else {
+            return Ok(Step::Finished);
+        };
+        self.batch(position, worker.index)?;
+        Ok(Step::Worked)
+    }
+}
+
+/// Folding what was posted as a job: each step is one destination batch.
+struct Receive<'p, P: SendProgram> {
+    program: &'p P,
+    machine: &'p Machine<'p>,
+    needs: &'p [Need],
+    posts: &'p [Post],
+    reached: &'p ActiveSet,
+    /// One a worker; `IDENTITY` between steps.
+    sets: Vec<Mutex<Option<Accumulators<P::Accumulator>>>>,
+    batches: Vec<usize>,
+    sums: Vec<Mutex<P::Sum>>,
+    deal: Deal<'p>,
+}
+
+impl<P: SendProgram> Receive<'_, P> {
+    fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
+        let (machine, program) = (self.machine, self.program);
+        let batch = self.batches[position];
+        let (start, span) = (
+            machine.batches.start(batch),
+            machine.batches.span(batch) as usize,
+        );
+        let mut set = lock(&self.sets[worker]);
+        let accumulators = match &mut *set {
+            Some(set) => set,
+            none => none.insert(Accumulators::new(
+                machine,
+                machine.shape.widest,
+                P::IDENTITY,
+            )?),
+        };
+        let mut io = lock(&machine.row_io[worker]);
+        let mut folded = BatchSet::default();
+        folded.reserve(span, &machine.budget)?;
+        let traffic = machine.traffic.of(worker);
+        for post in self.posts {
+            let Some(places) = post.part(batch) else {
+                continue;
+            };
+            let folds = (places.len() * size_of::<P::Accumulator>()) as u64;
+            traffic.change(Kind::Messages, Access::Random, folds);
+            let mut fold = |to: Option<u64>, message: Option<P::Message>| {
+                let local = to.and_then(|to| usize::try_from(to.checked_sub(start)?).ok());
+                let place = local.filter(|local| *local < span);
+                if let (Some(local), Some(message)) = (place, message) {
+                    program.fold(&mut accumulators[local], message);
+                    folded.insert(local);
+                }
+            };
+            let messages_at = post.count * size_of::<u64>();
+            match &post.at {
+                PostAt::Memory(bytes) => {
+                    let read = bytes_of::<P::Message>(places.len()) as u64;
+                    traffic.read(Kind::Messages, Access::Sequential, read);
+                    for place in places {
+                        fold(
+                            read_at(bytes, place * size_of::<u64>()),
+                            read_at(bytes, messages_at + place * size_of::<P::Message>()),
+                        );
+                    }
+                }
+                PostAt::Disk(slots) => {
+                    let part = |from: usize, width: usize| {
+                        from + places.start * width..from + places.end * width
+                    };
+                    let to = load(machine, &mut io, slots, part(0, size_of::<u64>()))?;
+                    let width = size_of::<P::Message>();
+                    let messages = load(machine, &mut io, slots, part(messages_at, width))?;
+                    for i in 0..places.len() {
+                        fold(
+                            read_at(&to.bytes, to.from + i * size_of::<u64>()),
+                            read_at(&messages.bytes, messages.from + i * width),
+                        );
+                    }
+                }
+            }
+        }
+        let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
+        let (mut sum, mut applied) = (P::Sum::ZERO, 0);
+        {
+            let mut next = self.reached.batch(batch)?;
+            let mut rows = P::ApplyRows::slices(&mut open.guards);
+            folded.for_each(|i| {
+                let accumulator = std::mem::replace(&mut accumulators[i], P::IDENTITY);
+                let row = P::ApplyRows::row(&mut rows, i);
+                let (summand, activate) = program.apply(start + i as u64, row, accumulator);
+                sum.add(summand);
+                applied += 1;
+                if activate == Activate::Yes {
+                    next.insert(i);
+                }
+            });
+        }
+        *lock(&self.sums[position]) = sum;
+        machine.count_rows(worker, self.needs, applied, false);
+        let bytes = applied * size_of::<P::Accumulator>() as u64;
+        traffic.change(Kind::Messages, Access::Random, bytes);
+        machine
+            .arrays
+            .close(open, self.needs, Some(&folded), &mut io)
+    }
+}
+
+impl<P: SendProgram> Job for Receive<'_, P> {
+    fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
+        self.machine.check_stop()?;
+        let Some(position) = self.deal.take() else {
+            return Ok(Step::Finished);
+        };
+        self.batch(position, worker.index)?;
+        Ok(Step::Worked)
+    }
+}

@@ -1,0 +1,334 @@
+//! Active sets: which vertices signal in the next pass, at a cost in proportion to how many they are.
+//!
+//! A set is one bitmap a batch with two levels of summary above it (a bit for each non-empty word below), so that
+//! inserting costs three words, and walking or clearing a set of k vertices costs O(k), not O(|V|). The bitmap of a
+//! batch exists once a vertex of the batch was inserted; sets that are dropped are cleared and kept for reuse, so
+//! that a graph of large diameter does not pay for a new bitmap each superstep.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+
+use graphmill_graph::Batches;
+use graphmill_raw::{Mistake, lock};
+use graphmill_storage::Budget;
+
+use crate::comm::communicator::{Ranks, mismatch};
+use crate::driver_log::History;
+use crate::error::EngineError;
+use crate::frontier::bitmap::{BatchSet, Sets};
+use crate::frontier::codec;
+use crate::value::Sum;
+
+/// What the sets of one engine share.
+#[derive(Debug)]
+pub(crate) struct ActivePool {
+    pub(crate) batches: Arc<Batches>,
+    ranks: Arc<Ranks>,
+    budget: Budget,
+    free: Mutex<Vec<Sets>>,
+    /// What the driver was told.
+    history: Mutex<History>,
+    /// The sets that it has, by number, where versions are published.
+    held: Mutex<BTreeMap<u64, Weak<Sets>>>,
+}
+
+impl ActivePool {
+    pub(crate) fn new(batches: Arc<Batches>, ranks: Arc<Ranks>, budget: Budget) -> Arc<Self> {
+        Arc::new(ActivePool {
+            batches,
+            ranks,
+            budget,
+            free: Mutex::new(Vec::new()),
+            history: Mutex::default(),
+            held: Mutex::default(),
+        })
+    }
+
+    /// What the driver was told.
+    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+        lock(&self.history)
+    }
+
+    /// The sets that the driver has, by number.
+    pub(crate) fn of_driver(&self) -> Vec<(u64, Arc<Sets>)> {
+        let held = lock(&self.held);
+        let sets = held
+            .iter()
+            .filter_map(|(number, sets)| Some((*number, sets.upgrade()?)));
+        sets.collect()
+    }
+
+    /// Gives the memory of sets that nobody uses back to the budget.
+    pub(crate) fn trim(&self) {
+        lock(&self.free).clear();
+    }
+
+    pub(crate) fn empty(self: &Arc<Self>) -> ActiveSet {
+        let reused = lock(&self.free).pop();
+        let sets = reused.unwrap_or_else(|| {
+            (0..self.batches.len())
+                .map(|_| Mutex::new(BatchSet::default()))
+                .collect()
+        });
+        ActiveSet {
+            counts: vec![0; self.batches.len()],
+            own: 0,
+            total: 0,
+            sets: Arc::new(sets),
+            number: None,
+            pool: Arc::clone(self),
+        }
+    }
+}
+
+/// A set of vertices. Of several ranks each holds those of its own batches; how many there are all of them know, so whatever changes a
+/// set is called by all.
+#[derive(Debug)]
+pub struct ActiveSet {
+    /// Vertices in the set, by batch of this rank: what a pass looks at first.
+    counts: Vec<u64>,
+    /// Their sum.
+    own: u64,
+    /// The sum over all ranks, as of when they last agreed on it, or as the driver was told.
+    total: u64,
+    sets: Arc<Sets>,
+    /// By which versions know it, once the driver has it.
+    number: Option<u64>,
+    pool: Arc<ActivePool>,
+}
+
+impl ActiveSet {
+    /// Whether it was made by that pool.
+    pub(crate) fn is_of(&self, pool: &Arc<ActivePool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
+    }
+    /// Number of vertices in the set.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+    /// Number of those that this rank holds.
+    pub(crate) fn own_len(&self) -> u64 {
+        self.own
+    }
+    /// Takes over what all ranks hold together.
+    pub(crate) fn take_total(&mut self, total: u64) {
+        self.total = total;
+    }
+    /// Has the driver have it, with as many vertices as it is told: what is in it then comes from the version that is gone on with.
+    pub(crate) fn hand_out(&mut self, total: u64) -> Result<(), EngineError> {
+        let pool = Arc::clone(&self.pool);
+        let (number, saved) = pool.history().adopt();
+        if let Some(saved) = saved.filter(|_| !Mistake::SetsForgotten.is_planted()) {
+            let mut from = saved.members();
+            for _ in 0..saved.read(from.number())? {
+                let batch = saved.read(from.number())? as usize;
+                let is_own = pool.ranks.own().contains(&batch);
+                if !is_own || !saved.read(codec::take(&mut from, &mut *self.batch(batch)?))? {
+                    return Err(EngineError::OtherRun {
+                        what: "its sets of vertices are of another graph",
+                    });
+                }
+                self.recount(batch);
+            }
+        }
+        self.total = total;
+        self.number = Some(number);
+        if pool.history().is_kept() {
+            lock(&pool.held).insert(number, Arc::downgrade(&self.sets));
+        }
+        Ok(())
+    }
+
+    /// A change that the driver makes, and all ranks with it.
+    fn change(
+        &mut self,
+        what: &str,
+        work: impl FnOnce(&mut Self) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let pool = Arc::clone(&self.pool);
+        if let Some(said) = pool.history().answer(what)? {
+            self.total = <u64 as Sum>::take(&mut &said[..]).ok_or_else(mismatch)?;
+            return Ok(());
+        }
+        work(self)?;
+        [self.total] = pool.ranks.total([self.own])?;
+        pool.history().note(what, &self.total.to_le_bytes());
+        Ok(())
+    }
+    /// Whether no vertex is in the set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Adds the vertex with index `v`.
+    ///
+    /// # Errors
+    /// The index is not of this graph, the budget has no room for the batch's bitmap, or a rank is lost.
+    pub fn insert(&mut self, v: u64) -> Result<(), EngineError> {
+        let batches = Arc::clone(&self.pool.batches);
+        if v >= batches.vertices() {
+            return Err(EngineError::NoSuchIndex {
+                index: v,
+                vertices: batches.vertices(),
+            });
+        }
+        let batch = batches.batch_of(v);
+        self.change("insert", |set| {
+            if set.pool.ranks.own().contains(&batch) {
+                let start = batches.start(batch);
+                set.batch(batch)?.insert((v - start) as usize);
+                set.recount(batch);
+            }
+            Ok(())
+        })
+    }
+    /// Adds every vertex.
+    ///
+    /// # Errors
+    /// The budget has no room for the bitmap, or a rank is lost.
+    pub fn insert_all(&mut self) -> Result<(), EngineError> {
+        self.change("insert all", |set| {
+            for batch in set.pool.ranks.own() {
+                set.batch(batch)?.insert_all();
+                set.recount(batch);
+            }
+            Ok(())
+        })
+    }
+    /// Adds these vertices.
+    pub(crate) fn insert_these<'v>(
+        &mut self,
+        vertices: impl Iterator<Item = &'v u32>,
+    ) -> Result<(), EngineError> {
+        let batches = Arc::clone(&self.pool.batches);
+        self.change("insert these", |set| {
+            for v in vertices.copied().map(u64::from) {
+                let batch = batches.batch_of(v);
+                let i = v - batches.start(batch);
+                set.batch(batch)?.insert(i as usize);
+            }
+            set.recount_all();
+            Ok(())
+        })
+    }
+
+    /// Adds every vertex of which `f` says so.
+    pub(crate) fn insert_where(&mut self, f: impl Fn(u64) -> bool) -> Result<(), EngineError> {
+        self.change("insert where", |all| {
+            for batch in all.pool.ranks.own() {
+                {
+                    let mut set = all.batch(batch)?;
+                    let range = all.pool.batches.range(batch);
+                    for (i, v) in range.enumerate() {
+                        if f(v) {
+                            set.insert(i);
+                        }
+                    }
+                }
+                all.recount(batch);
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds the vertices of another set of the same graph.
+    ///
+    /// # Errors
+    /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
+    pub fn union(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        if !other.is_of(&self.pool) {
+            return Err(EngineError::ForeignSet);
+        }
+        self.change("union", |set| {
+            for batch in other.batches() {
+                {
+                    let mut mine = set.batch(batch)?;
+                    lock(&other.sets[batch]).for_each(|i| mine.insert(i));
+                }
+                set.recount(batch);
+            }
+            Ok(())
+        })
+    }
+
+    /// Takes the vertices of another set of the same graph out of this one.
+    ///
+    /// # Errors
+    /// The other set is of another engine, the budget has no room for the bitmap, or a rank is lost.
+    pub fn remove(&mut self, other: &ActiveSet) -> Result<(), EngineError> {
+        if !other.is_of(&self.pool) {
+            return Err(EngineError::ForeignSet);
+        }
+        self.change("remove", |set| {
+            for batch in other.batches() {
+                {
+                    let mut mine = set.batch(batch)?;
+                    lock(&other.sets[batch]).for_each(|i| mine.remove(i));
+                }
+                set.recount(batch);
+            }
+            Ok(())
+        })
+    }
+
+    /// Calls `f` with each vertex of the set, in ascending order.
+    pub(crate) fn each(&self, mut f: impl FnMut(u64)) -> Result<(), EngineError> {
+        for batch in self.batches() {
+            let start = self.pool.batches.start(batch);
+            self.batch(batch)?.for_each(|i| f(start + i as u64));
+        }
+        Ok(())
+    }
+
+    /// The batches of this rank with active vertices, in ascending order.
+    pub(crate) fn batches(&self) -> impl Iterator<Item = usize> + '_ {
+        self.counts
+            .iter()
+            .enumerate()
+            .filter(|(_, count)| **count > 0)
+            .map(|(batch, _)| batch)
+    }
+    /// Number of vertices of one batch in the set.
+    pub(crate) fn count_in(&self, batch: usize) -> u64 {
+        self.counts[batch]
+    }
+    /// The set of one batch with its bitmap; the caller ends with [`ActiveSet::recount`].
+    pub(crate) fn batch(&self, batch: usize) -> Result<MutexGuard<'_, BatchSet>, EngineError> {
+        let mut set = lock(&self.sets[batch]);
+        if set.words.is_empty() {
+            let span = self.pool.batches.span(batch) as usize;
+            set.reserve(span, &self.pool.budget)?;
+        }
+        Ok(set)
+    }
+    /// Takes over the count of a batch that was changed.
+    pub(crate) fn recount(&mut self, batch: usize) {
+        let count = lock(&self.sets[batch]).count as u64;
+        self.own = self.own - self.counts[batch] + count;
+        self.counts[batch] = count;
+    }
+    /// Takes over the counts of all batches.
+    pub(crate) fn recount_all(&mut self) {
+        for batch in 0..self.sets.len() {
+            self.recount(batch);
+        }
+    }
+}
+
+impl Drop for ActiveSet {
+    fn drop(&mut self) {
+        for (batch, &count) in self.counts.iter().enumerate() {
+            if count > 0 {
+                lock(&self.sets[batch]).clear();
+            }
+        }
+        if let Some(number) = self.number {
+            lock(&self.pool.held).remove(&number);
+        }
+        // Nobody else has them between passes.
+        if let Some(sets) = Arc::into_inner(std::mem::take(&mut self.sets)) {
+            lock(&self.pool.free).push(sets);
+        }
+    }
+}

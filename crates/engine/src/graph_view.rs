@@ -1,0 +1,123 @@
+//! A stored graph in one direction: its cells by source batch, and bytes of them on disk.
+
+use std::sync::Arc;
+
+use graphmill_graph::{Cell, Extent, Measure, StoredGraph};
+use graphmill_storage::{Budget, Lease};
+
+use crate::error::EngineError;
+
+/// What a sparse pass may have to read: bytes that are not in memory, of all ranks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct OnDisk {
+    /// Of the lists of the blocks of cells.
+    pub(crate) block_lists: u64,
+    /// Of cells, and of the weights that are asked for.
+    pub(crate) cells: u64,
+    /// Of these, in memory and not.
+    pub(crate) all_cells: u64,
+    /// Of fan-out lists.
+    pub(crate) fanout: u64,
+    /// Files that an edge lies in: one, or that of its weight too.
+    pub(crate) files: u64,
+}
+
+/// A graph one way round: as it is stored, or with every arc turned round.
+pub(crate) struct Way {
+    pub(crate) graph: Arc<StoredGraph>,
+    /// The cells of each source batch, one row after the other, and where each row begins.
+    pub(crate) rows: (Vec<Place>, Vec<usize>),
+    /// Bytes of the lists of blocks of the column that has most of them.
+    pub(crate) longest_block_lists: u64,
+    /// Bytes of all lists of blocks, and cells without weights.
+    pub(crate) bytes: CellBytes,
+    _lease: Lease,
+}
+
+impl Way {
+    pub(crate) fn new(graph: Arc<StoredGraph>, budget: &Budget) -> Result<Self, EngineError> {
+        let columns = graph.forward().columns().iter();
+        let cells = columns.map(|column| column.cells().len() as u64).sum();
+        let bytes = rows_bytes(cells, graph.batches().len() + 1);
+        let _lease = budget.lease("the rows of cells", bytes)?;
+        let (mut bytes, mut longest_block_lists) = (CellBytes::default(), 0);
+        for column in graph.forward().columns() {
+            let sum = |of: fn(&Cell) -> u64| column.cells().iter().map(of).sum::<u64>();
+            let block_lists = sum(Cell::block_list_bytes);
+            longest_block_lists = block_lists.max(longest_block_lists);
+            bytes.block_lists += block_lists;
+            bytes.cells += sum(Cell::data_bytes);
+        }
+        Ok(Way {
+            bytes,
+            longest_block_lists,
+            rows: rows_of(&graph),
+            graph,
+            _lease,
+        })
+    }
+
+    /// Bytes of the budget that all ways round take that passes go over.
+    pub(crate) fn memory(graph: &Measure) -> u64 {
+        rows_bytes(graph.cells, graph.ways * (graph.batches.len() + 1))
+    }
+}
+
+/// Bytes of so many cells in rows, with where each row begins and the last one ends.
+fn rows_bytes(cells: u64, begins: usize) -> u64 {
+    cells * size_of::<Place>() as u64 + (begins * size_of::<usize>()) as u64
+}
+
+/// Where one cell of a row is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) column: u32,
+    /// Its position among the cells of the column.
+    pub(crate) position: u32,
+}
+
+/// The cells of each source batch, in order of columns, and where each row begins.
+fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
+    let batches = graph.batches().len();
+    let mut begins = vec![0; batches + 1];
+    for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
+        begins[cell.source_batch() + 1] += 1;
+    }
+    for batch in 0..batches {
+        begins[batch + 1] += begins[batch];
+    }
+    let mut next = begins.clone();
+    let none = Place {
+        column: 0,
+        position: 0,
+    };
+    let mut places = vec![none; begins[batches]];
+    for column in 0..batches {
+        for (position, cell) in graph.column(column).cells().iter().enumerate() {
+            let at = &mut next[cell.source_batch()];
+            places[*at] = Place {
+                column: column as u32,
+                position: position as u32,
+            };
+            *at += 1;
+        }
+    }
+    (places, begins)
+}
+
+/// Adds an extent to others; it is one with the last if it begins where that ends.
+pub(crate) fn join(extents: &mut Vec<Extent>, next: Extent) {
+    match extents.last_mut() {
+        Some(last) if last.file == next.file && last.bytes.end == next.bytes.start => {
+            last.bytes.end = next.bytes.end;
+        }
+        _ => extents.push(next),
+    }
+}
+
+/// Bytes of cells, and of what a search on disk needs to find blocks in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CellBytes {
+    pub(crate) block_lists: u64,
+    pub(crate) cells: u64,
+}

@@ -1,0 +1,4 @@
+//! How a pass shares out the memory budget.
+
+pub(crate) mod plan;
+pub(crate) mod run_bytes;

@@ -1,0 +1,389 @@
+//! What a pass takes of the memory budget, and how the rest is shared out.
+//!
+//! Accumulators and streams come first: without them there is no pass. Then messages, in memory if all of them fit,
+//! else a window of them for each worker. What is left is for cells.
+
+use graphmill_graph::{ExtentReader, FRAME_BYTES, Measure};
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Kind, Tiers};
+
+use crate::comm::wire::{PEERS, Wire};
+use crate::frontier::bitmap::BatchSet;
+use crate::memory::run_bytes;
+use crate::program::footprint::Sizes;
+use crate::schedule::numa;
+use crate::state::row_file::RowIo;
+
+/// The shape of one pair of streams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stream {
+    pub(crate) weighted: bool,
+    pub(crate) chunk_bytes: usize,
+    pub(crate) depth: usize,
+}
+
+impl Stream {
+    /// Bytes of the budget that one pair of streams takes: its chunks, each with room for the end of the one before.
+    pub(crate) fn bytes(self) -> u64 {
+        let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
+        stream * if self.weighted { 2 } else { 1 }
+    }
+}
+
+/// Reads in flight for one stream.
+const DEPTH: usize = 4;
+/// Bytes of one read, at most and at least.
+const CHUNK_BYTES_MAX: usize = 1 << 20;
+const CHUNK_BYTES_MIN: usize = FRAME_BYTES as usize;
+/// Batches of messages on disk that a worker holds, at least: the one at hand and the next.
+pub(crate) const HELD_MIN: usize = 2;
+/// A cell in the list of a run, and the key by which it is sorted.
+const LISTED_CELL: usize = 136;
+/// Small things of one worker: queues, bitmaps of reached rows, frames of degrees.
+const SMALL: u64 = 1 << 20;
+
+/// What the room of a pass depends on in a graph.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    workers: usize,
+    batches: usize,
+    vertices: u64,
+    /// Vertices whose rows this rank has.
+    own: u64,
+    /// What talking to other ranks takes.
+    pub(crate) wire: u64,
+    /// Vertices of the widest batch, and what its destinations can be packed to.
+    pub(crate) widest: usize,
+    pub(crate) entries: usize,
+    /// Strips of the column that has most, and of all.
+    pub(crate) strips: usize,
+    targets: usize,
+    /// Bytes of a bit a vertex, in whole words a batch.
+    bits: u64,
+    /// Bytes of the bitmaps of a set of vertices, with their summaries.
+    pub(crate) set_of_vertices: u64,
+    /// The budget pays for messages and accumulators.
+    messages_leased: bool,
+    /// The budget pays for rows.
+    rows_leased: bool,
+}
+
+/// How the free part of a budget is shared out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) stream: Stream,
+    /// Pairs of streams.
+    pub(crate) readers: usize,
+    /// Sets of accumulators.
+    pub(crate) sets: usize,
+    /// Strips that one worker folds side by side.
+    pub(crate) group: usize,
+    /// Batches of messages that each worker holds; `None` when all messages are in memory.
+    pub(crate) held: Option<usize>,
+    /// Ranks to which messages go at the same time, and from which they come, at most.
+    pub(crate) peers: usize,
+    /// Bytes that messages take, in memory or as windows on those on disk.
+    pub(crate) messages: u64,
+    /// What has to stay free when messages have their room: sets, streams, rows, small things.
+    pub(crate) besides: u64,
+    /// Bytes of a set of accumulators.
+    pub(crate) set_bytes: u64,
+    /// All that passes take where messages are in memory.
+    pub(crate) takes: u64,
+}
+
+impl Shape {
+    pub(crate) fn of(graph: &Measure, workers: usize) -> Self {
+        let batches = &graph.batches;
+        let each = || 0..batches.len();
+        let own = graph.own.clone().unwrap_or(each());
+        Shape {
+            workers,
+            batches: batches.len(),
+            vertices: batches.vertices(),
+            own: batches.cut(own.end) - batches.cut(own.start),
+            wire: graph.own.as_ref().map_or(0, |_| Wire::BYTES),
+            widest: batches.widest() as usize,
+            entries: each().map(|b| 1 << batches.bits(b)).max().unwrap_or(1),
+            strips: graph.strips_of_column,
+            targets: graph.strips,
+            bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
+            set_of_vertices: own.map(|b| BatchSet::bytes(batches.span(b) as usize)).sum(),
+            messages_leased: true,
+            rows_leased: true,
+        }
+    }
+
+    /// The same where data lies on such tiers.
+    pub(crate) fn on(self, tiers: &Tiers) -> Self {
+        Shape {
+            messages_leased: tiers.leased(Kind::Messages, 1) > 0,
+            rows_leased: tiers.leased(Kind::Vertices, 1) > 0,
+            ..self
+        }
+    }
+
+    /// What vertex arrays leave free, in bytes: the least for a pass, since rows come before long reads. The programs to come are not
+    /// known yet.
+    pub(crate) fn reserve(&self) -> u64 {
+        self.pass(Sizes::USUAL)
+    }
+
+    /// What degrees leave free in memory: messages, of 8 bytes or less, are better kept there, as degrees are read once a pass.
+    pub(crate) fn reserve_beside_degrees(&self) -> u64 {
+        self.reserve()
+            .saturating_add(self.vertices.saturating_mul(8))
+    }
+
+    /// What a pass over vertices takes where rows are on disk: those of a batch for each worker, `row_bytes` each in so many arrays, a
+    /// bitmap of those it changed and frames of degrees; and the set of vertices that are active next.
+    pub(crate) fn borrowed(&self, row_bytes: usize, arrays: usize) -> u64 {
+        let workers = self.workers.min(self.batches) as u64;
+        let rows = AlignedBuffer::footprint(self.widest * row_bytes) + 4096 * arrays as u64;
+        match row_bytes {
+            0 => 0,
+            _ => {
+                workers * (rows + (self.widest / 4) as u64 + RowIo::FRAMES_BYTES)
+                    + self.set_of_vertices
+            }
+        }
+    }
+
+    /// Bytes of a row if so many bytes are borrowed.
+    pub(crate) fn row_bytes(&self, borrowed: u64) -> usize {
+        borrowed.div_ceil((self.workers * self.widest).max(1) as u64) as usize
+    }
+
+    /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,
+    /// and the set of those it activates.
+    pub(crate) fn sparse(&self, row_bytes: usize) -> u64 {
+        AlignedBuffer::footprint(self.widest * row_bytes)
+            + (self.widest / 4) as u64
+            + self.set_of_vertices
+            + SMALL / 4
+    }
+
+    /// The least free bytes that a program can do with.
+    pub(crate) fn least(&self, sizes: Sizes) -> u64 {
+        let leased = [self.rows_leased, self.messages_leased];
+        let kept = sizes.kept.iter().zip(leased).filter(|(_, leased)| *leased);
+        let kept: u64 = kept.map(|(bytes, _)| *bytes as u64 * self.own).sum();
+        match sizes.kept {
+            [0, 0] => self.pass(sizes),
+            // Rows are in memory only where they leave as much as this free, and buffers are whole pages.
+            _ => self.pass(sizes).max(self.reserve()) + kept + SMALL,
+        }
+    }
+
+    /// The least free bytes that a pass can do with.
+    fn pass(&self, sizes: Sizes) -> u64 {
+        let need = self.need(sizes, CHUNK_BYTES_MIN);
+        need.in_memory.min(need.on_disk)
+    }
+
+    /// Shares out so many bytes; `None` when they are too few.
+    pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<Room> {
+        let workers = self.workers;
+        let mut chunk_bytes =
+            (free as usize / (64 * workers)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
+        let mut need = self.need(sizes, chunk_bytes);
+        while need.in_memory.min(need.on_disk) > free && chunk_bytes > CHUNK_BYTES_MIN {
+            chunk_bytes = (chunk_bytes / 2).max(CHUNK_BYTES_MIN);
+            need = self.need(sizes, chunk_bytes);
+        }
+        let set = self.set(sizes);
+        let mut room = Room {
+            stream: need.stream,
+            // A worker folds one column and has the next on its way.
+            readers: 2 * workers,
+            sets: 2 * workers + self.waiting(),
+            group: 1,
+            held: None,
+            peers: PEERS,
+            messages: need.messages,
+            besides: 0,
+            set_bytes: set,
+            takes: need.in_memory,
+        };
+        if need.in_memory > free {
+            let left = free.checked_sub(need.on_disk)?;
+            // Runs are few and long: one stream for each worker, with all the reads.
+            room.readers = workers;
+            room.stream.depth *= 2;
+            // The share of a worker goes half to sets of accumulators, so that messages are read less often, and half
+            // to batches of messages, so that a set stays in the cache for more of them.
+            let window = self.window(sizes, 1);
+            let share = left / workers as u64 + set + HELD_MIN as u64 * window;
+            let strip = set + self.of_strip(sizes);
+            let most = (share - HELD_MIN as u64 * window) / strip.max(1);
+            let group = (share / 2 / strip.max(1)).min(most) as usize;
+            let group = group.clamp(1, self.targets.max(1));
+            let runs = self.targets.div_ceil(group).next_multiple_of(workers);
+            room.group = self.targets.div_ceil(runs.max(1)).max(1);
+            room.sets = room.group * workers + self.waiting();
+            let mut rest = share.saturating_sub(room.group as u64 * strip);
+            room.peers = 1;
+            // Other ranks have their turn beside the first where workers still hold more than the least.
+            let more = (PEERS - 1) as u64 * self.passing(sizes).div_ceil(workers as u64);
+            if rest >= more + (HELD_MIN + 1) as u64 * window {
+                room.peers = PEERS;
+                rest -= more;
+            }
+            let held = (rest / window.max(1)) as usize;
+            let held = held.clamp(HELD_MIN, self.batches.max(HELD_MIN));
+            room.held = Some(held);
+            room.messages = self.bits
+                + workers as u64 * self.window(sizes, held)
+                + room.peers as u64 * self.passing(sizes);
+        }
+        let more = (room.group - 1) as u64 * workers as u64 * self.of_strip(sizes);
+        room.besides = need.fixed + room.sets as u64 * set + more;
+        Some(room)
+    }
+
+    fn need(&self, sizes: Sizes, chunk_bytes: usize) -> Needed {
+        let workers = self.workers as u64;
+        let stream = Stream {
+            weighted: sizes.weighted,
+            chunk_bytes,
+            depth: DEPTH,
+        };
+        let rows = self.widest * sizes.rows + self.widest / 4;
+        // Bitmaps of four sets: those that signal, those that signal next, and two of the driver's.
+        let active = 4 * self.set_of_vertices;
+        let fixed = workers * (2 * stream.bytes() + rows as u64 + SMALL) + active + SMALL;
+        let sets = |each: usize| (each * self.workers + self.waiting()) as u64 * self.set(sizes);
+        let messages = match self.messages_leased {
+            true => self.bits + self.vertices * sizes.message as u64,
+            false => 0,
+        };
+        Needed {
+            stream,
+            fixed,
+            messages,
+            in_memory: fixed + sets(2) + messages,
+            on_disk: fixed
+                + self.bits
+                + sets(1)
+                + workers * self.writing(sizes)
+                + self.passing(sizes),
+        }
+    }
+
+    /// Sets of accumulators of a heavy column that wait until those of the strips before them are merged; and of one column of each other
+    /// node, whose next strips nobody has begun.
+    fn waiting(&self) -> usize {
+        match self.strips {
+            0 | 1 => 0,
+            strips => strips + numa::nodes().len().saturating_sub(1),
+        }
+    }
+    fn set(&self, sizes: Sizes) -> u64 {
+        match self.messages_leased {
+            true => AlignedBuffer::footprint(self.entries * sizes.accumulator),
+            false => 0,
+        }
+    }
+    /// What one more strip takes, in a run and in the one ahead of it, besides its accumulators: a list of its cells, and the rows that a
+    /// gather folds side by side with others.
+    fn of_strip(&self, sizes: Sizes) -> u64 {
+        (2 * self.batches * LISTED_CELL) as u64 + self.pulled(sizes)
+    }
+    /// The rows of one more strip that a gather folds side by side with others.
+    fn pulled(&self, sizes: Sizes) -> u64 {
+        if sizes.pulls {
+            AlignedBuffer::footprint(self.widest * sizes.rows)
+        } else {
+            0
+        }
+    }
+    fn window(&self, sizes: Sizes, held: usize) -> u64 {
+        let piece = run_bytes::bytes_max(self.widest, sizes.message);
+        held as u64 * AlignedBuffer::footprint(piece)
+    }
+    /// The least window of one who makes pieces of batches, and the sources that he selects for one.
+    fn writing(&self, sizes: Sizes) -> u64 {
+        self.window(sizes, HELD_MIN) + (self.widest / 8) as u64 + 8
+    }
+    /// Windows for what comes from one other rank, and what goes there.
+    fn passing(&self, sizes: Sizes) -> u64 {
+        match self.wire {
+            0 => 0,
+            _ => 2 * self.writing(sizes),
+        }
+    }
+}
+
+/// What a pass takes with its messages in memory and on disk, all things together.
+struct Needed {
+    stream: Stream,
+    fixed: u64,
+    /// Of them in memory.
+    messages: u64,
+    in_memory: u64,
+    on_disk: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        Shape {
+            workers: 2,
+            batches: 65,
+            vertices: 65 << 19,
+            own: 65 << 19,
+            wire: 0,
+            widest: 1 << 19,
+            entries: 1 << 19,
+            strips: 1,
+            targets: 65,
+            bits: 65 << 16,
+            set_of_vertices: 65 * BatchSet::bytes(1 << 19),
+            messages_leased: true,
+            rows_leased: true,
+        }
+    }
+
+    #[test]
+    fn the_least_is_enough_and_a_little_less_is_not() {
+        for strips in [1, 3] {
+            let shape = Shape { strips, ..shape() };
+            let least = shape.least(Sizes::USUAL);
+            assert!(shape.share(Sizes::USUAL, least).is_some());
+            assert!(shape.share(Sizes::USUAL, least - 1).is_none());
+            for more in 1..2000 {
+                assert!(shape.share(Sizes::USUAL, least + (more << 12)).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_shared_out_never_exceeds_what_is_free() {
+        for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
+            let shape = Shape { wire, ..shape() };
+            let sizes = Sizes {
+                pulls,
+                ..Sizes::USUAL
+            };
+            let mut free = shape.least(sizes);
+            // How many have their messages on disk, and turn to one other rank at a time, or to more.
+            let mut on_disk = [0; PEERS + 1];
+            while free < 2 << 30 {
+                let room = shape.share(sizes, free).unwrap();
+                let messages = match room.held {
+                    Some(held) => {
+                        on_disk[room.peers] += 1;
+                        shape.workers as u64 * shape.window(sizes, held)
+                            + room.peers as u64 * shape.passing(sizes)
+                    }
+                    None => shape.vertices * 8,
+                };
+                assert!(room.besides + messages + shape.bits <= free, "{free}");
+                free += free / 31;
+            }
+            assert!(on_disk[1] > 0 && on_disk[PEERS] > 1, "{on_disk:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The messages of one batch, while they are written and while they are read.
+
+use graphmill_graph::BlockView;
+use graphmill_raw::{Element, SegmentMut, SegmentRef};
+use graphmill_storage::Buffer;
+use zerocopy::FromBytes;
+
+use crate::messages::run_codec;
+use crate::messages::run_codec::WORD;
+
+/// The messages of one batch while they are written.
+pub(crate) struct BatchWriter<'m, M: Element> {
+    pub(crate) values: ValuesMut<'m, M>,
+    pub(crate) present: SegmentMut<'m, u64>,
+    pub(crate) span: usize,
+}
+
+pub(crate) enum ValuesMut<'m, M: Element> {
+    Memory(SegmentMut<'m, M>),
+    Disk(Buffer),
+}
+
+impl<M: Element> BatchWriter<'_, M> {
+    /// The values by source, and the bits of the sources that emitted one.
+    pub(crate) fn parts(&mut self) -> (&mut [M], &mut [u64]) {
+        let values: &mut [M] = match &mut self.values {
+            ValuesMut::Memory(values) => values,
+            ValuesMut::Disk(buffer) => {
+                let bytes = self.span * size_of::<M>();
+                <[M]>::mut_from_bytes(&mut buffer[..bytes]).unwrap_or(&mut [])
+            }
+        };
+        (values, &mut self.present)
+    }
+}
+
+/// The messages of one batch while they are read.
+pub(crate) struct BatchMessages<'m, M: Element> {
+    pub(crate) values: ValuesRef<'m, M>,
+    pub(crate) span: usize,
+    pub(crate) count: u64,
+}
+
+pub(crate) enum ValuesRef<'m, M: Element> {
+    Memory(SegmentRef<'m, M>, SegmentRef<'m, u64>),
+    Disk(Buffer),
+}
+
+/// What a kernel sees of the messages of one batch.
+#[derive(Clone, Copy)]
+pub(crate) struct Slots<'s, M> {
+    /// By source; meaningless where the bit is not set.
+    pub(crate) values: &'s [M],
+    /// The bits of the sources that emitted one.
+    pub(crate) present: &'s [u64],
+    /// All sources of the batch emitted one.
+    pub(crate) full: bool,
+    /// Few did: it pays to look at the bits before a block is decoded.
+    pub(crate) sparse: bool,
+}
+
+impl<M> Slots<'_, M> {
+    #[inline(always)]
+    pub(crate) fn has(&self, source: usize) -> bool {
+        self.present
+            .get(source / WORD)
+            .is_some_and(|word| word >> (source % WORD) & 1 != 0)
+    }
+    /// Whether a source of a block may have emitted a message, told without decoding the block.
+    pub(crate) fn any_of(&self, block: &BlockView<'_>) -> bool {
+        if self.present.is_empty() {
+            return false;
+        }
+        let from = block.first_source() as usize;
+        let to = block.last_source_max() as usize;
+        let (first, last) = (
+            from / WORD,
+            (to / WORD).min(self.present.len().saturating_sub(1)),
+        );
+        let Some(words) = self.present.get(first..=last) else {
+            return true;
+        };
+        words.iter().enumerate().any(|(i, &word)| {
+            let mut word = word;
+            if i == 0 {
+                word &= !0 << (from % WORD);
+            }
+            word != 0
+        })
+    }
+}
+
+impl<M: Element> BatchMessages<'_, M> {
+    pub(crate) fn slots(&self) -> Slots<'_, M> {
+        let (values, present): (&[M], &[u64]) = match &self.values {
+            ValuesRef::Memory(values, present) => (values, present),
+            ValuesRef::Disk(buffer) => run_codec::parts(buffer, self.span),
+        };
+        Slots {
+            values,
+            // Bits of a batch without messages are those of another pass.
+            present: if self.count == 0 { &[] } else { present },
+            full: self.count == self.span as u64,
+            sparse: self.count * 64 < self.span as u64,
+        }
+    }
+}

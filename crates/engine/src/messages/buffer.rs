@@ -1,0 +1,511 @@
+//! The messages of one pass: one value a source, batch by batch, with a bit for each source that emitted one.
+//!
+//! They stay in memory when the budget holds them for all vertices, else they go through a file, and each worker
+//! holds as many batches of them as there is room for. The bits always stay in memory; those of a batch that has no message in this pass
+//! say nothing. On disk a batch is a piece of its own, from which every run reads, or a piece for each run that
+//! needs some of it, or both, as the pass dispatches them.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use graphmill_raw::{Element, SegmentRef, Segments, lock};
+use graphmill_storage::{Buffer, Disk, Kind, Lease};
+
+use crate::comm::wire::PEERS;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::memory::run_bytes;
+use crate::messages::batch::{BatchMessages, BatchWriter, ValuesMut, ValuesRef};
+use crate::messages::routing::{Dispatch, Way};
+use crate::messages::routing_table::SourceLists;
+use crate::messages::run_codec;
+use crate::messages::run_codec::WORD;
+use crate::messages::spill::{Piece, PieceFile, Taken, Window};
+
+/// The messages of all sources.
+pub(crate) struct Messages<M: Element> {
+    values: Values<M>,
+    present: Segments<u64>,
+    counts: Vec<AtomicU64>,
+    /// Messages of the batch are still to come in this pass.
+    awaited: Vec<AtomicBool>,
+    pub(crate) spans: Vec<usize>,
+    /// Batches of this rank.
+    own: Range<usize>,
+    /// Messages that were dispatched: by push, by pull; and elements that were looked at for it.
+    pub(crate) dispatched: [AtomicU64; 3],
+    _leases: Vec<Lease>,
+}
+
+enum Values<M: Element> {
+    Memory(Segments<M>),
+    Disk(Box<Filed>),
+}
+
+/// Messages on disk.
+pub(crate) struct Filed {
+    pub(crate) file: PieceFile,
+    /// One a worker; then, for each of the ranks at the same time, one for what comes from it; then one for what is sent to it.
+    pub(crate) windows: Vec<Mutex<Window>>,
+    /// The sources that one run needs, while a piece is made for it: one a window.
+    pub(crate) selected: Vec<Mutex<Vec<u64>>>,
+    /// Batches that the window of a worker holds.
+    held: usize,
+    workers: usize,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) graph: Option<Arc<SourceLists>>,
+    /// All of each batch.
+    whole: Vec<Mutex<Option<Piece>>>,
+    /// The pieces of each batch for runs, in order of these.
+    pub(crate) pushed: Vec<Mutex<Vec<(u32, Piece)>>>,
+    /// There is no other rank to send this one's to.
+    is_alone: bool,
+    _lease: Lease,
+}
+
+/// Where messages go that do not fit in memory.
+pub(crate) struct OnDisk {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) path: PathBuf,
+    /// Batches that each of those holds who have a window.
+    pub(crate) held: Vec<usize>,
+}
+
+impl Filed {
+    fn new<M: Element>(
+        machine: &Machine,
+        spans: &[usize],
+        to: OnDisk,
+    ) -> Result<Self, EngineError> {
+        let width = size_of::<M>();
+        let widest = spans.iter().max().copied().unwrap_or(0);
+        let most = run_bytes::bytes_max(widest, width);
+        let window = |held| Window::new(to.disk.as_ref(), &machine.budget, held, most);
+        let words = widest.div_ceil(WORD);
+        let selected = (to.held.len() * words * 8) as u64;
+        let _lease = (machine.budget).lease("sources that a run needs", selected)?;
+        let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
+        Ok(Filed {
+            file: PieceFile::create(Arc::clone(&to.disk), &to.path, places)?,
+            held: to.held.first().copied().unwrap_or(1),
+            selected: (to.held.iter())
+                .map(|_| Mutex::new(vec![0; words]))
+                .collect(),
+            windows: (to.held.into_iter())
+                .map(|held| Ok(Mutex::new(window(held)?)))
+                .collect::<Result<_, EngineError>>()?,
+            workers: machine.workers.count(),
+            dispatch: Dispatch::default(),
+            graph: None,
+            whole: spans.iter().map(|_| Mutex::new(None)).collect(),
+            pushed: spans.iter().map(|_| Mutex::new(Vec::new())).collect(),
+            is_alone: machine.ranks.alone(),
+            _lease,
+        })
+    }
+
+    /// How the messages of a batch are dispatched.
+    fn way(&self, own: &Range<usize>, batch: usize) -> Way {
+        match own.contains(&batch) {
+            true => self.dispatch.own,
+            false => self.dispatch.others,
+        }
+    }
+
+    /// The piece of a batch that a run reads.
+    fn piece(&self, batch: usize, run: usize) -> Option<Piece> {
+        let pushed = lock(&self.pushed[batch]);
+        let number = pushed.binary_search_by_key(&run, |(run, _)| *run as usize);
+        number.ok().map(|number| pushed[number].1)
+    }
+}
+
+impl<M: Element> Messages<M> {
+    pub(crate) fn new(machine: &Machine, on_disk: Option<OnDisk>) -> Result<Self, EngineError> {
+        let (batches, budget) = (&*machine.batches, &machine.budget);
+        let spans: Vec<usize> = (0..batches.len())
+            .map(|b| batches.span(b) as usize)
+            .collect();
+        let cuts = |of: &dyn Fn(usize) -> usize| {
+            let mut cuts = vec![0];
+            let mut at = 0;
+            for &span in &spans {
+                at += of(span);
+                cuts.push(at);
+            }
+            cuts
+        };
+        let word_cuts = cuts(&|span| span.div_ceil(WORD));
+        let words = word_cuts.last().copied().unwrap_or(0);
+        let mut leases = Vec::new();
+        let mut memory = |bytes: usize| {
+            let buffer = machine
+                .tiers
+                .buffer(Kind::Messages, budget, "messages", bytes)?;
+            let (memory, lease) = buffer.into_parts();
+            leases.push(lease);
+            Ok::<_, EngineError>(memory)
+        };
+        let values = match on_disk {
+            None => {
+                let cuts = cuts(&|span| span);
+                let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
+                Values::Memory(Segments::new(memory(bytes)?, cuts))
+            }
+            Some(to) => Values::Disk(Box::new(Filed::new::<M>(machine, &spans, to)?)),
+        };
+        Ok(Messages {
+            values,
+            present: Segments::new(memory(words * 8)?, word_cuts),
+            counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
+            awaited: spans.iter().map(|_| AtomicBool::new(false)).collect(),
+            spans,
+            own: machine.ranks.own(),
+            dispatched: Default::default(),
+            _leases: leases,
+        })
+    }
+
+    pub(crate) fn filed(&self) -> Option<&Filed> {
+        match &self.values {
+            Values::Memory(_) => None,
+            Values::Disk(filed) => Some(filed),
+        }
+    }
+
+    pub(crate) fn in_memory(&self) -> bool {
+        self.filed().is_none()
+    }
+
+    /// Batches whose messages a worker holds at the same time.
+    pub(crate) fn held(&self) -> usize {
+        self.filed()
+            .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
+    }
+
+    /// Other ranks that it has windows for at the same time.
+    pub(crate) fn peers(&self) -> usize {
+        self.filed()
+            .map_or(PEERS, |filed| (filed.windows.len() - filed.workers) / 2)
+    }
+
+    /// Bytes read from disk and written to it since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        self.filed().map_or((0, 0), |filed| {
+            let (read, written) = filed.file.take_traffic();
+            let lists = filed
+                .graph
+                .as_ref()
+                .map_or(0, |graph| graph.take_bytes_read());
+            (read + lists, written)
+        })
+    }
+
+    /// Messages dispatched by push and by pull, and elements that were looked at for it, since the last call.
+    pub(crate) fn take_dispatched(&self) -> [u64; 3] {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        self.dispatched.each_ref().map(take)
+    }
+
+    /// Forgets the messages of the last pass; those of this one are dispatched in such a way, by such a graph.
+    ///
+    /// # Errors
+    /// What an earlier pass had on its way could not be read or written.
+    pub(crate) fn clear(
+        &mut self,
+        dispatch: Dispatch,
+        graph: Option<Arc<SourceLists>>,
+    ) -> Result<(), EngineError> {
+        for count in &mut self.counts {
+            *count.get_mut() = 0;
+        }
+        for awaited in &mut self.awaited {
+            *awaited.get_mut() = false;
+        }
+        if let Values::Disk(filed) = &mut self.values {
+            filed.file.clear();
+            for (whole, pushed) in filed.whole.iter().zip(&filed.pushed) {
+                *lock(whole) = None;
+                lock(pushed).clear();
+            }
+            // Nothing is dispatched by a graph that is not there.
+            let is_there = graph.is_some();
+            filed.dispatch = Some(dispatch).filter(|_| is_there).unwrap_or_default();
+            filed.graph = graph;
+            // Buffers of what a run put aside, or had read ahead, are free again.
+            for window in &filed.windows {
+                lock(window).start(&filed.file, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How the messages of a batch are dispatched.
+    pub(crate) fn way(&self, batch: usize) -> Way {
+        self.filed()
+            .map_or(Way::None, |filed| filed.way(&self.own, batch))
+    }
+
+    /// Whether runs pull whether or not they have to wait.
+    pub(crate) fn all_is_pulled(&self) -> bool {
+        self.filed()
+            .is_some_and(|filed| filed.dispatch.all_is_pulled)
+    }
+
+    /// Says that messages of these batches are still to come.
+    pub(crate) fn expect_from(&self, batches: impl Iterator<Item = usize>) {
+        for batch in batches {
+            self.awaited[batch].store(true, Ordering::Relaxed);
+        }
+    }
+    /// Says that all messages of these batches are there.
+    pub(crate) fn come(&self, batches: Range<usize>) {
+        for awaited in &self.awaited[batches] {
+            awaited.store(false, Ordering::Release);
+        }
+    }
+    /// Whether all messages of a batch are there.
+    pub(crate) fn is_there(&self, batch: usize) -> bool {
+        !self.awaited[batch].load(Ordering::Acquire)
+    }
+
+    /// Waits until what a worker has written can be read.
+    pub(crate) fn land(&self, worker: usize) -> Result<(), EngineError> {
+        self.in_window(worker, Window::flush)
+    }
+    /// Takes note of what a worker has written by now.
+    pub(crate) fn look(&self, worker: usize) -> Result<(), EngineError> {
+        self.in_window(worker, Window::poll)
+    }
+
+    /// Does something in the window of a worker, where there are any, and takes note of what was written by then.
+    fn in_window(
+        &self,
+        worker: usize,
+        work: impl FnOnce(&mut Window, &PieceFile) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        work(window, &filed.file)?;
+        self.landed(window);
+        Ok(())
+    }
+
+    fn landed(&self, window: &mut Window) {
+        while let Some(batch) = window.landed() {
+            self.come(batch..batch + 1);
+        }
+    }
+
+    /// Number of sources of a batch that emitted a message.
+    pub(crate) fn count(&self, batch: usize) -> u64 {
+        self.counts[batch].load(Ordering::Relaxed)
+    }
+    /// The bits of the sources of a batch that emitted a message.
+    pub(crate) fn present(&self, batch: usize) -> Result<SegmentRef<'_, u64>, EngineError> {
+        self.present.read(batch).ok_or(EngineError::ForeignArray)
+    }
+    /// Number of messages of some batches.
+    pub(crate) fn total(&self, batches: Range<usize>) -> u64 {
+        self.counts[batches]
+            .iter()
+            .map(|count| count.load(Ordering::Relaxed))
+            .sum()
+    }
+
+    /// The messages of one batch, to be written by a worker who has them.
+    pub(crate) fn begin(
+        &self,
+        batch: usize,
+        worker: usize,
+    ) -> Result<BatchWriter<'_, M>, EngineError> {
+        let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
+        present.fill(0);
+        let values = match &self.values {
+            Values::Memory(values) => {
+                ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
+            }
+            Values::Disk(filed) => {
+                let window = &mut *lock(&filed.windows[worker]);
+                let buffer = window.spare(&filed.file)?;
+                self.landed(window);
+                ValuesMut::Disk(buffer)
+            }
+        };
+        Ok(BatchWriter {
+            values,
+            present,
+            span: self.spans[batch],
+        })
+    }
+
+    /// Hands in the messages of one batch: they are pushed to the runs that need them, or written as they are.
+    pub(crate) fn end(
+        &self,
+        batch: usize,
+        writer: BatchWriter<'_, M>,
+        count: u64,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        self.counts[batch].store(count, Ordering::Relaxed);
+        let BatchWriter {
+            values,
+            present,
+            span,
+        } = writer;
+        let (ValuesMut::Disk(mut buffer), Some(filed)) = (values, self.filed()) else {
+            drop(present);
+            self.come(batch..batch + 1);
+            return Ok(());
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        let is_pushed = filed.way(&self.own, batch) == Way::Push;
+        let is_sent = !filed.is_alone && self.own.contains(&batch);
+        if count > 0 && is_pushed {
+            self.push(filed, batch, (&buffer, &present), window, worker)?;
+        }
+        if count > 0 && (!is_pushed || is_sent) {
+            let form = run_codec::close_up::<M>(&mut buffer, &present, span, count);
+            let offset = filed.file.place(batch);
+            *lock(&filed.whole[batch]) = Some(filed.file.piece(form, &buffer, offset));
+            window.write(&filed.file, offset, buffer, form.bytes);
+        } else {
+            window.take_back(buffer);
+        }
+        drop(present);
+        window.ends(batch);
+        window.poll(&filed.file)?;
+        self.landed(window);
+        Ok(())
+    }
+
+    /// What a worker will read is told anew from here on.
+    pub(crate) fn start(&self, worker: usize) -> Result<(), EngineError> {
+        // Only those who work put anything aside.
+        let pulls = |filed: &Filed| worker < filed.workers && filed.dispatch.has(Way::Pull);
+        let puts_aside = self.filed().is_some_and(pulls);
+        self.in_window(worker, |window, file| window.start(file, puts_aside))
+    }
+
+    /// Whether a run may need any messages of a batch that is there.
+    pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
+        let is_needed = |filed: &Filed| match filed.way(&self.own, batch) {
+            Way::Push => filed.piece(batch, run).is_some(),
+            Way::None | Way::Pull => true,
+        };
+        self.count(batch) > 0 && self.filed().is_none_or(is_needed)
+    }
+
+    /// Says that a worker will read all of a batch, behind what it was told before; whether there is anything.
+    pub(crate) fn want(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(self.count(batch) > 0);
+        };
+        let piece = *lock(&filed.whole[batch]);
+        self.want_piece(filed, batch, piece, &mut lock(&filed.windows[worker]))
+    }
+
+    /// Says so of what was dispatched to a run.
+    pub(crate) fn want_for(
+        &self,
+        batch: usize,
+        run: usize,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(false);
+        };
+        let window = &mut *lock(&filed.windows[worker]);
+        if window.want_aside(batch) {
+            window.pump(&filed.file)?;
+            return Ok(true);
+        }
+        self.want_piece(filed, batch, filed.piece(batch, run), window)
+    }
+
+    fn want_piece(
+        &self,
+        filed: &Filed,
+        batch: usize,
+        piece: Option<Piece>,
+        window: &mut Window,
+    ) -> Result<bool, EngineError> {
+        if let Some(piece) = piece {
+            window.want(batch, piece);
+            window.pump(&filed.file)?;
+            self.landed(window);
+        }
+        Ok(piece.is_some())
+    }
+
+    /// The messages of one batch, to be read by a worker, who said that it will if they are on disk.
+    pub(crate) fn read(
+        &self,
+        batch: usize,
+        worker: usize,
+    ) -> Result<BatchMessages<'_, M>, EngineError> {
+        let span = self.spans[batch];
+        match &self.values {
+            Values::Memory(values) => Ok(BatchMessages {
+                values: ValuesRef::Memory(
+                    values.read(batch).ok_or(EngineError::ForeignArray)?,
+                    self.present(batch)?,
+                ),
+                span,
+                count: self.count(batch),
+            }),
+            Values::Disk(filed) => {
+                let (buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
+                match taken {
+                    Taken::AsWritten(form) => self.spread(batch, buffer, form),
+                    Taken::Again(count) => Ok(BatchMessages {
+                        values: ValuesRef::Disk(buffer),
+                        span,
+                        count,
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Values by source, out of a piece of a batch.
+    fn spread(
+        &self,
+        batch: usize,
+        mut buffer: Buffer,
+        form: run_codec::Form,
+    ) -> Result<BatchMessages<'_, M>, EngineError> {
+        let span = self.spans[batch];
+        let known = self.present(batch)?;
+        let spread = run_codec::spread::<M>(&mut buffer, form, span, &known);
+        let filed = self.filed().ok_or(EngineError::ForeignArray)?;
+        spread.ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
+        self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
+        Ok(BatchMessages {
+            values: ValuesRef::Disk(buffer),
+            span,
+            count: form.count,
+        })
+    }
+
+    /// Takes back what [`Messages::read`] lent; `again`: the worker will read it once more.
+    pub(crate) fn give_back(
+        &self,
+        batch: usize,
+        messages: BatchMessages<'_, M>,
+        again: bool,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        match (messages.values, self.filed()) {
+            (ValuesRef::Disk(buffer), Some(filed)) => {
+                let again = again.then_some(messages.count);
+                lock(&filed.windows[worker]).give_back(&filed.file, batch, buffer, again)
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Messages on their way to the runs that need them: pushed by whoever has a batch, or put aside by the run itself.
+
+use std::sync::atomic::Ordering;
+
+use graphmill_raw::{AlignedBuffer, Element, lock};
+use graphmill_storage::Buffer;
+use zerocopy::FromBytes;
+
+use crate::error::EngineError;
+use crate::messages::buffer::{Filed, Messages};
+use crate::messages::run_codec;
+use crate::messages::run_codec::WORD;
+use crate::messages::spill::{Piece, PieceFile, Window};
+
+impl<M: Element> Messages<M> {
+    /// Writes a piece of a batch for each run that needs any of it.
+    pub(crate) fn push(
+        &self,
+        filed: &Filed,
+        batch: usize,
+        (values, present): (&[u8], &[u64]),
+        window: &mut Window,
+        worker: usize,
+    ) -> Result<(), EngineError> {
+        let Some(graph) = &filed.graph else {
+            return Ok(());
+        };
+        let span = self.spans[batch];
+        let values = <[M]>::ref_from_bytes(&values[..span * size_of::<M>()]).unwrap_or(&[]);
+        let mut selected = lock(&filed.selected[worker]);
+        let selected = &mut selected[..present.len()];
+        let mut out = Out {
+            file: &filed.file,
+            buffer: None,
+            used: 0,
+            begun: Vec::new(),
+            pieces: Vec::with_capacity(graph.groups_of(batch).count()),
+        };
+        let (mut pushed, mut scanned) = (0, 0);
+        graph.want(batch, graph.groups_of(batch), worker)?;
+        for run in graph.groups_of(batch) {
+            let [count, looked_at] = graph.select((batch, run), present, worker, selected)?;
+            scanned += looked_at + count;
+            if count > 0 {
+                pushed += count;
+                let form = run_codec::form(count, span, size_of::<M>());
+                let room = out.room(form, window)?;
+                run_codec::put(room, values, selected, form);
+                out.begun(run, form);
+            }
+        }
+        out.write(window);
+        *lock(&filed.pushed[batch]) = out.pieces;
+        self.dispatched[0].fetch_add(pushed, Ordering::Relaxed);
+        self.dispatched[2].fetch_add(scanned, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Puts aside what a run needs of a batch that is there, in memory or, where all is pulled, on disk. `false`: there is no room, and
+    /// nothing was done.
+    pub(crate) fn put_aside(
+        &self,
+        batch: usize,
+        run: usize,
+        worker: usize,
+    ) -> Result<bool, EngineError> {
+        let Some(filed) = self.filed() else {
+            return Ok(false);
+        };
+        let Some(graph) = &filed.graph else {
+            return Ok(false);
+        };
+        if self.count(batch) == 0 {
+            return Ok(true);
+        }
+        let span = self.spans[batch];
+        let mut selected = lock(&filed.selected[worker]);
+        let selected = &mut selected[..span.div_ceil(WORD)];
+        let present = self.present(batch)?;
+        graph.want(batch, std::iter::once(run), worker)?;
+        let [count, looked_at] = graph.select((batch, run), &present, worker, selected)?;
+        drop(present);
+        self.dispatched[2].fetch_add(looked_at, Ordering::Relaxed);
+        if count == 0 {
+            return Ok(true);
+        }
+        let form = run_codec::form(count, span, size_of::<M>());
+        let has_room = || lock(&filed.windows[worker]).has_room_aside(form);
+        if !has_room() {
+            if !filed.dispatch.all_is_pulled {
+                return Ok(false);
+            }
+            lock(&filed.windows[worker]).write_aside(&filed.file, |batch, piece| {
+                let mut pieces = lock(&filed.pushed[batch]);
+                let at = pieces.partition_point(|(other, _)| (*other as usize) < run);
+                pieces.insert(at, (run as u32, piece));
+            })?;
+            if !has_room() {
+                return Err(filed.file.no_buffer());
+            }
+        }
+        self.want(batch, worker)?;
+        let messages = self.read(batch, worker)?;
+        lock(&filed.windows[worker]).put_aside(batch, form, |out| {
+            run_codec::put(out, messages.slots().values, selected, form);
+        });
+        self.give_back(batch, messages, false, worker)?;
+        self.dispatched[1].fetch_add(count, Ordering::Relaxed);
+        self.dispatched[2].fetch_add(count, Ordering::Relaxed);
+        Ok(true)
+    }
+}
+
+/// Pieces of one batch for several runs on their way to disk.
+struct Out<'f> {
+    file: &'f PieceFile,
+    buffer: Option<Buffer>,
+    used: usize,
+    /// Those in the buffer, and where they begin.
+    begun: Vec<(u32, run_codec::Form, usize)>,
+    /// Those that have their place.
+    pieces: Vec<(u32, Piece)>,
+}
+
+impl Out<'_> {
+    /// Room for a piece of such a form.
+    fn room(
+        &mut self,
+        form: run_codec::Form,
+        window: &mut Window,
+    ) -> Result<&mut [u8], EngineError> {
+        let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
+        if self.buffer.as_ref().is_some_and(is_full) {
+            self.write(window);
+        }
+        let buffer = match self.buffer.take() {
+            Some(buffer) => buffer,
+            None => window.spare(self.file)?,
+        };
+        let buffer = self.buffer.insert(buffer);
+        let room = buffer.get_mut(self.used..self.used + form.bytes);
+        room.ok_or_else(|| self.file.no_buffer())
+    }
+
+    /// A piece for a run is in the room that it got.
+    fn begun(&mut self, run: usize, form: run_codec::Form) {
+        self.begun.push((run as u32, form, self.used));
+        self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
+    }
+
+    /// Gives all that is in the buffer its place, and starts to write it.
+    fn write(&mut self, window: &mut Window) {
+        let Some(buffer) = self.buffer.take() else {
+            return;
+        };
+        let used = std::mem::take(&mut self.used);
+        let place = self.file.more(used);
+        for (run, form, at) in self.begun.drain(..) {
+            let piece = self.file.piece(form, &buffer[at..], place + at as u64);
+            self.pieces.push((run, piece));
+        }
+        window.write(self.file, place, buffer, used);
+    }
+}

@@ -1,0 +1,53 @@
+//! How messages on disk get to the runs that need them.
+
+use crate::config::DispatchChoice;
+
+impl DispatchChoice {
+    /// As it is asked for; nothing is where costs choose.
+    pub(crate) fn asked(self) -> Option<Dispatch> {
+        let way = match self {
+            DispatchChoice::Auto => return None,
+            DispatchChoice::Push => Way::Push,
+            DispatchChoice::Pull => Way::Pull,
+            DispatchChoice::None => Way::None,
+        };
+        Some(Dispatch {
+            own: way,
+            others: way,
+            all_is_pulled: way == Way::Pull,
+        })
+    }
+}
+
+/// How the messages of some batches are dispatched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Way {
+    #[default]
+    None,
+    Push,
+    Pull,
+}
+
+/// How those of this rank and those of others are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dispatch {
+    pub(crate) own: Way,
+    pub(crate) others: Way,
+    /// Runs pull whether or not they have to wait.
+    pub(crate) all_is_pulled: bool,
+}
+
+impl Dispatch {
+    /// Whether any messages are dispatched in that way.
+    pub(crate) fn has(self, way: Way) -> bool {
+        self.own == way || self.others == way
+    }
+
+    /// Batches that a worker with so many buffers holds at a time: where runs pull, one is for what they put aside.
+    pub(crate) fn held(self, buffers: usize) -> usize {
+        match self.has(Way::Pull) {
+            true => buffers.saturating_sub(1).max(1),
+            false => buffers,
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A piece: messages of one batch on disk, those of all its sources or of those that a run needs.
+//!
+//! ```text
+//! values     of the sources that it has, ascending, back to back, then 0 to 7 bytes of 0
+//! sources    nothing (all of the batch, or those whose bits are in memory) | a bit for each of the batch, in words of 64 | a u32 each
+//! ```
+//!
+//! In memory values are by source, and the bits of a piece that has its own are behind the values of all sources. Both ways
+//! happen in place.
+
+use graphmill_raw::Element;
+use zerocopy::{FromBytes, IntoBytes};
+
+use crate::memory::run_bytes::{bits_at, bytes_max};
+
+/// Sources of a word of bits.
+pub(crate) const WORD: usize = 64;
+/// Sources are listed where a piece has fewer than one in so many: a source takes 32 bits then, else 1.
+const LISTED: usize = 32;
+
+/// What says which sources a piece has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sources {
+    /// The bits of the batch, which are in memory; or it has all of them.
+    Known,
+    Bits,
+    List,
+}
+
+/// What has to be known of a piece to read it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) count: u64,
+    pub(crate) sources: Sources,
+    /// On disk.
+    pub(crate) bytes: usize,
+}
+
+/// Whether the sources of so many out of so many are better listed.
+pub(crate) fn is_listed(count: u64, span: usize) -> bool {
+    count < (span / LISTED) as u64
+}
+
+/// Calls `f` with the position of each bit, ascending.
+pub(crate) fn each_bit(words: &[u64], mut f: impl FnMut(usize)) {
+    for (at, word) in words.iter().enumerate() {
+        let mut bits = *word;
+        while bits != 0 {
+            f(at * WORD + bits.trailing_zeros() as usize);
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// How a piece of so many out of so many sources is written that has its own sources.
+pub(crate) fn form(count: u64, span: usize, width: usize) -> Form {
+    let (sources, of_sources) = match count {
+        _ if count == span as u64 => (Sources::Known, 0),
+        _ if is_listed(count, span) => (Sources::List, count as usize * 4),
+        _ => (Sources::Bits, span.div_ceil(WORD) * 8),
+    };
+    Form {
+        count,
+        sources,
+        bytes: bits_at(count as usize, width) + of_sources,
+    }
+}
+
+/// Puts the values of those sources whose bits are set, so many, to the front of `bytes`, where values are by source.
+pub(crate) fn close_up<M: Element>(
+    bytes: &mut [u8],
+    present: &[u64],
+    span: usize,
+    count: u64,
+) -> Form {
+    let width = size_of::<M>();
+    let form = Form {
+        count,
+        sources: Sources::Known,
+        bytes: bits_at(count as usize, width),
+    };
+    if count == span as u64 {
+        return form;
+    }
+    let values = <[M]>::mut_from_bytes(&mut bytes[..span * width]).unwrap_or(&mut []);
+    let mut to = 0;
+    each_bit(present, |source| {
+        values[to] = values[source];
+        to += 1;
+    });
+    form
+}
+
+/// Writes a piece of the sources whose bits are set, in its [`form`], to the front of `out`.
+pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], form: Form) {
+    let count = form.count as usize;
+    let (packed, rest) = out.split_at_mut(bits_at(count, size_of::<M>()));
+    let (packed, padding) = packed.split_at_mut(count * size_of::<M>());
+    padding.fill(0);
+    if form.sources == Sources::Known {
+        packed.copy_from_slice(values[..count].as_bytes());
+        return;
+    }
+    let packed = <[M]>::mut_from_bytes(packed).unwrap_or(&mut []);
+    let mut to = 0;
+    each_bit(selected, |source| {
+        packed[to] = values[source];
+        to += 1;
+    });
+    if form.sources == Sources::Bits {
+        let bits = selected.as_bytes();
+        rest[..bits.len()].copy_from_slice(bits);
+        return;
+    }
+    let mut rest = rest.chunks_exact_mut(4);
+    each_bit(selected, |source| {
+        if let Some(to) = rest.next() {
+            to.copy_from_slice(&(source as u32).to_ne_bytes());
+        }
+    });
+}
+
+/// Turns a piece at the front of `bytes` into values by source, and the bits of its sources behind them where it has its own; `known` are
+/// those of the batch. `None`: it makes no sense.
+pub(crate) fn spread<M: Element>(
+    bytes: &mut [u8],
+    form: Form,
+    span: usize,
+    known: &[u64],
+) -> Option<()> {
+    let width = size_of::<M>();
+    let (count, words) = (form.count as usize, span.div_ceil(WORD));
+    let at = bits_at(span, width);
+    if count > span || bytes.len() < bytes_max(span, width) {
+        return None;
+    }
+    let from = bits_at(count, width);
+    match form.sources {
+        Sources::Known => bytes[at..at + words * 8].copy_from_slice(known.get(..words)?.as_bytes()),
+        Sources::Bits => bytes.copy_within(from..from + words * 8, at),
+        Sources::List => {
+            let (list, bits) = bytes.split_at_mut(at);
+            let bits = <[u64]>::mut_from_bytes(&mut bits[..words * 8]).ok()?;
+            bits.fill(0);
+            for source in list.get(from..from + count * 4)?.as_chunks().0 {
+                let source = u32::from_ne_bytes(*source) as usize;
+                *bits.get_mut(source / WORD)? |= 1 << (source % WORD);
+            }
+        }
+    }
+    if count == span {
+        return Some(());
+    }
+    let (values, bits) = bytes.split_at_mut(at);
+    let values = <[M]>::mut_from_bytes(&mut values[..span * width]).ok()?;
+    let bits = <[u64]>::ref_from_bytes(&bits[..words * 8]).ok()?;
+    // From the last one on: none is written over that is still to be moved.
+    let mut left = count;
+    for (word, bits) in bits.iter().enumerate().rev() {
+        let mut bits = *bits;
+        while bits != 0 {
+            let bit = WORD - 1 - bits.leading_zeros() as usize;
+            left = left.checked_sub(1)?;
+            *values.get_mut(word * WORD + bit)? = values[left];
+            bits ^= 1 << bit;
+        }
+    }
+    (left == 0).then_some(())
+}
+
+/// The values by source, and the bits, of a piece that was spread.
+pub(crate) fn parts<M: Element>(bytes: &[u8], span: usize) -> (&[M], &[u64]) {
+    let at = bits_at(span, size_of::<M>());
+    let bits = bytes.get(at..at + span.div_ceil(WORD) * 8).unwrap_or(&[]);
+    (
+        <[M]>::ref_from_bytes(&bytes[..span * size_of::<M>()]).unwrap_or(&[]),
+        <[u64]>::ref_from_bytes(bits).unwrap_or(&[]),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bits(span: usize, every: usize) -> Vec<u64> {
+        let mut bits = vec![0; span.div_ceil(WORD)];
+        for source in (0..span).step_by(every) {
+            bits[source / WORD] |= 1 << (source % WORD);
+        }
+        bits
+    }
+
+    /// Memory for a piece, aligned as buffers are.
+    fn room(span: usize, width: usize) -> Vec<u64> {
+        vec![!0; bytes_max(span, width).div_ceil(8) + 1]
+    }
+
+    fn round_trip<M: Element + PartialEq + std::fmt::Debug>(
+        span: usize,
+        every: usize,
+        value: impl Fn(usize) -> M,
+    ) {
+        let values: Vec<M> = (0..span).map(&value).collect();
+        let selected = bits(span, every);
+        let count = (0..span).step_by(every).count() as u64;
+        let check = |bytes: &[u8]| {
+            let (found, present) = parts::<M>(bytes, span);
+            let mut seen = 0;
+            each_bit(present, |source| {
+                if source < span {
+                    assert_eq!(found[source], value(source));
+                    assert_eq!(source % every, 0);
+                    seen += 1;
+                }
+            });
+            assert_eq!(seen, count);
+        };
+        let mut memory = room(span, size_of::<M>());
+        let bytes = memory.as_mut_bytes();
+        let of = form(count, span, size_of::<M>());
+        assert!(of.bytes <= bytes_max(span, size_of::<M>()));
+        put(&mut bytes[..of.bytes], &values, &selected, of);
+        let form = of;
+        bytes[form.bytes..].fill(0xee);
+        spread::<M>(bytes, form, span, &selected).unwrap();
+        check(bytes);
+
+        let mut memory = room(span, size_of::<M>());
+        let bytes = memory.as_mut_bytes();
+        bytes[..span * size_of::<M>()].copy_from_slice(values.as_bytes());
+        let form = close_up::<M>(bytes, &selected, span, count);
+        bytes[form.bytes..].fill(0xee);
+        spread::<M>(bytes, form, span, &selected).unwrap();
+        check(bytes);
+    }
+
+    #[test]
+    fn messages_are_spread_as_they_were_put_together() {
+        for span in [1, 5, 63, 64, 65, 200, 1000, 4097] {
+            for every in [1, 2, 3, 31, 40, 64, 999] {
+                round_trip(span, every, |i| i as u8);
+                round_trip(span, every, |i| i as u32 * 7);
+                round_trip(span, every, |i| i as f64 / 3.0);
+                round_trip(span, every, |i| [i as u64, !(i as u64)]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_add_up_is_refused() {
+        let (span, values) = (100, vec![1u32; 100]);
+        let selected = bits(span, 3);
+        let mut memory = room(span, 4);
+        let form = form(34, span, 4);
+        put(memory.as_mut_bytes(), &values, &selected, form);
+        let is_spread =
+            |form: Form| spread::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some();
+        assert!(is_spread(form));
+        for count in [33, 35, 101] {
+            assert!(!is_spread(Form { count, ..form }));
+        }
+        let known = Form {
+            sources: Sources::Known,
+            ..form
+        };
+        assert!(!is_spread(known), "nobody knows its sources");
+    }
+}

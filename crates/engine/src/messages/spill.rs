@@ -1,0 +1,446 @@
+//! Messages on disk: a file of pieces, and those that one worker holds at a time.
+//!
+//! Invariants:
+//! - all of a batch has a place of its own; pieces for runs come behind these places, one after the other as they are written;
+//! - a piece is read only after it was written: a batch *lands* when all that was written of it has ended;
+//! - each buffer of a window is free, on its way, or held.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use graphmill_raw::AlignedBuffer;
+use graphmill_storage::{Budget, Buffer, Completion, Disk, FileHandle, Open, Operation, Queue};
+
+use crate::error::EngineError;
+use crate::messages::run_codec::Form;
+
+/// Reads and writes on their way for one worker, at most.
+const DEPTH: usize = 8;
+
+/// Where a piece is, and how it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) form: Form,
+    offset: u64,
+    checksum: u32,
+}
+
+/// The file; it is removed when dropped.
+#[derive(Debug)]
+pub(crate) struct PieceFile {
+    file: FileHandle,
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    /// Where the place of each batch begins, and where the last one ends.
+    begins: Vec<u64>,
+    /// Where the next piece for a run goes.
+    end: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+impl PieceFile {
+    /// A new file with places of so many bytes.
+    pub(crate) fn create(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        bytes: impl Iterator<Item = usize>,
+    ) -> Result<Self, EngineError> {
+        let mut begins = vec![0];
+        let mut end = 0;
+        for bytes in bytes {
+            end += AlignedBuffer::footprint(bytes);
+            begins.push(end);
+        }
+        Ok(PieceFile {
+            file: disk.open(path, Open::CreatePrivate)?,
+            path: path.to_path_buf(),
+            disk,
+            begins,
+            end: AtomicU64::new(end),
+            bytes_read: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+        })
+    }
+
+    /// Bytes read and written since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
+        (take(&self.bytes_read), take(&self.bytes_written))
+    }
+
+    /// Forgets all pieces for runs.
+    pub(crate) fn clear(&mut self) {
+        *self.end.get_mut() = self.begins.last().copied().unwrap_or(0);
+    }
+
+    /// The place of a batch.
+    pub(crate) fn place(&self, batch: usize) -> u64 {
+        self.begins[batch]
+    }
+
+    /// A place for so many bytes of pieces for runs.
+    pub(crate) fn more(&self, bytes: usize) -> u64 {
+        let bytes = AlignedBuffer::footprint(bytes);
+        self.end.fetch_add(bytes, Ordering::Relaxed)
+    }
+
+    /// The piece that begins so many bytes behind `offset`, where it is to be written.
+    pub(crate) fn piece(&self, form: Form, bytes: &[u8], offset: u64) -> Piece {
+        Piece {
+            form,
+            offset,
+            checksum: crc32fast::hash(&bytes[..form.bytes]),
+        }
+    }
+
+    /// The error for a piece that is not what was written.
+    pub(crate) fn corrupt(&self, offset: u64) -> EngineError {
+        EngineError::CorruptPage {
+            path: self.path.clone(),
+            offset,
+        }
+    }
+
+    /// The error for a buffer, or a piece, that never comes.
+    pub(crate) fn no_buffer(&self) -> EngineError {
+        EngineError::NoBuffer {
+            path: self.path.clone(),
+        }
+    }
+}
+
+impl Drop for PieceFile {
+    fn drop(&mut self) {
+        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
+        let _ = self.disk.remove_file(&self.path);
+    }
+}
+
+/// What one worker reads and writes.
+#[derive(Debug)]
+pub(crate) struct Window {
+    queue: Box<dyn Queue>,
+    free: Vec<Buffer>,
+    /// What is read, by batch.
+    held: BTreeMap<usize, Held>,
+    /// What to read next, in this order.
+    todo: VecDeque<(usize, Wanted)>,
+    /// What its run has put aside.
+    aside: Option<Aside>,
+    /// A buffer is left free for that.
+    puts_aside: bool,
+    /// Writes so far, and those of them that have not ended.
+    writes: u64,
+    writing: BTreeSet<u64>,
+    /// Batches of which all was given to be written, and how many writes there were by then.
+    landing: VecDeque<(u64, usize)>,
+}
+
+/// Where what is wanted of a batch is.
+#[derive(Clone, Copy, Debug)]
+enum Wanted {
+    OnDisk(Piece),
+    Aside,
+}
+
+/// Pieces of batches in memory.
+#[derive(Debug)]
+struct Aside {
+    buffer: Buffer,
+    used: usize,
+    /// Where each begins.
+    pieces: BTreeMap<usize, (usize, Form)>,
+}
+
+/// What a window holds of a batch.
+#[derive(Debug)]
+enum Held {
+    Coming(Piece),
+    /// Read; as it was written, or as whoever gave it back left it.
+    Here(Buffer, Taken),
+    Lent,
+}
+
+/// How a piece is that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    AsWritten(Form),
+    /// As it was given back, with so many messages.
+    Again(u64),
+}
+
+const READ: u64 = 0;
+const WRITE: u64 = 1;
+
+impl Window {
+    /// A window of so many buffers for pieces of at most so many bytes.
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        buffers: usize,
+        piece_bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let whole = AlignedBuffer::footprint(piece_bytes) as usize;
+        let buffer = || budget.buffer("the messages of a batch", whole);
+        Ok(Window {
+            queue: disk.queue(buffers.min(DEPTH))?,
+            free: (0..buffers).map(|_| buffer()).collect::<Result<_, _>>()?,
+            held: BTreeMap::new(),
+            todo: VecDeque::new(),
+            aside: None,
+            puts_aside: false,
+            writes: 0,
+            writing: BTreeSet::new(),
+            landing: VecDeque::new(),
+        })
+    }
+
+    /// A buffer to fill, to be given to [`Window::write`] or back.
+    pub(crate) fn spare(&mut self, file: &PieceFile) -> Result<Buffer, EngineError> {
+        loop {
+            if let Some(buffer) = self.free.pop() {
+                return Ok(buffer);
+            }
+            self.wait(file)?;
+        }
+    }
+
+    /// Takes back what [`Window::spare`] lent.
+    pub(crate) fn take_back(&mut self, buffer: Buffer) {
+        self.free.push(buffer);
+    }
+
+    /// Starts to write so many first bytes of a buffer.
+    pub(crate) fn write(&mut self, file: &PieceFile, offset: u64, buffer: Buffer, bytes: usize) {
+        let length = AlignedBuffer::footprint(bytes) as usize;
+        (file.bytes_written).fetch_add(length as u64, Ordering::Relaxed);
+        let operation = Operation::Write {
+            file: file.file.clone(),
+            offset,
+            buffer,
+            range: 0..length,
+        };
+        self.queue.submit(operation, self.writes << 1 | WRITE);
+        self.writing.insert(self.writes);
+        self.writes += 1;
+    }
+
+    /// Says that all of a batch was given to be written.
+    pub(crate) fn ends(&mut self, batch: usize) {
+        self.landing.push_back((self.writes, batch));
+    }
+
+    /// A batch all writes of which have ended.
+    pub(crate) fn landed(&mut self) -> Option<usize> {
+        let (writes, batch) = *self.landing.front()?;
+        if self.writing.first().is_some_and(|first| *first < writes) {
+            return None;
+        }
+        self.landing.pop_front();
+        Some(batch)
+    }
+
+    /// Takes in what has ended.
+    pub(crate) fn poll(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+        while let Some(done) = self.queue.poll() {
+            self.accept(file, done)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all reads and writes have ended.
+    pub(crate) fn flush(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+        while let Some(done) = self.queue.wait() {
+            self.accept(file, done)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets what it was to read, what it has read, and what was put aside; leaves a buffer free where more will be put aside.
+    pub(crate) fn start(&mut self, file: &PieceFile, puts_aside: bool) -> Result<(), EngineError> {
+        self.puts_aside = puts_aside;
+        self.todo.clear();
+        self.flush(file)?;
+        self.free
+            .extend(self.aside.take().map(|aside| aside.buffer));
+        for (_, held) in std::mem::take(&mut self.held) {
+            if let Held::Here(buffer, _) = held {
+                self.free.push(buffer);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says what will be taken next, behind all that it was told before.
+    pub(crate) fn want(&mut self, batch: usize, piece: Piece) {
+        self.todo.push_back((batch, Wanted::OnDisk(piece)));
+    }
+
+    /// Says so of what was put aside of a batch; whether that is in memory.
+    pub(crate) fn want_aside(&mut self, batch: usize) -> bool {
+        let is_there = (self.aside.as_ref()).is_some_and(|aside| aside.pieces.contains_key(&batch));
+        if is_there {
+            self.todo.push_back((batch, Wanted::Aside));
+        }
+        is_there
+    }
+
+    /// Whether a piece of such a form has room aside, and a buffer is free to read a batch into meanwhile.
+    pub(crate) fn has_room_aside(&mut self, form: Form) -> bool {
+        if self.aside.is_none()
+            && self.free.len() > 1
+            && let Some(buffer) = self.free.pop()
+        {
+            self.aside = Some(Aside {
+                buffer,
+                used: 0,
+                pieces: BTreeMap::new(),
+            });
+        }
+        let is_idle = self.todo.is_empty() && !self.free.is_empty();
+        is_idle
+            && (self.aside.as_ref())
+                .is_some_and(|aside| aside.used + form.bytes <= aside.buffer.len())
+    }
+
+    /// Puts a piece of a batch aside, where there is room for it, which `put` writes.
+    pub(crate) fn put_aside(&mut self, batch: usize, form: Form, put: impl FnOnce(&mut [u8])) {
+        if let Some(aside) = &mut self.aside {
+            let at = aside.used;
+            put(&mut aside.buffer[at..at + form.bytes]);
+            aside.pieces.insert(batch, (at, form));
+            aside.used = AlignedBuffer::footprint(at + form.bytes) as usize;
+        }
+    }
+
+    /// Writes what was put aside to disk, and tells of each piece.
+    pub(crate) fn write_aside(
+        &mut self,
+        file: &PieceFile,
+        mut tell: impl FnMut(usize, Piece),
+    ) -> Result<(), EngineError> {
+        let Some(aside) = self.aside.take() else {
+            return Ok(());
+        };
+        let place = file.more(aside.used);
+        for (batch, (at, form)) in aside.pieces {
+            tell(
+                batch,
+                file.piece(form, &aside.buffer[at..], place + at as u64),
+            );
+        }
+        self.write(file, place, aside.buffer, aside.used);
+        self.flush(file)
+    }
+
+    /// Starts to read what there is room for.
+    pub(crate) fn pump(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+        let left_free = usize::from(self.puts_aside && self.aside.is_none());
+        while self.free.len() > left_free
+            && let Some((batch, wanted)) = self.todo.pop_front()
+            && let Some(mut buffer) = self.free.pop()
+        {
+            let piece = match wanted {
+                Wanted::OnDisk(piece) => piece,
+                Wanted::Aside => {
+                    let aside = self.aside.as_ref();
+                    if let Some((aside, (at, form))) =
+                        aside.and_then(|aside| Some((aside, *aside.pieces.get(&batch)?)))
+                    {
+                        buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
+                        let held = Held::Here(buffer, Taken::AsWritten(form));
+                        self.held.insert(batch, held);
+                    }
+                    continue;
+                }
+            };
+            let length = AlignedBuffer::footprint(piece.form.bytes) as usize;
+            file.bytes_read.fetch_add(length as u64, Ordering::Relaxed);
+            let operation = Operation::Read {
+                file: file.file.clone(),
+                offset: piece.offset,
+                buffer,
+                range: 0..length,
+            };
+            self.held.insert(batch, Held::Coming(piece));
+            self.queue.submit(operation, (batch as u64) << 1 | READ);
+        }
+        self.poll(file)
+    }
+
+    /// Lends what is wanted of a batch; blocks until it is read.
+    pub(crate) fn take(
+        &mut self,
+        file: &PieceFile,
+        batch: usize,
+    ) -> Result<(Buffer, Taken), EngineError> {
+        self.pump(file)?;
+        loop {
+            if let Some(held) = self.held.get_mut(&batch) {
+                match std::mem::replace(held, Held::Lent) {
+                    Held::Here(buffer, taken) => return Ok((buffer, taken)),
+                    other => *held = other,
+                }
+            }
+            self.wait(file)?;
+            self.pump(file)?;
+        }
+    }
+
+    /// Takes a piece back; unless it will be taken again, with so many messages, its buffer goes to the next.
+    pub(crate) fn give_back(
+        &mut self,
+        file: &PieceFile,
+        batch: usize,
+        buffer: Buffer,
+        again: Option<u64>,
+    ) -> Result<(), EngineError> {
+        match again {
+            Some(count) => {
+                let held = Held::Here(buffer, Taken::Again(count));
+                self.held.insert(batch, held);
+                Ok(())
+            }
+            None => {
+                self.held.remove(&batch);
+                self.free.push(buffer);
+                self.pump(file)
+            }
+        }
+    }
+
+    /// Takes in one completed read or write, of which there must be some on their way.
+    fn wait(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+        let done = self.queue.wait().ok_or_else(|| file.no_buffer())?;
+        self.accept(file, done)
+    }
+
+    fn accept(&mut self, file: &PieceFile, done: Completion) -> Result<(), EngineError> {
+        let number = done.token >> 1;
+        let moved = done.result?;
+        let Some(buffer) = done.buffer else {
+            return Ok(());
+        };
+        if done.token & 1 == WRITE {
+            self.writing.remove(&number);
+            self.free.push(buffer);
+            return Ok(());
+        }
+        let held = self.held.get_mut(&(number as usize));
+        let Some(held) = held else {
+            self.free.push(buffer);
+            return Ok(());
+        };
+        if let Held::Coming(piece) = held {
+            let bytes = piece.form.bytes;
+            if moved < bytes || crc32fast::hash(&buffer[..bytes]) != piece.checksum {
+                return Err(file.corrupt(piece.offset));
+            }
+            *held = Held::Here(buffer, Taken::AsWritten(piece.form));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,5 @@
+//! What passes did: counts, bytes moved in memory, time on slow tiers.
+
+pub(crate) mod run;
+pub(crate) mod tier_model;
+pub(crate) mod traffic;

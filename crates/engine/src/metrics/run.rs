@@ -1,0 +1,413 @@
+//! What a run did, pass by pass.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::metrics::traffic::{PlacedAt, TierBytes};
+use crate::value::Sum;
+
+/// How the edges of a pass were gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// From each source to its list, column by column.
+    Scatter,
+    /// From its list to each source, row by row.
+    Gather,
+    /// Only the lists of the few active sources, by their places.
+    Seek,
+    /// Over lists in memory, from each active vertex to its neighbours, at once.
+    Push,
+    /// Over lists in memory, from each vertex that has no label to its neighbours, until one has.
+    Pull,
+    /// No edges: messages to vertices by their indices.
+    Send,
+    /// No edges: rows only.
+    Vertices,
+}
+
+/// One pass.
+#[derive(Clone, Debug, Serialize)]
+pub struct Superstep {
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Active vertices; all, where the pass applies every vertex.
+    pub active: u64,
+    /// Messages emitted.
+    pub messages: u64,
+    /// Messages sent to other ranks.
+    pub messages_sent: u64,
+    /// Edges that carried a message.
+    pub edges: u64,
+    /// Bytes read from disk.
+    pub bytes_read: u64,
+    /// Bytes written to disk.
+    pub bytes_written: u64,
+    /// Bytes sent to other ranks.
+    pub bytes_sent: u64,
+    /// Pairs of ranks of which one sent the other only messages that it needs.
+    pub filtered: u64,
+    /// Cells that edges were read of.
+    pub cells: u64,
+    /// Of these, cells of which an index said what blocks hold edges of active vertices, and no others were read.
+    pub cells_sought: u64,
+    /// Elements that were looked at: sources of the blocks that were read, or, where edges were sought, those that were walked over or
+    /// looked up to find them; and, of messages on disk, messages, and entries and words of the lists by which they were dispatched.
+    pub scanned: u64,
+    /// Messages that were pushed to the runs of columns that need them, once for each.
+    pub messages_pushed: u64,
+    /// Messages that runs pulled out of those of whole batches.
+    pub messages_pulled: u64,
+    /// Bytes moved in memory, by kind of data.
+    pub tiers: TierBytes,
+    /// Seconds that workers spent for bytes on the slow tier, all workers together; 0 without a charge.
+    pub seconds_charged: f64,
+    /// How the edges were gone through.
+    pub mode: Mode,
+}
+
+/// Passes that are listed: what comes after them is only added up, so that a walk along a path of millions of vertices does not
+/// end for want of memory.
+pub const LISTED_MAX: usize = 1 << 14;
+
+/// Passes that are not listed, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Unlisted {
+    /// How many.
+    pub passes: u64,
+    /// Their wall-clock seconds.
+    pub seconds: f64,
+    /// Those of passes over edges.
+    #[serde(skip)]
+    pub seconds_over_edges: f64,
+    /// Messages emitted.
+    pub messages: u64,
+    /// Messages sent to other ranks.
+    pub messages_sent: u64,
+    /// Edges that carried a message.
+    pub edges: u64,
+    /// Bytes read from disk.
+    pub bytes_read: u64,
+    /// Bytes written to disk.
+    pub bytes_written: u64,
+    /// Bytes sent to other ranks.
+    pub bytes_sent: u64,
+    /// Pairs of ranks between which messages were filtered.
+    pub filtered: u64,
+    /// Elements that were looked at.
+    pub scanned: u64,
+    /// Cells that edges were read of.
+    pub cells: u64,
+    /// Of these, cells in which edges were sought.
+    pub cells_sought: u64,
+    /// Bytes moved in memory, by kind of data.
+    pub tiers: TierBytes,
+    /// Seconds that workers spent for bytes on the slow tier.
+    pub seconds_charged: f64,
+}
+
+impl Superstep {
+    /// A report without counts.
+    pub(crate) fn new(mode: Mode) -> Superstep {
+        Superstep {
+            seconds: 0.0,
+            active: 0,
+            messages: 0,
+            messages_sent: 0,
+            edges: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            bytes_sent: 0,
+            filtered: 0,
+            cells: 0,
+            cells_sought: 0,
+            scanned: 0,
+            messages_pushed: 0,
+            messages_pulled: 0,
+            tiers: TierBytes::default(),
+            seconds_charged: 0.0,
+            mode,
+        }
+    }
+    /// Whether the pass went over edges.
+    fn is_over_edges(&self) -> bool {
+        !matches!(self.mode, Mode::Vertices | Mode::Send)
+    }
+}
+
+/// One of several ranks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OfRank {
+    /// The batches that it owns: the first, and the one after the last.
+    pub batches: [u64; 2],
+    /// Their vertices.
+    pub vertices: u64,
+    /// The edges into them.
+    pub edges: u64,
+    /// The most bytes of memory that it leased at one time.
+    pub peak_memory: u64,
+    /// Messages sent to each rank.
+    pub messages_to: Vec<u64>,
+    /// Bytes sent to each rank.
+    pub bytes_to: Vec<u64>,
+}
+
+/// All passes of an engine, in order.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Metrics {
+    /// One entry a pass, of the first [`LISTED_MAX`].
+    pub supersteps: Vec<Superstep>,
+    /// The passes after them, if there were any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unlisted: Option<Unlisted>,
+    /// Where each kind of data lies in memory.
+    pub placement: BTreeMap<&'static str, PlacedAt>,
+    /// Seconds in which edges were loaded into memory, apart from all passes.
+    #[serde(skip)]
+    pub loading: f64,
+    /// Cells held in memory, in bytes of the stored graph.
+    pub pinned_bytes: u64,
+    /// Edges held in memory as lists, in bytes.
+    pub lists_bytes: u64,
+    /// Passes over edges or of messages, with those that an earlier run did that this one resumes.
+    #[serde(skip)]
+    pub(crate) counted: u64,
+    /// Whether all vertex rows that passes named were in memory.
+    pub rows_resident: bool,
+    /// Whether messages were kept in memory.
+    pub messages_resident: bool,
+    /// How near to a fixed point the run ended, where its algorithm iterates towards one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub convergence: Option<Convergence>,
+    /// What each rank did, where there were several.
+    #[serde(rename = "each_rank", skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<OfRank>,
+}
+
+/// How near to a fixed point an iteration ended.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Convergence {
+    /// Iterations that were done.
+    pub iterations: u64,
+    /// The change of all values together in the last iteration.
+    pub residual: f64,
+    /// The change below which the run was to end, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// True if the residual is below the tolerance, or none was asked for.
+    pub reached: bool,
+}
+
+impl Convergence {
+    /// Of a run that ended with this change, and was to end below `tolerance`.
+    #[must_use]
+    pub fn new(residual: f64, tolerance: Option<f64>) -> Self {
+        Convergence {
+            iterations: 0,
+            residual,
+            tolerance,
+            reached: tolerance.is_none_or(|tolerance| residual < tolerance),
+        }
+    }
+
+    /// The same after so many iterations.
+    #[must_use]
+    pub fn after(self, iterations: u64) -> Self {
+        Convergence { iterations, ..self }
+    }
+}
+
+impl Metrics {
+    /// Number of passes.
+    #[must_use]
+    pub fn passes(&self) -> u64 {
+        self.supersteps.len() as u64 + self.unlisted.map_or(0, |unlisted| unlisted.passes)
+    }
+
+    /// The number of the pass at work, from 1, among those over edges or of messages; a call of an earlier run counts as one pass.
+    pub(crate) fn pass_number(&self) -> u64 {
+        self.counted + 1
+    }
+
+    /// Billions of edges traversed a second (GTEPS): edges that carried a message over the seconds of the passes that went over
+    /// edges; none when there was no such pass.
+    #[must_use]
+    pub fn gteps(&self) -> Option<f64> {
+        let passes = self.supersteps.iter();
+        let of_edges = passes.filter(|pass| pass.is_over_edges());
+        let listed = of_edges.map(|pass| (pass.edges, pass.seconds));
+        let unlisted = self
+            .unlisted
+            .map(|unlisted| (unlisted.edges, unlisted.seconds_over_edges));
+        let (edges, seconds) = listed
+            .chain(unlisted)
+            .fold((0, 0.0), |sum, pass| (sum.0 + pass.0, sum.1 + pass.1));
+        (edges > 0 && seconds > 0.0).then(|| edges as f64 / seconds / 1e9)
+    }
+
+    /// What is counted at each rank on its own, of each pass.
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let passes = self.supersteps.iter_mut().flat_map(|pass| {
+            [
+                &mut pass.messages,
+                &mut pass.messages_sent,
+                &mut pass.edges,
+                &mut pass.bytes_read,
+                &mut pass.bytes_written,
+                &mut pass.bytes_sent,
+                &mut pass.filtered,
+                &mut pass.cells,
+                &mut pass.cells_sought,
+                &mut pass.scanned,
+                &mut pass.messages_pushed,
+                &mut pass.messages_pulled,
+            ]
+        });
+        let unlisted = self.unlisted.iter_mut().flat_map(|all| {
+            [
+                &mut all.messages,
+                &mut all.messages_sent,
+                &mut all.edges,
+                &mut all.bytes_read,
+                &mut all.bytes_written,
+                &mut all.bytes_sent,
+                &mut all.filtered,
+                &mut all.scanned,
+                &mut all.cells,
+                &mut all.cells_sought,
+            ]
+        });
+        passes.chain(unlisted)
+    }
+
+    /// The counts of this rank, to be added up with those of the others ([`Metrics::take_counts`]).
+    pub(crate) fn put_counts(&mut self) -> Vec<u64> {
+        self.counts().map(|count| *count).collect()
+    }
+
+    /// Takes over the counts of all ranks together.
+    pub(crate) fn take_counts(&mut self, sums: &[u64]) {
+        for (count, sum) in self.counts().zip(sums) {
+            *count = *sum;
+        }
+    }
+
+    /// What is known of a rank.
+    pub(crate) fn put(of_rank: &OfRank) -> Vec<u8> {
+        let OfRank {
+            batches,
+            vertices,
+            edges,
+            peak_memory,
+            messages_to,
+            bytes_to,
+        } = of_rank;
+        let mut bytes = Vec::new();
+        [batches[0], batches[1], *vertices, *edges, *peak_memory].put(&mut bytes);
+        let sent = messages_to.iter().chain(bytes_to);
+        sent.for_each(|sent| sent.put(&mut bytes));
+        bytes
+    }
+
+    /// Takes what is known of all ranks, of each as [`Metrics::put`] has it; `None` when it makes no sense.
+    pub(crate) fn take(&mut self, said: &[Vec<u8>]) -> Option<()> {
+        let ranks = said.len();
+        self.ranks.clear();
+        for mut said in said.iter().map(|said| &said[..]) {
+            let [first, end, vertices, edges, peak_memory] = <[u64; 5]>::take(&mut said)?;
+            let mut list = || {
+                let list = (0..ranks).map(|_| u64::take(&mut said));
+                list.collect::<Option<Vec<u64>>>()
+            };
+            let (messages_to, bytes_to) = (list()?, list()?);
+            self.ranks.push(OfRank {
+                batches: [first, end],
+                vertices,
+                edges,
+                peak_memory,
+                messages_to,
+                bytes_to,
+            });
+        }
+        Some(())
+    }
+
+    /// Takes in one more pass.
+    pub(crate) fn push(&mut self, pass: Superstep) {
+        self.counted += u64::from(pass.mode != Mode::Vertices);
+        if self.supersteps.len() < LISTED_MAX {
+            self.supersteps.push(pass);
+            return;
+        }
+        let all = self.unlisted.get_or_insert_default();
+        all.passes += 1;
+        all.seconds += pass.seconds;
+        if pass.is_over_edges() {
+            all.seconds_over_edges += pass.seconds;
+        }
+        all.messages += pass.messages;
+        all.messages_sent += pass.messages_sent;
+        all.edges += pass.edges;
+        all.bytes_read += pass.bytes_read;
+        all.bytes_written += pass.bytes_written;
+        all.bytes_sent += pass.bytes_sent;
+        all.filtered += pass.filtered;
+        all.scanned += pass.scanned;
+        all.cells += pass.cells;
+        all.cells_sought += pass.cells_sought;
+        all.tiers.add(&pass.tiers);
+        all.seconds_charged += pass.seconds_charged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_beyond_the_list_are_added_up() {
+        let mut metrics = Metrics::default();
+        for pass in 0..LISTED_MAX as u64 + 3 {
+            metrics.push(Superstep {
+                edges: pass,
+                ..Superstep::new(Mode::Seek)
+            });
+        }
+        let unlisted = metrics.unlisted.unwrap();
+        assert_eq!((metrics.supersteps.len(), unlisted.passes), (LISTED_MAX, 3));
+        assert_eq!(unlisted.edges, 3 * LISTED_MAX as u64 + 3);
+        assert_eq!(metrics.passes(), LISTED_MAX as u64 + 3);
+    }
+
+    #[test]
+    fn only_passes_over_edges_count_for_their_speed() {
+        let mut metrics = Metrics::default();
+        assert_eq!(metrics.gteps(), None);
+        for (mode, edges, seconds) in [
+            (Mode::Vertices, 0, 5.0),
+            (Mode::Pull, 3_000_000_000, 0.5),
+            (Mode::Scatter, 1_000_000_000, 1.5),
+        ] {
+            metrics.push(Superstep {
+                edges,
+                seconds,
+                ..Superstep::new(mode)
+            });
+        }
+        assert_eq!(metrics.gteps(), Some(2.0));
+        // So it is where passes are too many to be listed.
+        let pass = |mode, edges| Superstep {
+            edges,
+            seconds: 1.0,
+            ..Superstep::new(mode)
+        };
+        let mut metrics = Metrics::default();
+        for _ in 0..LISTED_MAX {
+            metrics.push(pass(Mode::Vertices, 0));
+            metrics.push(pass(Mode::Send, 0));
+            metrics.push(pass(Mode::Seek, 3_000_000_000));
+        }
+        assert_eq!(metrics.gteps(), Some(3.0));
+    }
+}

@@ -1,0 +1,401 @@
+//! Bytes that a pass moves between processors and memory, by kind of data: read or written, in order or at random; and what is charged
+//! for those on a slow tier.
+//!
+//! They are counted batch by batch and block by block, from what a phase does with each, not access by access: `docs/tiers.md` has the
+//! formulas. Each worker counts for itself.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use graphmill_storage::{Clock, Kind, Stop, Tiers};
+use serde::Serialize;
+
+use crate::metrics::tier_model::Charge;
+
+/// How bytes lie that are read or written one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Side by side, in ascending order.
+    Sequential,
+    /// Anywhere.
+    Random,
+}
+
+impl Access {
+    /// Of things of which all are gone to, or some.
+    pub(crate) fn of(all: bool) -> Self {
+        match all {
+            true => Access::Sequential,
+            false => Access::Random,
+        }
+    }
+}
+
+/// Bytes of one kind of data that a pass moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// Read in order.
+    pub read_sequential: u64,
+    /// Read at random.
+    pub read_random: u64,
+    /// Written in order.
+    pub written_sequential: u64,
+    /// Written at random.
+    pub written_random: u64,
+}
+
+impl Moved {
+    /// All that was read.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.read_sequential + self.read_random
+    }
+    /// All that was written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.written_sequential + self.written_random
+    }
+}
+
+/// Bytes that a pass moved in memory, by kind of data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TierBytes {
+    /// Rows, degrees, ranks of ids.
+    pub vertices: Moved,
+    /// Messages, accumulators, mailboxes.
+    pub messages: Moved,
+    /// Indices of cells, where lists begin.
+    pub index: Moved,
+    /// Cells with their weights, records of lists.
+    pub edges: Moved,
+}
+
+impl TierBytes {
+    /// Those of one kind.
+    #[must_use]
+    pub fn of(&self, kind: Kind) -> &Moved {
+        match kind {
+            Kind::Vertices => &self.vertices,
+            Kind::Messages => &self.messages,
+            Kind::Index => &self.index,
+            Kind::Edges => &self.edges,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &TierBytes) {
+        let all = [
+            (&mut self.vertices, &other.vertices),
+            (&mut self.messages, &other.messages),
+            (&mut self.index, &other.index),
+            (&mut self.edges, &other.edges),
+        ];
+        for (sum, more) in all {
+            sum.read_sequential += more.read_sequential;
+            sum.read_random += more.read_random;
+            sum.written_sequential += more.written_sequential;
+            sum.written_random += more.written_random;
+        }
+    }
+}
+
+/// Where a kind of data lies.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PlacedAt {
+    /// The tier; of a file also whether it was mapped with MAP_SYNC.
+    pub tier: String,
+    /// Whether it is the slow one.
+    pub slow: bool,
+}
+
+/// Where each kind of data lies, by its name.
+pub(crate) fn placed_at(tiers: &Tiers) -> BTreeMap<&'static str, PlacedAt> {
+    let of = |kind: Kind| PlacedAt {
+        tier: tiers.describe(kind),
+        slow: tiers.placement().is_slow(kind),
+    };
+    Kind::ALL.map(|kind| (kind.name(), of(kind))).into()
+}
+
+/// A worker spends what it owes once it is so much: shorter waits are lost in the noise of waiting.
+const SPENT_AT_ONCE: Duration = Duration::from_micros(50);
+
+/// Between two looks at whether somebody asked to stop goes by so much time at most.
+const LOOK_AFTER: Duration = Duration::from_millis(100);
+
+/// What all workers moved in the pass at hand.
+pub(crate) struct Traffic {
+    workers: Vec<OfWorker>,
+    charging: Option<Charging>,
+}
+
+struct Charging {
+    charge: Charge,
+    slow: Vec<Kind>,
+    clock: Arc<dyn Clock>,
+    stop: Stop,
+}
+
+/// What one worker moved: read in order, at random, written in order, at random, for each kind. In cache lines of its own.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct OfWorker {
+    bytes: [[AtomicU64; 4]; 4],
+    /// What it has spent of what it owes, in nanoseconds.
+    spent: AtomicU64,
+}
+
+impl OfWorker {
+    pub(crate) fn read(&self, kind: Kind, access: Access, bytes: u64) {
+        self.bytes[kind as usize][access as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+    pub(crate) fn write(&self, kind: Kind, access: Access, bytes: u64) {
+        self.bytes[kind as usize][2 + access as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+    /// Read and written again.
+    pub(crate) fn change(&self, kind: Kind, access: Access, bytes: u64) {
+        self.read(kind, access, bytes);
+        self.write(kind, access, bytes);
+    }
+
+    fn moved(&self, kind: Kind) -> Moved {
+        let of = |which: usize| self.bytes[kind as usize][which].load(Ordering::Relaxed);
+        Moved {
+            read_sequential: of(0),
+            read_random: of(1),
+            written_sequential: of(2),
+            written_random: of(3),
+        }
+    }
+}
+
+impl Charging {
+    /// What a worker owes in the pass at hand.
+    fn owed(&self, worker: &OfWorker) -> Duration {
+        let (mut read, mut written) = (0, 0);
+        for kind in &self.slow {
+            let moved = worker.moved(*kind);
+            read += moved.read();
+            written += moved.written();
+        }
+        let seconds = self.charge.seconds(read, written);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
+    }
+    /// What of that it has not spent.
+    fn left(&self, worker: &OfWorker) -> Duration {
+        let spent = Duration::from_nanos(worker.spent.load(Ordering::Relaxed));
+        self.owed(worker).saturating_sub(spent)
+    }
+    /// Lets so much time go by, unless somebody asks to stop.
+    fn wait(&self, mut time: Duration) {
+        while !time.is_zero() && !self.stop.requested() {
+            let now = time.min(LOOK_AFTER);
+            self.clock.wait(now);
+            time -= now;
+        }
+    }
+    fn take_note(&self, worker: &OfWorker) {
+        let owed = self.owed(worker).as_nanos() as u64;
+        worker.spent.store(owed, Ordering::Relaxed);
+    }
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        workers: usize,
+        charge: Option<Charge>,
+        tiers: &Tiers,
+        (clock, stop): (&Arc<dyn Clock>, &Stop),
+    ) -> Self {
+        let is_slow = |kind: &Kind| tiers.placement().is_slow(*kind);
+        let slow: Vec<Kind> = Kind::ALL.into_iter().filter(is_slow).collect();
+        Traffic {
+            workers: (0..workers).map(|_| OfWorker::default()).collect(),
+            charging: charge.filter(|_| !slow.is_empty()).map(|charge| Charging {
+                charge,
+                slow,
+                clock: Arc::clone(clock),
+                stop: stop.clone(),
+            }),
+        }
+    }
+
+    /// The counts of a worker.
+    pub(crate) fn of(&self, worker: usize) -> &OfWorker {
+        &self.workers[worker]
+    }
+    /// Counts what all workers moved in equal parts.
+    pub(crate) fn shared(&self, count: impl Fn(&OfWorker, &dyn Fn(u64) -> u64)) {
+        let workers = self.workers.len() as u64;
+        for (number, worker) in (0..).zip(&self.workers) {
+            let part = |all: u64| all / workers + u64::from(number < all % workers);
+            count(worker, &part);
+        }
+    }
+
+    /// Whether time is spent for bytes on the slow tier.
+    pub(crate) fn charges(&self) -> bool {
+        self.charging.is_some()
+    }
+    /// Has a worker spend what it owes, if it is worth it.
+    pub(crate) fn spend(&self, worker: usize) {
+        if let Some(charging) = &self.charging {
+            let worker = &self.workers[worker];
+            let left = charging.left(worker);
+            if left >= SPENT_AT_ONCE {
+                charging.take_note(worker);
+                charging.wait(left);
+            }
+        }
+    }
+
+    /// Ends a pass: what all workers moved, and the seconds that they were charged all together. What they still owe they spend side by
+    /// side: the longest of it goes by here.
+    pub(crate) fn take(&self) -> (TierBytes, f64) {
+        let mut seconds = 0.0;
+        if let Some(charging) = &self.charging {
+            let left = self.workers.iter().map(|worker| charging.left(worker));
+            charging.wait(left.max().unwrap_or(Duration::ZERO));
+            let owed = self.workers.iter().map(|worker| charging.owed(worker));
+            seconds = owed.map(|owed| owed.as_secs_f64()).sum();
+        }
+        let mut all = TierBytes::default();
+        for worker in &self.workers {
+            let [vertices, messages, index, edges] = Kind::ALL.map(|kind| worker.moved(kind));
+            all.add(&TierBytes {
+                vertices,
+                messages,
+                index,
+                edges,
+            });
+            let counts = worker.bytes.iter().flatten().chain([&worker.spent]);
+            counts.for_each(|count| count.store(0, Ordering::Relaxed));
+        }
+        (all, seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use graphmill_storage::{Placement, SimulatedClock};
+
+    use super::*;
+
+    fn traffic(asked: &[&str], charge: Option<Charge>) -> (Traffic, Arc<SimulatedClock>) {
+        let clock = Arc::new(SimulatedClock::new());
+        (
+            traffic_by(clock.clone(), &Stop::new(), asked, charge),
+            clock,
+        )
+    }
+
+    fn traffic_by(
+        clock: Arc<dyn Clock>,
+        stop: &Stop,
+        asked: &[&str],
+        charge: Option<Charge>,
+    ) -> Traffic {
+        let placement = Placement::parse(asked, Some("model")).unwrap();
+        let tiers = Tiers::open(&placement).unwrap();
+        Traffic::new(2, charge, &tiers, (&clock, stop))
+    }
+
+    const MILLION: u64 = 1_000_000;
+
+    /// A byte a nanosecond; reading from the slow tier takes three times as long, writing five times.
+    const CHARGE: Option<Charge> = Some(Charge {
+        read: 3.0,
+        write: 5.0,
+        dram_bandwidth: 1e9,
+    });
+
+    #[test]
+    fn what_a_worker_owes_is_spent_at_the_end_of_its_task() {
+        let (traffic, clock) = traffic(&["rw-split"], CHARGE);
+        let worker = traffic.of(0);
+        worker.read(Kind::Edges, Access::Sequential, MILLION);
+        // DRAM costs nothing more.
+        worker.change(Kind::Vertices, Access::Random, MILLION);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2));
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2), "it is spent once");
+        worker.change(Kind::Index, Access::Random, MILLION);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::from_millis(2 + 2 + 4));
+        let (bytes, seconds) = traffic.take();
+        assert_eq!(clock.now(), Duration::from_millis(8));
+        assert!((seconds - 0.008).abs() < 1e-12);
+        assert_eq!(
+            (bytes.edges.read(), bytes.index.written()),
+            (MILLION, MILLION)
+        );
+        assert_eq!(bytes.vertices.read_random, MILLION);
+        let none = (TierBytes::default(), 0.0);
+        assert_eq!(traffic.take(), none, "a pass begins with nothing");
+    }
+
+    #[test]
+    fn what_workers_still_owe_they_spend_side_by_side() {
+        let (traffic, clock) = traffic(&["slow"], CHARGE);
+        for (worker, bytes) in [(0, 10), (1, 30)] {
+            traffic
+                .of(worker)
+                .read(Kind::Messages, Access::Random, bytes * 1000);
+            // Too little to wait for now.
+            traffic.of(worker).write(Kind::Messages, Access::Random, 1);
+        }
+        let owed = |bytes: u64| Duration::from_nanos(2 * bytes + 4);
+        traffic.spend(0);
+        assert_eq!(clock.now(), Duration::ZERO);
+        let (_, seconds) = traffic.take();
+        assert_eq!(clock.now(), owed(30_000));
+        let both = owed(10_000) + owed(30_000);
+        assert!((seconds - both.as_secs_f64()).abs() < 1e-12);
+    }
+
+    /// A clock while whose first wait somebody asks to stop.
+    #[derive(Debug)]
+    struct Impatient(SimulatedClock, Stop);
+
+    impl Clock for Impatient {
+        fn now(&self) -> Duration {
+            self.0.now()
+        }
+        fn wait(&self, time: Duration) {
+            self.0.wait(time);
+            self.1.request();
+        }
+    }
+
+    #[test]
+    fn whoever_asks_to_stop_need_not_wait_for_what_is_owed() {
+        let stop = Stop::new();
+        let clock = Arc::new(Impatient(SimulatedClock::new(), stop.clone()));
+        let traffic = traffic_by(clock.clone(), &stop, &["slow"], CHARGE);
+        let hour = 3600 * 1000 * MILLION;
+        traffic.of(0).read(Kind::Edges, Access::Sequential, hour);
+        traffic.spend(0);
+        traffic.of(1).read(Kind::Edges, Access::Sequential, hour);
+        traffic.take();
+        assert_eq!(clock.now(), LOOK_AFTER);
+    }
+
+    #[test]
+    fn work_of_all_is_counted_in_equal_parts() {
+        let (traffic, clock) = traffic(&["slow"], None);
+        traffic.shared(|worker, part| worker.read(Kind::Index, Access::Random, part(7)));
+        let parts = [0, 1].map(|worker| traffic.of(worker).moved(Kind::Index).read());
+        assert_eq!(parts, [4, 3]);
+        assert_eq!(traffic.take().0.index.read_random, 7);
+        assert_eq!(clock.now(), Duration::ZERO, "nobody is charged");
+    }
+
+    #[test]
+    fn the_papers_device_reads_and_writes_so_much_slower() {
+        let second = Charge::PAPER.dram_bandwidth as u64;
+        assert!((Charge::PAPER.seconds(second, 0) - 1.4).abs() < 1e-6);
+        assert!((Charge::PAPER.seconds(0, second) - 5.0).abs() < 1e-6);
+    }
+}

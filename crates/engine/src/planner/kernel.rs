@@ -1,0 +1,378 @@
+//! How a pass is done: which kernel, over which of the two ways round of a graph, whether by seeks, by what each costs.
+
+use graphmill_graph::FRAME_BYTES;
+
+use crate::config::{KernelChoice, SeekChoice};
+use crate::graph_view::OnDisk;
+use crate::metrics::run::Mode;
+use crate::program::edge::Direction;
+
+/// A seek costs one part in so many of one that reads from disk, where that is counted apart or cells are in memory.
+const MEMORY_SEEK: u64 = 32;
+/// What a sparse pass pays for one edge, in elements scanned: it lands anywhere in memory.
+const EDGE_SOUGHT: u64 = 8;
+/// Bytes that are read from disk in the time that a scan takes for an element.
+const BYTES_AN_ELEMENT: f64 = 8.0;
+/// What following the decoded list of a vertex costs, in elements scanned.
+const LIST: u64 = 16;
+
+/// What the choice of a pass's mode depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    pub(crate) direction: Direction,
+    pub(crate) symmetric: bool,
+    /// The graph is there the other way round too, and both ways fold alike.
+    pub(crate) turned: bool,
+    /// The program can say that a destination needs no message.
+    pub(crate) pulls: bool,
+    /// Every row changes, whether or not a message reached it.
+    pub(crate) every: bool,
+    pub(crate) active: u64,
+    /// Edges of the active vertices, as far as is known.
+    pub(crate) edges: u64,
+    pub(crate) vertices: u64,
+    pub(crate) arcs: u64,
+    pub(crate) columns: u64,
+    pub(crate) workers: u64,
+    /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
+    pub(crate) seekable: bool,
+    /// What a seek goes to that is not in memory.
+    pub(crate) on_disk: OnDisk,
+    /// Bytes of cells that a scan, which goes over the stored graph, may have to read.
+    pub(crate) scanned: u64,
+    /// The cells of both ways round are in memory, or may be.
+    pub(crate) both_resident: bool,
+    /// The lists of all vertices are decoded.
+    pub(crate) decoded: bool,
+    pub(crate) gamma: u64,
+    pub(crate) kernel: KernelChoice,
+    pub(crate) seek: SeekChoice,
+}
+
+/// Frames of so many cells that so many looks into all of them read.
+fn frames_of_cells(looks: f64, cells: u64, all: u64) -> f64 {
+    let share = cells as f64 / (all as f64).max(1.0);
+    met(looks * share, frames(cells))
+}
+
+fn frames(bytes: u64) -> f64 {
+    bytes as f64 / FRAME_BYTES as f64
+}
+
+/// How many of so many frames so many looks meet, each of which falls into any of them: for x looks a frame, 1 - exp(-x) of them; to 3 %, by
+/// operations that give the same on every machine.
+fn met(looks: f64, of: f64) -> f64 {
+    let x = looks / of.max(1.0);
+    of * (1.0 - 1.0 / (1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0))))
+}
+
+impl Facts {
+    /// Cells that active vertices are looked up in, at most.
+    fn lookups(&self) -> u64 {
+        self.active.saturating_mul(self.columns).min(self.edges)
+    }
+    /// What is read by a sparse pass, and by a scan, which reads the rows of cells of all batches with active vertices; in the unit of what
+    /// they cost.
+    fn read(&self) -> [u64; 2] {
+        let OnDisk {
+            block_lists,
+            cells,
+            all_cells,
+            fanout,
+            files,
+        } = self.on_disk;
+        let [active, looks, columns, files] =
+            [self.active, self.lookups(), self.columns, files].map(|count| count as f64);
+        let sought = met(active, frames(fanout))
+            + met(looks, frames(block_lists))
+            + frames_of_cells(looks * files, cells, all_cells);
+        let rows = met(active, columns);
+        // Cells are parts of frames, or many frames.
+        let scanned = frames_of_cells(rows * columns * files, self.scanned, all_cells);
+        let scanned = scanned.max(frames(self.scanned) * rows / columns.max(1.0));
+        let sought = if self.decoded { 0.0 } else { sought };
+        // The disk is not shared by the workers.
+        let unit = self.workers as f64 * FRAME_BYTES as f64 / BYTES_AN_ELEMENT;
+        [sought, scanned].map(|frames| (frames * unit) as u64)
+    }
+    /// What a scan of the graph costs: one for each source and edge (DFOGraph, section 4.1), shared by the workers.
+    fn scan(&self) -> u64 {
+        self.arcs.saturating_add(self.vertices)
+    }
+    /// What a sparse pass costs, on one worker, in the same unit: each active vertex is sought in the columns that hold
+    /// its edges, and then its edges are gone to one by one. What that reads is counted apart.
+    fn sparse(&self) -> u64 {
+        let lookups = if self.decoded {
+            self.active.saturating_mul(LIST)
+        } else {
+            let cost = seek_in_memory(self.gamma);
+            self.lookups().saturating_mul(cost)
+        };
+        let edges = self.edges.saturating_mul(EDGE_SOUGHT);
+        lookups.saturating_add(edges).saturating_mul(self.workers)
+    }
+    /// So few edges that a sparse pass is right whatever the rest says.
+    pub(crate) fn edges_enough(&self) -> u64 {
+        let edge = seek_in_memory(self.gamma).saturating_add(EDGE_SOUGHT);
+        self.scan() / self.workers.saturating_mul(edge).max(1)
+    }
+}
+
+/// Whether the edges of so many active sources are sought in a cell of a dense pass, rather than all of it read: where that costs
+/// less (DFOGraph, section 4.1).
+pub(crate) fn seeks_in_cell(
+    choice: SeekChoice,
+    gamma: u64,
+    active: u64,
+    edges: u64,
+    is_pinned: bool,
+) -> bool {
+    match choice {
+        SeekChoice::Never => false,
+        SeekChoice::Always => true,
+        SeekChoice::Auto => {
+            let seek = match is_pinned {
+                true => seek_in_memory(gamma),
+                false => gamma.max(1),
+            };
+            active.saturating_mul(seek) < edges
+        }
+    }
+}
+
+/// The cost of a seek that reads nothing, in elements scanned.
+fn seek_in_memory(gamma: u64) -> u64 {
+    gamma.div_ceil(MEMORY_SEEK).max(1)
+}
+
+/// The mode of a pass, and whether it goes over the turned graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) mode: Mode,
+    pub(crate) turned: bool,
+}
+
+/// Chooses the mode of a pass.
+pub(crate) fn choose(facts: &Facts) -> Choice {
+    // The stored arcs lead from those who call to those who hear, or from those who hear to those who call: a scatter
+    // goes along arcs, a gather against them.
+    let along = facts.direction == Direction::Forward || facts.symmetric;
+    let against = facts.direction == Direction::Backward || facts.symmetric;
+    let seeks = match facts.seek {
+        SeekChoice::Never => false,
+        SeekChoice::Always => true,
+        SeekChoice::Auto => {
+            let [sought, scanned] = facts.read();
+            facts.sparse().saturating_add(sought) < facts.scan().saturating_add(scanned)
+        }
+    };
+    let (mode, turned) = if seeks && facts.seekable && !facts.every && (along || facts.turned) {
+        (Mode::Seek, !along)
+    } else {
+        match facts.kernel {
+            KernelChoice::Scatter if along || facts.turned => (Mode::Scatter, !along),
+            KernelChoice::Gather if against || facts.turned => (Mode::Gather, !against),
+            // Pulling saves work when most destinations stop early, and when most need no message any more: then a
+            // scatter decodes nearly every block for its active sources, a gather hardly any.
+            KernelChoice::Auto
+                if (against || facts.turned && facts.both_resident)
+                    && facts.pulls
+                    && (facts.edges > facts.arcs / 8 || facts.active > facts.vertices / 16) =>
+            {
+                (Mode::Gather, !against)
+            }
+            // A dense pass costs the same either way; that over the stored graph has the cells that are in memory.
+            _ if along => (Mode::Scatter, false),
+            _ => (Mode::Gather, false),
+        }
+    };
+    Choice { mode, turned }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pass of few active vertices over a directed graph.
+    const FEW: Facts = Facts {
+        direction: Direction::Backward,
+        symmetric: false,
+        turned: true,
+        pulls: true,
+        every: false,
+        active: 10,
+        edges: 100,
+        vertices: 1 << 20,
+        arcs: 1 << 24,
+        columns: 16,
+        workers: 2,
+        seekable: true,
+        on_disk: OnDisk {
+            block_lists: 0,
+            cells: 0,
+            all_cells: 3 << 24,
+            fanout: 0,
+            files: 1,
+        },
+        scanned: 0,
+        both_resident: true,
+        decoded: false,
+        gamma: 1024,
+        kernel: KernelChoice::Auto,
+        seek: SeekChoice::Auto,
+    };
+
+    fn chosen(facts: Facts) -> (Mode, bool) {
+        let Choice { mode, turned } = choose(&facts);
+        (mode, turned)
+    }
+
+    #[test]
+    fn few_vertices_are_sought_against_the_arcs_only_where_the_graph_is_there_turned() {
+        assert_eq!(chosen(FEW), (Mode::Seek, true));
+        let stored_only = Facts {
+            turned: false,
+            ..FEW
+        };
+        assert_eq!(chosen(stored_only), (Mode::Gather, false));
+        let forward = Facts {
+            direction: Direction::Forward,
+            ..FEW
+        };
+        assert_eq!(chosen(forward), (Mode::Seek, false));
+        let symmetric = Facts {
+            symmetric: true,
+            turned: false,
+            ..FEW
+        };
+        assert_eq!(chosen(symmetric), (Mode::Seek, false));
+    }
+
+    #[test]
+    fn seeks_that_read_many_frames_for_few_edges_are_no_seeks() {
+        let disk = OnDisk {
+            block_lists: 1 << 24,
+            cells: 3 << 24,
+            ..FEW.on_disk
+        };
+        let on_disk = |active, edges| Facts {
+            direction: Direction::Forward,
+            active,
+            edges,
+            workers: 1,
+            on_disk: disk,
+            scanned: disk.cells,
+            ..FEW
+        };
+        // A scan reads 3 bytes for each of 2^24 edges, which is an element for 8.
+        assert_eq!(chosen(on_disk(10, 100)).0, Mode::Seek);
+        assert_eq!(chosen(on_disk(1000, 10_000)).0, Mode::Seek);
+        let many = on_disk(40_000, 400_000);
+        let all = disk.cells / BYTES_AN_ELEMENT as u64;
+        assert!(many.read()[1] <= all && many.read()[1] > all / 100 * 99);
+        assert!(many.sparse() < many.scan());
+        assert_eq!(chosen(many).0, Mode::Scatter);
+        // Half of the cells in memory: half of the looks.
+        let half = Facts {
+            on_disk: OnDisk {
+                block_lists: 0,
+                cells: disk.cells / 2,
+                ..disk
+            },
+            scanned: disk.cells / 2,
+            ..many
+        };
+        assert_eq!(chosen(half).0, Mode::Seek);
+        // What is scanned is there, what is sought is not.
+        let turned = Facts { scanned: 0, ..many };
+        assert_eq!(chosen(turned).0, Mode::Scatter);
+        // Of one batch, a scan reads one row.
+        let one = Facts {
+            active: 1,
+            edges: 16,
+            on_disk: OnDisk {
+                block_lists: 1 << 20,
+                fanout: 1 << 20,
+                ..disk
+            },
+            ..many
+        };
+        let [sought, scanned] = one.read();
+        assert!(
+            sought < scanned && scanned < many.read()[1] / 10,
+            "{sought} {scanned}"
+        );
+    }
+
+    #[test]
+    fn frames_that_are_met() {
+        for (looks, of_hundred) in [(1.0, 1.0), (20.0, 18.1), (100.0, 63.2), (300.0, 95.0)] {
+            let found = met(looks, 100.0);
+            assert!((found / of_hundred - 1.0).abs() < 0.03, "{looks}: {found}");
+        }
+        assert_eq!(met(10.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn a_directed_graph_is_pulled_along_its_arcs_only_where_both_ways_are_in_memory() {
+        let many = Facts {
+            direction: Direction::Forward,
+            active: FEW.vertices / 2,
+            edges: FEW.arcs / 2,
+            ..FEW
+        };
+        assert_eq!(chosen(many), (Mode::Gather, true));
+        assert_eq!(
+            chosen(Facts {
+                both_resident: false,
+                ..many
+            }),
+            (Mode::Scatter, false)
+        );
+        assert_eq!(
+            chosen(Facts {
+                turned: false,
+                ..many
+            }),
+            (Mode::Scatter, false)
+        );
+        assert_eq!(
+            chosen(Facts {
+                pulls: false,
+                ..many
+            }),
+            (Mode::Scatter, false)
+        );
+        let symmetric = Facts {
+            symmetric: true,
+            turned: false,
+            ..many
+        };
+        assert_eq!(chosen(symmetric), (Mode::Gather, false));
+    }
+
+    #[test]
+    fn a_kernel_that_was_asked_for_is_taken_wherever_the_graph_allows_it() {
+        let many = Facts {
+            active: FEW.vertices,
+            edges: FEW.arcs,
+            ..FEW
+        };
+        let asked = |kernel, direction, turned| {
+            chosen(Facts {
+                kernel,
+                direction,
+                turned,
+                ..many
+            })
+        };
+        use Direction::{Backward, Forward};
+        use KernelChoice::{Gather, Scatter};
+        assert_eq!(asked(Scatter, Forward, false), (Mode::Scatter, false));
+        assert_eq!(asked(Gather, Forward, false), (Mode::Scatter, false));
+        assert_eq!(asked(Gather, Forward, true), (Mode::Gather, true));
+        assert_eq!(asked(Gather, Backward, true), (Mode::Gather, false));
+        assert_eq!(asked(Scatter, Backward, false), (Mode::Gather, false));
+        assert_eq!(asked(Scatter, Backward, true), (Mode::Scatter, true));
+    }
+}

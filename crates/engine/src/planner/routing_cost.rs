@@ -1,0 +1,242 @@
+//! What a way of dispatch costs: bytes from and to disk, and elements that are looked at.
+
+use crate::messages::routing::{Dispatch, Way};
+use crate::planner::routing_stats::Sample;
+
+/// Bytes that the end of a piece wastes on disk, and of a piece that is read and written.
+const PADDING: f64 = 2.0 * 2048.0;
+/// A push takes work besides: it is worth it where it moves at most so many times the bytes.
+const WORTH_IT: f64 = 0.9;
+/// Nor may a pass look at more than so many times the elements for it, unless it moves fewer than so many ones of all its bytes.
+const MORE_ELEMENTS: f64 = 1.05;
+const FEWER_BYTES: f64 = 0.9;
+/// Bytes of a source in a list.
+const LISTED: f64 = 4.0;
+
+/// What the cost of a dispatch depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// Active vertices of this rank, and of all others, as far as is known.
+    pub(crate) active: [u64; 2],
+    /// Bytes of a message.
+    pub(crate) width: usize,
+    pub(crate) vertices: u64,
+    pub(crate) batches: usize,
+    /// Of this rank's columns: edges, and bytes of cells.
+    pub(crate) edges: u64,
+    pub(crate) cells: u64,
+    /// Runs that read a batch of messages, in the mean over vertices.
+    pub(crate) reads: f64,
+    /// Who sends messages, and who needs them.
+    pub(crate) sample: Sample,
+    /// Bytes of the dispatch graph that a pass reads.
+    pub(crate) lists: u64,
+    /// There is no other rank, who would be sent what is on disk.
+    pub(crate) is_alone: bool,
+    /// Runs of this pass may have to wait for messages of other ranks while others are there.
+    pub(crate) waits: bool,
+}
+
+impl Facts {
+    /// Active vertices of this rank, or of the others, and of all.
+    fn active(&self, is_own: bool) -> [f64; 2] {
+        let [own, others] = self.active.map(|active| active as f64);
+        [if is_own { own } else { others }, (own + others).max(1.0)]
+    }
+
+    /// Messages of this rank, or of the others, that are there.
+    fn messages(&self, is_own: bool) -> f64 {
+        let [active, _] = self.active(is_own);
+        active * self.sample.messages[usize::from(!is_own)]
+    }
+
+    /// Bytes that are read and written for this rank's messages, or for those of others.
+    fn bytes(&self, way: Way, is_own: bool) -> f64 {
+        let width = self.width as f64;
+        match way {
+            Way::None | Way::Pull => {
+                // What is sent to other ranks is on disk anyway.
+                let written = f64::from(u8::from(self.is_alone || !is_own));
+                self.messages(is_own) * width * (written + self.reads)
+            }
+            Way::Push => {
+                let ([active, all], spread) = (self.active(is_own), self.sample.spread);
+                let needed = (spread * all).max(1.0);
+                let bits = self.reads * self.vertices as f64 / 8.0;
+                let source = (bits / needed).min(LISTED);
+                let rest = self.lists as f64 + self.batches as f64 * self.reads * PADDING;
+                2.0 * active * spread * (width + source) + active / all * rest
+            }
+        }
+    }
+
+    /// Elements that are looked at for these: messages that are read, or dispatched first, and words of the lists that say where.
+    fn elements(&self, way: Way, is_own: bool) -> f64 {
+        match way {
+            Way::None | Way::Pull => self.messages(is_own) * self.reads,
+            Way::Push => {
+                let ([active, all], spread) = (self.active(is_own), self.sample.spread);
+                let vertices = self.vertices as f64;
+                let words = (self.reads / 64.0).min(spread) * vertices;
+                2.0 * active * spread + active / all * words
+            }
+        }
+    }
+
+    /// All bytes that a pass moves which dispatches so, but for rows, and all elements that it looks at.
+    fn whole(&self, dispatch: Dispatch) -> [f64; 2] {
+        let of_both = |cost: fn(&Facts, Way, bool) -> f64| {
+            cost(self, dispatch.own, true) + cost(self, dispatch.others, false)
+        };
+        let [_, active] = self.active(true);
+        let share = active / (self.vertices as f64).max(1.0);
+        [
+            of_both(Facts::bytes) + self.cells as f64,
+            of_both(Facts::elements) + self.edges as f64 * share,
+        ]
+    }
+
+    /// Whether a dispatch is chosen, and moves less than none does where runs read batches of messages so often.
+    pub(crate) fn pays(&self, reads: f64) -> bool {
+        let plain = Facts { reads, ..*self };
+        let (dispatch, _) = self.choose();
+        self.whole(dispatch)[0] < plain.whole(Dispatch::default())[0]
+    }
+
+    /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none, or has read while
+    /// there is nothing else to do.
+    pub(crate) fn choose(&self) -> (Dispatch, u64) {
+        let way = |is_own: bool| {
+            let [none, push] = [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
+            match push < WORTH_IT * none {
+                true => Way::Push,
+                false => Way::None,
+            }
+        };
+        let mut dispatch = Dispatch {
+            own: way(true),
+            others: way(false),
+            all_is_pulled: false,
+        };
+        let none = self.whole(Dispatch::default());
+        let pushed = self.whole(dispatch);
+        if pushed[1] > MORE_ELEMENTS * none[1] && pushed[0] > FEWER_BYTES * none[0] {
+            dispatch = Dispatch::default();
+        }
+        let mut gained = none[0] - self.whole(dispatch)[0];
+        if dispatch.own == Way::None && self.waits {
+            dispatch.own = Way::Pull;
+            gained += self.messages(true) * self.width as f64;
+        }
+        (dispatch, gained.max(0.0) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All vertices of a graph send 8 bytes, and every source has edges to every run.
+    const ALL: Facts = Facts {
+        active: [1 << 24, 0],
+        width: 8,
+        vertices: 1 << 24,
+        batches: 16,
+        edges: 1 << 24,
+        cells: 3 << 24,
+        reads: 8.0,
+        sample: spread(8.0),
+        lists: 0,
+        is_alone: true,
+        waits: false,
+    };
+
+    /// All have edges, and are needed by so many runs.
+    const fn spread(spread: f64) -> Sample {
+        Sample {
+            spread,
+            messages: [1.0; 2],
+        }
+    }
+
+    fn chosen(facts: Facts) -> [Way; 2] {
+        let (dispatch, _) = facts.choose();
+        [dispatch.own, dispatch.others]
+    }
+
+    #[test]
+    fn what_all_need_is_not_dispatched() {
+        assert_eq!(chosen(ALL), [Way::None; 2]);
+    }
+
+    #[test]
+    fn what_few_need_is_pushed() {
+        let local = Facts {
+            sample: spread(1.2),
+            ..ALL
+        };
+        assert_eq!(chosen(local)[0], Way::Push);
+        let (_, saved) = local.choose();
+        assert!(saved > 40 << 24, "72 bytes a vertex against 24: {saved}");
+    }
+
+    #[test]
+    fn a_push_that_saves_little_of_a_pass_is_not_worth_much_more_to_look_at() {
+        let facts = Facts {
+            reads: 2.0,
+            sample: spread(1.3),
+            cells: 0,
+            ..ALL
+        };
+        assert_eq!(chosen(facts)[0], Way::Push);
+        let many_cells = Facts {
+            cells: 100 << 24,
+            ..facts
+        };
+        assert_eq!(chosen(many_cells)[0], Way::None);
+    }
+
+    #[test]
+    fn few_messages_are_not_worth_reading_lists_and_many_small_pieces() {
+        let few = Facts {
+            active: [1000, 0],
+            sample: spread(1.2),
+            lists: 1 << 24,
+            ..ALL
+        };
+        assert_eq!(chosen(few)[0], Way::None);
+    }
+
+    #[test]
+    fn what_is_sent_to_others_is_on_disk_anyway_and_pulled_by_those_who_wait() {
+        let several = Facts {
+            active: [1 << 22, 3 << 22],
+            reads: 1.0,
+            sample: spread(0.95),
+            is_alone: false,
+            waits: true,
+            ..ALL
+        };
+        assert_eq!(chosen(several), [Way::Pull, Way::None]);
+        let exact = Facts {
+            waits: false,
+            ..several
+        };
+        assert_eq!(chosen(exact), [Way::None; 2]);
+        // Those of others would be written only to be read again.
+        let few_need = Facts {
+            sample: spread(0.7),
+            ..several
+        };
+        assert_eq!(chosen(few_need), [Way::Pull, Way::Push]);
+        // What is not needed here is not sent here.
+        let filtered = Facts {
+            sample: Sample {
+                spread: 0.7,
+                messages: [1.0, 0.7],
+            },
+            ..several
+        };
+        assert_eq!(chosen(filtered), [Way::Pull, Way::None]);
+    }
+}

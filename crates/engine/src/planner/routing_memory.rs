@@ -1,0 +1,115 @@
+//! Memory for a dispatch graph, which comes off that of accumulators and messages.
+
+use crate::config::DispatchChoice;
+use crate::memory::plan::{Room, Shape};
+use crate::messages::routing_size::ListBytes;
+use crate::program::footprint::Sizes;
+
+/// So many ones of the free budget a dispatch graph may take, and where dispatch was asked for, which makes it worth more.
+const SHARE: u64 = 8;
+const SHARE_ASKED: u64 = 2;
+
+/// A room of passes that leaves some for a dispatch graph.
+pub(crate) struct Beside {
+    pub(crate) room: Room,
+    /// Bytes for the graph.
+    pub(crate) bytes: u64,
+    /// Runs are of as many strips as without the graph, or dispatch was asked for: there is nothing to weigh up.
+    pub(crate) is_free: bool,
+}
+
+/// What would leave room for a dispatch graph out of so many free bytes, `room` being what does not; `graph` says what one takes where
+/// runs are of so many strips. `None`: nothing is dispatched.
+pub(crate) fn beside(
+    choice: DispatchChoice,
+    shape: &Shape,
+    sizes: Sizes,
+    room: &Room,
+    free: u64,
+    graph: impl Fn(usize) -> ListBytes,
+) -> Option<Beside> {
+    if room.held.is_none() || choice == DispatchChoice::None {
+        return None;
+    }
+    let is_asked = choice != DispatchChoice::Auto;
+    let share = if is_asked { SHARE_ASKED } else { SHARE };
+    let shares = (0..).map(|halved| (free / share) >> halved);
+    let mut shares = shares.take_while(|share| *share > 0);
+    let (mut less, mut bytes) = shares.find_map(|share| {
+        let room = shape.share(sizes, free - share)?;
+        Some((room, share))
+    })?;
+    let graph = graph(less.group);
+    if bytes < graph.least {
+        return None;
+    }
+    if let Some(room) = shape.share(sizes, free.saturating_sub(graph.most))
+        && graph.most < bytes
+    {
+        (less, bytes) = (room, graph.most);
+    }
+    Some(Beside {
+        room: less,
+        bytes,
+        is_free: is_asked || less.group == room.group,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use graphmill_graph::{Batches, Measure};
+
+    use crate::planner::routing_stats::graph_bytes;
+
+    const BATCHES: u64 = 64;
+    const SIZES: Sizes = Sizes::USUAL;
+
+    fn batches() -> Batches {
+        Batches::new((0..=BATCHES).map(|batch| batch << 17).collect()).unwrap()
+    }
+
+    fn shape() -> Shape {
+        let measure = Measure {
+            batches: batches(),
+            cells: BATCHES * BATCHES,
+            strips: BATCHES as usize,
+            ..Measure::nothing()
+        };
+        Shape::of(&measure, 2)
+    }
+
+    fn graph(group: usize) -> ListBytes {
+        let runs = (BATCHES as usize).div_ceil(group);
+        graph_bytes(&batches(), 2, BATCHES * BATCHES, runs)
+    }
+
+    #[test]
+    fn a_graph_has_room_beside_what_passes_take_of_the_rest() {
+        let shape = shape();
+        let mut found = 0;
+        for free in (1..40).map(|units| shape.least(SIZES) + (units << 21)) {
+            let room = shape.share(SIZES, free).unwrap();
+            let beside = |choice| beside(choice, &shape, SIZES, &room, free, graph);
+            assert!(beside(DispatchChoice::None).is_none());
+            if room.held.is_none() {
+                assert!(beside(DispatchChoice::Push).is_none());
+                continue;
+            }
+            for choice in [DispatchChoice::Auto, DispatchChoice::Push] {
+                let Some(beside) = beside(choice) else {
+                    continue;
+                };
+                found += 1;
+                let room_bytes = beside.room.besides + beside.room.messages;
+                assert!(beside.bytes >= graph(beside.room.group).least);
+                assert!(room_bytes + beside.bytes <= free, "{choice:?} of {free}");
+                assert!(beside.room.group <= room.group);
+                let is_asked = choice == DispatchChoice::Push;
+                assert_eq!(beside.is_free, is_asked || beside.room.group == room.group);
+            }
+        }
+        assert!(found > 20, "{found}");
+    }
+}

@@ -1,0 +1,185 @@
+//! The runs of a rank's columns as what messages go to: the groups of its dispatch graph
+//! ([`SourceLists`](crate::source_lists::SourceLists)), and a guess at it.
+//!
+//! Which strips make a run depends on memory, so it is made anew for each, in about the time of reading the fan-out lists.
+
+use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
+use graphmill_raw::lock;
+
+use crate::comm::wire::PEERS;
+use crate::context::Machine;
+use crate::error::EngineError;
+use crate::messages::routing_size::ListBytes;
+use crate::messages::routing_table::Groups;
+use crate::schedule::tasks::{Columns, Target};
+
+/// Parts of the vertices that are looked at for a guess, and how many vertices of each.
+const SAMPLES: u64 = 16;
+const SAMPLE_VERTICES: u64 = 4096;
+
+/// To which run messages go.
+pub(crate) struct RunOf {
+    runs: usize,
+    /// For each batch of this rank, where the sources of each of its strips end, and the run that folds the strip.
+    strips: Vec<Vec<(usize, usize)>>,
+    first: usize,
+}
+
+impl RunOf {
+    pub(crate) fn new(columns: &impl Columns, runs: &[Vec<Target>]) -> Self {
+        let own = columns.own();
+        let mut strips = vec![Vec::new(); own.len()];
+        for (run, targets) in runs.iter().enumerate() {
+            for target in targets {
+                let sources = columns.strip_sources(target.batch, target.strip);
+                strips[target.batch - own.start].push((sources.end, run));
+            }
+        }
+        strips.iter_mut().for_each(|of| of.sort_unstable());
+        RunOf {
+            runs: runs.len(),
+            strips,
+            first: own.start,
+        }
+    }
+
+    /// The runs that fold what comes from a batch, by batch of this rank.
+    pub(crate) fn from(&self, batch: usize) -> Vec<Option<usize>> {
+        let run = |strips: &Vec<(usize, usize)>| {
+            let at = strips.partition_point(|(end, _)| *end <= batch);
+            strips.get(at).map(|(_, run)| *run)
+        };
+        self.strips.iter().map(run).collect()
+    }
+
+    /// The runs as groups of the columns that the messages of all batches are for.
+    pub(crate) fn groups<'g>(&'g self, machine: &'g Machine) -> Groups<'g> {
+        let group_of = |batch| {
+            let others = std::iter::repeat_n(None, self.first);
+            others.chain(self.from(batch)).collect()
+        };
+        let cells = machine.all_own_cells().count() as u64;
+        let batches = &machine.batches;
+        Groups {
+            of: 0..batches.len(),
+            count: self.runs,
+            bytes: graph_bytes(batches, machine.workers.count(), cells, self.runs),
+            readers: readers(machine.workers.count()),
+            group_of: Box::new(group_of),
+        }
+    }
+
+    /// The run of a column of this rank, out of those of [`RunOf::from`].
+    fn of(&self, from: &[Option<usize>], column: usize) -> Option<usize> {
+        *from.get(column.checked_sub(self.first)?)?
+    }
+
+    /// Who sends messages and who needs them, by some of the sources. Whether messages of other ranks are `filtered`.
+    pub(crate) fn sample(&self, machine: &Machine, filtered: bool) -> Result<Sample, EngineError> {
+        let (graph, vertices) = (machine.graph, machine.batches.vertices());
+        let own =
+            machine.batches.cut(self.first)..machine.batches.cut(self.first + self.strips.len());
+        let step = sample_step(vertices);
+        let (mut needed, mut from) = (0u64, 0);
+        // Of this rank, and of others.
+        let (mut seen, mut come) = ([0u64; 2], [0u64; 2]);
+        let mut frames = lock(&machine.frames);
+        while from < vertices {
+            let range = from..(from + SAMPLE_VERTICES).min(vertices);
+            let of_own = own
+                .end
+                .min(range.end)
+                .saturating_sub(own.start.max(range.start));
+            seen[0] += of_own;
+            seen[1] += range.end - range.start - of_own;
+            let mut of_source = Vec::new();
+            let mut batch = machine.batches.batch_of(from);
+            let mut of_batch = self.from(batch);
+            graph.fanouts_in(
+                graph.forward(),
+                &mut frames,
+                range.clone(),
+                |first, chunk| {
+                    for i in 0..FanoutChunk::VERTICES {
+                        let v = first + i as u64;
+                        if !range.contains(&v) {
+                            continue;
+                        }
+                        while v >= machine.batches.cut(batch + 1) {
+                            batch += 1;
+                            of_batch = self.from(batch);
+                        }
+                        of_source.clear();
+                        let (mut is_sound, mut sends) = (true, false);
+                        chunk.each(i, |position| match chunk.batch(position) {
+                            Some(column) => {
+                                sends = true;
+                                of_source.extend(self.of(&of_batch, column));
+                            }
+                            None => is_sound = false,
+                        })?;
+                        if !is_sound {
+                            return None;
+                        }
+                        of_source.sort_unstable();
+                        of_source.dedup();
+                        needed += of_source.len() as u64;
+                        let comes = match own.contains(&v) || !filtered {
+                            true => sends,
+                            false => !of_source.is_empty(),
+                        };
+                        come[usize::from(!own.contains(&v))] += u64::from(comes);
+                    }
+                    Some(())
+                },
+            )?;
+            from += step;
+        }
+        machine.arrays.count_read(frames.take_bytes_read());
+        let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+        Ok(Sample {
+            spread: share(needed, seen[0] + seen[1]),
+            messages: [share(come[0], seen[0]), share(come[1], seen[1])],
+        })
+    }
+}
+
+/// What some of the sources say of all.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Runs that need the message of a source, in the mean.
+    pub(crate) spread: f64,
+    /// The share of sources whose messages are here once they are active: of this rank's, those that have edges; of the others', those
+    /// that have edges to this rank, where messages are filtered.
+    pub(crate) messages: [f64; 2],
+}
+
+/// From one part of the vertices that is looked at to the next.
+fn sample_step(vertices: u64) -> u64 {
+    (vertices / SAMPLES).max(SAMPLE_VERTICES)
+}
+
+/// Bytes that are read of so many of fan-out lists to look at these parts.
+pub(crate) fn sample_bytes(vertices: u64, fanout: u64) -> u64 {
+    let parts = vertices.div_ceil(sample_step(vertices));
+    let of_vertices = u128::from(fanout) * u128::from(parts * SAMPLE_VERTICES);
+    let of_vertices = of_vertices / u128::from(vertices.max(1));
+    // Frames at both ends of a part are read whole.
+    (of_vertices.min(u128::from(fanout)) as u64 + parts * FRAME_BYTES).min(fanout)
+}
+
+/// Workers, and whoever takes what comes from each of the ranks at the same time.
+fn readers(workers: usize) -> usize {
+    workers + PEERS
+}
+
+/// What a dispatch graph takes of the budget, of so many runs and so many cells in their columns.
+pub(crate) fn graph_bytes(batches: &Batches, workers: usize, cells: u64, runs: usize) -> ListBytes {
+    ListBytes::new(
+        batches,
+        0..batches.len(),
+        runs,
+        cells as usize,
+        readers(workers),
+    )
+}

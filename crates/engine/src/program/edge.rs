@@ -1,0 +1,89 @@
+//! TODO
+
+use graphmill_raw::Element;
+
+use crate::state::rows::Rows;
+use crate::value::{Accumulator, EdgeValue, Sum};
+
+/// Whether a vertex takes part as a source in the next pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activate {
+    /// It stays silent.
+    No,
+    /// It signals in the next pass that is given the returned set.
+    Yes,
+}
+
+/// The destinations that `apply` is called for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Those that a message reached: whose accumulator differs from `IDENTITY`, bit by bit.
+    Reached,
+    /// Every vertex, those that no message reached with `IDENTITY`.
+    Every,
+}
+
+/// Which way the messages of a pass travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the source of an arc to its destination.
+    Forward,
+    /// From the destination of an arc to its source; needs no reversed copy of the graph.
+    Backward,
+}
+
+/// A signal/slot program; see the module's page for the order of its calls.
+///
+/// The fold of one destination is defined by the graph alone: in ascending order of the source within a strip,
+/// strips merged in order. A program therefore gives the same bits for any number of threads and any budget.
+pub trait EdgeProgram: Sync {
+    /// The arrays that `signal` sees.
+    type SignalRows: Rows;
+    /// The arrays that `apply` and `wants` see.
+    type ApplyRows: Rows;
+    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    type Edge: EdgeValue;
+    /// What a source emits.
+    type Message: Element;
+    /// What one edge carries.
+    type Carried: Copy;
+    /// The fold of what reached one vertex.
+    type Accumulator: Accumulator;
+    /// What a pass adds up.
+    type Sum: Sum;
+
+    /// The accumulator that no message has reached. For a floating-point sum this is `-0.0`: the true neutral
+    /// element, and different from every sum of messages.
+    const IDENTITY: Self::Accumulator;
+    /// The destinations that `apply` is called for.
+    const REACH: Reach = Reach::Reached;
+    /// The fold gives the same bits in any order (integers, minimum, maximum).
+    const EXACT: bool = false;
+
+    /// The message of an active vertex.
+    fn signal(&self, v: u64, row: <Self::SignalRows as Rows>::Row<'_>) -> Option<Self::Message>;
+    /// What an edge makes of a message.
+    fn along(&self, message: Self::Message, edge: Self::Edge) -> Self::Carried;
+    /// Takes one more message into an accumulator.
+    fn fold(&self, accumulator: &mut Self::Accumulator, carried: Self::Carried);
+    /// Takes a later partial fold into an earlier one.
+    fn merge(&self, accumulator: &mut Self::Accumulator, later: Self::Accumulator);
+    /// Updates a destination.
+    fn apply(
+        &self,
+        v: u64,
+        row: <Self::ApplyRows as Rows>::Row<'_>,
+        accumulator: Self::Accumulator,
+    ) -> (Self::Sum, Activate);
+
+    /// Whether this destination can still use a message; a pass that pulls passes by those that cannot.
+    fn wants(&self, _v: u64, _row: <Self::ApplyRows as Rows>::Row<'_>) -> bool {
+        true
+    }
+    /// Whether no message of a later source can change this accumulator; a pass that pulls stops there.
+    fn enough(&self, _accumulator: &Self::Accumulator) -> bool {
+        false
+    }
+    /// Whether `wants` or `enough` ever say something, so that pulling can save work.
+    const PULLS: bool = false;
+}

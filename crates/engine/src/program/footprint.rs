@@ -1,0 +1,91 @@
+//! Bytes that a program holds for each vertex.
+
+use crate::program::edge::EdgeProgram;
+use crate::state::rows::{Rows, Touched};
+use crate::value::EdgeValue;
+
+/// Bytes that a program holds for each vertex: what the memory that its passes take depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    pub(crate) message: usize,
+    pub(crate) accumulator: usize,
+    /// Of the rows that a worker borrows from disk.
+    pub(crate) rows: usize,
+    /// Weights are read too.
+    pub(crate) weighted: bool,
+    /// A gather holds the rows of all strips that it folds side by side, to ask who wants messages.
+    pub(crate) pulls: bool,
+    /// Its folds give the same bits in any order.
+    pub(crate) exact: bool,
+    /// What signal and apply move of rows that are on disk.
+    pub(crate) signal: Touched,
+    pub(crate) apply: Touched,
+    /// In memory for every vertex of the graph, or the program does not run: rows, and messages.
+    pub(crate) kept: [usize; 2],
+}
+
+impl Sizes {
+    /// A program of 8-byte values with three columns on disk: as large as those of most algorithms.
+    pub const USUAL: Sizes = Sizes {
+        message: 8,
+        accumulator: 8,
+        rows: 24,
+        weighted: true,
+        pulls: true,
+        exact: false,
+        signal: <() as Rows>::TOUCHED,
+        apply: <() as Rows>::TOUCHED,
+        kept: [0; 2],
+    };
+
+    /// Of a program whose rows are on disk.
+    #[must_use]
+    pub fn of<P: EdgeProgram>() -> Sizes {
+        let (signal, apply) = (P::SignalRows::BYTES, P::ApplyRows::BYTES);
+        Sizes {
+            message: size_of::<P::Message>(),
+            accumulator: size_of::<P::Accumulator>(),
+            rows: if signal > apply { signal } else { apply },
+            weighted: P::Edge::WEIGHTED,
+            pulls: P::PULLS,
+            exact: P::EXACT,
+            signal: P::SignalRows::TOUCHED,
+            apply: P::ApplyRows::TOUCHED,
+            kept: [0; 2],
+        }
+    }
+
+    /// Of such a program that keeps so many bytes of rows, and of messages, of every vertex in memory.
+    #[must_use]
+    pub fn keeping(self, rows: usize, messages: usize) -> Sizes {
+        Sizes {
+            kept: [rows, messages],
+            ..self
+        }
+    }
+
+    /// Of such a program that also looks at such rows of all vertices, between its passes over edges.
+    #[must_use]
+    pub fn looking_at<R: Rows>(self) -> Sizes {
+        Sizes {
+            rows: self.rows.max(R::BYTES),
+            ..self
+        }
+    }
+
+    /// What is enough for either of two programs.
+    #[must_use]
+    pub fn or(self, other: Sizes) -> Sizes {
+        Sizes {
+            message: self.message.max(other.message),
+            accumulator: self.accumulator.max(other.accumulator),
+            rows: self.rows.max(other.rows),
+            weighted: self.weighted || other.weighted,
+            pulls: self.pulls || other.pulls,
+            exact: self.exact && other.exact,
+            signal: self.signal.or(other.signal),
+            apply: self.apply.or(other.apply),
+            kept: [0, 1].map(|kind| self.kept[kind].max(other.kept[kind])),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Label programs: each vertex settles on the least label that reaches it.
+//!
+//! A label program is what breadth-first depths, shortest paths and flooding have in common. It says less than an edge program
+//! and so leaves the engine more freedom: a label may travel as soon as it is known, and again when a lesser one comes. The result
+//! is the same whatever the order, since [`LabelProgram::along`] ascends in the label: the least fixed point.
+
+use graphmill_raw::{Element, Word};
+
+use crate::value::EdgeValue;
+
+/// What vertices settle on; the greatest label says that none has come.
+pub trait Label: Element + PartialOrd + std::fmt::Debug {
+    /// A number that is ordered as labels are.
+    type Word: Word;
+    /// The label that no other is greater than.
+    const NONE: Self;
+    /// The number of a label.
+    fn word(self) -> Self::Word;
+    /// The label of a number.
+    fn of_word(word: Self::Word) -> Self;
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl Label for $t {
+            type Word = $t;
+            const NONE: $t = <$t>::MAX;
+            #[inline(always)]
+            fn word(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn of_word(word: $t) -> $t {
+                word
+            }
+        }
+    )*};
+}
+integers!(u32 u64);
+
+/// Floating-point labels are 0 or more: then their bits are ordered as they are.
+macro_rules! floats {
+    ($($t:ty, $word:ty;)*) => {$(
+        impl Label for $t {
+            type Word = $word;
+            const NONE: $t = <$t>::INFINITY;
+            #[inline(always)]
+            fn word(self) -> $word {
+                self.to_bits()
+            }
+            #[inline(always)]
+            fn of_word(word: $word) -> $t {
+                <$t>::from_bits(word)
+            }
+        }
+    )*};
+}
+floats! {
+    f32, u32;
+    f64, u64;
+}
+
+/// A program whose vertices settle on the least label that reaches them.
+pub trait LabelProgram: Copy + Sync + 'static {
+    /// What a vertex settles on.
+    type Label: Label;
+    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    type Edge: EdgeValue;
+    /// No label is lowered after it has reached a vertex: all active vertices have the same label, and `along` makes the same
+    /// greater or equal one of it on every edge. A vertex then needs no more than one message, so it may look for one.
+    const UNIFORM: bool = false;
+
+    /// What a label becomes on its way along an edge: not less than it was, and the greater the greater it was.
+    fn along(&self, label: Self::Label, edge: Self::Edge) -> Self::Label;
+
+    /// When a label is worth sending on: those of lower buckets go first (delta-stepping). Ascends with the label.
+    fn bucket(&self, _label: Self::Label) -> u64 {
+        0
+    }
+}

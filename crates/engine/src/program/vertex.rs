@@ -1,0 +1,152 @@
+//! Pregel: programs written from where a vertex stands.
+//!
+//! The program is called for each awake vertex in each superstep, with what was sent to it in the one before. A vertex falls asleep
+//! by its vote to halt, and a message wakes it; the run ends when all are asleep and nothing is on its way (Malewicz et al., SIGMOD
+//! 2010; Capelli et al., iPregel).
+
+use graphmill_raw::Element;
+
+use crate::value::{Accumulator, EdgeValue, Sum};
+
+/// A vertex program.
+///
+/// ```
+/// use graphmill_engine::{Pregel, Vertex};
+///
+/// /// PageRank as in Fig. 2 of the iPregel paper.
+/// struct PageRank {
+///     rounds: u64,
+/// }
+///
+/// impl Pregel for PageRank {
+///     type Value = f64;
+///     type Message = f64;
+///     type Edge = ();
+///     type Aggregate = ();
+///     const NOTHING: f64 = -0.0;
+///
+///     fn compute(&self, vertex: &mut Vertex<'_, Self>, sum: Option<f64>) {
+///         let vertices = vertex.vertices() as f64;
+///         *vertex.value = match vertex.superstep() {
+///             0 => 1.0 / vertices,
+///             _ => 0.15 / vertices + 0.85 * sum.unwrap_or(0.0),
+///         };
+///         if vertex.superstep() < self.rounds {
+///             vertex.broadcast(*vertex.value / vertex.out_degree() as f64);
+///         } else {
+///             vertex.vote_to_halt();
+///         }
+///     }
+///     fn combine(&self, sum: &mut f64, share: f64) {
+///         *sum += share;
+///     }
+/// }
+/// ```
+pub trait Pregel: Send + Sync + Sized + 'static {
+    /// What a vertex holds.
+    type Value: Element;
+    /// What vertices send each other.
+    type Message: Accumulator;
+    /// The edge's value: `()`, or a weight as `f32` or `f64` (1 on a graph without weights).
+    type Edge: EdgeValue;
+    /// What the vertices of a superstep add up; all see it in the next one.
+    type Aggregate: Sum;
+
+    /// What is in an empty mailbox: a message that changes no other when they are combined. For a floating-point sum that is `-0.0`,
+    /// for a minimum the greatest number. A mailbox whose messages come to it, like +1 and -1 where it is 0, has nothing in it for
+    /// [`Pregel::compute`] and need not wake its vertex: choose one that nobody sends, [`Pregel::along`] does not make, and no
+    /// messages come to.
+    const NOTHING: Self::Message;
+    /// Combining gives the same bits in any order (integers, minimum, maximum).
+    const EXACT: bool = false;
+    /// Whether [`Vertex::send`] is called.
+    const SENDS: bool = false;
+
+    /// What a vertex does in a superstep; `message` is the combination of what was sent to it in the one before.
+    fn compute(&self, vertex: &mut Vertex<'_, Self>, message: Option<Self::Message>);
+    /// Takes one more message into a mailbox; in which order they come is not said.
+    fn combine(&self, into: &mut Self::Message, message: Self::Message);
+    /// What an edge makes of a broadcast.
+    #[inline(always)]
+    fn along(&self, message: Self::Message, _edge: Self::Edge) -> Self::Message {
+        message
+    }
+}
+
+/// What holds for all vertices of a superstep.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts<A> {
+    pub(crate) superstep: u64,
+    pub(crate) vertices: u64,
+    pub(crate) aggregated: A,
+}
+
+/// A vertex in a superstep.
+pub struct Vertex<'v, P: Pregel> {
+    /// What it holds: zeros at first.
+    pub value: &'v mut P::Value,
+    pub(crate) index: u64,
+    pub(crate) degree: u64,
+    pub(crate) facts: &'v Facts<P::Aggregate>,
+    pub(crate) broadcast: Option<P::Message>,
+    pub(crate) halts: bool,
+    pub(crate) aggregate: P::Aggregate,
+    pub(crate) sends: &'v mut dyn FnMut(u64, P::Message),
+}
+
+impl<P: Pregel> Vertex<'_, P> {
+    /// Its index, 0 to |V| - 1.
+    #[inline(always)]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+    /// Number of arcs that leave it.
+    #[inline(always)]
+    pub fn out_degree(&self) -> u64 {
+        self.degree
+    }
+    /// Number of this superstep, from 0.
+    #[inline(always)]
+    pub fn superstep(&self) -> u64 {
+        self.facts.superstep
+    }
+    /// Number of vertices of the graph.
+    #[inline(always)]
+    pub fn vertices(&self) -> u64 {
+        self.facts.vertices
+    }
+    /// What the vertices added up in the superstep before.
+    #[inline(always)]
+    pub fn aggregated(&self) -> P::Aggregate {
+        self.facts.aggregated
+    }
+    /// Adds to what all vertices see in the next superstep.
+    #[inline(always)]
+    pub fn aggregate(&mut self, summand: P::Aggregate) {
+        self.aggregate.add(summand);
+    }
+    /// Sends a message along every arc that leaves it; the last one of a superstep counts.
+    #[inline(always)]
+    pub fn broadcast(&mut self, message: P::Message) {
+        self.broadcast = Some(message);
+    }
+    /// Sends a message to the vertex of that index, whether or not an arc leads there. The program says so by
+    /// [`Pregel::SENDS`]; if it does not, or there is no such vertex, the run ends with an error.
+    #[inline]
+    pub fn send(&mut self, to: u64, message: P::Message) {
+        (self.sends)(to, message);
+    }
+    /// Falls asleep until a message comes.
+    #[inline(always)]
+    pub fn vote_to_halt(&mut self) {
+        self.halts = true;
+    }
+}
+
+impl<P: Pregel> std::fmt::Debug for Vertex<'_, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vertex")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
+}

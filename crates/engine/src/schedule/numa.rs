@@ -1,0 +1,134 @@
+//! Batches dealt out to the nodes of the machine: each has a run of neighbouring batches, the same in every pass.
+//!
+//! A worker takes batches of the node that it runs on before those of others. Memory lies on the node of the thread that first writes
+//! to it, so rows, messages, pinned cells and lists of a batch are near those who work on them again. On a machine of one node there is
+//! one run.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use graphmill_raw::numa::Nodes;
+use graphmill_raw::{Quota, numa};
+
+/// The positions of some batches, each to be taken once.
+pub(crate) struct Deal<'d> {
+    /// The nodes that have processors.
+    nodes: &'d [usize],
+    /// For each node the positions up to the end of its run, those before its run taken.
+    runs: Vec<Quota>,
+}
+
+impl<'d> Deal<'d> {
+    /// Deals the positions of `batches`, in order of their nodes, of so many batches in all.
+    pub(crate) fn new(batches: &[usize], all: usize) -> Self {
+        Self::to(nodes(), batches, all)
+    }
+
+    /// Deals so many batches.
+    pub(crate) fn of_all(all: usize) -> Self {
+        Self::new(&(0..all).collect::<Vec<_>>(), all)
+    }
+
+    fn to(nodes: &'d [usize], batches: &[usize], all: usize) -> Self {
+        let count = nodes.len().max(1);
+        // In whole batches of the graph, whichever of them are dealt.
+        let begin =
+            |node: usize| batches.partition_point(|batch| *batch < first_of(node, count, all));
+        let run = |node: usize| {
+            let Range { start, end } = begin(node)..begin(node + 1);
+            Quota::new(start as u64, end as u64)
+        };
+        Deal {
+            runs: (0..count).map(run).collect(),
+            nodes,
+        }
+    }
+
+    /// A position that nobody has taken yet.
+    pub(crate) fn take(&self) -> Option<usize> {
+        self.take_if(|_| true)
+    }
+
+    /// The next position, if it is one that the caller can use: only one caller at a time.
+    pub(crate) fn take_if(&self, can_use: impl Fn(usize) -> bool) -> Option<usize> {
+        self.take_near(here(), can_use)
+    }
+
+    /// Positions that nobody has taken.
+    pub(crate) fn left(&self) -> usize {
+        self.runs.iter().map(Quota::left).sum::<u64>() as usize
+    }
+
+    fn take_near(&self, node: usize, can_use: impl Fn(usize) -> bool) -> Option<usize> {
+        let home = self.nodes.iter().position(|of| *of == node).unwrap_or(0);
+        let (others, own) = self.runs.split_at(home);
+        own.iter()
+            .chain(others)
+            .find_map(|run| {
+                let next = run.limit() - run.left();
+                (run.left() > 0 && can_use(next as usize)).then(|| run.take(1).ok())?
+            })
+            .map(|position| position as usize)
+    }
+}
+
+/// The node that the caller runs on, for all that matters: 0 where there is one.
+pub(crate) fn here() -> usize {
+    match nodes().len() {
+        1 => 0,
+        _ => numa::here().1,
+    }
+}
+
+/// The nodes that have processors.
+pub(crate) fn nodes() -> &'static [usize] {
+    static NODES: OnceLock<Vec<usize>> = OnceLock::new();
+    NODES.get_or_init(|| Nodes::with_processors().iter().collect())
+}
+
+/// The first batch of a node's, of so many nodes and batches.
+fn first_of(node: usize, nodes: usize, all: usize) -> usize {
+    node * all / nodes
+}
+
+/// Which of the nodes a batch is dealt to, of so many batches in all.
+pub(crate) fn node_of(batch: usize, all: usize) -> usize {
+    let count = nodes().len().max(1);
+    (1..count)
+        .take_while(|node| first_of(*node, count, all) <= batch)
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_takes_batches_of_its_node_first_and_every_batch_is_taken_once() {
+        let all: Vec<usize> = (0..10).collect();
+        for (nodes, node, wanted) in [
+            (vec![0], 0, vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 9]),
+            (vec![0, 1], 1, vec![5, 6, 7, 8, 9, 0, 1, 2, 3, 4]),
+            // Nodes without processors are nobody's home.
+            (vec![0, 2, 5], 2, vec![3, 4, 5, 6, 7, 8, 9, 0, 1, 2]),
+        ] {
+            let deal = Deal::to(&nodes, &all, 10);
+            let taken: Vec<usize> = std::iter::from_fn(|| deal.take_near(node, |_| true)).collect();
+            let mut sorted = taken.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, all);
+            assert_eq!(taken, wanted);
+        }
+    }
+
+    #[test]
+    fn a_batch_is_dealt_to_the_same_node_whichever_others_are_active() {
+        let deal = Deal::to(&[0, 1], &[1, 5, 8], 10);
+        let take = |deal: &Deal, node| deal.take_near(node, |_| true);
+        assert_eq!(take(&deal, 1), Some(1), "the position of batch 5");
+        assert_eq!(deal.take_near(0, |position| position > 0), Some(2));
+        assert_eq!(deal.left(), 1);
+        assert_eq!([take(&deal, 0), take(&deal, 0)], [Some(0), None]);
+        assert_eq!(take(&Deal::to(&[0, 1], &[], 0), 0), None);
+    }
+}

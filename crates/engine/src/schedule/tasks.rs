@@ -1,0 +1,126 @@
+//! The columns of a rank, of a graph that is open or of one that is known in numbers, and the runs that they are folded in.
+
+use std::ops::Range;
+
+use graphmill_graph::Batches;
+
+use crate::schedule::numa;
+
+/// The columns of a rank.
+pub(crate) trait Columns {
+    /// The batches of the graph.
+    fn batches(&self) -> &Batches;
+    /// Those of the rank.
+    fn own(&self) -> Range<usize>;
+    /// Strips that the fold of a batch is made of, 1 at least.
+    fn strips(&self, batch: usize) -> usize;
+    /// The source batches that a strip of a column covers, with those whose cells are empty.
+    fn strip_sources(&self, batch: usize, strip: usize) -> Range<usize>;
+    /// Calls `f` with the source batch of each cell of a strip, and the chance that there is one.
+    fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64));
+}
+
+/// What a run folds into: one strip of the fold of one batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Target {
+    pub(crate) batch: usize,
+    pub(crate) strip: usize,
+}
+
+/// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
+pub(crate) fn runs(columns: &impl Columns, group: usize) -> Vec<Vec<Target>> {
+    let batches = columns.batches().len();
+    let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| Target { batch, strip });
+    let targets: Vec<Target> = columns.own().flat_map(of_batch).collect();
+    // A run is of one node, or strips of a column would be folded before those that they wait for.
+    let of_nodes =
+        targets.chunk_by(|a, b| numa::node_of(a.batch, batches) == numa::node_of(b.batch, batches));
+    of_nodes
+        .flat_map(|targets| targets.chunks(group.max(1)).map(<[Target]>::to_vec))
+        .collect()
+}
+
+/// How many of some runs have cells of each batch: so often its messages are read where they are not dispatched.
+pub(crate) fn reads(columns: &impl Columns, runs: &[Vec<Target>]) -> Vec<f64> {
+    let mut reads = vec![0.0; columns.batches().len()];
+    let mut without = vec![1.0; reads.len()];
+    for run in runs {
+        for target in run {
+            let mut one = |from: usize, chance: f64| without[from] *= 1.0 - chance;
+            columns.each_cell(target.batch, target.strip, &mut one);
+        }
+        for (reads, without) in reads.iter_mut().zip(&mut without) {
+            *reads += 1.0 - std::mem::replace(without, 1.0);
+        }
+    }
+    reads
+}
+
+/// The mean over all vertices of a figure of their batches.
+pub(crate) fn mean(batches: &Batches, of_batch: &[f64]) -> f64 {
+    let of = |(batch, figure): (usize, &f64)| batches.span(batch) as f64 * figure;
+    let sum: f64 = of_batch.iter().enumerate().map(of).sum();
+    sum / (batches.vertices() as f64).max(1.0)
+}
+
+/// Which side of an arc folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// Destinations fold; a target is a strip of a column.
+    Scatter,
+    /// Sources fold; a target is a strip of a row, cut where the column of the same batch is cut.
+    Gather,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Six batches of ten vertices, of which a rank has three: two strips each, with the first source in every cell of the first and
+    /// any other in half of those of the second.
+    struct Six(Batches);
+
+    impl Columns for Six {
+        fn batches(&self) -> &Batches {
+            &self.0
+        }
+        fn own(&self) -> Range<usize> {
+            1..4
+        }
+        fn strips(&self, _: usize) -> usize {
+            2
+        }
+        fn strip_sources(&self, _: usize, strip: usize) -> Range<usize> {
+            [0..1, 1..6][strip].clone()
+        }
+        fn each_cell(&self, batch: usize, strip: usize, f: &mut dyn FnMut(usize, f64)) {
+            let chance = if strip == 0 { 1.0 } else { 0.5 };
+            self.strip_sources(batch, strip)
+                .for_each(|from| f(from, chance));
+        }
+    }
+
+    #[test]
+    fn a_run_reads_a_batch_once_however_many_of_its_strips_have_cells_of_it() {
+        let columns = Six(Batches::new((0..=6).map(|batch| 10 * batch).collect()).unwrap());
+        for (group, first, others) in [
+            (1, 3.0, 1.5),
+            (2, 3.0, 1.5),
+            (4, 2.0, 1.25),
+            (6, 1.0, 0.875),
+        ] {
+            let runs = runs(&columns, group);
+            assert_eq!(runs.iter().map(Vec::len).sum::<usize>(), 6);
+            if numa::nodes().len() > 1 {
+                continue;
+            }
+            let reads = reads(&columns, &runs);
+            assert_eq!(
+                reads,
+                [first, others, others, others, others, others],
+                "{group}"
+            );
+            assert_eq!(mean(&columns.0, &reads), (first + 5.0 * others) / 6.0);
+        }
+    }
+}

@@ -1,0 +1,759 @@
+//! Vertex arrays: typed columns over the vertices, resident in memory or paged to disk batch by batch.
+//!
+//! Invariants:
+//! - a batch of an array is borrowed by one writer or by any number of readers, never both;
+//! - a page on disk is never overwritten: a changed page goes to a free slot, and the slots of the new version
+//!   replace those of the old one when the pass that wrote them has ended ([`ArrayStore::publish`]);
+//! - a page that was never written holds zeros and takes no space.
+
+use std::any::TypeId;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
+use graphmill_raw::{AlignedBuffer, Element, Mistake, Segments, lock};
+use graphmill_storage::{Budget, Kind, Lease, Tiers};
+
+use crate::error::EngineError;
+use crate::frontier::bitmap::BatchSet;
+use crate::state::id_order::IdRanks;
+use crate::state::row_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
+use crate::state::rows::Need;
+use crate::state::vertex_array::{ArrayId, Guard, VertexArray, own_cuts};
+
+/// An array as a version has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SavedArray {
+    pub(crate) name: String,
+    pub(crate) element_bytes: usize,
+    pub(crate) pages: PageTable,
+}
+
+/// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
+const DEGREE_FRAMES: usize = 8;
+
+/// Stores of arrays made so far.
+static STORES: AtomicU32 = AtomicU32::new(0);
+
+/// One array.
+struct Array {
+    name: String,
+    element: TypeId,
+    element_bytes: usize,
+    rows: RowsAt,
+}
+
+/// Where the rows of an array are.
+enum RowsAt {
+    Memory {
+        rows: Segments<u8>,
+        /// What versions have of it, where there are any.
+        copies: Option<Copies>,
+        _lease: Lease,
+    },
+    /// `first[b]` is the number of the first page of batch b: pages never span batches.
+    Disk {
+        first: Vec<usize>,
+        /// Changes between the phases of a pass only.
+        table: RwLock<PageTable>,
+        written: Mutex<Vec<(usize, Slot)>>,
+        /// What this pass replaced.
+        replaced: Mutex<Vec<Slot>>,
+    },
+}
+
+/// All vertex arrays of an engine.
+pub(crate) struct ArrayStore {
+    number: u32,
+    batches: Arc<Batches>,
+    /// The batches that this rank has the rows of.
+    own: Range<usize>,
+    arrays: Vec<Array>,
+    pages: PageFile,
+    /// Slots that versions have, where these are published.
+    kept: Option<Mutex<KeptSlots>>,
+    graph: Arc<StoredGraph>,
+    degrees: DegreesAt,
+    id_ranks: IdRanks,
+    /// Bytes read to unpack degrees and ranks of ids.
+    degree_bytes: AtomicU64,
+    budget: Budget,
+    tiers: Tiers,
+}
+
+/// Where out-degrees are read from.
+enum DegreesAt {
+    /// No pass has named them yet.
+    Unknown,
+    /// Unpacked in memory, 32 bits each.
+    Memory {
+        degrees: Segments<u8>,
+        _lease: Lease,
+    },
+    /// Unpacked from the stored graph, batch by batch.
+    Disk,
+}
+
+/// What versions have of an array in memory.
+struct Copies {
+    /// The number of the first page of each batch.
+    first: Vec<usize>,
+    table: Mutex<PageTable>,
+    /// Bit i of word w: page 64 w + i has changed since the version before.
+    changed: Vec<AtomicU64>,
+}
+
+impl Copies {
+    fn new(first: Vec<usize>) -> Self {
+        let pages = first.last().copied().unwrap_or(0);
+        let words = pages.div_ceil(64);
+        Copies {
+            first,
+            table: Mutex::new(vec![None; pages]),
+            changed: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+    fn change(&self, page: usize) {
+        let (word, bit) = (&self.changed[page / 64], 1 << (page % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+    fn change_all(&self) {
+        (0..self.first.last().copied().unwrap_or(0)).for_each(|page| self.change(page));
+    }
+    /// The pages of a range that have changed, from its first on; they have not any more.
+    fn take_changed(&self, range: Range<usize>) -> Vec<usize> {
+        let take = |page: &usize| {
+            let bit = 1 << (page % 64);
+            self.changed[page / 64].fetch_and(!bit, Ordering::Relaxed) & bit != 0
+        };
+        let pages = range.clone().filter(take);
+        pages.map(|page| page - range.start).collect()
+    }
+}
+
+/// The pages of a batch in which there are changed rows, of elements of so many bytes.
+fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
+    let mut changed = Vec::new();
+    // Rows before this one are in pages that are told already: a division for each page, not for each row.
+    let mut told = 0;
+    dirty.for_each(|i| {
+        if i >= told {
+            let from = i * element_bytes / page_bytes;
+            let to = ((i + 1) * element_bytes - 1) / page_bytes;
+            let is_told = changed.last() == Some(&from);
+            changed.extend(from + usize::from(is_told)..=to);
+            told = (to + 1) * page_bytes / element_bytes;
+        }
+    });
+    changed
+}
+
+/// The rows of one batch, borrowed for a pass.
+pub(crate) struct OpenRows<'s> {
+    pub(crate) guards: Vec<Guard<'s>>,
+    batch: usize,
+}
+
+impl ArrayStore {
+    pub(crate) fn new(
+        (batches, own): (Arc<Batches>, Range<usize>),
+        (pages, kept): (PageFile, Option<KeptSlots>),
+        graph: Arc<StoredGraph>,
+        budget: Budget,
+        tiers: Tiers,
+    ) -> Self {
+        ArrayStore {
+            number: STORES.fetch_add(1, Ordering::Relaxed),
+            batches,
+            own,
+            arrays: Vec::new(),
+            pages,
+            kept: kept.map(Mutex::new),
+            id_ranks: IdRanks::of(&graph),
+            graph,
+            degrees: DegreesAt::Unknown,
+            degree_bytes: AtomicU64::new(0),
+            budget,
+            tiers,
+        }
+    }
+
+    /// Number of vertices whose rows are here.
+    pub(crate) fn vertices(&self) -> u64 {
+        self.batches.cut(self.own.end) - self.batches.cut(self.own.start)
+    }
+
+    /// The array, if it is one of this store.
+    fn get(&self, id: ArrayId) -> Option<&Array> {
+        let array = self.arrays.get(id.number as usize);
+        array.filter(|_| id.store == self.number)
+    }
+
+    /// Refuses an array of another engine.
+    pub(crate) fn check_own(&self, id: ArrayId) -> Result<(), EngineError> {
+        self.get(id).map(drop).ok_or(EngineError::ForeignArray)
+    }
+
+    pub(crate) fn pages(&self) -> &PageFile {
+        &self.pages
+    }
+
+    /// The array of that number, which is the same at every rank.
+    pub(crate) fn id(&self, number: u32) -> ArrayId {
+        ArrayId {
+            store: self.number,
+            number,
+        }
+    }
+
+    /// The array of that name and type of element, if there is one.
+    pub(crate) fn find<T: Element>(&self, name: &str) -> Option<VertexArray<T>> {
+        let is_it = |array: &Array| array.name == name && array.element == TypeId::of::<T>();
+        let number = self.arrays.iter().position(is_it)?;
+        Some(VertexArray::new(self.number, number))
+    }
+
+    /// A new array of zeros: in memory when that leaves `reserve` bytes of the budget, else on disk.
+    pub(crate) fn make<T: Element>(
+        &mut self,
+        name: &str,
+        reserve: u64,
+    ) -> Result<VertexArray<T>, EngineError> {
+        let element_bytes = size_of::<T>();
+        let bytes = self.vertices() * element_bytes as u64;
+        let first = self.first_pages(element_bytes);
+        let pages = first.last().copied().unwrap_or(0);
+        let rows = if self.has_room(bytes, reserve) {
+            let (rows, lease) = self.memory("vertex rows", bytes)?;
+            RowsAt::Memory {
+                rows: Segments::new(rows, own_cuts(&self.batches, &self.own, element_bytes)),
+                copies: self.kept.is_some().then(|| Copies::new(first)),
+                _lease: lease,
+            }
+        } else {
+            RowsAt::Disk {
+                first,
+                table: RwLock::new(vec![None; pages]),
+                written: Mutex::default(),
+                replaced: Mutex::default(),
+            }
+        };
+        self.arrays.push(Array {
+            name: name.to_owned(),
+            element: TypeId::of::<T>(),
+            element_bytes,
+            rows,
+        });
+        Ok(VertexArray::new(self.number, self.arrays.len() - 1))
+    }
+
+    /// The number of the first page of each batch, of elements of so many bytes, and of all pages.
+    fn first_pages(&self, element_bytes: usize) -> Vec<usize> {
+        let page_bytes = self.pages.page_bytes();
+        let (mut first, mut pages) = (vec![0], 0);
+        for batch in 0..self.batches.len() {
+            if self.own.contains(&batch) {
+                let bytes = self.batches.span(batch) as usize * element_bytes;
+                pages += bytes.div_ceil(page_bytes);
+            }
+            first.push(pages);
+        }
+        first
+    }
+
+    /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
+    pub(crate) fn load(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
+        if needs.contains(&Need::IdRank) {
+            let read =
+                self.id_ranks
+                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
+            *self.degree_bytes.get_mut() += read;
+        }
+        self.load_degrees(needs, reserve)
+    }
+
+    /// Unpacks the out-degrees into memory when a pass names them, they fit in 32 bits each, and that leaves
+    /// `reserve` bytes of the budget.
+    fn load_degrees(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
+        if !needs.contains(&Need::OutDegree) || !matches!(self.degrees, DegreesAt::Unknown) {
+            return Ok(());
+        }
+        self.degrees = DegreesAt::Disk;
+        let bytes = self.vertices() * size_of::<u32>() as u64;
+        if !self.has_room(bytes, reserve) {
+            return Ok(());
+        }
+        let (mut all, lease) = self.memory("out-degrees", bytes)?;
+        let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
+        let mut rest = &mut all.typed_mut::<u32>()[..self.vertices() as usize];
+        for batch in self.own.clone() {
+            let (part, later) = rest.split_at_mut(self.batches.span(batch) as usize);
+            match self
+                .graph
+                .degrees_of(self.graph.forward(), &mut frames, batch, part)
+            {
+                Ok(()) => rest = later,
+                Err(FormatError::DegreeTooLarge { .. }) => {
+                    *self.degree_bytes.get_mut() += frames.take_bytes_read();
+                    return Ok(());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        *self.degree_bytes.get_mut() += frames.take_bytes_read();
+        let cuts = own_cuts(&self.batches, &self.own, size_of::<u32>());
+        self.degrees = DegreesAt::Memory {
+            degrees: Segments::new(all, cuts),
+            _lease: lease,
+        };
+        Ok(())
+    }
+
+    /// Whether the budget holds so many bytes of the kind of vertices, and `reserve`, or does not pay for these.
+    pub(crate) fn has_room(&self, bytes: u64, reserve: u64) -> bool {
+        let leased = self.tiers.leased(Kind::Vertices, bytes);
+        leased == 0 || self.budget.available() >= leased.saturating_add(reserve)
+    }
+    fn memory(
+        &self,
+        what: &'static str,
+        bytes: u64,
+    ) -> Result<(AlignedBuffer, Lease), EngineError> {
+        let buffer = self
+            .tiers
+            .buffer(Kind::Vertices, &self.budget, what, bytes as usize)?;
+        Ok(buffer.into_parts())
+    }
+
+    /// Takes note of bytes read for degrees elsewhere.
+    pub(crate) fn count_read(&self, bytes: u64) {
+        self.degree_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes read and written for rows and degrees since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        let (read, written) = self.pages.take_traffic();
+        (read + self.degree_bytes.swap(0, Ordering::Relaxed), written)
+    }
+
+    /// Takes the rows of an array, which are in memory, out of the store: [`ArrayStore::put`] puts them back.
+    pub(crate) fn take(&mut self, id: ArrayId) -> Result<Segments<u8>, EngineError> {
+        let found = self.get(id).is_some();
+        match self
+            .arrays
+            .get_mut(id.number as usize)
+            .map(|array| &mut array.rows)
+        {
+            Some(RowsAt::Memory { rows, .. }) if found => {
+                let none = Segments::new(AlignedBuffer::zeroed(0)?, vec![0]);
+                Ok(std::mem::replace(rows, none))
+            }
+            _ => Err(EngineError::ForeignArray),
+        }
+    }
+    /// Puts back what was taken.
+    pub(crate) fn put(&mut self, id: ArrayId, taken: Segments<u8>) {
+        let array = self.arrays.get_mut(id.number as usize);
+        if let Some(RowsAt::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows) {
+            *rows = taken;
+            // Whoever took them does not say what he changed.
+            copies.iter().for_each(Copies::change_all);
+        }
+    }
+
+    /// Whether all these arrays are in memory.
+    pub(crate) fn resident(&self, needs: &[Need]) -> bool {
+        needs.iter().all(|need| match need {
+            Need::Read(id) | Need::Write(id) => {
+                let rows = self.get(*id).map(|array| &array.rows);
+                matches!(rows, Some(RowsAt::Memory { .. }))
+            }
+            Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
+            Need::IdRank => self.id_ranks.resident(),
+        })
+    }
+
+    /// Bytes of an element of an array.
+    pub(crate) fn element_bytes(&self, id: ArrayId) -> usize {
+        self.row_bytes(Need::Read(id))
+    }
+
+    fn row_bytes(&self, need: Need) -> usize {
+        match need {
+            Need::Read(id) | Need::Write(id) => self.get(id).map_or(0, |array| array.element_bytes),
+            Need::OutDegree | Need::IdRank => size_of::<u64>(),
+        }
+    }
+
+    /// Bytes of one row of those of these arrays that are in memory: what a pass reads of it, and what it writes.
+    pub(crate) fn resident_bytes(&self, needs: &[Need]) -> (u64, u64) {
+        let (mut read, mut written) = (0, 0);
+        for need in needs.iter().filter(|need| self.resident(&[**need])) {
+            let bytes = self.row_bytes(*need) as u64;
+            read += match need {
+                Need::Read(_) | Need::Write(_) => bytes,
+                Need::OutDegree => size_of::<u32>() as u64,
+                Need::IdRank => self.id_ranks.bytes_of_one(),
+            };
+            if let Need::Write(_) = need {
+                written += bytes;
+            }
+        }
+        (read, written)
+    }
+
+    /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.
+    pub(crate) fn staged_bytes(&self, needs: &[Need]) -> usize {
+        let one = |need: &Need| match self.resident(&[*need]) {
+            true => 0,
+            false => self.row_bytes(*need),
+        };
+        needs.iter().map(one).sum()
+    }
+
+    /// Borrows the rows of a batch.
+    pub(crate) fn open(
+        &self,
+        batch: usize,
+        needs: &[Need],
+        io: &mut RowIo,
+    ) -> Result<OpenRows<'_>, EngineError> {
+        let mut guards = Vec::with_capacity(needs.len());
+        let span = self.batches.span(batch) as usize;
+        for need in needs {
+            let (id, exclusive) = match need {
+                Need::Read(id) => (*id, false),
+                Need::Write(id) => (*id, true),
+                Need::IdRank => {
+                    guards.push(match self.id_ranks.open(&self.batches, batch)? {
+                        Some(guard) => guard,
+                        None => self.unpack_ranks(batch, io)?,
+                    });
+                    continue;
+                }
+                Need::OutDegree => {
+                    if let DegreesAt::Memory { degrees, .. } = &self.degrees {
+                        let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
+                        guards.push(Guard::Shared(narrow));
+                        continue;
+                    }
+                    let mut degrees = self
+                        .budget
+                        .buffer("the degrees of a batch", span * size_of::<u64>())?;
+                    let into = degrees
+                        .typed_mut::<u64>()
+                        .get_mut(..span)
+                        .unwrap_or(&mut []);
+                    let frames = io.frames(&self.graph, &self.budget)?;
+                    self.graph
+                        .degrees_of(self.graph.forward(), frames, batch, into)?;
+                    self.degree_bytes
+                        .fetch_add(frames.take_bytes_read(), Ordering::Relaxed);
+                    guards.push(Guard::Paged(degrees));
+                    continue;
+                }
+            };
+            let array = self.get(id).ok_or(EngineError::ForeignArray)?;
+            let busy = || EngineError::BusyArray {
+                name: array.name.clone(),
+            };
+            guards.push(match &array.rows {
+                RowsAt::Memory { rows, .. } if exclusive => {
+                    Guard::Exclusive(rows.write(batch).ok_or_else(busy)?)
+                }
+                RowsAt::Memory { rows, .. } => Guard::Shared(rows.read(batch).ok_or_else(busy)?),
+                RowsAt::Disk { first, table, .. } => {
+                    let bytes = span * array.element_bytes;
+                    let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
+                    let table = table.read().unwrap_or_else(PoisonError::into_inner);
+                    io.load(
+                        &self.pages,
+                        &table[first[batch]..first[batch + 1]],
+                        &mut rows[..bytes],
+                    )?;
+                    Guard::Paged(rows)
+                }
+            });
+        }
+        Ok(OpenRows { guards, batch })
+    }
+
+    /// The ranks of the ids of a batch, out of the stored graph.
+    fn unpack_ranks(&self, batch: usize, io: &mut RowIo) -> Result<Guard<'_>, EngineError> {
+        let span = self.batches.span(batch) as usize;
+        let what = "the ranks of ids of a batch";
+        let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
+        let into = ranks.typed_mut::<u64>().get_mut(..span).unwrap_or(&mut []);
+        let frames = io.frames(&self.graph, &self.budget)?;
+        self.graph.ranks_of(frames, batch, into)?;
+        self.count_read(frames.take_bytes_read());
+        Ok(Guard::Paged(ranks))
+    }
+
+    /// Ends a borrow: of the arrays on disk that were open for writing, the pages that hold changed rows are
+    /// written to new slots. `dirty` walks the changed rows in ascending order; without it all have changed.
+    pub(crate) fn close(
+        &self,
+        open: OpenRows<'_>,
+        needs: &[Need],
+        dirty: Option<&BatchSet>,
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let batch = open.batch;
+        let span = self.batches.span(batch) as usize;
+        for (need, guard) in needs.iter().zip(&open.guards) {
+            let Need::Write(id) = need else {
+                continue;
+            };
+            let Some(array) = self.get(*id) else {
+                continue;
+            };
+            let page_bytes = self.pages.page_bytes();
+            let changed = |first: &[usize]| match dirty {
+                None => (0..first[batch + 1] - first[batch]).collect(),
+                Some(dirty) => pages_of(dirty, array.element_bytes, page_bytes),
+            };
+            match (&array.rows, guard) {
+                (RowsAt::Disk { first, written, .. }, Guard::Paged(rows)) => {
+                    let rows = &rows[..span * array.element_bytes];
+                    let changed: Vec<usize> = changed(first);
+                    io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
+                        lock(written).push((first[batch] + page, slot));
+                    })?;
+                }
+                (
+                    RowsAt::Memory {
+                        copies: Some(copies),
+                        ..
+                    },
+                    Guard::Exclusive(_),
+                ) => {
+                    let changed = changed(&copies.first);
+                    let missed = match Mistake::ChangesMissed.is_planted() {
+                        true => changed.len().div_ceil(2),
+                        false => 0,
+                    };
+                    for page in &changed[missed..] {
+                        copies.change(copies.first[batch] + page);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a phase: the next one sees the pages that it wrote.
+    pub(crate) fn end_phase(&self) {
+        for array in &self.arrays {
+            if let RowsAt::Disk {
+                table,
+                written,
+                replaced,
+                ..
+            } = &array.rows
+            {
+                let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+                let written = std::mem::take(&mut *lock(written));
+                let old = written
+                    .into_iter()
+                    .filter_map(|(page, slot)| table[page].replace(slot));
+                lock(replaced).extend(old);
+            }
+        }
+    }
+
+    /// Ends a pass: what its phases wrote is the current version, and what they replaced is free.
+    pub(crate) fn publish(&self) {
+        self.end_phase();
+        for array in &self.arrays {
+            if let RowsAt::Disk { replaced, .. } = &array.rows {
+                self.give_back(lock(replaced).drain(..));
+            }
+        }
+    }
+
+    /// Gives back slots that the current rows have no more, but for those that a version has.
+    fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+        match &self.kept {
+            None => self.pages.give_back(slots),
+            Some(kept) => {
+                let mut kept = lock(kept);
+                self.pages
+                    .give_back(slots.filter(|slot| !kept.retire(*slot)));
+            }
+        }
+    }
+
+    /// Writes the rows in memory that changed since the version before: what each array has then.
+    pub(crate) fn save(&self, io: &mut RowIo) -> Result<Vec<SavedArray>, EngineError> {
+        let mut saved = Vec::with_capacity(self.arrays.len());
+        for array in &self.arrays {
+            let pages = match &array.rows {
+                RowsAt::Disk { table, .. } => {
+                    let table = table.read().unwrap_or_else(PoisonError::into_inner);
+                    table.clone()
+                }
+                RowsAt::Memory { rows, copies, .. } => {
+                    let Some(copies) = copies else { continue };
+                    let mut table = lock(&copies.table);
+                    for batch in self.own.clone() {
+                        let range = copies.first[batch]..copies.first[batch + 1];
+                        let changed = copies.take_changed(range.clone());
+                        if changed.is_empty() {
+                            continue;
+                        }
+                        let rows = rows.read(batch).ok_or_else(|| EngineError::BusyArray {
+                            name: array.name.clone(),
+                        })?;
+                        let mut written = Vec::with_capacity(changed.len());
+                        io.store(&self.pages, &rows, changed.into_iter(), |page, slot| {
+                            written.push((range.start + page, slot));
+                        })?;
+                        let replaced = written
+                            .into_iter()
+                            .filter_map(|(page, slot)| table[page].replace(slot));
+                        self.give_back(replaced.collect::<Vec<_>>().into_iter());
+                    }
+                    table.clone()
+                }
+            };
+            saved.push(SavedArray {
+                name: array.name.clone(),
+                element_bytes: array.element_bytes,
+                pages,
+            });
+        }
+        Ok(saved)
+    }
+
+    /// Writes those pages of what calls were told that got full since the version before.
+    pub(crate) fn save_told(
+        &self,
+        told: &[u8],
+        pages: &mut PageTable,
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let full = told.len() / self.pages.page_bytes();
+        let new = pages.len()..full;
+        pages.resize(full, None);
+        io.store(&self.pages, told, new, |page, slot| {
+            pages[page] = Some(slot)
+        })
+    }
+
+    /// Records a published checkpoint, with the slots of its pages, and the oldest that is still there.
+    pub(crate) fn published<'s>(
+        &self,
+        number: u64,
+        slots: impl Iterator<Item = &'s Slot>,
+        oldest: u64,
+    ) {
+        if let Some(kept) = &self.kept {
+            let mut kept = lock(kept);
+            kept.publish(number, slots);
+            self.pages.give_back(kept.drop_before(oldest).into_iter());
+        }
+    }
+
+    /// Whether the rows of all arrays are in memory.
+    pub(crate) fn all_resident(&self) -> bool {
+        let is_resident = |array: &Array| matches!(array.rows, RowsAt::Memory { .. });
+        self.arrays.iter().all(is_resident)
+    }
+
+    /// Has the page file go with the engine again.
+    pub(crate) fn forget_versions(&mut self) {
+        self.kept = None;
+        self.pages.stay(false);
+    }
+
+    /// Gives all arrays the rows that a version has of them.
+    pub(crate) fn restore(
+        &mut self,
+        saved: &[SavedArray],
+        io: &mut RowIo,
+    ) -> Result<(), EngineError> {
+        let other = || EngineError::OtherRun {
+            what: "its vertex arrays are others",
+        };
+        if saved.len() != self.arrays.len() {
+            return Err(other());
+        }
+        for (array, saved) in self.arrays.iter().zip(saved) {
+            let element_bytes = array.element_bytes;
+            let count = self.first_pages(element_bytes).last().copied();
+            if (&array.name, Some(saved.pages.len())) != (&saved.name, count)
+                || element_bytes != saved.element_bytes
+            {
+                return Err(other());
+            }
+            match &array.rows {
+                RowsAt::Disk { table, .. } => {
+                    let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
+                    table.clone_from(&saved.pages);
+                }
+                RowsAt::Memory { rows, copies, .. } => {
+                    let Some(copies) = copies else { continue };
+                    for batch in self.own.clone() {
+                        let range = copies.first[batch]..copies.first[batch + 1];
+                        let mut rows = rows.write(batch).ok_or_else(other)?;
+                        io.load(&self.pages, &saved.pages[range], &mut rows)?;
+                    }
+                    lock(&copies.table).clone_from(&saved.pages);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses rows that name an array of another engine, or one twice when one of the two may change it.
+    pub(crate) fn check(&self, needs: &[Need]) -> Result<(), EngineError> {
+        for (at, need) in needs.iter().enumerate() {
+            let (Need::Read(id) | Need::Write(id)) = need else {
+                continue;
+            };
+            let array = self.get(*id).ok_or(EngineError::ForeignArray)?;
+            let clashes = |other: &Need| match (need, other) {
+                (Need::Read(_), Need::Read(_)) => false,
+                (_, Need::Read(other) | Need::Write(other)) => other == id,
+                _ => false,
+            };
+            if needs[..at].iter().any(clashes) {
+                return Err(EngineError::BusyArray {
+                    name: array.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_row_changes_the_pages_that_hold_it() {
+        const PAGE_BYTES: usize = 64;
+        for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
+            for step in [1, 3, 17, 50] {
+                let mut dirty = BatchSet::default();
+                dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
+                let mut pages = BTreeSet::new();
+                for i in (0..300).step_by(step) {
+                    dirty.insert(i);
+                    let bytes = i * element_bytes..(i + 1) * element_bytes;
+                    pages.extend(bytes.map(|byte| byte / PAGE_BYTES));
+                }
+                let found = pages_of(&dirty, element_bytes, PAGE_BYTES);
+                assert_eq!(found, Vec::from_iter(pages), "{element_bytes} bytes");
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The ranks of vertices in ascending order of ids, for programs that break ties by id.
+//!
+//! In order of ids a rank is the index itself and takes no room. Else ranks are unpacked into memory when a pass names them
+//! and there is room, or from the stored graph batch by batch.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_graph::{Batches, FrameReader, Order, StoredGraph};
+use graphmill_raw::Segments;
+use graphmill_storage::{Budget, Kind, Lease, Tiers};
+
+use crate::error::EngineError;
+use crate::state::vertex_array::{Guard, own_cuts};
+
+/// Frames of 64 KiB that unpacking reads ahead.
+const FRAMES: usize = 8;
+
+/// Where ranks are read from.
+pub(crate) enum IdRanks {
+    /// They are the indices.
+    Indices,
+    /// No pass has named them yet.
+    Unknown,
+    /// Unpacked in memory, 32 bits each.
+    Memory { ranks: Segments<u8>, _lease: Lease },
+    /// Unpacked from the stored graph, batch by batch.
+    Disk,
+}
+
+impl IdRanks {
+    pub(crate) fn of(graph: &StoredGraph) -> Self {
+        match graph.order() {
+            Order::Id => IdRanks::Indices,
+            Order::Degree => IdRanks::Unknown,
+        }
+    }
+
+    /// Whether no pass has to read them.
+    pub(crate) fn resident(&self) -> bool {
+        matches!(self, IdRanks::Indices | IdRanks::Memory { .. })
+    }
+
+    /// Bytes of one in memory.
+    pub(crate) fn bytes_of_one(&self) -> u64 {
+        match self {
+            IdRanks::Memory { .. } => size_of::<u32>() as u64,
+            IdRanks::Indices | IdRanks::Unknown | IdRanks::Disk => 0,
+        }
+    }
+
+    /// Unpacks those of some batches into memory, when they fit in 32 bits each and that leaves `reserve` bytes of the budget; returns the bytes
+    /// read.
+    pub(crate) fn load(
+        &mut self,
+        graph: &Arc<StoredGraph>,
+        own: &Range<usize>,
+        (tiers, budget): (&Tiers, &Budget),
+        reserve: u64,
+    ) -> Result<u64, EngineError> {
+        if !matches!(self, IdRanks::Unknown) {
+            return Ok(0);
+        }
+        *self = IdRanks::Disk;
+        let batches = graph.batches();
+        let vertices = batches.cut(own.end) - batches.cut(own.start);
+        let bytes = vertices * size_of::<u32>() as u64;
+        let fit = batches.vertices() <= 1 << 32;
+        let leased = tiers.leased(Kind::Vertices, bytes);
+        if !fit || leased > 0 && budget.available() < leased.saturating_add(reserve) {
+            return Ok(0);
+        }
+        let all = tiers.buffer(Kind::Vertices, budget, "ranks of ids", bytes as usize)?;
+        let (mut all, lease) = all.into_parts();
+        let mut frames = FrameReader::new(graph, budget, FRAMES)?;
+        let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
+        for batch in own.clone() {
+            let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
+            graph.ranks_of(&mut frames, batch, part)?;
+            rest = later;
+        }
+        let cuts = own_cuts(batches, own, size_of::<u32>());
+        *self = IdRanks::Memory {
+            ranks: Segments::new(all, cuts),
+            _lease: lease,
+        };
+        Ok(frames.take_bytes_read())
+    }
+
+    /// Those of one batch, where they need not be read.
+    pub(crate) fn open(
+        &self,
+        batches: &Batches,
+        batch: usize,
+    ) -> Result<Option<Guard<'_>>, EngineError> {
+        match self {
+            IdRanks::Indices => Ok(Some(Guard::Indices(batches.start(batch)))),
+            IdRanks::Memory { ranks, .. } => {
+                let ranks = ranks.read(batch).ok_or(EngineError::ForeignArray)?;
+                Ok(Some(Guard::Shared(ranks)))
+            }
+            IdRanks::Unknown | IdRanks::Disk => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Vertex arrays: typed columns in memory or on disk, and the rows that a pass names.
+
+pub(crate) mod array_store;
+pub(crate) mod id_order;
+pub(crate) mod row_file;
+pub(crate) mod rows;
+pub(crate) mod vertex_array;

@@ -1,0 +1,445 @@
+//! The spill file of paged vertex arrays: fixed-size slots, and tables that say which slot holds which page.
+//!
+//! A page is never written in place. [`RowIo::store`] puts it in a free slot and returns the slot; the caller swaps
+//! tables when the pass that wrote the pages has ended, and only then gives the old slots back. Each table entry
+//! carries the page's checksum, so a page that reads differently from what was written is an error.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use graphmill_graph::{Batches, FRAME_BYTES, FrameReader, StoredGraph};
+use graphmill_raw::{Mistake, lock};
+use graphmill_storage::{Budget, Buffer, Disk, FileHandle, Open, Operation, Queue};
+
+use crate::error::EngineError;
+
+/// Bytes of a page of rows: whole batches of 8-byte elements if they are small.
+pub(crate) fn page_bytes(batches: &Batches) -> usize {
+    let widest = batches.widest().max(1) as usize;
+    (widest * 8).next_multiple_of(4096).min(PAGE_BYTES_MAX)
+}
+
+/// Bytes of a large page; pages of small batches are smaller.
+pub(crate) const PAGE_BYTES_MAX: usize = 256 << 10;
+/// Reads or writes of pages in flight for one worker.
+const DEPTH: usize = 8;
+
+/// Slots at least that the file system is asked to have space for at a time.
+const SLOTS_RESERVED_MIN: u64 = 16;
+
+/// Frames of 64 KiB of the stored graph that a worker reads ahead.
+const FRAMES: usize = 8;
+
+/// Where a page lies and what its bytes add up to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot {
+    number: u64,
+    checksum: u32,
+}
+
+/// The slots of all pages of one array; `None` for a page of zeros that was never written.
+pub(crate) type PageTable = Vec<Option<Slot>>;
+
+/// Slots that versions have: they are not written over before the last version goes that has them.
+#[derive(Debug, Default)]
+pub(crate) struct KeptSlots {
+    /// Bit i of word w: slot 64 w + i is one of a version.
+    slots: Vec<u64>,
+    /// Slots that the current rows have no more, with the newest version that has them, the oldest first.
+    retired: VecDeque<(u64, Vec<Slot>)>,
+    newest: u64,
+}
+
+impl KeptSlots {
+    fn has(&self, slot: Slot) -> bool {
+        let word = self.slots.get(slot.number as usize / 64);
+        word.is_some_and(|word| word >> (slot.number % 64) & 1 != 0)
+    }
+    /// Takes note that the current rows have a slot no more; whether a version has it.
+    pub(crate) fn retire(&mut self, slot: Slot) -> bool {
+        let is_kept = self.has(slot) && !Mistake::SlotsNotKept.is_planted();
+        if is_kept {
+            match self.retired.back_mut() {
+                Some((version, slots)) if *version == self.newest => slots.push(slot),
+                _ => self.retired.push_back((self.newest, vec![slot])),
+            }
+        }
+        is_kept
+    }
+    /// Takes note of a version with these slots.
+    pub(crate) fn publish<'s>(&mut self, version: u64, slots: impl Iterator<Item = &'s Slot>) {
+        self.newest = version;
+        for slot in slots {
+            let word = slot.number as usize / 64;
+            if word >= self.slots.len() {
+                self.slots.resize(word + 1, 0);
+            }
+            self.slots[word] |= 1 << (slot.number % 64);
+        }
+    }
+    /// The slots that are free when versions before this one are gone.
+    pub(crate) fn drop_before(&mut self, oldest: u64) -> Vec<Slot> {
+        let mut free = Vec::new();
+        while let Some((_, slots)) = self.retired.pop_front_if(|(version, _)| *version < oldest) {
+            for slot in &slots {
+                self.slots[slot.number as usize / 64] &= !(1 << (slot.number % 64));
+            }
+            free.extend(slots);
+        }
+        free
+    }
+}
+
+/// The file with its free slots.
+#[derive(Debug)]
+pub(crate) struct PageFile {
+    file: FileHandle,
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    page_bytes: usize,
+    /// It is one of versions, which outlive the engine.
+    stays: bool,
+    free: Mutex<Free>,
+    bytes_read: AtomicU64,
+    bytes_written: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Free {
+    next: u64,
+    /// Slots that the file system has space for, from the first on.
+    reserved: u64,
+    slots: BTreeSet<u64>,
+}
+
+impl Slot {
+    pub(crate) fn new(number: u64, checksum: u32) -> Self {
+        Slot { number, checksum }
+    }
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+    pub(crate) fn checksum(&self) -> u32 {
+        self.checksum
+    }
+}
+
+impl PageFile {
+    pub(crate) fn create(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        page_bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let file = disk.open(path, Open::CreatePrivate)?;
+        Ok(Self::of(disk, file, path, page_bytes, Free::default()))
+    }
+    /// One that is there, in which these slots are taken.
+    pub(crate) fn open<'s>(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        page_bytes: usize,
+        taken: impl Iterator<Item = &'s Slot>,
+    ) -> Result<Self, EngineError> {
+        let file = disk.open(path, Open::Update)?;
+        let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
+        let next = taken.last().map_or(0, |last| last + 1);
+        let slots = (0..next).filter(|slot| !taken.contains(slot)).collect();
+        let free = Free {
+            next,
+            reserved: next,
+            slots,
+        };
+        Ok(Self::of(disk, file, path, page_bytes, free))
+    }
+    fn of(
+        disk: Arc<dyn Disk>,
+        file: FileHandle,
+        path: &Path,
+        page_bytes: usize,
+        free: Free,
+    ) -> Self {
+        PageFile {
+            file,
+            path: path.to_path_buf(),
+            disk,
+            page_bytes,
+            stays: false,
+            free: Mutex::new(free),
+            bytes_read: AtomicU64::new(0),
+            bytes_written: AtomicU64::new(0),
+        }
+    }
+    /// Whether it outlives its engine.
+    pub(crate) fn stay(&mut self, stays: bool) {
+        self.stays = stays;
+    }
+    /// Makes all pages durable that were written.
+    pub(crate) fn sync(&self) -> Result<(), EngineError> {
+        Ok(self.disk.sync(&self.file)?)
+    }
+    /// Bytes read and written since the last call.
+    pub(crate) fn take_traffic(&self) -> (u64, u64) {
+        (
+            self.bytes_read.swap(0, Ordering::Relaxed),
+            self.bytes_written.swap(0, Ordering::Relaxed),
+        )
+    }
+    pub(crate) fn page_bytes(&self) -> usize {
+        self.page_bytes
+    }
+    /// The lowest free slot: neighbours in time stay neighbours on disk. There is space for it, or this fails.
+    fn take_slot(&self) -> Result<u64, EngineError> {
+        let mut free = lock(&self.free);
+        if let Some(slot) = free.slots.pop_first() {
+            return Ok(slot);
+        }
+        if free.next == free.reserved {
+            let more = (free.next / 8).max(SLOTS_RESERVED_MIN);
+            let reserved = free.next + more;
+            let bytes = reserved * self.page_bytes as u64;
+            self.disk.reserve(&self.file, bytes)?;
+            free.reserved = reserved;
+        }
+        free.next += 1;
+        Ok(free.next - 1)
+    }
+    pub(crate) fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+        lock(&self.free).slots.extend(slots.map(|slot| slot.number));
+    }
+}
+
+impl Drop for PageFile {
+    fn drop(&mut self) {
+        // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
+        if !self.stays {
+            let _ = self.disk.remove_file(&self.path);
+        }
+    }
+}
+
+/// One worker's way to the page file: a queue and its buffers.
+pub(crate) struct RowIo {
+    queue: Box<dyn Queue>,
+    free: Vec<Buffer>,
+    /// Where degrees are unpacked from; made with the first batch of them.
+    frames: Option<FrameReader>,
+}
+
+impl RowIo {
+    /// Bytes of the budget that [`RowIo::frames`] takes.
+    pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
+
+    /// Bytes of the budget that it takes, besides frames.
+    pub(crate) fn memory(page_bytes: usize) -> u64 {
+        (DEPTH * page_bytes) as u64
+    }
+
+    pub(crate) fn new(
+        disk: &dyn Disk,
+        budget: &Budget,
+        page_bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let mut free = Vec::with_capacity(DEPTH);
+        for _ in 0..DEPTH {
+            free.push(budget.buffer("pages of vertex rows on their way", page_bytes)?);
+        }
+        Ok(RowIo {
+            queue: disk.queue(DEPTH)?,
+            free,
+            frames: None,
+        })
+    }
+
+    /// Frames of the stored graph.
+    pub(crate) fn frames(
+        &mut self,
+        graph: &Arc<StoredGraph>,
+        budget: &Budget,
+    ) -> Result<&mut FrameReader, EngineError> {
+        Ok(match &mut self.frames {
+            Some(frames) => frames,
+            none => none.insert(FrameReader::new(graph, budget, FRAMES)?),
+        })
+    }
+
+    /// Reads pages into `rows`, one after the other; a page without a slot is zeros.
+    pub(crate) fn load(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+        rows: &mut [u8],
+    ) -> Result<(), EngineError> {
+        self.read(file, pages, |page, bytes| {
+            let into = page_of(rows, page, file.page_bytes);
+            let (there, zeros) = into.split_at_mut(bytes.len().min(into.len()));
+            there.copy_from_slice(&bytes[..there.len()]);
+            zeros.fill(0);
+        })
+        .inspect_err(|_| self.settle())
+    }
+
+    /// Reads pages, each of which has to be what was written.
+    pub(crate) fn check(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+    ) -> Result<(), EngineError> {
+        self.read(file, pages, |_, _| ())
+            .inspect_err(|_| self.settle())
+    }
+
+    /// Waits for what is in flight after a failure: nothing that comes later may take it for its own.
+    fn settle(&mut self) {
+        while let Some(done) = self.queue.wait() {
+            self.free.extend(done.buffer);
+        }
+    }
+
+    /// Has `take` take each page, in any order; one of zeros has no bytes.
+    fn read(
+        &mut self,
+        file: &PageFile,
+        pages: &[Option<Slot>],
+        mut take: impl FnMut(usize, &[u8]),
+    ) -> Result<(), EngineError> {
+        let page_bytes = file.page_bytes;
+        let (mut next, mut arrived) = (0, 0);
+        while arrived < pages.len() {
+            if next < pages.len()
+                && let Some(buffer) = self.free.pop()
+            {
+                let page = next;
+                next += 1;
+                let Some(slot) = pages[page] else {
+                    take(page, &[]);
+                    self.free.push(buffer);
+                    arrived += 1;
+                    continue;
+                };
+                let operation = Operation::Read {
+                    file: file.file.clone(),
+                    offset: slot.number * page_bytes as u64,
+                    buffer,
+                    range: 0..page_bytes,
+                };
+                self.queue.submit(operation, page as u64);
+                continue;
+            }
+            // Buffers are free or on their way, unless a load before this one failed.
+            let done = self.queue.wait().ok_or(EngineError::Broken)?;
+            let read = done.result?;
+            let page = done.token as usize;
+            if let Some(buffer) = done.buffer {
+                let is_sound = read >= page_bytes
+                    && pages[page].is_some_and(|slot| {
+                        crc32fast::hash(&buffer[..page_bytes]) == slot.checksum
+                            || Mistake::PagesNotChecked.is_planted()
+                    });
+                if is_sound {
+                    take(page, &buffer[..page_bytes]);
+                }
+                self.free.push(buffer);
+                if !is_sound {
+                    let offset = pages[page].map_or(0, |slot| slot.number * page_bytes as u64);
+                    return Err(EngineError::CorruptPage {
+                        path: file.path.clone(),
+                        offset,
+                    });
+                }
+            }
+            file.bytes_read
+                .fetch_add(page_bytes as u64, Ordering::Relaxed);
+            arrived += 1;
+        }
+        Ok(())
+    }
+
+    /// Writes the pages of `rows` that `dirty` names and says where they went.
+    pub(crate) fn store(
+        &mut self,
+        file: &PageFile,
+        rows: &[u8],
+        dirty: impl Iterator<Item = usize>,
+        stored: impl FnMut(usize, Slot),
+    ) -> Result<(), EngineError> {
+        self.write(file, rows, dirty, stored)
+            .inspect_err(|_| self.settle())
+    }
+
+    fn write(
+        &mut self,
+        file: &PageFile,
+        rows: &[u8],
+        dirty: impl Iterator<Item = usize>,
+        mut stored: impl FnMut(usize, Slot),
+    ) -> Result<(), EngineError> {
+        let page_bytes = file.page_bytes;
+        let mut dirty = dirty.peekable();
+        while dirty.peek().is_some() || self.queue.in_flight() > 0 {
+            match dirty.peek().is_some().then(|| self.free.pop()).flatten() {
+                Some(mut buffer) => {
+                    let Some(page) = dirty.next() else { continue };
+                    let from = &rows[page * page_bytes..rows.len().min((page + 1) * page_bytes)];
+                    buffer[..from.len()].copy_from_slice(from);
+                    buffer[from.len()..page_bytes].fill(0);
+                    let number = match file.take_slot() {
+                        Ok(number) => number,
+                        Err(error) => {
+                            self.free.push(buffer);
+                            return Err(error);
+                        }
+                    };
+                    let slot = Slot {
+                        number,
+                        checksum: crc32fast::hash(&buffer[..page_bytes]),
+                    };
+                    let operation = Operation::Write {
+                        file: file.file.clone(),
+                        offset: slot.number * page_bytes as u64,
+                        buffer,
+                        range: 0..page_bytes,
+                    };
+                    self.queue.submit(operation, page as u64);
+                    stored(page, slot);
+                }
+                None => {
+                    let done = self.queue.wait().ok_or(EngineError::Broken)?;
+                    done.result?;
+                    self.free.extend(done.buffer);
+                    file.bytes_written
+                        .fetch_add(page_bytes as u64, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn page_of(rows: &mut [u8], page: usize, page_bytes: usize) -> &mut [u8] {
+    let end = rows.len().min((page + 1) * page_bytes);
+    &mut rows[page * page_bytes..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_free_when_the_last_version_goes_that_has_it() {
+        let slot = |number| Slot::new(number, 0);
+        let mut kept = KeptSlots::default();
+        assert!(!kept.retire(slot(0)), "no version has it");
+        kept.publish(1, [slot(0), slot(70)].iter());
+        kept.publish(2, [slot(70), slot(3)].iter());
+        assert!(kept.retire(slot(70)));
+        assert!(!kept.retire(slot(5)));
+        kept.publish(3, [slot(3), slot(4)].iter());
+        assert!(kept.retire(slot(3)));
+        assert_eq!(kept.drop_before(2), []);
+        assert_eq!(kept.drop_before(3), [slot(70)]);
+        assert!(!kept.retire(slot(70)), "it is free");
+        assert_eq!(kept.drop_before(4), [slot(3)]);
+    }
+}

@@ -1,0 +1,280 @@
+//! The rows that a pass names: tuples of vertex arrays, each read or written, borrowed batch by batch.
+//!
+//! `(dist.write(), parent.read())` is a row set; its row at a vertex is `(&mut f32, &u32)`. An array changes only
+//! through a pass that names it for writing.
+
+use graphmill_raw::Element;
+
+use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
+
+/// One array that a pass names, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The elements of an array, to read.
+    Read(ArrayId),
+    /// The same, to change.
+    Write(ArrayId),
+    /// The out-degrees, which the graph keeps.
+    OutDegree,
+    /// The ranks of ids, which the graph keeps where they are not the indices.
+    IdRank,
+}
+
+/// What a pass moves of a row where rows are on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Bytes of elements of arrays that it reads.
+    pub(crate) read: usize,
+    /// Of these, bytes that it may write.
+    pub(crate) written: usize,
+    /// It looks at degrees too.
+    pub(crate) degrees: bool,
+}
+
+impl Touched {
+    const fn and(self, other: Touched) -> Touched {
+        Touched {
+            read: self.read + other.read,
+            written: self.written + other.written,
+            degrees: self.degrees || other.degrees,
+        }
+    }
+
+    /// What is enough for either.
+    pub(crate) fn or(self, other: Touched) -> Touched {
+        Touched {
+            read: self.read.max(other.read),
+            written: self.written.max(other.written),
+            degrees: self.degrees || other.degrees,
+        }
+    }
+}
+
+/// A set of arrays as one row a vertex.
+pub trait Rows: Copy + Send + Sync {
+    /// What a program's function sees of one vertex.
+    type Row<'r>;
+    /// The arrays of one batch.
+    type Slices<'b>;
+    /// Bytes of a row on disk.
+    const BYTES: usize;
+    /// What a pass moves of them.
+    const TOUCHED: Touched;
+    /// The arrays, in order.
+    fn needs(&self, out: &mut Vec<Need>);
+    /// The arrays of one batch out of as many guards, in the same order.
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b>;
+    /// The row of the `i`-th vertex of the batch.
+    fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r>;
+}
+
+/// One array, or what the graph keeps of its vertices: what tuples of rows are made of.
+pub trait OneArray: Rows {}
+impl<T: Element> OneArray for Read<T> {}
+impl<T: Element> OneArray for Write<T> {}
+impl OneArray for OutDegree {}
+impl OneArray for IdRank {}
+
+/// An array that a pass reads.
+#[derive(Debug)]
+pub struct Read<T>(pub(crate) VertexArray<T>);
+
+/// An array that a pass reads and changes.
+#[derive(Debug)]
+pub struct Write<T>(pub(crate) VertexArray<T>);
+
+/// The number of arcs that leave a vertex.
+#[derive(Clone, Copy, Debug)]
+pub struct OutDegree;
+
+/// The rank of a vertex in ascending order of ids: ties are broken by it.
+#[derive(Clone, Copy, Debug)]
+pub struct IdRank;
+
+impl<T> VertexArray<T> {
+    /// This array, to be read by a pass.
+    #[must_use]
+    pub fn read(&self) -> Read<T> {
+        Read(*self)
+    }
+    /// This array, to be read and changed by a pass.
+    #[must_use]
+    pub fn write(&self) -> Write<T> {
+        Write(*self)
+    }
+}
+
+impl<T> Clone for Read<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Read<T> {}
+impl<T> Clone for Write<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for Write<T> {}
+
+impl<T: Element> Rows for Read<T> {
+    type Row<'r> = &'r T;
+    type Slices<'b> = &'b [T];
+    const BYTES: usize = size_of::<T>();
+    const TOUCHED: Touched = Touched {
+        read: size_of::<T>(),
+        written: 0,
+        degrees: false,
+    };
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::Read(self.0.id()));
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [T] {
+        guards.first().map_or(&[], |guard| guard.read())
+    }
+    #[inline(always)]
+    fn row<'r>(slices: &'r mut &[T], i: usize) -> &'r T {
+        &slices[i]
+    }
+}
+
+impl<T: Element> Rows for Write<T> {
+    type Row<'r> = &'r mut T;
+    type Slices<'b> = &'b mut [T];
+    const BYTES: usize = size_of::<T>();
+    const TOUCHED: Touched = Touched {
+        read: size_of::<T>(),
+        written: size_of::<T>(),
+        degrees: false,
+    };
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::Write(self.0.id()));
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b mut [T] {
+        match guards.first_mut() {
+            Some(guard) => guard.write(),
+            None => &mut [],
+        }
+    }
+    #[inline(always)]
+    fn row<'r>(slices: &'r mut &mut [T], i: usize) -> &'r mut T {
+        &mut slices[i]
+    }
+}
+
+/// The out-degrees of one batch.
+#[derive(Clone, Copy, Debug)]
+pub enum Degrees<'b> {
+    /// All degrees of the graph fit in 32 bits, and there was room for them in memory.
+    Narrow(&'b [u32]),
+    /// Unpacked for this batch.
+    Wide(&'b [u64]),
+}
+
+impl Rows for OutDegree {
+    type Row<'r> = u64;
+    type Slices<'b> = Degrees<'b>;
+    const BYTES: usize = size_of::<u64>();
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: true,
+    };
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::OutDegree);
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Degrees<'b> {
+        match guards.first() {
+            Some(guard @ Guard::Shared(_)) => Degrees::Narrow(guard.read()),
+            Some(guard) => Degrees::Wide(guard.read()),
+            None => Degrees::Wide(&[]),
+        }
+    }
+    #[inline(always)]
+    fn row(slices: &mut Degrees<'_>, i: usize) -> u64 {
+        match slices {
+            Degrees::Narrow(degrees) => u64::from(degrees[i]),
+            Degrees::Wide(degrees) => degrees[i],
+        }
+    }
+}
+
+/// The ranks of ids of one batch.
+#[derive(Clone, Copy, Debug)]
+pub enum IdRanksOf<'b> {
+    /// They are the indices, of which this is the first.
+    Indices(u64),
+    /// All ranks fit in 32 bits, and there was room for them in memory.
+    Narrow(&'b [u32]),
+    /// Unpacked for this batch.
+    Wide(&'b [u64]),
+}
+
+impl Rows for IdRank {
+    type Row<'r> = u64;
+    type Slices<'b> = IdRanksOf<'b>;
+    const BYTES: usize = size_of::<u64>();
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: false,
+    };
+    fn needs(&self, out: &mut Vec<Need>) {
+        out.push(Need::IdRank);
+    }
+    fn slices<'b>(guards: &'b mut [Guard<'_>]) -> IdRanksOf<'b> {
+        match guards.first() {
+            Some(Guard::Indices(first)) => IdRanksOf::Indices(*first),
+            Some(guard @ Guard::Shared(_)) => IdRanksOf::Narrow(guard.read()),
+            Some(guard) => IdRanksOf::Wide(guard.read()),
+            None => IdRanksOf::Wide(&[]),
+        }
+    }
+    #[inline(always)]
+    fn row(slices: &mut IdRanksOf<'_>, i: usize) -> u64 {
+        match slices {
+            IdRanksOf::Indices(first) => *first + i as u64,
+            IdRanksOf::Narrow(ranks) => u64::from(ranks[i]),
+            IdRanksOf::Wide(ranks) => ranks[i],
+        }
+    }
+}
+
+impl Rows for () {
+    type Row<'r> = ();
+    type Slices<'b> = ();
+    const BYTES: usize = 0;
+    const TOUCHED: Touched = Touched {
+        read: 0,
+        written: 0,
+        degrees: false,
+    };
+    fn needs(&self, _: &mut Vec<Need>) {}
+    fn slices(_: &mut [Guard<'_>]) {}
+    #[inline(always)]
+    fn row(_: &mut (), _: usize) {}
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: OneArray),+> Rows for ($($t,)+) {
+            type Row<'r> = ($($t::Row<'r>,)+);
+            type Slices<'b> = ($($t::Slices<'b>,)+);
+            const BYTES: usize = 0 $(+ $t::BYTES)+;
+            const TOUCHED: Touched = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
+            fn needs(&self, out: &mut Vec<Need>) {
+                $(self.$i.needs(out);)+
+            }
+            fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b> {
+                let mut rest = guards.iter_mut();
+                // Each element of a tuple is one array.
+                ($($t::slices(rest.next().map_or(&mut [], std::slice::from_mut)),)+)
+            }
+            #[inline(always)]
+            fn row<'r>(slices: &'r mut Self::Slices<'_>, i: usize) -> Self::Row<'r> {
+                ($($t::row(&mut slices.$i, i),)+)
+            }
+        }
+    )*};
+}
+tuples!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));

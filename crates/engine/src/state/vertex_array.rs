@@ -1,0 +1,103 @@
+//! Handles to vertex arrays, and the borrowed elements of one batch.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use graphmill_graph::Batches;
+use graphmill_raw::{Element, SegmentMut, SegmentRef};
+use graphmill_storage::Buffer;
+use zerocopy::FromBytes;
+
+/// Which array, of which engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrayId {
+    pub(crate) store: u32,
+    pub(crate) number: u32,
+}
+
+/// A handle to a vertex array of an engine; copies are cheap and name the same array.
+#[derive(Debug)]
+pub struct VertexArray<T> {
+    id: ArrayId,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for VertexArray<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T> Copy for VertexArray<T> {}
+
+impl ArrayId {
+    pub(crate) fn number(self) -> u32 {
+        self.number
+    }
+}
+
+impl<T> VertexArray<T> {
+    pub(crate) fn new(store: u32, number: usize) -> Self {
+        VertexArray {
+            id: ArrayId {
+                store,
+                number: number as u32,
+            },
+            element: PhantomData,
+        }
+    }
+    pub(crate) fn id(&self) -> ArrayId {
+        self.id
+    }
+}
+
+/// The borrowed elements of one array in one batch.
+pub enum Guard<'s> {
+    /// Resident, shared.
+    Shared(SegmentRef<'s, u8>),
+    /// Resident, exclusive.
+    Exclusive(SegmentMut<'s, u8>),
+    /// A copy of what is on disk.
+    Paged(Buffer),
+    /// Of ranks that are the indices: the first one.
+    Indices(u64),
+}
+
+impl Guard<'_> {
+    pub(crate) fn read<T: Element>(&self) -> &[T] {
+        let bytes: &[u8] = match self {
+            Guard::Shared(bytes) => bytes,
+            Guard::Exclusive(bytes) => bytes,
+            Guard::Paged(bytes) => bytes,
+            Guard::Indices(_) => &[],
+        };
+        elements(bytes)
+    }
+    pub(crate) fn write<T: Element>(&mut self) -> &mut [T] {
+        match self {
+            Guard::Shared(_) | Guard::Indices(_) => &mut [],
+            Guard::Exclusive(bytes) => elements_mut(bytes),
+            Guard::Paged(bytes) => elements_mut(bytes),
+        }
+    }
+}
+
+/// The whole elements in `bytes`, which start aligned: every batch starts at a multiple of the element's size in a
+/// page-aligned buffer.
+fn elements<T: Element>(bytes: &[u8]) -> &[T] {
+    let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
+    <[T]>::ref_from_bytes(&bytes[..whole]).unwrap_or(&[])
+}
+
+pub(crate) fn elements_mut<T: Element>(bytes: &mut [u8]) -> &mut [T] {
+    let whole = bytes.len() - bytes.len() % size_of::<T>().max(1);
+    <[T]>::mut_from_bytes(&mut bytes[..whole]).unwrap_or(&mut [])
+}
+
+/// Where in memory the rows of each batch begin, of so many bytes each, and where the last ends: those of others take none.
+pub(crate) fn own_cuts(batches: &Batches, own: &Range<usize>, bytes: usize) -> Vec<usize> {
+    let first = batches.cut(own.start);
+    (0..=batches.len())
+        .map(|b| batches.cut(b.clamp(own.start, own.end)) - first)
+        .map(|rows| rows as usize * bytes)
+        .collect()
+}

@@ -1,0 +1,188 @@
+//! The values that programs compute with: weights of edges, accumulators and sums.
+
+use graphmill_graph::EdgeKind;
+use graphmill_raw::Element;
+
+/// An edge's value as a program sees it.
+pub trait EdgeValue: Copy + Send + Sync + 'static {
+    /// Whether the pass has to read the weights.
+    const WEIGHTED: bool;
+    /// The value on a graph without weights.
+    const ONE: Self;
+    /// From a stored `f32`.
+    fn of_f32(weight: f32) -> Self;
+    /// From a stored `f64`.
+    fn of_f64(weight: f64) -> Self;
+}
+
+/// The value of edge `i`, whose weight lies among `weights`, bytes as the graph keeps them.
+#[inline(always)]
+pub(crate) fn edge_value<E: EdgeValue>(kind: EdgeKind, weights: &[u8], i: usize) -> E {
+    match kind {
+        EdgeKind::F32 if E::WEIGHTED => {
+            let weight = weights.as_chunks().0.get(i);
+            E::of_f32(f32::from_le_bytes(weight.copied().unwrap_or_default()))
+        }
+        EdgeKind::F64 if E::WEIGHTED => {
+            let weight = weights.as_chunks().0.get(i);
+            E::of_f64(f64::from_le_bytes(weight.copied().unwrap_or_default()))
+        }
+        _ => E::ONE,
+    }
+}
+
+impl EdgeValue for () {
+    const WEIGHTED: bool = false;
+    const ONE: () = ();
+    fn of_f32(_: f32) {}
+    fn of_f64(_: f64) {}
+}
+
+impl EdgeValue for f32 {
+    const WEIGHTED: bool = true;
+    const ONE: f32 = 1.0;
+    fn of_f32(weight: f32) -> f32 {
+        weight
+    }
+    fn of_f64(weight: f64) -> f32 {
+        weight as f32
+    }
+}
+
+impl EdgeValue for f64 {
+    const WEIGHTED: bool = true;
+    const ONE: f64 = 1.0;
+    fn of_f32(weight: f32) -> f64 {
+        f64::from(weight)
+    }
+    fn of_f64(weight: f64) -> f64 {
+        weight
+    }
+}
+
+/// A value that folds messages; compared bit by bit to tell a destination that was reached.
+pub trait Accumulator: Element {
+    /// Equality of bits: `-0.0` differs from `0.0`, a NaN equals itself.
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl<T: Accumulator, const N: usize> Accumulator for [T; N] {
+    #[inline(always)]
+    fn same(&self, other: &Self) -> bool {
+        self.iter().zip(other).all(|(one, other)| one.same(other))
+    }
+}
+
+/// A value that a pass adds up, batch by batch in order.
+pub trait Sum: Copy + Send + Sync + 'static {
+    /// The empty sum.
+    const ZERO: Self;
+    /// Adds a later summand.
+    fn add(&mut self, later: Self);
+    /// Appends bytes that [`Sum::take`] makes the same of, on its way to another rank.
+    fn put(&self, to: &mut Vec<u8>);
+    /// Takes one off the front of bytes that [`Sum::put`] appended; `None` where they are too few.
+    fn take(from: &mut &[u8]) -> Option<Self>;
+}
+
+impl<T: Sum, const N: usize> Sum for [T; N] {
+    const ZERO: Self = [T::ZERO; N];
+    #[inline(always)]
+    fn add(&mut self, later: Self) {
+        self.iter_mut()
+            .zip(later)
+            .for_each(|(one, later)| one.add(later));
+    }
+    fn put(&self, to: &mut Vec<u8>) {
+        self.iter().for_each(|one| one.put(to));
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let mut all = Self::ZERO;
+        for one in &mut all {
+            *one = T::take(from)?;
+        }
+        Some(all)
+    }
+}
+
+/// Numbers as they go from rank to rank.
+macro_rules! as_bytes {
+    () => {
+        fn put(&self, to: &mut Vec<u8>) {
+            to.extend_from_slice(&self.to_le_bytes());
+        }
+        fn take(from: &mut &[u8]) -> Option<Self> {
+            let (bytes, rest) = from.split_first_chunk()?;
+            *from = rest;
+            Some(Self::from_le_bytes(*bytes))
+        }
+    };
+}
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl Accumulator for $t {
+            #[inline(always)]
+            fn same(&self, other: &Self) -> bool {
+                self == other
+            }
+        }
+        impl Sum for $t {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn add(&mut self, later: Self) {
+                *self = self.wrapping_add(later);
+            }
+            as_bytes!();
+        }
+    )*};
+}
+integers!(u8 u16 u32 u64 i32 i64);
+
+macro_rules! floats {
+    ($($t:ty)*) => {$(
+        impl Accumulator for $t {
+            #[inline(always)]
+            fn same(&self, other: &Self) -> bool {
+                self.to_bits() == other.to_bits()
+            }
+        }
+        impl Sum for $t {
+            const ZERO: Self = 0.0;
+            #[inline(always)]
+            fn add(&mut self, later: Self) {
+                *self += later;
+            }
+            as_bytes!();
+        }
+    )*};
+}
+floats!(f32 f64);
+
+impl Sum for () {
+    const ZERO: () = ();
+    fn add(&mut self, (): ()) {}
+    fn put(&self, _: &mut Vec<u8>) {}
+    fn take(_: &mut &[u8]) -> Option<()> {
+        Some(())
+    }
+}
+
+macro_rules! tuples {
+    ($(($($t:ident $i:tt),+))*) => {$(
+        impl<$($t: Sum),+> Sum for ($($t,)+) {
+            const ZERO: Self = ($($t::ZERO,)+);
+            #[inline(always)]
+            fn add(&mut self, later: Self) {
+                $(self.$i.add(later.$i);)+
+            }
+            fn put(&self, to: &mut Vec<u8>) {
+                $(self.$i.put(to);)+
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Some(($($t::take(from)?,)+))
+            }
+        }
+    )*};
+}
+tuples!((A 0, B 1) (A 0, B 1, C 2));
