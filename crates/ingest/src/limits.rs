@@ -1,4 +1,4 @@
-//! Limits of what a source of edges hands out.
+//! Limits on ids and on batches of edges.
 
 /// Bytes of a text id at most.
 pub const ID_BYTES_MAX: usize = 2000;

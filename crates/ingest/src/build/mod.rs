@@ -1,4 +1,4 @@
-//! From edges to column files: arcs are distributed over buckets, then each bucket is sorted.
+//! Builds column files: distributes arcs over buckets, then sorts each bucket.
 
 pub(crate) mod dedup;
 pub(crate) mod distribute;

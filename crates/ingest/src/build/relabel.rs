@@ -7,7 +7,7 @@ use std::ops::Range;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Disk, Lease, Stop};
 
-use crate::build::distribute::{Distributor, Plan};
+use super::distribute::{Distributor, Plan};
 use crate::error::IngestError;
 use crate::external::bucket_file::{Inbox, Spill};
 use crate::external::weight_bits::value;

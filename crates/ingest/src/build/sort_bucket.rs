@@ -10,8 +10,8 @@ use std::ops::Range;
 use graphmill_graph::{ColumnFileWriter, EdgeKind};
 use graphmill_storage::{Buffer, Stop};
 
-use crate::build::dedup::{Weighted, resolve};
-use crate::build::distribute::Plan;
+use super::dedup::{Weighted, resolve};
+use super::distribute::Plan;
 use crate::error::IngestError;
 use crate::external::bucket_file::{Inbox, Spill};
 use crate::external::radix_sort;

@@ -1,4 +1,4 @@
-//! Which import it is: what names its folders, and tells it from others.
+//! The identity of an import: it names the folders, and distinguishes the import from others.
 
 use std::path::Path;
 use std::sync::Arc;

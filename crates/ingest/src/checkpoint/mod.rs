@@ -1,4 +1,11 @@
-//! What is kept of an import that is interrupted, and the folders where it works.
+//! The state of an interrupted import that the next one resumes from, and the folders of both.
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | `job.rs` | which import it is: the names of its folders |
+//! | `step_log.rs` | the records of completed steps |
+//! | `staging.rs` | the folder that becomes the graph |
+//! | `workdir.rs` | all folders of an import, opened and removed together |
 
 pub(crate) mod job;
 pub(crate) mod staging;

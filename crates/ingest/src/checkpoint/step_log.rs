@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use graphmill_graph::{Side, common_files};
-use graphmill_raw::Mistake;
+use graphmill_raw::{Mistake, lock};
 use graphmill_storage::{
     ByteFile, Disk, FileAside, HOLD_ATTEMPTS, HOLD_PAUSE, Hold, Holding, Open, Owner, RecordReader,
     RecordWriter, StorageError, is_broken, is_missing, is_this_machine, machine_id,
@@ -33,7 +33,6 @@ use graphmill_storage::{
 
 use super::job::{JOB_FILE, Job};
 use crate::error::IngestError;
-use crate::external::bucket_file::lock;
 use crate::options::Machine;
 
 /// What records begin with, and their version.

@@ -15,14 +15,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use graphmill_raw::lock;
 use graphmill_storage::{
     Budget, Buffer, Disk, FileHandle, Lease, Open, Operation, Queue, RecordReader, RecordWriter,
     Stop, StorageError, broken,
 };
 
+use super::shuffle::Post;
 use crate::comm::mismatch;
 use crate::error::IngestError;
-use crate::external::shuffle::Post;
 
 /// Length, checksum and offset of a chunk, in front of its records.
 pub(crate) const HEADER_BYTES: usize = 16;
@@ -390,13 +391,6 @@ pub(crate) fn fill<T: Send>(
     let take = |_, bucket: usize, records: &[u8]| taker.chunk(bucket, records);
     let done = post.while_taking(take, work)?;
     Ok((done, taker.finish()?))
-}
-
-/// The contents of a mutex, also when a worker panicked while it held it: the pool reports that panic.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// The chunk of one bucket that a worker is filling.

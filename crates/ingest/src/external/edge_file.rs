@@ -9,14 +9,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::EdgeKind;
+use graphmill_raw::lock;
 use graphmill_storage::{
     Budget, Buffer, Disk, FileHandle, Lease, Open, RecordReader, RecordWriter, Stop, StorageError,
     broken,
 };
 
+use super::bucket_file::{GRAIN, HEADER_BYTES, Inbox, Outbox, seal_chunk};
+use super::weight_bits::{bits, value};
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, HEADER_BYTES, Inbox, Outbox, lock, seal_chunk};
-use crate::external::weight_bits::{bits, value};
 
 /// Bytes of a chunk at most.
 pub(crate) const SPOOL_CHUNK_BYTES_MAX: usize = 256 << 10;

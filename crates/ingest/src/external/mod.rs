@@ -1,4 +1,4 @@
-//! Work on more than memory holds: temporary files, the shuffle between ranks, sorting, numbered tasks.
+//! External-memory primitives: temporary files, the shuffle between ranks, sorting, numbered tasks.
 
 pub(crate) mod bucket_file;
 pub(crate) mod edge_file;

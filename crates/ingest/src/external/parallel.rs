@@ -3,10 +3,10 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Step, Stop, Worker, Workers};
 
 use crate::error::IngestError;
-use crate::external::bucket_file::lock;
 
 struct Tasks<'a, S, M, W> {
     count: u64,

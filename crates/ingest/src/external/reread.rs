@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
 
+use super::bucket_file::Inbox;
+use super::edge_file::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
 use crate::error::IngestError;
-use crate::external::bucket_file::Inbox;
-use crate::external::edge_file::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
 use crate::source::{EdgeSink, EdgeSource, PieceReader};
 
 /// Edges in units that workers read independently; every edge has its number in the input.

@@ -1,4 +1,4 @@
-//! From the ids of edges to the indices of vertices.
+//! The map from ids in edges to vertex indices.
 
 use super::bitmap::{RankOf, Ranks};
 use super::order_window::Slice;

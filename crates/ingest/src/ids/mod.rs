@@ -1,4 +1,4 @@
-//! The indices of vertices: from their ids, by a bitmap in memory or a dictionary on disk.
+//! Maps ids to vertex indices, by a bitmap in memory or a dictionary on disk.
 
 pub(crate) mod bitmap;
 pub(crate) mod external;

@@ -1,4 +1,4 @@
-//! The indices of a range of vertices where these are not in order of ids.
+//! The indices of a range of vertices, for graphs in order of degree.
 
 use std::ops::Range;
 

@@ -1,17 +1,17 @@
 //! Another reading of the edges, to count arcs by vertex index: by ranges of indices here, where the counts by id that the scan made
-//! do not say enough (ids are text, or lie too far apart), and vertex by vertex in `degrees.rs`.
+//! do not say enough (ids are text, or lie too far apart), and vertex by vertex in `degree_file.rs`.
 
 use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
+use super::histogram::Histogram;
+use super::scan::count_arcs;
 use crate::error::IngestError;
 use crate::external::edge_file::Edges;
 use crate::external::parallel;
 use crate::external::reread::Source;
 use crate::ids::index_map::Indices;
-use crate::layout::histogram::Histogram;
-use crate::layout::scan::count_arcs;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 

@@ -13,16 +13,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use graphmill_raw::AlignedBuffer;
+use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Budget, Buffer, Disk, RecordReader, RecordWriter, Stop, broken};
 
+use super::arc_count::Count;
 use crate::comm::Crew;
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, Inbox, SLABS, Spill, SpillWriter, lock};
+use crate::external::bucket_file::{GRAIN, Inbox, SLABS, Spill, SpillWriter};
 use crate::external::edge_file::Edges;
 use crate::external::reread::Source;
 use crate::ids::bitmap::Ranks;
-use crate::layout::arc_count::Count;
 use crate::options::SelfLoops;
 
 /// Counters of a section, and places of a line.

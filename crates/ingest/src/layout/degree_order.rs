@@ -1,4 +1,4 @@
-//! The order of degree: which index each vertex gets. Vertices come by number (`degrees.rs`), and so in order of rank.
+//! The order of degree: which index each vertex gets. Vertices come by number (`degree_file.rs`), and so in order of rank.
 //!
 //! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
 //!    arcs.
@@ -15,10 +15,10 @@ use std::ops::Range;
 use graphmill_graph::{Batches, OrderWriter};
 use graphmill_storage::{Budget, Disk, Lease, Stop};
 
+use super::batch_cut::{batch_arcs_max, batch_vertices_max};
+use super::degree_file::Degrees;
 use crate::error::IngestError;
 use crate::ids::order_window::{NO_INDEX, Slice, is_wide};
-use crate::layout::batch_cut::{batch_arcs_max, batch_vertices_max};
-use crate::layout::degree_file::Degrees;
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
 const SMALL: usize = 1 << 14;

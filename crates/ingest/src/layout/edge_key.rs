@@ -8,8 +8,8 @@ use std::ops::Range;
 
 use graphmill_graph::EdgeKind;
 
-use crate::layout::batch_cut::{BatchOf, destination_bits};
-use crate::layout::histogram::bits_of;
+use super::batch_cut::{BatchOf, destination_bits};
+use super::histogram::bits_of;
 
 /// One set of columns: forward, or reversed.
 #[derive(Debug)]

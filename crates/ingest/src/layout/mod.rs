@@ -1,4 +1,4 @@
-//! Which batch and which column file each arc goes to, from counts of the edges.
+//! Decides which batch and which column file each arc belongs to, from counts of the edges.
 
 pub(crate) mod arc_count;
 pub(crate) mod batch_cut;

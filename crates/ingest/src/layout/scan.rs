@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
+use super::histogram::Histogram;
 use crate::comm::Crew;
 use crate::error::IngestError;
 use crate::external::edge_file::{Spool, SpoolWriter};
 use crate::external::parallel;
 use crate::ids::bitmap::Presence;
 use crate::ids::external::splitters::Sample;
-use crate::layout::histogram::Histogram;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};

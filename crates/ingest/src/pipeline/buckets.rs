@@ -1,4 +1,4 @@
-//! What distribution leaves to the step that writes: the arcs of each column file.
+//! The output of distribution: a bucket of arcs for each column file.
 
 use graphmill_storage::Buffer;
 

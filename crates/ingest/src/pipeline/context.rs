@@ -1,4 +1,4 @@
-//! What all steps of an import share.
+//! The state that all steps of an import share, and the sizes of their buffers.
 
 use std::path::Path;
 use std::time::Duration;

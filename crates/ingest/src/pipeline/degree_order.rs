@@ -6,6 +6,7 @@
 use std::sync::Mutex;
 
 use graphmill_graph::GraphWriter;
+use graphmill_raw::lock;
 
 use super::assign_ids::Indexed;
 use super::buckets::{ARCS, Buckets};
@@ -16,7 +17,7 @@ use super::write;
 use crate::build::distribute::{Distributor, Plan};
 use crate::build::relabel::{Gathered, GatheredReader};
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, fill, lock};
+use crate::external::bucket_file::{GRAIN, fill};
 use crate::external::parallel;
 use crate::ids::index_map::Indices;
 use crate::ids::order_window::Slice;

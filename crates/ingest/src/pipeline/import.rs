@@ -1,4 +1,4 @@
-//! The steps in their order, and what is around them: what is checked before, and the folders.
+//! Runs the steps in order: checks the options, opens the folders, and removes or keeps them at the end.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is kept of the steps of an import (`log.rs` says where), and gone on with.
+//! What is kept of the steps of an import (`step_log.rs` says where), and gone on with.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use graphmill_graph::{GraphWriter, IdsSummary, Side};
+use graphmill_raw::lock;
 use graphmill_storage::{RecordReader, RecordWriter, broken};
 
 use super::assign_ids::{DEGREES, Indexed, Tally};
@@ -18,7 +19,7 @@ use crate::checkpoint::step_log::{
     DISTRIBUTED, Files, INDEXED, Log, SCANNED, STEPS, common_of, is_of_files, of_files,
 };
 use crate::error::IngestError;
-use crate::external::bucket_file::{Spill, lock};
+use crate::external::bucket_file::Spill;
 use crate::external::reread::Source;
 use crate::ids::bitmap::{Presence, Ranks};
 use crate::ids::external::splitters::Sample;

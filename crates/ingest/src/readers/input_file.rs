@@ -1,4 +1,4 @@
-//! The files of an input, and what is known of each.
+//! The files of an input, with the format and the dialect of each.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How files are read, in words.
+//! Describes in words how files are read.
 
 use graphmill_graph::EdgeKind;
 

@@ -1,4 +1,4 @@
-//! Opens files as a source of edges: looks at their first bytes, and at what their ids are.
+//! Opens files as a source of edges: reads their first bytes, and detects the type of their ids.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

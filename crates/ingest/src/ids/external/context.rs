@@ -1,4 +1,4 @@
-//! What builds a dictionary on disk: the disk, the memory, the workers, and the edges whose ids it is for.
+//! The input of a dictionary build: disk, memory, workers, and the edges whose ids it resolves.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 
+use graphmill_raw::lock;
 use graphmill_storage::{FileHandle, Open};
 
 use super::context::{Ends, Place, WRITE_AHEAD};
@@ -10,7 +11,7 @@ use super::occurrences::{NOWHERE, OccurrenceSink, OccurrenceWriter, Occurrences,
 use super::positions::{Bases, join, of_all_ranks, position_starts};
 use super::sorted_run::{Leaf, LeafWriter};
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill, lock};
+use crate::external::bucket_file::{Inbox, Spill};
 use crate::external::edge_file::Arranged;
 use crate::external::parallel;
 use crate::progress::Meter;

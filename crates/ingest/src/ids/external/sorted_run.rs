@@ -10,6 +10,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use graphmill_raw::lock;
 use graphmill_storage::{Buffer, FileHandle};
 
 use super::context::{Place, WRITE_AHEAD};
@@ -18,7 +19,7 @@ use super::positions::{Bases, RESOLVED_BYTES};
 use super::splitters::prefix;
 use crate::error::IngestError;
 use crate::external::bucket_file::{
-    GRAIN, HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, lock, seal_chunk,
+    GRAIN, HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, seal_chunk,
 };
 use crate::external::radix_sort;
 use crate::external::shuffle::Post;

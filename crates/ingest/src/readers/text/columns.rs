@@ -1,4 +1,4 @@
-//! Which columns hold the ids and the weight: by option, by name, else by place.
+//! Finds the columns of the ids and the weight: by option, by name, else by position.
 
 use super::dialect::{Ask, Columns};
 use super::names::{ids_of_datasets, known_pair, known_vertex, known_weight};

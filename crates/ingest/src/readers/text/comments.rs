@@ -1,4 +1,4 @@
-//! Which lines look like comments.
+//! Recognizes lines that look like comments.
 
 use super::record::{MARK, is_blank};
 

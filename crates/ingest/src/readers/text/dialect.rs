@@ -1,4 +1,4 @@
-//! How a file of text is read: what options ask for, and what its first bytes decide.
+//! Types: the options for text files, and the dialect that the first bytes of a file decide.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Why lines of text are no edges, and how an error shows them.
+//! Errors of lines, with the byte where each begins.
 
 use crate::error::{IngestError, LineProblem};
 

@@ -1,4 +1,4 @@
-//! Whether the first line of a file names the columns.
+//! Detects whether the first line of a file names the columns.
 
 use super::dialect::Columns;
 use super::fault::shown;

@@ -1,4 +1,4 @@
-//! Runs of bytes to batches of edges, by a dialect.
+//! Parses runs of bytes into batches of edges, by a dialect.
 
 use graphmill_graph::EdgeKind;
 use memchr::memchr;

@@ -1,4 +1,4 @@
-//! The first lines of a file, from which it is decided how the file is read.
+//! The sample: the first lines of a file, which decide how the file is read.
 
 use std::cell;
 

@@ -1,4 +1,4 @@
-//! What separates the columns of a file: the separator that cuts all lines of the sample into the same number of columns.
+//! Finds the separator: the one that cuts all lines of the sample into the same number of columns.
 
 use super::columns::{names_of, width_of};
 use super::dialect::{Columns, Syntax};
