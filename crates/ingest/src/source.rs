@@ -25,7 +25,7 @@ pub enum Ids {
     Integer,
     /// Signed 64-bit integers; a source delivers each with its sign bit turned, which keeps their order.
     Signed,
-    /// Text in UTF-8, of at most [`ID_BYTES_MAX`] bytes.
+    /// Text in UTF-8, of at most [`ID_BYTES_MAX`](crate::ID_BYTES_MAX) bytes.
     Text,
 }
 
@@ -102,7 +102,7 @@ pub trait PieceReader: Send {
 
 /// What takes in the edges of a piece.
 pub trait EdgeSink {
-    /// Between 1 and [`BATCH_EDGES_MAX`] edges (source, destination) that follow each other in the input; as many weights
+    /// Between 1 and [`BATCH_EDGES_MAX`](crate::BATCH_EDGES_MAX) edges (source, destination) that follow each other in the input; as many weights
     /// as edges, or none from a source without.
     ///
     /// # Errors
