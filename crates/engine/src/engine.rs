@@ -39,7 +39,7 @@ use crate::value::Sum;
 /// Frames of the stored graph that are kept for seeks.
 const FRAMES: usize = 32;
 /// Frames that are kept while all degrees are looked at, in order.
-const LOOKING_FRAMES: usize = 2;
+pub(crate) const LOOKING_FRAMES: usize = 2;
 
 /// A stored graph with vertex arrays, ready for passes.
 pub struct Engine {
@@ -280,51 +280,6 @@ impl Engine {
     #[must_use]
     pub fn vertices(&self) -> u64 {
         self.common.batches.vertices()
-    }
-
-    /// A vertex that most arcs leave, of several the one with the smallest index; none in a graph without arcs.
-    ///
-    /// # Errors
-    /// Disk or budget failed.
-    pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        self.most_arcs().map_err(|error| self.too_small(error))
-    }
-
-    fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        let Common {
-            batches, budget, ..
-        } = &self.common;
-        let graph = &self.stored.graph;
-        let mut frames = FrameReader::new(graph, budget, LOOKING_FRAMES)?;
-        let mut most = (0, None);
-        for batch in self.common.ranks.own() {
-            let range = batches.range(batch);
-            let span = (range.end - range.start) as usize;
-            let mut degrees = budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
-            let degrees = degrees
-                .typed_mut::<u64>()
-                .get_mut(..span)
-                .unwrap_or(&mut []);
-            graph.degrees_of(graph.forward(), &mut frames, batch, degrees)?;
-            for (v, degree) in range.zip(degrees) {
-                if *degree > most.0 {
-                    most = (*degree, Some(v));
-                }
-            }
-        }
-        self.common.arrays.count_read(frames.take_bytes_read());
-        let (degree, v) = most;
-        let mut said = Vec::new();
-        [degree, v.unwrap_or(u64::MAX)].put(&mut said);
-        let mut most = [0, u64::MAX];
-        for said in self.common.ranks.gather(said)? {
-            let of_rank = <[u64; 2]>::take(&mut &said[..]).unwrap_or(most);
-            // Of as many the first, which is of the first rank.
-            if of_rank[0] > most[0] {
-                most = of_rank;
-            }
-        }
-        Ok(Some(most[1]).filter(|_| most[0] > 0))
     }
 
     /// The vertex array of that name and type of element; a new one is zeros.

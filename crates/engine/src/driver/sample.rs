@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use graphmill_graph::{EdgeKind, Order, PAGE_VERTICES};
+use graphmill_graph::{EdgeKind, FrameReader, Order, PAGE_VERTICES};
 use graphmill_raw::lock;
 
-use crate::engine::Engine;
+use crate::context::Common;
+use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
+use crate::value::Sum;
 
 /// Columns that are looked into, spread over the graph.
 const COLUMNS: usize = 16;
@@ -19,6 +21,51 @@ const STRETCHES: u64 = 256;
 const USUAL: f64 = 16.0;
 
 impl Engine {
+    /// A vertex that most arcs leave, of several the one with the smallest index; none in a graph without arcs.
+    ///
+    /// # Errors
+    /// Disk or budget failed.
+    pub fn vertex_of_most_arcs(&self) -> Result<Option<u64>, EngineError> {
+        self.most_arcs().map_err(|error| self.too_small(error))
+    }
+
+    fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
+        let Common {
+            batches, budget, ..
+        } = &self.common;
+        let graph = &self.stored.graph;
+        let mut frames = FrameReader::new(graph, budget, LOOKING_FRAMES)?;
+        let mut most = (0, None);
+        for batch in self.common.ranks.own() {
+            let range = batches.range(batch);
+            let span = (range.end - range.start) as usize;
+            let mut degrees = budget.buffer("the degrees of a batch", span * size_of::<u64>())?;
+            let degrees = degrees
+                .typed_mut::<u64>()
+                .get_mut(..span)
+                .unwrap_or(&mut []);
+            graph.degrees_of(graph.forward(), &mut frames, batch, degrees)?;
+            for (v, degree) in range.zip(degrees) {
+                if *degree > most.0 {
+                    most = (*degree, Some(v));
+                }
+            }
+        }
+        self.common.arrays.count_read(frames.take_bytes_read());
+        let (degree, v) = most;
+        let mut said = Vec::new();
+        [degree, v.unwrap_or(u64::MAX)].put(&mut said);
+        let mut most = [0, u64::MAX];
+        for said in self.common.ranks.gather(said)? {
+            let of_rank = <[u64; 2]>::take(&mut &said[..]).unwrap_or(most);
+            // Of as many the first, which is of the first rank.
+            if of_rank[0] > most[0] {
+                most = of_rank;
+            }
+        }
+        Ok(Some(most[1]).filter(|_| most[0] > 0))
+    }
+
     /// The mean weight of some thousands of edges, always the same ones of a graph, without those that are out of all proportion; none
     /// where edges have no weights.
     ///

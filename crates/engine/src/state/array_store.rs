@@ -11,12 +11,14 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use graphmill_graph::{Batches, FormatError, FrameReader, StoredGraph};
+use graphmill_graph::{Batches, StoredGraph};
 use graphmill_raw::{AlignedBuffer, Element, Mistake, Segments, lock};
 use graphmill_storage::{Budget, Kind, Lease, Tiers};
 
 use crate::error::EngineError;
 use crate::frontier::bitmap::BatchSet;
+use crate::state::checkpoint_copy::{Copies, pages_of};
+use crate::state::degrees::DegreesAt;
 use crate::state::id_order::IdRanks;
 use crate::state::row_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
 use crate::state::rows::Need;
@@ -29,9 +31,6 @@ pub(crate) struct SavedArray {
     pub(crate) element_bytes: usize,
     pub(crate) pages: PageTable,
 }
-
-/// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
-const DEGREE_FRAMES: usize = 8;
 
 /// Stores of arrays made so far.
 static STORES: AtomicU32 = AtomicU32::new(0);
@@ -80,75 +79,6 @@ pub(crate) struct ArrayStore {
     degree_bytes: AtomicU64,
     budget: Budget,
     tiers: Tiers,
-}
-
-/// Where out-degrees are read from.
-enum DegreesAt {
-    /// No pass has named them yet.
-    Unknown,
-    /// Unpacked in memory, 32 bits each.
-    Memory {
-        degrees: Segments<u8>,
-        _lease: Lease,
-    },
-    /// Unpacked from the stored graph, batch by batch.
-    Disk,
-}
-
-/// What versions have of an array in memory.
-struct Copies {
-    /// The number of the first page of each batch.
-    first: Vec<usize>,
-    table: Mutex<PageTable>,
-    /// Bit i of word w: page 64 w + i has changed since the version before.
-    changed: Vec<AtomicU64>,
-}
-
-impl Copies {
-    fn new(first: Vec<usize>) -> Self {
-        let pages = first.last().copied().unwrap_or(0);
-        let words = pages.div_ceil(64);
-        Copies {
-            first,
-            table: Mutex::new(vec![None; pages]),
-            changed: (0..words).map(|_| AtomicU64::new(0)).collect(),
-        }
-    }
-    fn change(&self, page: usize) {
-        let (word, bit) = (&self.changed[page / 64], 1 << (page % 64));
-        if word.load(Ordering::Relaxed) & bit == 0 {
-            word.fetch_or(bit, Ordering::Relaxed);
-        }
-    }
-    fn change_all(&self) {
-        (0..self.first.last().copied().unwrap_or(0)).for_each(|page| self.change(page));
-    }
-    /// The pages of a range that have changed, from its first on; they have not any more.
-    fn take_changed(&self, range: Range<usize>) -> Vec<usize> {
-        let take = |page: &usize| {
-            let bit = 1 << (page % 64);
-            self.changed[page / 64].fetch_and(!bit, Ordering::Relaxed) & bit != 0
-        };
-        let pages = range.clone().filter(take);
-        pages.map(|page| page - range.start).collect()
-    }
-}
-
-/// The pages of a batch in which there are changed rows, of elements of so many bytes.
-fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
-    let mut changed = Vec::new();
-    // Rows before this one are in pages that are told already: a division for each page, not for each row.
-    let mut told = 0;
-    dirty.for_each(|i| {
-        if i >= told {
-            let from = i * element_bytes / page_bytes;
-            let to = ((i + 1) * element_bytes - 1) / page_bytes;
-            let is_told = changed.last() == Some(&from);
-            changed.extend(from + usize::from(is_told)..=to);
-            told = (to + 1) * page_bytes / element_bytes;
-        }
-    });
-    changed
 }
 
 /// The rows of one batch, borrowed for a pass.
@@ -272,43 +202,12 @@ impl ArrayStore {
                     .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
             *self.degree_bytes.get_mut() += read;
         }
-        self.load_degrees(needs, reserve)
-    }
-
-    /// Unpacks the out-degrees into memory when a pass names them, they fit in 32 bits each, and that leaves
-    /// `reserve` bytes of the budget.
-    fn load_degrees(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
-        if !needs.contains(&Need::OutDegree) || !matches!(self.degrees, DegreesAt::Unknown) {
-            return Ok(());
+        if needs.contains(&Need::OutDegree) {
+            let read =
+                self.degrees
+                    .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
+            *self.degree_bytes.get_mut() += read;
         }
-        self.degrees = DegreesAt::Disk;
-        let bytes = self.vertices() * size_of::<u32>() as u64;
-        if !self.has_room(bytes, reserve) {
-            return Ok(());
-        }
-        let (mut all, lease) = self.memory("out-degrees", bytes)?;
-        let mut frames = FrameReader::new(&self.graph, &self.budget, DEGREE_FRAMES)?;
-        let mut rest = &mut all.typed_mut::<u32>()[..self.vertices() as usize];
-        for batch in self.own.clone() {
-            let (part, later) = rest.split_at_mut(self.batches.span(batch) as usize);
-            match self
-                .graph
-                .degrees_of(self.graph.forward(), &mut frames, batch, part)
-            {
-                Ok(()) => rest = later,
-                Err(FormatError::DegreeTooLarge { .. }) => {
-                    *self.degree_bytes.get_mut() += frames.take_bytes_read();
-                    return Ok(());
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        *self.degree_bytes.get_mut() += frames.take_bytes_read();
-        let cuts = own_cuts(&self.batches, &self.own, size_of::<u32>());
-        self.degrees = DegreesAt::Memory {
-            degrees: Segments::new(all, cuts),
-            _lease: lease,
-        };
         Ok(())
     }
 
@@ -371,7 +270,7 @@ impl ArrayStore {
                 let rows = self.get(*id).map(|array| &array.rows);
                 matches!(rows, Some(RowsAt::Memory { .. }))
             }
-            Need::OutDegree => matches!(self.degrees, DegreesAt::Memory { .. }),
+            Need::OutDegree => self.degrees.resident(),
             Need::IdRank => self.id_ranks.resident(),
         })
     }
@@ -435,9 +334,8 @@ impl ArrayStore {
                     continue;
                 }
                 Need::OutDegree => {
-                    if let DegreesAt::Memory { degrees, .. } = &self.degrees {
-                        let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
-                        guards.push(Guard::Shared(narrow));
+                    if let Some(narrow) = self.degrees.open(batch)? {
+                        guards.push(narrow);
                         continue;
                     }
                     let mut degrees = self
@@ -729,31 +627,5 @@ impl ArrayStore {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn a_changed_row_changes_the_pages_that_hold_it() {
-        const PAGE_BYTES: usize = 64;
-        for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
-            for step in [1, 3, 17, 50] {
-                let mut dirty = BatchSet::default();
-                dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
-                let mut pages = BTreeSet::new();
-                for i in (0..300).step_by(step) {
-                    dirty.insert(i);
-                    let bytes = i * element_bytes..(i + 1) * element_bytes;
-                    pages.extend(bytes.map(|byte| byte / PAGE_BYTES));
-                }
-                let found = pages_of(&dirty, element_bytes, PAGE_BYTES);
-                assert_eq!(found, Vec::from_iter(pages), "{element_bytes} bytes");
-            }
-        }
     }
 }

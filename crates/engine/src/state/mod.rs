@@ -1,6 +1,8 @@
 //! Vertex arrays: typed columns in memory or on disk, and the rows that a pass names.
 
 pub(crate) mod array_store;
+pub(crate) mod checkpoint_copy;
+pub(crate) mod degrees;
 pub(crate) mod id_order;
 pub(crate) mod row_file;
 pub(crate) mod rows;

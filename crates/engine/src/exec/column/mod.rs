@@ -2,5 +2,6 @@
 
 pub(crate) mod kernel;
 pub(crate) mod phase;
+pub(crate) mod prepare;
 pub(crate) mod scratch;
 pub(crate) mod superstep;

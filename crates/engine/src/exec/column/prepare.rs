@@ -1,0 +1,511 @@
+//! Decisions before a pass: its kernel and direction, what stays in the cache, and how memory is shared out.
+
+use std::sync::Arc;
+
+use graphmill_graph::EdgeKind;
+use graphmill_storage::Kind;
+
+use crate::cache::adjacency::Lists;
+use crate::cache::cells::Pins;
+use crate::cache::degree_sketch::DegreeClasses;
+use crate::cache::graph_cache::Held;
+use crate::config::{DispatchChoice, EdgesAt};
+use crate::context::{Machine, Ways};
+use crate::error::EngineError;
+use crate::exchange::filter::rooms_for_needs;
+use crate::exec::column::kernel::pass::Pass;
+use crate::exec::column::phase::sparse::adjacency::FollowRoom;
+use crate::exec::column::scratch::Workspace;
+use crate::graph_view::CellBytes;
+use crate::memory::plan::{HELD_MIN, Room};
+use crate::messages::buffer::{Messages, OnDisk};
+use crate::metrics::run::Mode;
+use crate::planner::kernel::{Choice, Facts, choose};
+use crate::planner::routing::{Dispatched, Dispatcher};
+use crate::planner::routing_memory::Beside;
+use crate::planner::routing_stats::graph_bytes;
+use crate::planner::{routing, routing_memory};
+use crate::program::edge::{Direction, EdgeProgram, Reach};
+use crate::program::footprint::Sizes;
+use crate::schedule::tasks::runs;
+use crate::value::EdgeValue;
+
+/// Degrees are looked at when their classes take at most one part in so many of the free budget.
+const CLASSES_SHARE: u64 = 16;
+
+/// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
+const SEEKS_BEFORE_LISTS: u32 = 16;
+
+impl<P: EdgeProgram> Workspace<P> {
+    /// Chooses how a pass is done, pins the cells that are worth it and makes room; before the first pass, for all.
+    pub(crate) fn choose(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &mut Held,
+    ) -> Result<Choice, EngineError> {
+        if self.messages.is_none() {
+            self.prepare(pass, ways, direction, held)?;
+        }
+        if !pass.machine.ranks.alone() {
+            return self.choose_together(pass, ways, direction, held);
+        }
+        loop {
+            let facts = self.facts(pass, ways, direction, held)?;
+            let Choice { mode, turned } = choose(&facts);
+            let is_pinned = held.way(turned).all().is_some();
+            let seeks = mode == Mode::Seek && (is_pinned || !self.earned(ways, turned, held));
+            if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
+                return Ok(Choice { mode, turned });
+            }
+            if is_pinned {
+                let both = Facts {
+                    both_resident: true,
+                    ..facts
+                };
+                if choose(&both).turned && !turned {
+                    held.miss_pull();
+                }
+                self.dense(&ways.way(turned), turned, held)?;
+                // A sparse pass whose queues might not fit is a dense one.
+                let mode = match mode {
+                    Mode::Gather => Mode::Gather,
+                    _ => Mode::Scatter,
+                };
+                return Ok(Choice { mode, turned });
+            }
+            // What is in memory then may make another choice the better one.
+            self.pin(ways, turned, held)?;
+        }
+    }
+
+    /// The same where other ranks do the pass too, all in the same way; what each has in memory is its own business.
+    fn choose_together(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &mut Held,
+    ) -> Result<Choice, EngineError> {
+        let ranks = &pass.machine.ranks;
+        let facts = self.facts(pass, ways, direction, held)?;
+        let turned = Self::goes_turned(ways, direction);
+        let (machine, of_way) = (ways.way(turned), held.way(turned));
+        let has_degrees = of_way.degrees.is_some();
+        let (own, has_fanout) = of_way.in_memory(self.weighted);
+        let scanned = held.way(false).in_memory(self.weighted).0.cells;
+        let lacks = [!has_degrees, !has_fanout].map(u64::from);
+        let mine = [
+            facts.edges,
+            facts.workers,
+            own.block_lists,
+            own.cells,
+            scanned,
+            lacks[0],
+            lacks[1],
+        ];
+        let all = ranks.total(mine)?;
+        let [
+            edges,
+            workers,
+            block_lists,
+            cells,
+            scanned,
+            guesses,
+            lack_fanout,
+        ] = all;
+        self.seek.placed = lack_fanout > 0;
+        let in_memory = CellBytes { block_lists, cells };
+        let Choice { mode, turned } = choose(&Facts {
+            edges: edges.min(facts.arcs),
+            workers: workers / ranks.count() as u64,
+            on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
+            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
+            // A gather goes along cells in the columns of others, which nobody holds.
+            pulls: false,
+            both_resident: false,
+            decoded: false,
+            ..facts
+        });
+        if mode == Mode::Seek {
+            if held.way(turned).all().is_none() && self.earned(ways, turned, held) {
+                self.pin(ways, turned, held)?;
+            }
+            // What one rank only guesses is no bound.
+            let most = if guesses == 0 { edges } else { u64::MAX };
+            let fits = self.sparse(pass, ways, turned, most, held)?;
+            if ranks.total([u64::from(!fits)])? == [0] {
+                return Ok(Choice { mode, turned });
+            }
+            // It may have fitted here, and not elsewhere.
+            self.seek.release();
+        }
+        if held.way(turned).all().is_none() {
+            self.pin(ways, turned, held)?;
+        }
+        self.dense(&ways.way(turned), turned, held)?;
+        let mode = match mode {
+            Mode::Gather => Mode::Gather,
+            _ => Mode::Scatter,
+        };
+        if mode == Mode::Gather {
+            self.streams(&ways.way(turned))?;
+        }
+        Ok(Choice { mode, turned })
+    }
+
+    /// Whether arcs are turned along which a direction goes, where there are such.
+    fn goes_turned(ways: Ways<'_>, direction: Direction) -> bool {
+        let symmetric = ways.stored.graph.symmetric();
+        direction == Direction::Backward && !symmetric && ways.turned.is_some()
+    }
+
+    /// What the choice of a pass's mode depends on.
+    fn facts(
+        &self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &Held,
+    ) -> Result<Facts, EngineError> {
+        let symmetric = ways.stored.graph.symmetric();
+        // A seek goes along arcs, from those who call.
+        let seeks_turned = Self::goes_turned(ways, direction);
+        let both_resident = held.both();
+        let machine = &ways.way(seeks_turned);
+        let (in_memory, has_fanout) = held.way(seeks_turned).in_memory(self.weighted);
+        let scanned = held.way(false).in_memory(self.weighted).0.cells;
+        let mut facts = Facts {
+            direction,
+            symmetric,
+            turned: ways.turned.is_some(),
+            pulls: P::PULLS,
+            every: P::REACH == Reach::Every,
+            active: pass.active.len(),
+            edges: 0,
+            vertices: machine.batches.vertices(),
+            arcs: machine.graph.arcs(),
+            columns: machine.batches.len() as u64,
+            workers: machine.workers.count() as u64,
+            seekable: Self::seekable(&ways.stored),
+            on_disk: machine.on_disk(self.weighted, in_memory, has_fanout),
+            scanned: ways.stored.cells_on_disk(self.weighted, scanned),
+            both_resident,
+            decoded: self.follows(machine, held.way(seeks_turned)),
+            gamma: machine.gamma,
+            kernel: machine.kernel,
+            seek: machine.seek,
+        };
+        let enough = match held.way(seeks_turned).all() {
+            Some(true) => facts.edges_enough(),
+            // What they take to read matters too.
+            _ => 0,
+        };
+        facts.edges = match &held.way(seeks_turned).degrees {
+            Some(degrees) if facts.active < facts.vertices => {
+                degrees.edges(machine, pass.active, enough)?
+            }
+            _ => {
+                let mean = facts.arcs.div_ceil(facts.vertices.max(1));
+                // Of this rank's, as ranks add up theirs.
+                pass.active.own_len().saturating_mul(mean)
+            }
+        }
+        .min(facts.arcs);
+        Ok(facts)
+    }
+
+    /// Whether sparse passes have read enough to make pinning worth it, or edges are to be in memory whatever it takes.
+    fn earned(&self, ways: Ways<'_>, turned: bool, held: &mut Held) -> bool {
+        let machine = &ways.way(turned);
+        if machine.edges == EdgesAt::Memory {
+            return true;
+        }
+        let room = machine.budget.available().saturating_sub(self.keep);
+        held.earned(machine, turned, self.weighted, room)
+    }
+
+    /// Makes room for a sparse pass over that way round, of vertices with so many edges as far as is known; `false` when its
+    /// queues might not fit.
+    fn sparse(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        turned: bool,
+        edges: u64,
+        held: &mut Held,
+    ) -> Result<bool, EngineError> {
+        let machine = &ways.way(turned);
+        let pass = &Pass { machine, ..*pass };
+        let all = held.way(turned).all() == Some(true);
+        if !all {
+            self.streams(machine)?;
+        }
+        // What dense passes, and those over the other way round, have not taken yet stays theirs.
+        let mut leave = machine.shape.sparse(pass.staged_bytes()).max(pass.borrowed);
+        if let Some(room) = self.room {
+            leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
+            if !all || ways.turned.is_some() {
+                let streams = room.readers.saturating_sub(self.slot.readers.len());
+                leave += streams as u64 * room.stream.bytes();
+            }
+        }
+        self.count_seek(machine, turned, leave, held)?;
+        let of_way = held.way(turned);
+        if self.follows(machine, of_way) {
+            return Ok(true);
+        }
+        let edges = of_way.degrees.as_ref().map_or(u64::MAX, |_| edges);
+        let streams = self.slot.readers.len();
+        Ok(self.seek.reserve(pass, &of_way.pins, edges, streams, leave))
+    }
+
+    /// Counts a sparse pass, and loads the lists of all vertices when there were many, all cells are in memory and there
+    /// is room to spare. Lists that are there are used at once.
+    fn count_seek(
+        &mut self,
+        machine: &Machine,
+        turned: bool,
+        leave: u64,
+        held: &mut Held,
+    ) -> Result<(), EngineError> {
+        let of_way = held.way(turned);
+        if self.follows(machine, of_way) {
+            return Ok(());
+        }
+        let suits = |lists: &Lists| lists.suits(machine, self.weighted);
+        let are_there = of_way.lists.as_ref().is_some_and(suits);
+        let seeks = &mut self.seeks[usize::from(turned)];
+        *seeks += 1;
+        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.all() != Some(true)) {
+            return Ok(());
+        }
+        let spare = machine.budget.available().saturating_sub(leave) / 2;
+        let room = match self.follow {
+            Some(_) => 0,
+            None => FollowRoom::<P>::memory(machine.batches.vertices()),
+        };
+        // Half of what is free stays so.
+        let leave = machine.budget.available() - spare + room;
+        let are_there = are_there
+            || held.lists_lack(machine, turned, self.weighted, leave) == Some(0)
+                && held.load_lists(machine, turned, self.weighted, leave)?;
+        if are_there && self.follow.is_none() && room <= spare {
+            self.follow = Some(FollowRoom::new(machine)?);
+        }
+        Ok(())
+    }
+
+    /// Shares out what the budget has left after the vertex rows: accumulators and streams to work with, then
+    /// messages; what is left after these is for cells. Cells that another program left pinned stay where they leave room
+    /// for that.
+    fn prepare(
+        &mut self,
+        pass: &Pass<'_, P>,
+        ways: Ways<'_>,
+        direction: Direction,
+        held: &mut Held,
+    ) -> Result<(), EngineError> {
+        let machine = &ways.stored;
+        let (shape, budget) = (machine.shape, &machine.budget);
+        self.weighted = P::Edge::WEIGHTED && machine.graph.edge_kind() != EdgeKind::None;
+        let own = Sizes {
+            rows: pass.staged_bytes(),
+            weighted: self.weighted,
+            ..Sizes::of::<P>()
+        };
+        // Room that passes over vertices take stays free between those over edges, where messages have theirs all the same.
+        let more = Sizes {
+            rows: own.rows.max(shape.row_bytes(pass.borrowed)),
+            ..own
+        };
+        let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
+        let is_in_memory = |sizes| shape.share(sizes, most).map(|room| room.held.is_none());
+        let sizes = match is_in_memory(more) == is_in_memory(own) {
+            true => more,
+            false => own,
+        };
+        held.release_unsuited(self.weighted);
+        // Degrees are looked at where they take little, and leave enough.
+        let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
+        let free = budget.available() + held.leased_bytes();
+        let without = free.checked_sub(classes);
+        if P::REACH == Reach::Reached
+            && classes <= free / CLASSES_SHARE
+            && without.is_some_and(|free| shape.share(sizes, free).is_some())
+        {
+            if classes > budget.available() {
+                held.release_pins();
+            }
+            held.load_degrees(ways)?;
+        }
+        // So are the lists of who needs what.
+        if !machine.ranks.alone() && held.way(false).needs.is_none() {
+            let ranks = &machine.ranks;
+            let count = ways.each().count() as u64;
+            let free = budget.available() + held.leased_bytes();
+            let (own, of_ways) = (ranks.own(), (count, free));
+            let mut rooms = rooms_for_needs(&machine.batches, own, ranks.count(), of_ways);
+            let room = rooms.find(|room| {
+                let without = free.checked_sub(room * count);
+                without.is_some_and(|free| shape.share(sizes, free).is_some())
+            });
+            if let Some(room) = room {
+                if room * count > budget.available() {
+                    held.release_pins();
+                }
+                held.load_needs(ways, room)?;
+            }
+        }
+        let in_memory = |free: u64| shape.share(sizes, free).filter(|room| room.held.is_none());
+        // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
+        let turned = Self::goes_turned(ways, direction);
+        let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
+        if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
+            let (way, free) = (&ways.way(turned), budget.available());
+            let all = Pins::memory(way, self.weighted);
+            let leave = in_memory(free)
+                .map(|room| room.takes)
+                .filter(|takes| takes.saturating_add(all) <= free);
+            let leave = leave.unwrap_or(shape.least(sizes));
+            let room = free.saturating_sub(leave) + Pins::loading(way);
+            held.pin(way, turned, self.weighted, room.min(free))?;
+        }
+        // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
+        let beside = |held: &Held, given_back: u64| {
+            let free = budget.available() + given_back;
+            in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
+        };
+        let room = beside(held, 0).or_else(|| {
+            let room = beside(held, held.lists_leased_bytes())?;
+            held.release_lists();
+            Some(room)
+        });
+        let room = room
+            .or_else(|| match is_paid {
+                true => {
+                    held.release_pins();
+                    in_memory(budget.available())
+                }
+                false => shape.share(sizes, budget.available()),
+            })
+            .or_else(|| {
+                held.release_lists();
+                shape.share(sizes, budget.available())
+            })
+            .or_else(|| {
+                held.release();
+                shape.share(sizes, budget.available())
+            });
+        let Some(room) = room else {
+            let free = budget.available();
+            let budget = budget.total();
+            return Err(EngineError::TooSmall {
+                what: "an edge pass",
+                least: budget - free + shape.least(sizes),
+                budget,
+            });
+        };
+        let filtered = held.way(false).needs.is_some();
+        let (room, for_dispatch) = match self.room_to_dispatch(machine, sizes, &room, filtered)? {
+            Some(beside) => {
+                self.has_fewer_strips = !beside.is_free;
+                (beside.room, beside.bytes)
+            }
+            None => (room, 0),
+        };
+        let to_disk = room.held.map(|held| {
+            let mut of_workers = vec![held; machine.workers.count()];
+            // What comes from other ranks, and what goes there.
+            let peers = room.peers.min(machine.ranks.count() - 1);
+            of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
+            OnDisk {
+                disk: Arc::clone(machine.graph.disk()),
+                path: machine.scratch.join("messages"),
+                held: of_workers,
+            }
+        });
+        self.messages = Some(Messages::new(machine, to_disk)?);
+        self.keep = room.besides + for_dispatch;
+        self.for_dispatch = for_dispatch;
+        self.room = Some(room);
+        self.slot.group = room.group;
+        Ok(())
+    }
+
+    /// The room of passes whose messages may be dispatched; `None` where they are better not, and all of `room` is theirs.
+    fn room_to_dispatch(
+        &self,
+        machine: &Machine,
+        sizes: Sizes,
+        room: &Room,
+        filtered: bool,
+    ) -> Result<Option<Beside>, EngineError> {
+        let graph = |group| {
+            let runs = runs(machine, group).len();
+            let cells = machine.all_own_cells().count() as u64;
+            graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
+        };
+        let free = machine.budget.available();
+        let beside =
+            routing_memory::beside(machine.dispatch, &machine.shape, sizes, room, free, graph);
+        let Some(beside) = beside else {
+            return Ok(None);
+        };
+        // Less memory is more runs, each of which reads messages.
+        let groups = [beside.room.group, room.group];
+        let message = (sizes.message, filtered);
+        let pays = beside.is_free || routing::pays(machine, groups, message)?;
+        Ok(pays.then_some(beside))
+    }
+
+    /// How the messages of a dense pass along the arcs of that way round are dispatched, and the bytes that finding it out moved.
+    pub(crate) fn dispatch(
+        &mut self,
+        pass: &Pass<'_, P>,
+        turned: bool,
+        filtered: bool,
+    ) -> Result<Dispatched, EngineError> {
+        let machine = pass.machine;
+        if self.messages_resident() || machine.dispatch == DispatchChoice::None {
+            return Ok(Dispatched::default());
+        }
+        let dispatcher = &mut self.dispatchers[usize::from(turned)];
+        let dispatcher = match dispatcher {
+            Some(dispatcher) => dispatcher,
+            None => {
+                let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
+                let runs = runs(machine, self.slot.group);
+                let how = [filtered, self.has_fewer_strips];
+                dispatcher.insert(Dispatcher::new(machine, &runs, file, how)?)
+            }
+        };
+        let own = pass.active.own_len();
+        let active = [own, pass.active.len().saturating_sub(own)];
+        let held = self.room.and_then(|room| room.held);
+        let waits = pass.is_dense() && routing::waits(P::EXACT, &machine.ranks.own(), held);
+        let width = size_of::<P::Message>();
+        let before = machine.budget.available();
+        let dispatched = dispatcher.choose(machine, active, (width, waits), self.for_dispatch)?;
+        // What it took, it need not find free again.
+        if before != machine.budget.available() {
+            self.keep = self.keep.saturating_sub(self.for_dispatch);
+            self.for_dispatch = 0;
+        }
+        Ok(dispatched)
+    }
+
+    /// Fills what is left of the budget with cells of the graph that way round.
+    fn pin(&mut self, ways: Ways<'_>, turned: bool, held: &mut Held) -> Result<(), EngineError> {
+        let machine = &ways.way(turned);
+        let before = machine.budget.available();
+        self.slot.readers.clear();
+        self.keep += machine.budget.available() - before;
+        let room = match machine.edges {
+            EdgesAt::Disk => 0,
+            EdgesAt::Auto | EdgesAt::Memory => machine.budget.available().saturating_sub(self.keep),
+        };
+        held.pin(machine, turned, self.weighted, room)
+    }
+}

@@ -1,0 +1,92 @@
+//! What checkpoints have of an array in memory: its pages on disk, and which of them have changed.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::frontier::bitmap::BatchSet;
+use crate::state::row_file::PageTable;
+
+/// What versions have of an array in memory.
+pub(crate) struct Copies {
+    /// The number of the first page of each batch.
+    pub(crate) first: Vec<usize>,
+    pub(crate) table: Mutex<PageTable>,
+    /// Bit i of word w: page 64 w + i has changed since the version before.
+    pub(crate) changed: Vec<AtomicU64>,
+}
+
+impl Copies {
+    pub(crate) fn new(first: Vec<usize>) -> Self {
+        let pages = first.last().copied().unwrap_or(0);
+        let words = pages.div_ceil(64);
+        Copies {
+            first,
+            table: Mutex::new(vec![None; pages]),
+            changed: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+    pub(crate) fn change(&self, page: usize) {
+        let (word, bit) = (&self.changed[page / 64], 1 << (page % 64));
+        if word.load(Ordering::Relaxed) & bit == 0 {
+            word.fetch_or(bit, Ordering::Relaxed);
+        }
+    }
+    pub(crate) fn change_all(&self) {
+        (0..self.first.last().copied().unwrap_or(0)).for_each(|page| self.change(page));
+    }
+    /// The pages of a range that have changed, from its first on; they have not any more.
+    pub(crate) fn take_changed(&self, range: Range<usize>) -> Vec<usize> {
+        let take = |page: &usize| {
+            let bit = 1 << (page % 64);
+            self.changed[page / 64].fetch_and(!bit, Ordering::Relaxed) & bit != 0
+        };
+        let pages = range.clone().filter(take);
+        pages.map(|page| page - range.start).collect()
+    }
+}
+
+/// The pages of a batch in which there are changed rows, of elements of so many bytes.
+pub(crate) fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
+    let mut changed = Vec::new();
+    // Rows before this one are in pages that are told already: a division for each page, not for each row.
+    let mut told = 0;
+    dirty.for_each(|i| {
+        if i >= told {
+            let from = i * element_bytes / page_bytes;
+            let to = ((i + 1) * element_bytes - 1) / page_bytes;
+            let is_told = changed.last() == Some(&from);
+            changed.extend(from + usize::from(is_told)..=to);
+            told = (to + 1) * page_bytes / element_bytes;
+        }
+    });
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use graphmill_storage::Budget;
+
+    use super::*;
+
+    #[test]
+    fn a_changed_row_changes_the_pages_that_hold_it() {
+        const PAGE_BYTES: usize = 64;
+        for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
+            for step in [1, 3, 17, 50] {
+                let mut dirty = BatchSet::default();
+                dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
+                let mut pages = BTreeSet::new();
+                for i in (0..300).step_by(step) {
+                    dirty.insert(i);
+                    let bytes = i * element_bytes..(i + 1) * element_bytes;
+                    pages.extend(bytes.map(|byte| byte / PAGE_BYTES));
+                }
+                let found = pages_of(&dirty, element_bytes, PAGE_BYTES);
+                assert_eq!(found, Vec::from_iter(pages), "{element_bytes} bytes");
+            }
+        }
+    }
+}

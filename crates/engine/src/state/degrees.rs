@@ -1,0 +1,87 @@
+//! The out-degrees of vertices, for programs that name them.
+//!
+//! They are unpacked into memory when a pass names them and there is room, or from the stored graph batch by batch.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use graphmill_graph::{FormatError, FrameReader, StoredGraph};
+use graphmill_raw::Segments;
+use graphmill_storage::{Budget, Kind, Lease, Tiers};
+
+use crate::error::EngineError;
+use crate::state::vertex_array::{Guard, own_cuts};
+
+/// Frames of 64 KiB that unpacking a batch's degrees reads ahead.
+const DEGREE_FRAMES: usize = 8;
+
+/// Where out-degrees are read from.
+pub(crate) enum DegreesAt {
+    /// No pass has named them yet.
+    Unknown,
+    /// Unpacked in memory, 32 bits each.
+    Memory {
+        degrees: Segments<u8>,
+        _lease: Lease,
+    },
+    /// Unpacked from the stored graph, batch by batch.
+    Disk,
+}
+
+impl DegreesAt {
+    /// True if they are unpacked in memory.
+    pub(crate) fn resident(&self) -> bool {
+        matches!(self, DegreesAt::Memory { .. })
+    }
+
+    /// Unpacks the degrees of the batches `own` into memory on the first call, if they fit in 32 bits each and that leaves `reserve`
+    /// bytes of the budget. Returns the bytes read.
+    pub(crate) fn load(
+        &mut self,
+        graph: &Arc<StoredGraph>,
+        own: &Range<usize>,
+        (tiers, budget): (&Tiers, &Budget),
+        reserve: u64,
+    ) -> Result<u64, EngineError> {
+        if !matches!(self, DegreesAt::Unknown) {
+            return Ok(0);
+        }
+        *self = DegreesAt::Disk;
+        let batches = graph.batches();
+        let vertices = batches.cut(own.end) - batches.cut(own.start);
+        let bytes = vertices * size_of::<u32>() as u64;
+        let leased = tiers.leased(Kind::Vertices, bytes);
+        if leased > 0 && budget.available() < leased.saturating_add(reserve) {
+            return Ok(0);
+        }
+        let all = tiers.buffer(Kind::Vertices, budget, "out-degrees", bytes as usize)?;
+        let (mut all, lease) = all.into_parts();
+        let mut frames = FrameReader::new(graph, budget, DEGREE_FRAMES)?;
+        let mut rest = &mut all.typed_mut::<u32>()[..vertices as usize];
+        for batch in own.clone() {
+            let (part, later) = rest.split_at_mut(batches.span(batch) as usize);
+            match graph.degrees_of(graph.forward(), &mut frames, batch, part) {
+                Ok(()) => rest = later,
+                Err(FormatError::DegreeTooLarge { .. }) => return Ok(frames.take_bytes_read()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let cuts = own_cuts(batches, own, size_of::<u32>());
+        *self = DegreesAt::Memory {
+            degrees: Segments::new(all, cuts),
+            _lease: lease,
+        };
+        Ok(frames.take_bytes_read())
+    }
+
+    /// Borrows the degrees of a batch. Returns `None` if they are not in memory.
+    pub(crate) fn open(&self, batch: usize) -> Result<Option<Guard<'_>>, EngineError> {
+        match self {
+            DegreesAt::Memory { degrees, .. } => {
+                let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
+                Ok(Some(Guard::Shared(narrow)))
+            }
+            DegreesAt::Unknown | DegreesAt::Disk => Ok(None),
+        }
+    }
+}
