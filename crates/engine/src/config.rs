@@ -53,7 +53,7 @@ pub enum Every {
 /// Where versions are published, how often, and how many are kept.
 #[derive(Clone, Debug)]
 pub struct Checkpoints {
-    /// The folder of this rank, in the one of all ranks. It is there, with nothing else in it (see [`is_of_versions`]), and is durable once
+    /// The folder of this rank, in the one of all ranks. It is there, with nothing else in it (see [`is_of_versions`](crate::is_of_versions)), and is durable once
     /// there is a version in it.
     pub folder: PathBuf,
     /// A file that is there before the first version, and its bytes.

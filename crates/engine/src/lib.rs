@@ -3,40 +3,32 @@
 //! The crate runs signal/slot programs over a stored graph, in memory when it fits and from disk when it does not.
 //! It knows nothing of edge files, of algorithms or of how a result is written.
 //!
-//! | file | what it holds |
+//! | file or directory, lower ones last | what it holds |
 //! | --- | --- |
-//! | `program/` | [`EdgeProgram`]: the narrow waist |
-//! | `rows.rs`, `vertex_array.rs` | typed columns over the vertices, and the rows a pass names |
-//! | `id_ranks.rs` | the ranks of ids, for ties |
-//! | `active.rs`, `accumulators.rs` | [`ActiveSet`]: who signals next; what messages fold into |
-//! | `superstep.rs` | the order of the phases on one page |
-//! | `choice.rs`, `machine.rs` | how a pass is done, by cost; what all phases see |
-//! | `ranks.rs` | whose each batch is, and what all ranks agree on |
-//! | `reading.rs` | rows on their way out |
-//! | `recovery.rs`, `recovery/` | [`Checkpoints`]: versions of a run, and going on with them |
-//! | `source_lists.rs` | who needs which messages |
-//! | `needs.rs` | filtering lists: which messages other ranks need |
-//! | `wire.rs`, `wire/` | bytes from rank to rank: frames of messages, exchanges, rows |
-//! | `columns.rs` | the columns of a rank, and the runs that they are folded in |
-//! | `deal.rs` | batches dealt out to the nodes of the machine |
-//! | `workspace.rs`, `held.rs` | what passes keep: for one program; of the graph, for all programs |
-//! | `room.rs` | what a pass takes of the memory budget |
-//! | `phase/` | signal, pass, slot, the sparse pass, the vertex pass, sends |
-//! | `kernel.rs` | the loops over the edges of a block |
-//! | `message.rs`, `message/`, `page_file.rs` | messages, in memory and on disk; rows on disk |
-//! | `dispatch.rs`, `dispatch/` | which way messages on disk get to the columns that need them |
-//! | `pins.rs` | cells in memory |
-//! | `resident/` | lists of edges decoded in memory, and what works on them at once |
-//! | `degree_classes.rs` | how many edges an active set has, about |
-//! | `pregel.rs`, `pregel/` | vertex programs, pull and push |
-//! | `settle.rs`, `unite.rs` | label programs to their end; components |
-//! | `sample.rs` | what a few edges say of all |
-//! | `settings.rs` | [`Settings`]: what an engine runs on |
-//! | `engine.rs`, `keep.rs` | [`Engine`]: what a driver holds; what it keeps in memory, and what makes room |
-//! | `traffic.rs` | [`TierBytes`]: bytes moved in memory by kind of data; [`Charge`]: time spent for a slow tier |
-//! | `metrics.rs` | [`Metrics`]: what the passes did |
-//! | `fuzzing.rs` | what fuzz targets call |
-//! | `outlook.rs` | [`run_outlook`]: what passes over all edges would read, write and send |
+//! | `driver/` | [`Engine`] beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results |
+//! | `estimate/` | [`run_outlook`]: what a run would read, write and send |
+//! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one pass of each kind |
+//! | `exec/column/` | the column executor; `superstep.rs` has the order of its phases on one page |
+//! | `exec/in_memory/` | the in-memory executor, over adjacency lists |
+//! | `exec/vertex_pass.rs`, `exec/send_pass/` | passes over vertices, and of addressed messages |
+//! | `cache/` | cells, adjacency lists and degrees that stay in memory from pass to pass |
+//! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
+//! | `planner/` | decisions by cost: the kernel of a pass, and how messages are routed |
+//! | `messages/` | the messages of a pass, in memory and on disk |
+//! | `context.rs` | read-only context that all phases share |
+//! | `checkpoint/` | checkpoints of a run, and resuming from them |
+//! | `config.rs` | [`Settings`] and all options |
+//! | `memory/` | how a pass shares out the memory budget |
+//! | `program/` | [`EdgeProgram`] and the other kinds of programs: the narrow waist |
+//! | `state/` | [`VertexArray`]: typed columns over the vertices, and the rows that a pass names |
+//! | `frontier/` | [`ActiveSet`]: the vertices that signal next |
+//! | `driver_log.rs` | what calls of the driver returned, to replay them |
+//! | `comm/` | collectives of all ranks, and the memory of frames |
+//! | `metrics/` | [`Metrics`]: what passes did; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
+//! | `schedule/` | runs of columns, and NUMA nodes |
+//! | `graph_view.rs` | the stored graph in one direction |
+//! | `value.rs`, `error.rs` | values that programs compute with; [`EngineError`] |
+//! | `fuzzing.rs` | entry points of fuzz targets |
 
 #![forbid(unsafe_code)]
 

@@ -4,7 +4,7 @@
 //! job, number of the version: u64, whether it follows another: u8 | told, arrays, sets
 //! told   CRC-32 of what calls were told: u32 | its full pages: count of (slot + 1: u64, CRC-32: u32) | the rest: bytes
 //! arrays count of (name: bytes, bytes of an element: u32, pages: count of (slot + 1, or 0: u64, CRC-32: u32))
-//! sets   count of (number: u64, batches: count of (batch: u64, who is in the set: members.rs))
+//! sets   count of (number: u64, batches: count of (batch: u64, who is in the set: frontier/codec.rs))
 //! ```
 
 use std::io;

@@ -1,6 +1,6 @@
 //! The push version: senders put messages into the mailboxes of the receivers, all workers at once.
 //!
-//! There are mailboxes that a superstep empties and others that it fills (`post.rs`). Over lists in memory a vertex goes to its
+//! There are mailboxes that a superstep empties and others that it fills (`mailboxes.rs`). Over lists in memory a vertex goes to its
 //! neighbours as soon as it is computed. Where many vertices are, edges are on disk, or their lists do not fit, broadcasts wait in a
 //! set of their own for an edge pass from those who called, and nothing is read for others.
 //!

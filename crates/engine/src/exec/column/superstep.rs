@@ -1,16 +1,16 @@
 //! The order of the phases of an edge pass, and the choices between ways to do them.
 //!
 //! ```text
-//! choose    seek | scatter | gather, by cost                        choice.rs
-//! prepare   room for messages, accumulators, streams; pinned cells  workspace.rs, held.rs
+//! choose    seek | scatter | gather, by cost                        planner/kernel.rs
+//! prepare   room for messages, accumulators, streams; pinned cells  prepare.rs, cache/graph_cache.rs
 //! signal    active sources -> messages                              phase/signal.rs
-//! pass      messages -> the ranks that need them                   phase/pass.rs
-//! dispatch  messages on disk -> the runs that need them            dispatch.rs, message.rs
-//! slot      messages, cells -> accumulators -> rows, active set     phase/slot.rs
+//! pass      messages -> the ranks that need them                    phase/exchange.rs
+//! dispatch  messages on disk -> the runs that need them             planner/routing.rs, messages/router.rs
+//! slot      messages, cells -> accumulators -> rows, active set     phase/slot/
 //! ```
 //!
 //! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
-//! phase/seek.rs does both phases for it, or phase/follow.rs when the lists of all vertices are in memory.
+//! phase/sparse/index_lookup.rs does both phases for it, or phase/sparse/adjacency.rs when the lists of all vertices are in memory.
 
 use crate::cache::graph_cache::Held;
 use crate::context::{Ways, run};

@@ -1,13 +1,14 @@
-//! Work on edges that are in memory as lists, vertex by vertex.
+//! The in-memory executor: work that goes from vertex to vertex over decoded adjacency lists.
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `lists.rs` | [`lists::Lists`]: the edges of every vertex |
-//! | `pile.rs` | vertices that wait for their turn |
-//! | `round.rs` | a round of work, by all workers or one |
-//! | `levels.rs` | level after level, by push or pull |
-//! | `buckets.rs` | bucket after bucket |
-//! | `components.rs` | all edges into a forest |
+//! | `direction_optimizing.rs` | level after level, by push or pull |
+//! | `delta_stepping.rs` | bucket after bucket |
+//! | `afforest.rs` | connected components in a forest |
+//! | `round.rs` | one round of work, by all workers or by one |
+//! | `bucket_queue.rs` | vertices that wait for their bucket, without a lock |
+//! | `edge_scan.rs` | all arcs of a rank once, in any order |
+//! | `pass_limit.rs` | a limit on the passes of a loop |
 
 pub(crate) mod afforest;
 pub(crate) mod bucket_queue;

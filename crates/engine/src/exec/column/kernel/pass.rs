@@ -1,4 +1,4 @@
-//! The phases of a pass: leaves that the superstep calls in order.
+//! The request and the outcome of an edge pass, and how it applies the vertices of a batch that it reached.
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@
 //!
 //! Nothing here walks over all vertices, batches of the graph or cells of a column. Sources are queued in ascending
 //! order, so a column folds in the order of the graph, as a scan would. Of cells on disk the blocks that hold a queued
-//! source are read, those of a few columns at a time ([`sought`]).
+//! source are read, those of a few columns at a time ([`read_plan`]).
 
 use std::collections::VecDeque;
 
