@@ -15,15 +15,15 @@ use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 /// This rank and the others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crew<'a> {
+pub(crate) struct ImportCommunicator<'a> {
     fabric: Option<&'a dyn Fabric>,
     stop: &'a Stop,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> ImportCommunicator<'a> {
     /// The ranks of a fabric; without one this rank alone.
     pub(crate) fn new(fabric: Option<&'a dyn Fabric>, stop: &'a Stop) -> Self {
-        Crew {
+        ImportCommunicator {
             fabric: fabric.filter(|fabric| fabric.ranks() > 1),
             stop,
         }
@@ -107,7 +107,7 @@ impl<'a> Crew<'a> {
     /// Has the first rank `take` what each other one `says`, one rank after the other; a rank says it by calling what it is given.
     pub(crate) fn tell_first(
         &self,
-        says: impl FnOnce(&mut Says<'_>) -> Result<(), IngestError>,
+        says: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
         mut take: impl FnMut(usize, &[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         match self.is_first() {
@@ -116,11 +116,11 @@ impl<'a> Crew<'a> {
         }
     }
 
-    /// Has another rank [hear](Crew::hear) what this one `says`.
+    /// Has another rank [hear](ImportCommunicator::hear) what this one `says`.
     pub(crate) fn tell(
         &self,
         to: usize,
-        says: impl FnOnce(&mut Says<'_>) -> Result<(), IngestError>,
+        says: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let Some(fabric) = self.fabric else {
             return Ok(());
@@ -178,8 +178,8 @@ impl<'a> Crew<'a> {
     }
 
     /// The part of the edges that this rank reads.
-    pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> Part<'a> {
-        Part {
+    pub(crate) fn part_of(&self, source: &'a dyn EdgeSource) -> SourcePart<'a> {
+        SourcePart {
             source,
             pieces: self.part(source.pieces()),
         }
@@ -187,7 +187,7 @@ impl<'a> Crew<'a> {
 }
 
 /// How a rank says something.
-pub(crate) type Says<'s> = dyn FnMut(&[u8]) -> Result<(), IngestError> + 's;
+pub(crate) type PayloadWriter<'s> = dyn FnMut(&[u8]) -> Result<(), IngestError> + 's;
 
 /// The error of ranks that are not at the same step.
 pub(crate) fn mismatch() -> IngestError {
@@ -196,12 +196,12 @@ pub(crate) fn mismatch() -> IngestError {
 
 /// A run of the pieces of a source.
 #[derive(Debug)]
-pub(crate) struct Part<'a> {
+pub(crate) struct SourcePart<'a> {
     source: &'a dyn EdgeSource,
     pieces: Range<u64>,
 }
 
-impl EdgeSource for Part<'_> {
+impl EdgeSource for SourcePart<'_> {
     fn pieces(&self) -> u64 {
         self.pieces.end - self.pieces.start
     }

@@ -6,17 +6,17 @@
 use graphmill_graph::{EdgeKind, Expected, GraphWriter, IdKind, Likeness, Order, Outline};
 use graphmill_storage::Budget;
 
-use crate::build::distribute::{self, Plan};
+use crate::build::distribute::{self, DistributionPlan};
 use crate::error::IngestError;
 use crate::external::bucket_file::{GRAIN, HEADER_BYTES};
 use crate::generate::rule::Generated;
-use crate::ids::bitmap::Presence;
-use crate::layout::batch_cut::{Granules, batch_vertices_max, keys_hold};
+use crate::ids::bitmap::IdBitmap;
+use crate::layout::batch_cut::{RangeCounts, batch_vertices_max, keys_hold};
 use crate::layout::histogram::{GRANULES_MAX, granule_shift};
 use crate::options::ImportOptions;
-use crate::pipeline::assign_ids::Shares;
-use crate::pipeline::buffer_plan::{Demand, Memory, Sizes};
-use crate::pipeline::cut::{BATCH_BYTES, Counted, cut};
+use crate::pipeline::assign_ids::DictionaryMemory;
+use crate::pipeline::buffer_plan::{BufferSizes, Demand, MemorySnapshot};
+use crate::pipeline::cut::{BATCH_BYTES, CutInput, cut};
 use crate::pipeline::{memory, scan, write};
 use crate::readers::files::FileSource;
 use crate::report::Moved;
@@ -103,13 +103,13 @@ pub struct ImportOutlook {
 
 /// Bytes that a rank moves in a step, as they are summed up.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct StepBytes {
     read: f64,
     written: f64,
     sent: f64,
 }
 
-impl Sum {
+impl StepBytes {
     fn moved(self) -> Moved {
         Moved {
             read: self.read as u64,
@@ -121,7 +121,7 @@ impl Sum {
 
 /// Records on their way to the buckets of a temporary file.
 #[derive(Clone, Copy, Debug)]
-struct Streams {
+struct BucketStreams {
     /// All bytes of records, and in how many streams: one a worker and bucket.
     bytes: f64,
     count: f64,
@@ -130,7 +130,7 @@ struct Streams {
     together: usize,
 }
 
-impl Streams {
+impl BucketStreams {
     /// Records of a full chunk.
     fn filled(&self) -> usize {
         (self.chunk_bytes - HEADER_BYTES) / self.together.max(1) * self.together.max(1)
@@ -173,7 +173,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         question.edges,
         question.options.directed,
     );
-    let of = Looking {
+    let of = ImportEstimator {
         question,
         budget: &budget,
         ranks: question.ranks as f64,
@@ -181,7 +181,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         edges: question.edges as f64,
     };
     let mut phases = Vec::new();
-    let mut phase = |name, [first, other]: [Sum; 2], arcs: f64| {
+    let mut phase = |name, [first, other]: [StepBytes; 2], arcs: f64| {
         phases.push(Phase {
             name,
             first: first.moved(),
@@ -214,8 +214,8 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         temporary += dictionary.written;
         edges_read = dictionary.spool_bytes / of.ranks;
     }
-    let shape_of = |granules: &Granules| {
-        let counted = Counted {
+    let shape_of = |granules: &RangeCounts| {
+        let counted = CutInput {
             vertices,
             edges: question.edges,
             arcs_in: granules,
@@ -231,10 +231,10 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         phase("ids", ids, if sorts_ids { of_rank } else { 0.0 });
     }
     if !close {
-        let sum = Sum {
+        let sum = StepBytes {
             read: edges_read,
             sent: of.all_reduce((GRANULES_MAX * size_of::<u64>()) as f64),
-            ..Sum::default()
+            ..StepBytes::default()
         };
         phase("count", [sum; 2], of_rank);
     }
@@ -245,10 +245,10 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         .options
         .batch_size
         .map_or(0, |_| batches * BATCH_BYTES);
-    let need = write::Need::of(&shape, &plan, tables);
+    let need = write::WriteMemory::of(&shape, &plan, tables);
     let reader_bytes = match (question.input, sorts_ids) {
         (_, true) => {
-            4 * Shares::new(
+            4 * DictionaryMemory::new(
                 question.memory,
                 of.lanes as u64,
                 question.ranks,
@@ -260,7 +260,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         (input, false) => reader_bytes(input),
     };
     let demand = Demand::new(&plan, reader_bytes, question.ranks, need);
-    let memory = Memory {
+    let memory = MemorySnapshot {
         total: question.memory,
         available: question.memory.saturating_sub(held + tables),
     };
@@ -276,7 +276,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
     };
     let arcs = of.distributed(&plan, &sizes, graph.arcs());
     let counts = distribute::counts_bytes(plan.buckets(), plan.parts) as f64;
-    let sum = Sum {
+    let sum = StepBytes {
         read: edges_read,
         written: arcs.written() / of.ranks,
         sent: arcs.sent(of.ranks) + of.all_reduce(counts),
@@ -294,7 +294,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         .map(|column| column.sources_bytes)
         .fold(0, u64::saturating_add);
     let spools = sources as f64 + (shape.files.len() * GRAIN / 2) as f64;
-    let sum = Sum {
+    let sum = StepBytes {
         read: arcs.read() * selections / of.ranks,
         written: (outline.files.columns() as f64 + spools) / of.ranks,
         sent: 0.0,
@@ -322,14 +322,14 @@ fn reader_bytes(input: Input) -> u64 {
 }
 
 /// Granules of so many vertices, with as many arcs each.
-fn even(vertices: u64, arcs: u64) -> Granules {
+fn even(vertices: u64, arcs: u64) -> RangeCounts {
     let width = 1u64 << granule_shift(vertices);
     let count = vertices.div_ceil(width);
     let first = (0..=count).map(|granule| granule.saturating_mul(width).min(vertices));
     let below =
         |granule: u64| (u128::from(arcs) * u128::from(granule) / u128::from(count.max(1))) as u64;
     let arcs = (0..count).map(|granule| below(granule + 1) - below(granule));
-    Granules::new(first.collect(), arcs.collect())
+    RangeCounts::new(first.collect(), arcs.collect())
 }
 
 impl ImportQuestion<'_> {
@@ -368,13 +368,13 @@ impl ImportQuestion<'_> {
 
 /// A dictionary on disk.
 struct DictionarySums {
-    sums: [Sum; 2],
+    sums: [StepBytes; 2],
     written: f64,
     spool_bytes: f64,
 }
 
 /// What the steps have in common.
-struct Looking<'q> {
+struct ImportEstimator<'q> {
     question: &'q ImportQuestion<'q>,
     budget: &'q Budget,
     ranks: f64,
@@ -382,7 +382,7 @@ struct Looking<'q> {
     edges: f64,
 }
 
-impl Looking<'_> {
+impl ImportEstimator<'_> {
     fn input_bytes(&self) -> f64 {
         match self.question.input {
             Input::Drawn => 0.0,
@@ -405,9 +405,9 @@ impl Looking<'_> {
     }
 
     /// The first reading; whether a bitmap of ids fits, and the bytes that it holds.
-    fn scan(&self) -> Result<(Sum, bool, u64), IngestError> {
+    fn scan(&self) -> Result<(StepBytes, bool, u64), IngestError> {
         let question = self.question;
-        let need = scan::Need {
+        let need = scan::ScanMemory {
             lanes: question.threads as u64,
             reader_bytes: reader_bytes(question.input),
             reverse: false,
@@ -424,7 +424,7 @@ impl Looking<'_> {
             Input::Drawn => 0.0,
             Input::Pairs(_) => SAMPLE_BYTES * (self.ranks - 1.0),
         };
-        let sum = Sum {
+        let sum = StepBytes {
             read: self.input_bytes() / self.ranks,
             written: 0.0,
             sent: self.all_reduce(histogram) + gathered,
@@ -433,7 +433,7 @@ impl Looking<'_> {
             Input::Drawn => (false, 0),
             Input::Pairs(_) => {
                 let most = scan::presence_bytes_max(free, self.input_bytes() as u64);
-                let (bits, all) = Presence::bytes(question.vertices);
+                let (bits, all) = IdBitmap::bytes(question.vertices);
                 (all <= most, all - bits)
             }
         };
@@ -441,22 +441,22 @@ impl Looking<'_> {
     }
 
     /// What ranks send of a bitmap of ids.
-    fn bitmap_sums(&self, has_bitmap: bool) -> Sum {
-        let (bits, _) = Presence::bytes(self.question.vertices);
-        Sum {
+    fn bitmap_sums(&self, has_bitmap: bool) -> StepBytes {
+        let (bits, _) = IdBitmap::bytes(self.question.vertices);
+        StepBytes {
             sent: if has_bitmap {
                 self.all_reduce(bits as f64)
             } else {
                 0.0
             },
-            ..Sum::default()
+            ..StepBytes::default()
         }
     }
 
     /// A dictionary of so many ids, sorted on disk: occurrences, leaves, positions, edges of indices.
     fn dictionary(&self, vertices: u64) -> Result<DictionarySums, IngestError> {
         let question = self.question;
-        let shares = Shares::new(
+        let shares = DictionaryMemory::new(
             question.memory,
             question.threads as u64,
             question.ranks,
@@ -464,7 +464,7 @@ impl Looking<'_> {
             Ok,
         )?;
         let ends = 2.0 * self.edges;
-        let streams = |bytes: f64, buckets: f64, together| Streams {
+        let streams = |bytes: f64, buckets: f64, together| BucketStreams {
             bytes,
             count: self.readers() * buckets,
             chunk_bytes: shares.chunk_bytes,
@@ -500,7 +500,7 @@ impl Looking<'_> {
             ));
         }
         let position_buckets = (self.edges / self.ranks / of_positions).ceil() * self.ranks;
-        let positions = Streams {
+        let positions = BucketStreams {
             count: self.lanes * self.ranks * position_buckets,
             ..streams(ends * RESOLVED_BYTES, 1.0, RESOLVED_BYTES as usize)
         };
@@ -510,13 +510,13 @@ impl Looking<'_> {
         let spool_bytes = self.edges * (width + weights);
         written += positions.written() + ids + spool_bytes;
         read += positions.read() + ids;
-        let sum = Sum {
+        let sum = StepBytes {
             read: read / self.ranks,
             written: written / self.ranks,
             sent: occurrences.sent(self.ranks) + positions.sent(self.ranks),
         };
         // Each tells the first rank its ids, which writes them.
-        let other = Sum {
+        let other = StepBytes {
             sent: sum.sent + ids / self.ranks,
             ..sum
         };
@@ -528,9 +528,14 @@ impl Looking<'_> {
     }
 
     /// Arcs in the buckets of column files.
-    fn distributed(&self, plan: &Plan, sizes: &Sizes, arcs: u64) -> Streams {
+    fn distributed(
+        &self,
+        plan: &DistributionPlan,
+        sizes: &BufferSizes,
+        arcs: u64,
+    ) -> BucketStreams {
         let lanes = (sizes.lanes as f64 * self.ranks).min(self.readers());
-        Streams {
+        BucketStreams {
             bytes: arcs as f64 * plan.packing.bytes() as f64,
             count: lanes * plan.buckets() as f64,
             chunk_bytes: sizes.chunk_bytes,
@@ -539,7 +544,13 @@ impl Looking<'_> {
     }
 
     /// How often a bucket is read until all of it is sorted.
-    fn selections(&self, plan: &Plan, arcs: u64, (most, free): (u64, u64), sizes: &Sizes) -> f64 {
+    fn selections(
+        &self,
+        plan: &DistributionPlan,
+        arcs: u64,
+        (most, free): (u64, u64),
+        sizes: &BufferSizes,
+    ) -> f64 {
         let question = self.question;
         let record =
             crate::build::sort_bucket::record_bytes(question.weights, question.options.duplicates)
@@ -548,7 +559,7 @@ impl Looking<'_> {
         // Parts of a bucket are ranges of keys, half of which none may have.
         let part = of_bucket * 2.0 / plan.parts as f64;
         let wanted = ((of_bucket + part) * record) as u64;
-        let lanes = write::Lanes::new(
+        let lanes = write::SortLanes::new(
             plan,
             (most.min(question.threads as u64), wanted.max(GRAIN as u64)),
             (free, question.memory),
@@ -562,7 +573,7 @@ impl Looking<'_> {
     }
 
     /// What the first rank does at the end, and what the others do for it.
-    fn finish(&self, outline: &Outline, spools: f64, files: f64) -> [Sum; 2] {
+    fn finish(&self, outline: &Outline, spools: f64, files: f64) -> [StepBytes; 2] {
         let question = self.question;
         let cells = outline.measure.cells as f64;
         let batches = outline.columns.len() as f64;
@@ -578,14 +589,14 @@ impl Looking<'_> {
             question.memory.saturating_sub(held),
         ) as f64;
         let notes = (cells * NOTE_BYTES + files * 81.0) / self.ranks;
-        let mut first = Sum {
+        let mut first = StepBytes {
             read,
             written: of_all,
             sent: 0.0,
         };
-        let mut other = Sum {
+        let mut other = StepBytes {
             sent: if self.ranks > 1.0 { notes } else { 0.0 },
-            ..Sum::default()
+            ..StepBytes::default()
         };
         if !question.shared && self.ranks > 1.0 {
             // Sources go to the first rank, and what it makes of them to all.

@@ -8,19 +8,19 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk, Stop};
 
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill};
-use crate::external::edge_file::{Arranged, Edges};
-use crate::ids::bitmap::Ranks;
-use crate::layout::batch_cut::Granules;
+use crate::external::bucket_file::{BucketFile, ChunkReader};
+use crate::external::edge_file::{EdgeBatchSink, OrderedEdgeFile};
+use crate::ids::bitmap::RankBitmap;
+use crate::layout::batch_cut::RangeCounts;
 
 const BUDGET: u64 = 16 << 20;
 /// Bytes of a chunk that is read, at most.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
 /// Takes edges and leaves them.
-struct Nowhere;
+struct DiscardBatches;
 
-impl Edges for Nowhere {
+impl EdgeBatchSink for DiscardBatches {
     fn integers(&mut self, _: &[(u64, u64)], _: &[f64], _: u64) -> Result<(), IngestError> {
         Ok(())
     }
@@ -42,11 +42,11 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
     let mut from = RecordReader::at(&opened, 0);
     let inbox = |chunk_bytes: usize| {
         let most = chunk_bytes.min(CHUNK_BYTES_MAX);
-        Inbox::new(&*disk, &budget, most, 2)
+        ChunkReader::new(&*disk, &budget, most, 2)
     };
     match kind {
         0 => {
-            if let Ok(spill) = Spill::take(&*disk, &budget, temporary, &mut from)
+            if let Ok(spill) = BucketFile::take(&*disk, &budget, temporary, &mut from)
                 && spill.chunk_bytes() <= CHUNK_BYTES_MAX
                 && let Ok(mut inbox) = inbox(spill.chunk_bytes())
             {
@@ -57,17 +57,17 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         }
         1..=3 => {
             let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][usize::from(kind) - 1];
-            let taken = Arranged::take(&*disk, &budget, (temporary, weights), &mut from);
+            let taken = OrderedEdgeFile::take(&*disk, &budget, (temporary, weights), &mut from);
             if let Ok(spool) = taken
                 && let Ok(mut inbox) = inbox(spool.chunk_bytes())
             {
                 for unit in 0..spool.units() {
-                    let _ = spool.read(unit, &mut inbox, &Stop::new(), &mut Nowhere);
+                    let _ = spool.read(unit, &mut inbox, &Stop::new(), &mut DiscardBatches);
                 }
             }
         }
         4 => {
-            if let Ok(ranks) = Ranks::take(&budget, &mut from) {
+            if let Ok(ranks) = RankBitmap::take(&budget, &mut from) {
                 for id in 0..100 {
                     let _ = ranks.look_up().of(id << (id % 40));
                 }
@@ -76,7 +76,7 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         _ => {
             let _ = from
                 .number()
-                .map(|vertices| Granules::take(vertices, &mut from));
+                .map(|vertices| RangeCounts::take(vertices, &mut from));
         }
     }
 }

@@ -7,12 +7,12 @@
 use graphmill_graph::EdgeKind;
 
 use crate::error::IngestError;
-use crate::external::radix_sort::Record;
+use crate::external::radix_sort::SortRecord;
 use crate::external::weight_bits::{bits, value};
 use crate::options::Duplicates;
 
 /// The payload of a record, where it has one.
-pub(crate) trait Weighted: Record {
+pub(crate) trait Weighted: SortRecord {
     /// The bits of the weight: of an f32 or an f64.
     fn weight(&self) -> u64;
     /// Replaces the weight.

@@ -10,12 +10,12 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Disk};
 
 use crate::error::IngestError;
-use crate::external::bucket_file::{Spill, SpillWriter};
-use crate::external::edge_file::Edges;
-use crate::external::shuffle::Post;
+use crate::external::bucket_file::{BucketFile, BucketWriter};
+use crate::external::edge_file::EdgeBatchSink;
+use crate::external::shuffle::BucketShuffle;
 use crate::external::weight_bits::bits;
-use crate::ids::index_map::IndexOf;
-use crate::layout::edge_key::{Columns, Layout, Packing};
+use crate::ids::index_map::IndexLookup;
+use crate::layout::edge_key::{ColumnFiles, EdgeKeyLayout, RecordPacking};
 use crate::options::{Duplicates, SelfLoops};
 use crate::progress::Meter;
 
@@ -26,11 +26,11 @@ const BLOCK: usize = 256;
 
 /// What distribution needs to know, shared by all workers.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    pub(crate) layout: Layout,
-    pub(crate) forward: Columns,
-    pub(crate) reverse: Option<Columns>,
-    pub(crate) packing: Packing,
+pub(crate) struct DistributionPlan {
+    pub(crate) layout: EdgeKeyLayout,
+    pub(crate) forward: ColumnFiles,
+    pub(crate) reverse: Option<ColumnFiles>,
+    pub(crate) packing: RecordPacking,
     pub(crate) weights: EdgeKind,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
@@ -44,14 +44,14 @@ pub(crate) struct Plan {
     pub(crate) vertices: u64,
 }
 
-impl Plan {
+impl DistributionPlan {
     /// Number of buckets: the files of all sets of columns.
     pub(crate) fn buckets(&self) -> usize {
         self.part_shifts.len()
     }
 
     /// The sets of columns.
-    pub(crate) fn sides(&self) -> impl Iterator<Item = &Columns> {
+    pub(crate) fn sides(&self) -> impl Iterator<Item = &ColumnFiles> {
         [Some(&self.forward), self.reverse.as_ref()]
             .into_iter()
             .flatten()
@@ -62,13 +62,13 @@ impl Plan {
     pub(crate) fn by_destination(&self, numbers: u64, span: u64) -> Self {
         let ranges = numbers.div_ceil(span);
         let cut = |range: u64| numbers.min(range * span);
-        let layout = Layout::new((0..=ranges).map(cut).collect());
+        let layout = EdgeKeyLayout::new((0..=ranges).map(cut).collect());
         let files = (0..ranges as usize).map(|range| range..range + 1);
         let sequenced = self.packing.sequence_bytes > 0;
         Self {
             forward: layout.columns(files.collect(), 0),
             reverse: None,
-            packing: Packing::new(layout.key_bits(1), self.weights, sequenced),
+            packing: RecordPacking::new(layout.key_bits(1), self.weights, sequenced),
             layout,
             directed: true,
             self_loops: SelfLoops::Keep,
@@ -93,10 +93,10 @@ impl Plan {
 /// One worker's share of the distribution.
 #[derive(Debug)]
 pub(crate) struct Distributor<'a> {
-    plan: &'a Plan,
-    indices: IndexOf<'a>,
+    plan: &'a DistributionPlan,
+    indices: IndexLookup<'a>,
     meter: &'a Meter<'a>,
-    writer: SpillWriter<'a>,
+    writer: BucketWriter<'a>,
     /// Per bucket a line of keys, and where arcs have a payload of weights and of sequence numbers.
     keys: Buffer,
     weights: Buffer,
@@ -109,7 +109,7 @@ pub(crate) struct Distributor<'a> {
 }
 
 /// Bytes that a worker leases besides its chunks.
-pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: Packing) -> u64 {
+pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: RecordPacking) -> u64 {
     let lines = if packing.has_payload() { 3 } else { 1 };
     lines * AlignedBuffer::footprint(buckets * LINE * size_of::<u64>())
         + counts_bytes(buckets, parts)
@@ -121,16 +121,16 @@ pub(crate) fn counts_bytes(buckets: usize, parts: usize) -> u64 {
 }
 
 /// Bytes of a full line, which lies in one chunk.
-pub(crate) fn line_bytes(packing: Packing) -> usize {
+pub(crate) fn line_bytes(packing: RecordPacking) -> usize {
     LINE * packing.bytes()
 }
 
 impl<'a> Distributor<'a> {
     /// Leases its lines and counters; chunks and slabs follow as they are first needed.
     pub(crate) fn new(
-        plan: &'a Plan,
-        indices: IndexOf<'a>,
-        (spill, post): (&'a Spill, Option<&'a Post<'a>>),
+        plan: &'a DistributionPlan,
+        indices: IndexLookup<'a>,
+        (spill, post): (&'a BucketFile, Option<&'a BucketShuffle<'a>>),
         disk: &dyn Disk,
         budget: &Budget,
         slab_bytes: usize,
@@ -143,7 +143,7 @@ impl<'a> Distributor<'a> {
             plan,
             indices,
             meter,
-            writer: SpillWriter::new(spill, disk, budget, slab_bytes)?.sending(post),
+            writer: BucketWriter::new(spill, disk, budget, slab_bytes)?.sending(post),
             keys: lines(true)?,
             weights: lines(plan.packing.has_payload())?,
             sequences: lines(plan.packing.has_payload())?,
@@ -154,8 +154,8 @@ impl<'a> Distributor<'a> {
     }
 
     /// The lines and what they are flushed to, apart from what edges are read into.
-    fn lines(&mut self) -> Lines<'_, 'a> {
-        Lines {
+    fn lines(&mut self) -> WriteCombiner<'_, 'a> {
+        WriteCombiner {
             plan: self.plan,
             keys: self.keys.typed_mut(),
             weights: self.weights.typed_mut(),
@@ -214,17 +214,17 @@ impl<'a> Distributor<'a> {
 }
 
 /// The lines of a worker while edges are placed.
-struct Lines<'l, 'a> {
-    plan: &'a Plan,
+struct WriteCombiner<'l, 'a> {
+    plan: &'a DistributionPlan,
     keys: &'l mut [u64],
     weights: &'l mut [u64],
     sequences: &'l mut [u64],
     fill: &'l mut [u32],
     counts: &'l mut [u64],
-    writer: &'l mut SpillWriter<'a>,
+    writer: &'l mut BucketWriter<'a>,
 }
 
-impl Lines<'_, '_> {
+impl WriteCombiner<'_, '_> {
     #[inline(always)]
     fn edge<const PAYLOAD: bool>(
         &mut self,
@@ -250,7 +250,7 @@ impl Lines<'_, '_> {
     #[inline(always)]
     fn arc<const PAYLOAD: bool>(
         &mut self,
-        columns: &Columns,
+        columns: &ColumnFiles,
         source: u64,
         destination: u64,
         weight: u64,
@@ -298,7 +298,7 @@ impl Lines<'_, '_> {
     }
 }
 
-impl Edges for Distributor<'_> {
+impl EdgeBatchSink for Distributor<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],

@@ -7,11 +7,11 @@ use std::ops::Range;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Disk, Lease, Stop};
 
-use super::distribute::{Distributor, Plan};
+use super::distribute::{DistributionPlan, Distributor};
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::weight_bits::value;
-use crate::ids::order_window::Slice;
+use crate::ids::order_window::OrderWindow;
 
 /// Chunks that are read as one task, and chunks of it on their way.
 const UNIT_CHUNKS: usize = 16;
@@ -23,13 +23,13 @@ const LISTS_BYTES: u64 = (BLOCK * 4 * size_of::<u64>()) as u64;
 
 /// Edges that are gathered.
 pub(crate) struct Gathered<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) spill: &'a Spill,
+    pub(crate) plan: &'a DistributionPlan,
+    pub(crate) spill: &'a BucketFile,
 }
 
 /// One worker's way to read them.
 pub(crate) struct GatheredReader {
-    inbox: Inbox,
+    inbox: ChunkReader,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     sequences: Vec<u64>,
@@ -49,7 +49,7 @@ impl GatheredReader {
     ) -> Result<Self, IngestError> {
         let chunk_bytes = gathered.spill.chunk_bytes();
         Ok(Self {
-            inbox: Inbox::new(disk, budget, chunk_bytes, AHEAD)?,
+            inbox: ChunkReader::new(disk, budget, chunk_bytes, AHEAD)?,
             edges: Vec::with_capacity(BLOCK),
             weights: Vec::with_capacity(BLOCK),
             sequences: Vec::with_capacity(BLOCK),
@@ -75,12 +75,12 @@ impl Gathered<'_> {
         &self,
         range: usize,
         unit: u64,
-        indices: &Slice,
+        indices: &OrderWindow,
         reader: &mut GatheredReader,
         stop: &Stop,
         sink: &mut Distributor<'_>,
     ) -> Result<(), IngestError> {
-        let Plan {
+        let DistributionPlan {
             layout,
             packing,
             weights: kind,

@@ -11,12 +11,12 @@ use graphmill_graph::{ColumnFileWriter, EdgeKind};
 use graphmill_storage::{Buffer, Stop};
 
 use super::dedup::{Weighted, resolve};
-use super::distribute::Plan;
+use super::distribute::DistributionPlan;
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill};
+use crate::external::bucket_file::{BucketFile, ChunkReader};
 use crate::external::radix_sort;
 use crate::external::weight_bits::{bits, value};
-use crate::layout::edge_key::{Columns, low_bits};
+use crate::layout::edge_key::{ColumnFiles, low_bits};
 use crate::options::Duplicates;
 
 /// Arcs handed to the writer at once.
@@ -27,26 +27,26 @@ const REFINE_BITS: u32 = 9;
 const WEIGHT_PARTS: u64 = 512;
 
 /// What makes a record of a key, a weight and a sequence number.
-pub(crate) trait Arc: Weighted {
+pub(crate) trait ArcRecord: Weighted {
     /// The record.
     fn new(key: u64, weight: u64, sequence: u64) -> Self;
 }
 
-impl Arc for u64 {
+impl ArcRecord for u64 {
     #[inline(always)]
     fn new(key: u64, _weight: u64, _sequence: u64) -> Self {
         key
     }
 }
 
-impl Arc for [u64; 2] {
+impl ArcRecord for [u64; 2] {
     #[inline(always)]
     fn new(key: u64, weight: u64, _sequence: u64) -> Self {
         [key, weight]
     }
 }
 
-impl Arc for [u64; 3] {
+impl ArcRecord for [u64; 3] {
     #[inline(always)]
     fn new(key: u64, weight: u64, sequence: u64) -> Self {
         [key, weight, sequence]
@@ -55,13 +55,13 @@ impl Arc for [u64; 3] {
 
 /// Arcs that were dropped as duplicates, and those that were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct ArcCounts {
     pub(crate) arcs: u64,
     pub(crate) loops_dropped: u64,
     pub(crate) others_dropped: u64,
 }
 
-impl Kept {
+impl ArcCounts {
     pub(crate) fn add(&mut self, other: Self) {
         self.arcs += other.arcs;
         self.loops_dropped += other.loops_dropped;
@@ -71,8 +71,8 @@ impl Kept {
 
 /// One worker's memory for the step.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    pub(crate) inbox: Inbox,
+pub(crate) struct SortScratch {
+    pub(crate) inbox: ChunkReader,
     /// The records of a selection, then scratch for its largest part.
     pub(crate) records: Buffer,
 }
@@ -87,10 +87,10 @@ pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
 }
 
 /// The file that is written, and how.
-pub(crate) struct File<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) columns: &'a Columns,
-    pub(crate) spill: &'a Spill,
+pub(crate) struct BucketSort<'a> {
+    pub(crate) plan: &'a DistributionPlan,
+    pub(crate) columns: &'a ColumnFiles,
+    pub(crate) spill: &'a BucketFile,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a Stop,
     /// Its number within its set of columns.
@@ -99,26 +99,26 @@ pub(crate) struct File<'a> {
 
 /// A range of keys in parts of `1 << shift` keys, the first of which begins at `key`.
 #[derive(Clone, Copy)]
-struct Parts<'a> {
+struct PartCounts<'a> {
     key: u64,
     shift: u32,
     counts: &'a [u64],
 }
 
-impl File<'_> {
+impl BucketSort<'_> {
     /// Writes the whole file. `counts`: the arcs of each part of its bucket.
     pub(crate) fn write(
         &self,
         counts: &[u64],
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-    ) -> Result<Kept, IngestError> {
-        let parts = Parts {
+    ) -> Result<ArcCounts, IngestError> {
+        let parts = PartCounts {
             key: 0,
             shift: self.plan.part_shifts[self.bucket()],
             counts,
         };
-        let mut kept = Kept::default();
+        let mut kept = ArcCounts::default();
         match record_bytes(self.plan.weights, self.duplicates) {
             8 => self.parts::<u64>(parts, lane, writer, &mut kept)?,
             16 => self.parts::<[u64; 2]>(parts, lane, writer, &mut kept)?,
@@ -135,12 +135,12 @@ impl File<'_> {
         &self.columns.files[self.number]
     }
 
-    fn parts<R: Arc>(
+    fn parts<R: ArcRecord>(
         &self,
-        parts: Parts<'_>,
-        lane: &mut Lane,
+        parts: PartCounts<'_>,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         let capacity = (lane.records.len() / size_of::<R>()) as u64;
         let counts = parts.counts;
@@ -169,14 +169,14 @@ impl File<'_> {
     }
 
     /// The part of `1 << shift` keys from `key` on, of `count` arcs, too many for memory: counts it in finer parts.
-    fn refine<R: Arc>(
+    fn refine<R: ArcRecord>(
         &self,
         key: u64,
         shift: u32,
         count: u64,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         if shift == 0 {
             return self.same::<R>(key, count, lane, writer, kept);
@@ -190,7 +190,7 @@ impl File<'_> {
             }
         })?;
         self.parts::<R>(
-            Parts {
+            PartCounts {
                 key,
                 shift: fine,
                 counts: &counts,
@@ -202,13 +202,13 @@ impl File<'_> {
     }
 
     /// `count` arcs of one key, too many for memory.
-    fn same<R: Arc>(
+    fn same<R: ArcRecord>(
         &self,
         key: u64,
         count: u64,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         if self.plan.weights != EdgeKind::None {
             return self.same_weighted::<R>(key, count, lane, writer, kept);
@@ -229,13 +229,13 @@ impl File<'_> {
     }
 
     /// `count` arcs of one key with weights, too many for memory: the bucket is read again instead.
-    fn same_weighted<R: Arc>(
+    fn same_weighted<R: ArcRecord>(
         &self,
         key: u64,
         count: u64,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         let kind = self.plan.weights;
         let survivor = match self.duplicates {
@@ -288,7 +288,7 @@ impl File<'_> {
         &self,
         key: u64,
         count: u64,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         each: &mut dyn FnMut(u64, u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let highest = match self.plan.packing.weight_bytes {
@@ -326,7 +326,7 @@ impl File<'_> {
                 ranges.extend(parts.into_iter().rev());
                 continue;
             }
-            let Lane { inbox, records } = &mut *lane;
+            let SortScratch { inbox, records } = &mut *lane;
             let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
             self.spill.read(self.bucket(), inbox, self.stop, |packed| {
                 self.plan.packing.unpack(packed, |found, weight, _| {
@@ -355,7 +355,7 @@ impl File<'_> {
     /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
     fn each(
         &self,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         mut each: impl FnMut(u64, u64, u64),
     ) -> Result<(), IngestError> {
         let inbox = &mut lane.inbox;
@@ -366,14 +366,14 @@ impl File<'_> {
     }
 
     /// Reads the keys of some parts, sorts them and writes them.
-    fn selection<R: Arc>(
+    fn selection<R: ArcRecord>(
         &self,
-        parts: Parts<'_>,
+        parts: PartCounts<'_>,
         chosen: Range<usize>,
         total: usize,
-        lane: &mut Lane,
+        lane: &mut SortScratch,
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         let key = parts.key + ((chosen.start as u64) << parts.shift);
         let counts = &parts.counts[chosen];
@@ -421,7 +421,7 @@ impl File<'_> {
         Ok(())
     }
 
-    fn dropped(&self, kept: &mut Kept, key: u64, arcs: u64) {
+    fn dropped(&self, kept: &mut ArcCounts, key: u64, arcs: u64) {
         if self.plan.layout.is_loop(self.batches().start, key) {
             kept.loops_dropped += arcs;
         } else {
@@ -430,11 +430,11 @@ impl File<'_> {
     }
 
     /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
-    fn deliver<R: Arc>(
+    fn deliver<R: ArcRecord>(
         &self,
         mut arcs: &[R],
         writer: &mut ColumnFileWriter,
-        kept: &mut Kept,
+        kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         let layout = &self.plan.layout;
         let cuts = layout.cuts();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use graphmill_storage::{Clock, Disk, Scratch};
 
-use crate::comm::Crew;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::options::ImportOptions;
 use crate::source::EdgeSource;
@@ -14,7 +14,7 @@ use crate::source::EdgeSource;
 pub(crate) const JOB_FILE: &str = "job.step";
 
 /// An import whose work can be kept.
-pub(crate) struct Job {
+pub(crate) struct JobIdentity {
     /// Says which output it has, and where its temporary files are.
     output: u32,
     rank: usize,
@@ -22,14 +22,14 @@ pub(crate) struct Job {
     text: String,
 }
 
-impl Job {
+impl JobIdentity {
     /// The import of the part of the input that a rank of the crew reads, if what it does can be kept.
     pub(crate) fn new(
         options: &ImportOptions,
-        crew: &Crew<'_>,
+        crew: &ImportCommunicator<'_>,
         source: &dyn EdgeSource,
         vertices: Option<&dyn EdgeSource>,
-    ) -> Option<Job> {
+    ) -> Option<JobIdentity> {
         options.keep_every?;
         let sources = [Some(source), vertices].into_iter().flatten();
         let identities: Vec<String> = sources.map(EdgeSource::identity).collect::<Option<_>>()?;
@@ -38,7 +38,7 @@ impl Job {
         let temporary = std::path::absolute(temporary).unwrap_or_default();
         let (rank, ranks) = (crew.rank(), crew.count());
         let program = env!("CARGO_PKG_VERSION");
-        Some(Job {
+        Some(JobIdentity {
             output: crc32fast::hash(format!("{output:?} {temporary:?}").as_bytes()),
             rank,
             ranks,
@@ -74,7 +74,7 @@ impl Job {
         &self,
         ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
-        crew: &Crew<'_>,
+        crew: &ImportCommunicator<'_>,
     ) -> Result<Option<Scratch>, IngestError> {
         let name = format!("import-{:08x}-{:05}", self.output, self.rank);
         let named = Scratch::named(ports, folder, &name)?;

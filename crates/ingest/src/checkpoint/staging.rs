@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use graphmill_graph::remove_temporary;
 use graphmill_storage::{Clock, Disk, Hold, Holding, Owner, Scratch};
 
-use super::job::Job;
+use super::job::JobIdentity;
 use super::step_log::remove_marks;
-use crate::comm::Crew;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
-pub(crate) struct Staging<'a> {
+pub(crate) struct StagingDir<'a> {
     path: PathBuf,
     /// At the rank that made it.
     scratch: Option<Scratch>,
@@ -30,16 +30,16 @@ pub(crate) struct Staging<'a> {
     disk: Arc<dyn Disk>,
     /// The rank that made the folder in which each rank works.
     makers: Vec<usize>,
-    crew: Crew<'a>,
+    crew: ImportCommunicator<'a>,
 }
 
-impl<'a> Staging<'a> {
+impl<'a> StagingDir<'a> {
     /// A new one in `folder`; or that of a job, with what was kept there, unless another process works in it or nobody could tell.
     pub(crate) fn create(
         (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
-        crew: Crew<'a>,
-        job: Option<&Job>,
+        crew: ImportCommunicator<'a>,
+        job: Option<&JobIdentity>,
     ) -> Result<Self, IngestError> {
         let mut scratch = Scratch::create(disk, folder, "import")?;
         let say = |scratch: &Scratch| crew.gather(scratch.path().as_os_str().as_bytes().to_vec());
@@ -79,7 +79,7 @@ impl<'a> Staging<'a> {
             true => None,
             false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
         };
-        Ok(Staging {
+        Ok(StagingDir {
             path,
             scratch: (maker == crew.rank()).then_some(scratch),
             hold,
@@ -155,7 +155,7 @@ impl<'a> Staging<'a> {
     }
 }
 
-impl Drop for Staging<'_> {
+impl Drop for StagingDir<'_> {
     fn drop(&mut self) {
         // It may have its name by now, and another that of this one.
         self.hold = None;
@@ -180,9 +180,9 @@ mod tests {
         let to = Path::new("/graph");
         let fabrics = local(2);
         let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]
-            .map(|(fabric, stop)| Crew::new(Some(fabric as &dyn Fabric), stop));
+            .map(|(fabric, stop)| ImportCommunicator::new(Some(fabric as &dyn Fabric), stop));
         std::thread::scope(|scope| {
-            let create = |crew| Staging::create((&disk, &clock), Path::new("/"), crew, None);
+            let create = |crew| StagingDir::create((&disk, &clock), Path::new("/"), crew, None);
             let other = scope.spawn(move || create(second).unwrap());
             let made = create(first).unwrap();
             let other = other.join().unwrap();

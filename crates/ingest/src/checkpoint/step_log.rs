@@ -31,7 +31,7 @@ use graphmill_storage::{
     remove_dir_but_last, unheld,
 };
 
-use super::job::{JOB_FILE, Job};
+use super::job::{JOB_FILE, JobIdentity};
 use crate::error::IngestError;
 use crate::options::Machine;
 
@@ -58,10 +58,10 @@ const MARK: &str = ".kept-";
 const ENDING: &str = "step";
 
 /// Writes a record.
-pub(crate) type Out = RecordWriter<FileAside>;
+pub(crate) type StepWriter = RecordWriter<FileAside>;
 
 /// What this rank has ended.
-pub(crate) struct Log<'a> {
+pub(crate) struct StepLog<'a> {
     machine: Machine<'a>,
     /// The folder of temporary files, with the records.
     temporary: PathBuf,
@@ -82,14 +82,14 @@ pub(crate) struct Log<'a> {
 }
 
 /// The files that a record tells of.
-pub(crate) struct Files<'f> {
+pub(crate) struct StepFiles<'f> {
     /// Temporary ones, which are made durable.
     pub(crate) temporary: &'f [&'f Path],
     /// Those of the graph, which are durable but for their names.
     pub(crate) graph: &'f [PathBuf],
 }
 
-impl<'a> Log<'a> {
+impl<'a> StepLog<'a> {
     /// Of the import that `job` says, with records in `temporary`, and whether it is new there: others may have left some. It makes its graph
     /// in `graph`.
     pub(crate) fn open(
@@ -98,7 +98,7 @@ impl<'a> Log<'a> {
         job: String,
         every: Duration,
     ) -> Result<(Self, bool), IngestError> {
-        let mut log = Log {
+        let mut log = StepLog {
             machine,
             temporary: temporary.to_path_buf(),
             graph: graph.to_path_buf(),
@@ -109,7 +109,7 @@ impl<'a> Log<'a> {
             newest: Mutex::new(machine.clock.now()),
             is_whole: AtomicBool::new(true),
         };
-        let there = log.read(JOB, Begun::take)?;
+        let there = log.read(JOB, PendingRecord::take)?;
         let is_new = there
             .as_ref()
             .is_none_or(|there| there.job != log.job.as_bytes());
@@ -125,7 +125,7 @@ impl<'a> Log<'a> {
             // It may have been begun on another machine, which must not take it for one that nobody works at.
             let ours = machine_id(&**machine.disk, &log.temporary).into_bytes();
             if there.machine != ours {
-                log.say(&Begun {
+                log.say(&PendingRecord {
                     machine: ours,
                     ..there
                 });
@@ -136,7 +136,7 @@ impl<'a> Log<'a> {
 
     /// Says which import it is, when nothing of another is left.
     pub(crate) fn begin(&self) {
-        self.say(&Begun {
+        self.say(&PendingRecord {
             job: self.job.as_bytes().to_vec(),
             machine: machine_id(&**self.machine.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
@@ -145,8 +145,8 @@ impl<'a> Log<'a> {
         });
     }
 
-    fn say(&self, begun: &Begun) {
-        let none = Files {
+    fn say(&self, begun: &PendingRecord) {
+        let none = StepFiles {
             temporary: &[],
             graph: &[],
         };
@@ -159,7 +159,7 @@ impl<'a> Log<'a> {
         if !self.is_whole.load(Relaxed) || !self.has_any() {
             return;
         }
-        let none = Files {
+        let none = StepFiles {
             temporary: &[],
             graph: &[],
         };
@@ -168,16 +168,16 @@ impl<'a> Log<'a> {
 
     /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, or whose graph has got its name; and
     /// of ranks that `own` does not have any more. What cannot be removed is in nobody's way.
-    pub(crate) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &Job) {
+    pub(crate) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &JobIdentity) {
         let disk = &**machine.disk;
         // One at a time, of all ranks and imports: they would take each other for processes that go on with what is left, and leave it there.
         let _turn = turn(machine, folder);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(name));
-        let is_of_import = |path: &Path| name_of(path).and_then(Job::graphs_of).is_some();
+        let is_of_import = |path: &Path| name_of(path).and_then(JobIdentity::graphs_of).is_some();
         // Where only this machine can work in it, no record has to say that it did.
         let is_local_here = disk.is_local(folder);
         for (temporary, _hold) in unheld(disk, folder, is_of_import) {
-            let log = Log {
+            let log = StepLog {
                 machine,
                 temporary,
                 graph: PathBuf::new(),
@@ -193,7 +193,7 @@ impl<'a> Log<'a> {
                 .as_ref()
                 .is_ok_and(|names| !names.iter().any(is_of_step));
             let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
-            let begun = log.read(JOB, Begun::take).ok().flatten();
+            let begun = log.read(JOB, PendingRecord::take).ok().flatten();
             let is_ours = match &begun {
                 Some(begun) => std::str::from_utf8(&begun.machine)
                     .is_ok_and(|machine| is_this_machine(machine, disk, folder)),
@@ -257,8 +257,8 @@ impl<'a> Log<'a> {
     pub(crate) fn write(
         &self,
         name: &str,
-        files: &Files<'_>,
-        put: impl FnOnce(&mut Out) -> io::Result<()>,
+        files: &StepFiles<'_>,
+        put: impl FnOnce(&mut StepWriter) -> io::Result<()>,
     ) {
         match self.try_write(name, files, put) {
             Ok(()) => *lock(&self.newest) = self.machine.clock.now(),
@@ -272,8 +272,8 @@ impl<'a> Log<'a> {
     fn try_write(
         &self,
         name: &str,
-        files: &Files<'_>,
-        put: impl FnOnce(&mut Out) -> io::Result<()>,
+        files: &StepFiles<'_>,
+        put: impl FnOnce(&mut StepWriter) -> io::Result<()>,
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         for path in files.temporary {
@@ -460,7 +460,7 @@ fn is_of_step(name: &String) -> bool {
 
 /// Whether a folder is, by its name, that of a graph of the imports that have these temporary files.
 fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
-    let begins = name_of(temporary).and_then(Job::graphs_of);
+    let begins = name_of(temporary).and_then(JobIdentity::graphs_of);
     begins.is_some_and(|begins| name_of(graph).is_some_and(|name| name.starts_with(&begins)))
 }
 
@@ -522,7 +522,7 @@ pub(crate) fn common_of(disk: &dyn Disk, graph: &Path) -> Result<Vec<PathBuf>, I
 }
 
 /// An import that has begun.
-struct Begun {
+struct PendingRecord {
     /// Says which it is.
     job: Vec<u8>,
     /// Where it was begun: locks may not reach other machines.
@@ -531,15 +531,15 @@ struct Begun {
     graph: Vec<u8>,
 }
 
-impl Begun {
-    fn put(&self, out: &mut Out) -> io::Result<()> {
+impl PendingRecord {
+    fn put(&self, out: &mut StepWriter) -> io::Result<()> {
         [&self.job, &self.machine, &self.graph]
             .into_iter()
             .try_for_each(|bytes| out.bytes(bytes))
     }
 
     fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
-        Ok(Begun {
+        Ok(PendingRecord {
             job: from.bytes()?,
             machine: from.bytes()?,
             graph: from.bytes()?,

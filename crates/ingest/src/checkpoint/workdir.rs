@@ -5,43 +5,43 @@ use std::path::Path;
 use graphmill_graph::FormatError;
 use graphmill_storage::Scratch;
 
-use super::job::Job;
-use super::staging::Staging;
-use super::step_log::Log;
-use crate::comm::Crew;
+use super::job::JobIdentity;
+use super::staging::StagingDir;
+use super::step_log::StepLog;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::options::{ImportOptions, Machine};
 
-pub(crate) struct Place<'a> {
+pub(crate) struct ImportDirs<'a> {
     // In this order: the folder that says whose they are goes last.
-    pub(crate) staging: Staging<'a>,
+    pub(crate) staging: StagingDir<'a>,
     pub(crate) temporary: Scratch,
     /// What was done, where it is kept.
-    pub(crate) log: Option<Log<'a>>,
+    pub(crate) log: Option<StepLog<'a>>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ImportDirs<'a> {
     /// Of an import that makes its graph in `parent`: that of a job, with what was kept of it, if no other process works there; else a
     /// new one.
     pub(crate) fn open(
         machine: Machine<'a>,
-        crew: Crew<'a>,
+        crew: ImportCommunicator<'a>,
         parent: &Path,
-        job: Option<Job>,
+        job: Option<JobIdentity>,
         options: &ImportOptions,
     ) -> Result<Self, IngestError> {
         let folder = options.temporary.as_deref().unwrap_or(parent);
         let ports = (machine.disk, machine.clock);
         let named = match &job {
             Some(job) => {
-                Log::remove_dead(machine, folder, job);
+                StepLog::remove_dead(machine, folder, job);
                 crew.gather(Vec::new())?;
                 job.folder(ports, folder, &crew)?
             }
             None => None,
         };
         let kept = job.as_ref().filter(|_| named.is_some());
-        let staging = Staging::create(ports, parent, crew, kept)?;
+        let staging = StagingDir::create(ports, parent, crew, kept)?;
         if job.is_some() && !staging.is_of_job() {
             let apart = if named.is_some() { parent } else { folder };
             machine.progress.keeps_nothing(apart);
@@ -61,7 +61,7 @@ impl<'a> Place<'a> {
         if let (Some(job), Some(every)) = (job, options.keep_every) {
             let folders = (temporary.path(), staging.path());
             let job = job.text(staging.makers());
-            let (opened, is_new) = Log::open(machine, folders, job, every)?;
+            let (opened, is_new) = StepLog::open(machine, folders, job, every)?;
             // In this order: records without their files are none, and what has neither goes with any import, should this one be killed.
             if is_new {
                 staging.clear()?;
@@ -77,7 +77,7 @@ impl<'a> Place<'a> {
             }
             log = Some(opened);
         }
-        Ok(Place {
+        Ok(ImportDirs {
             staging,
             temporary,
             log,

@@ -21,7 +21,7 @@ use graphmill_storage::{
     Stop, StorageError, broken,
 };
 
-use super::shuffle::Post;
+use super::shuffle::BucketShuffle;
 use crate::comm::mismatch;
 use crate::error::IngestError;
 
@@ -34,7 +34,7 @@ pub(crate) const GRAIN: usize = 4096;
 
 /// Buffers that fill up and go to disk in the background.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct ChunkWriter {
     queue: Box<dyn Queue>,
     budget: Budget,
     free: Vec<Buffer>,
@@ -44,7 +44,7 @@ pub(crate) struct Outbox {
     written: u64,
 }
 
-impl Outbox {
+impl ChunkWriter {
     /// At most `buffers` buffers of `buffer_bytes`, made when first needed.
     pub(crate) fn new(
         disk: &dyn Disk,
@@ -122,12 +122,12 @@ impl Outbox {
 
 /// Buffers that runs of a file are read into ahead of their use.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct ChunkReader {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
 }
 
-impl Inbox {
+impl ChunkReader {
     /// `buffers` buffers of `buffer_bytes`, a multiple of the chunks to be read.
     pub(crate) fn new(
         disk: &dyn Disk,
@@ -239,7 +239,7 @@ const LEASED_CHUNKS: u64 = 1 << 12;
 
 /// A temporary file of buckets.
 #[derive(Debug)]
-pub(crate) struct Spill {
+pub(crate) struct BucketFile {
     file: FileHandle,
     chunk_bytes: usize,
     end: AtomicU64,
@@ -248,7 +248,7 @@ pub(crate) struct Spill {
     leases: Mutex<Vec<Lease>>,
 }
 
-impl Spill {
+impl BucketFile {
     /// Bytes of the table that a worker leases at a time, for so many chunks.
     const TABLE_BYTES: u64 = LEASED_CHUNKS * size_of::<u64>() as u64;
 
@@ -294,7 +294,7 @@ impl Spill {
     pub(crate) fn read(
         &self,
         bucket: usize,
-        inbox: &mut Inbox,
+        inbox: &mut ChunkReader,
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
@@ -306,7 +306,7 @@ impl Spill {
         &self,
         bucket: usize,
         chunks: Range<usize>,
-        inbox: &mut Inbox,
+        inbox: &mut ChunkReader,
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
@@ -338,7 +338,7 @@ impl Spill {
             .try_for_each(|chunks| out.numbers(chunks.iter().copied()))
     }
 
-    /// The file at `path` that [was put](Spill::put) there.
+    /// The file at `path` that [was put](BucketFile::put) there.
     pub(crate) fn take(
         disk: &dyn Disk,
         budget: &Budget,
@@ -377,8 +377,8 @@ impl Spill {
 /// Does `work`, which fills buckets of a file, while what other ranks send for it is taken in; what it came to, and the bytes written
 /// of what came. The memory of parcels is leased meanwhile.
 pub(crate) fn fill<T: Send>(
-    spill: &Spill,
-    post: Option<&Post<'_>>,
+    spill: &BucketFile,
+    post: Option<&BucketShuffle<'_>>,
     disk: &dyn Disk,
     budget: &Budget,
     slab_bytes: usize,
@@ -387,7 +387,7 @@ pub(crate) fn fill<T: Send>(
     let Some(post) = post else {
         return Ok((work()?, 0));
     };
-    let mut taker = SpillWriter::new(spill, disk, budget, slab_bytes)?;
+    let mut taker = BucketWriter::new(spill, disk, budget, slab_bytes)?;
     let take = |_, bucket: usize, records: &[u8]| taker.chunk(bucket, records);
     let done = post.while_taking(take, work)?;
     Ok((done, taker.finish()?))
@@ -412,31 +412,31 @@ struct Slab {
 /// Slabs of one worker: one that fills, the others on their way to the disk.
 pub(crate) const SLABS: usize = 4;
 
-/// One worker's way into a [`Spill`].
+/// One worker's way into a [`BucketFile`].
 #[derive(Debug)]
-pub(crate) struct SpillWriter<'a> {
-    spill: &'a Spill,
+pub(crate) struct BucketWriter<'a> {
+    spill: &'a BucketFile,
     budget: Budget,
-    outbox: Outbox,
+    outbox: ChunkWriter,
     slab_bytes: usize,
     slab: Option<Slab>,
     open: Vec<OpenChunk>,
     /// Chunks that may be written before more are leased.
     chunks_left: u64,
     /// Where chunks of other ranks' buckets go.
-    post: Option<&'a Post<'a>>,
+    post: Option<&'a BucketShuffle<'a>>,
 }
 
-impl<'a> SpillWriter<'a> {
+impl<'a> BucketWriter<'a> {
     /// Leases a chunk a bucket and [`SLABS`] slabs of `slab_bytes`, at least a chunk, each when it is first needed.
     pub(crate) fn new(
-        spill: &'a Spill,
+        spill: &'a BucketFile,
         disk: &dyn Disk,
         budget: &Budget,
         slab_bytes: usize,
     ) -> Result<Self, IngestError> {
         let slab_bytes = slab_bytes.max(spill.chunk_bytes);
-        let outbox = Outbox::new(disk, budget, slab_bytes, SLABS)?;
+        let outbox = ChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
         let open = spill.buckets.iter().map(|_| OpenChunk::default()).collect();
         Ok(Self {
             spill,
@@ -451,7 +451,7 @@ impl<'a> SpillWriter<'a> {
     }
 
     /// The same, which sends what is in the buckets of other ranks on.
-    pub(crate) fn sending(self, post: Option<&'a Post<'a>>) -> Self {
+    pub(crate) fn sending(self, post: Option<&'a BucketShuffle<'a>>) -> Self {
         Self { post, ..self }
     }
 
@@ -545,7 +545,7 @@ impl<'a> SpillWriter<'a> {
         if self.chunks_left == 0 {
             lock(&self.spill.leases).push(
                 self.budget
-                    .lease("the table of a temporary file", Spill::TABLE_BYTES)?,
+                    .lease("the table of a temporary file", BucketFile::TABLE_BYTES)?,
             );
             self.chunks_left = LEASED_CHUNKS;
         }

@@ -15,7 +15,7 @@ use graphmill_storage::{
     broken,
 };
 
-use super::bucket_file::{GRAIN, HEADER_BYTES, Inbox, Outbox, seal_chunk};
+use super::bucket_file::{ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk};
 use super::weight_bits::{bits, value};
 use crate::error::IngestError;
 
@@ -28,41 +28,41 @@ const DECODE: usize = 1024;
 
 /// How the ids of a chunk are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Width {
+enum IdEncoding {
     Four,
     Eight,
     Text,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Chunk {
+struct EdgeChunk {
     /// The piece of the input, and the number within it of the first edge; later the number within the input.
     piece: u64,
     first: u64,
     edges: u32,
-    width: Width,
+    width: IdEncoding,
     offset: u64,
 }
 
 /// Edges in a temporary file.
 #[derive(Debug)]
-pub(crate) struct Spool {
+pub(crate) struct TempEdgeFile {
     file: FileHandle,
     chunk_bytes: usize,
     weights: EdgeKind,
     end: AtomicU64,
-    table: Mutex<Table>,
+    table: Mutex<ChunkTable>,
 }
 
 /// Where the chunks lie.
 #[derive(Debug, Default)]
-struct Table {
-    chunks: Vec<Chunk>,
+struct ChunkTable {
+    chunks: Vec<EdgeChunk>,
     leases: Vec<Lease>,
 }
 
 /// What takes in edges that come back from a spool, a run at a time, with the number of the first in the input.
-pub(crate) trait Edges {
+pub(crate) trait EdgeBatchSink {
     /// Edges between integer ids; `weights` is empty for graphs without.
     fn integers(
         &mut self,
@@ -79,7 +79,7 @@ pub(crate) trait Edges {
     ) -> Result<(), IngestError>;
 }
 
-impl Spool {
+impl TempEdgeFile {
     /// A new file `path` in chunks of `chunk_bytes`.
     pub(crate) fn create(
         disk: &dyn Disk,
@@ -98,7 +98,7 @@ impl Spool {
     }
 
     /// Puts the chunks in the order of the input; `first_of` is the number of the first edge of a piece.
-    pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> Arranged {
+    pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> OrderedEdgeFile {
         let mut table = self
             .table
             .into_inner()
@@ -107,7 +107,7 @@ impl Spool {
             chunk.first += first_of(chunk.piece);
         }
         table.chunks.sort_unstable_by_key(|chunk| chunk.first);
-        Arranged {
+        OrderedEdgeFile {
             file: self.file,
             chunk_bytes: self.chunk_bytes,
             weights: self.weights,
@@ -118,14 +118,14 @@ impl Spool {
 
 /// A spool that is complete, in the order of the input.
 #[derive(Debug)]
-pub(crate) struct Arranged {
+pub(crate) struct OrderedEdgeFile {
     file: FileHandle,
     chunk_bytes: usize,
     weights: EdgeKind,
-    table: Table,
+    table: ChunkTable,
 }
 
-impl Arranged {
+impl OrderedEdgeFile {
     /// Number of units: runs of chunks that one task reads.
     pub(crate) fn units(&self) -> u64 {
         self.table.chunks.len().div_ceil(UNIT_CHUNKS) as u64
@@ -178,21 +178,21 @@ impl Arranged {
         let count = from.count(24)?;
         let lease = budget.lease(
             "the table of a temporary file",
-            count * size_of::<Chunk>() as u64,
+            count * size_of::<EdgeChunk>() as u64,
         );
         let lease = lease
             .map_err(StorageError::from)
             .map_err(io::Error::other)?;
         let one = |_| {
-            Ok(Chunk {
+            Ok(EdgeChunk {
                 // The number of the first edge is that in the input.
                 piece: 0,
                 first: from.number()?,
                 edges: from.word()?,
                 width: match from.word()? {
-                    0 => Width::Four,
-                    1 => Width::Eight,
-                    2 => Width::Text,
+                    0 => IdEncoding::Four,
+                    1 => IdEncoding::Eight,
+                    2 => IdEncoding::Text,
                     _ => return Err(broken()),
                 },
                 offset: from.number()?,
@@ -203,7 +203,7 @@ impl Arranged {
             file: disk.open(path, Open::Read).map_err(io::Error::other)?,
             chunk_bytes,
             weights,
-            table: Table {
+            table: ChunkTable {
                 chunks,
                 leases: vec![lease],
             },
@@ -214,9 +214,9 @@ impl Arranged {
     pub(crate) fn read(
         &self,
         unit: u64,
-        inbox: &mut Inbox,
+        inbox: &mut ChunkReader,
         stop: &Stop,
-        sink: &mut impl Edges,
+        sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         let from = unit as usize * UNIT_CHUNKS;
         let chunks = &self.table.chunks[from..self.table.chunks.len().min(from + UNIT_CHUNKS)];
@@ -238,17 +238,17 @@ impl Arranged {
 
     fn decode(
         &self,
-        chunk: &Chunk,
+        chunk: &EdgeChunk,
         records: &[u8],
-        sink: &mut impl Edges,
+        sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         let damaged = || IngestError::damaged(self.file.path(), chunk.offset);
         let weight_bytes = self.weights.bytes();
-        let mut left = Reader(records);
+        let mut left = ByteCursor(records);
         let mut at = chunk.first;
         let end = at.checked_add(chunk.edges.into()).ok_or_else(damaged)?;
         let mut weights = Vec::with_capacity(DECODE);
-        if chunk.width == Width::Text {
+        if chunk.width == IdEncoding::Text {
             let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(DECODE);
             while at < end {
                 edges.clear();
@@ -275,7 +275,11 @@ impl Arranged {
             }
             return Ok(());
         }
-        let width = if chunk.width == Width::Four { 4 } else { 8 };
+        let width = if chunk.width == IdEncoding::Four {
+            4
+        } else {
+            8
+        };
         let mut edges = Vec::with_capacity(DECODE);
         while at < end {
             edges.clear();
@@ -298,9 +302,9 @@ impl Arranged {
 }
 
 /// Bytes not yet read.
-struct Reader<'a>(&'a [u8]);
+struct ByteCursor<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteCursor<'a> {
     fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
@@ -316,14 +320,14 @@ fn word(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// One worker's way into a [`Spool`].
+/// One worker's way into a [`TempEdgeFile`].
 #[derive(Debug)]
-pub(crate) struct SpoolWriter<'a> {
-    spool: &'a Spool,
-    outbox: Outbox,
+pub(crate) struct EdgeFileWriter<'a> {
+    spool: &'a TempEdgeFile,
+    outbox: ChunkWriter,
     budget: Budget,
-    chunks: Vec<Chunk>,
-    open: Option<(Chunk, Buffer)>,
+    chunks: Vec<EdgeChunk>,
+    open: Option<(EdgeChunk, Buffer)>,
     /// Bytes in use of the open chunk, with its header.
     at: usize,
 }
@@ -333,18 +337,18 @@ const LEASED_CHUNKS: usize = 1024;
 /// Edges encoded at once.
 const ENCODE: usize = 128;
 
-impl<'a> SpoolWriter<'a> {
+impl<'a> EdgeFileWriter<'a> {
     /// Bytes of the table that a worker leases at a time.
-    pub(crate) const TABLE_BYTES: u64 = (LEASED_CHUNKS * size_of::<Chunk>()) as u64;
+    pub(crate) const TABLE_BYTES: u64 = (LEASED_CHUNKS * size_of::<EdgeChunk>()) as u64;
 
     /// `buffers` chunks of memory at most.
     pub(crate) fn new(
-        spool: &'a Spool,
+        spool: &'a TempEdgeFile,
         disk: &dyn Disk,
         budget: &Budget,
         buffers: usize,
     ) -> Result<Self, IngestError> {
-        let outbox = Outbox::new(disk, budget, spool.chunk_bytes, buffers.max(2))?;
+        let outbox = ChunkWriter::new(disk, budget, spool.chunk_bytes, buffers.max(2))?;
         Ok(Self {
             spool,
             outbox,
@@ -372,17 +376,17 @@ impl<'a> SpoolWriter<'a> {
                 && !matches!(
                     &self.open,
                     Some((
-                        Chunk {
-                            width: Width::Eight,
+                        EdgeChunk {
+                            width: IdEncoding::Eight,
                             ..
                         },
                         _
                     ))
                 );
             let (width, bytes) = if narrow {
-                (Width::Four, 4)
+                (IdEncoding::Four, 4)
             } else {
-                (Width::Eight, 8)
+                (IdEncoding::Eight, 8)
             };
             let record_bytes = 2 * bytes + weight_bytes;
             let out = self.room(
@@ -418,7 +422,7 @@ impl<'a> SpoolWriter<'a> {
         let weight_bytes = kind.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
             let bytes = 4 + source.len() + target.len() + weight_bytes;
-            let mut out = self.room(piece, first + i as u64, Width::Text, bytes)?;
+            let mut out = self.room(piece, first + i as u64, IdEncoding::Text, bytes)?;
             for id in [source, target] {
                 let (length, rest) = out.split_at_mut(2);
                 let (text, rest) = rest.split_at_mut(id.len());
@@ -437,7 +441,7 @@ impl<'a> SpoolWriter<'a> {
         &mut self,
         piece: u64,
         first: u64,
-        width: Width,
+        width: IdEncoding,
         bytes: usize,
     ) -> Result<&mut [u8], IngestError> {
         let follows = matches!(&self.open, Some((chunk, _))
@@ -452,7 +456,7 @@ impl<'a> SpoolWriter<'a> {
                 .end
                 .fetch_add(self.spool.chunk_bytes as u64, Relaxed);
             self.open = Some((
-                Chunk {
+                EdgeChunk {
                     piece,
                     first,
                     edges: 0,

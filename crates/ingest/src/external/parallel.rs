@@ -8,7 +8,7 @@ use graphmill_storage::{Job, JobError, Step, Stop, Worker, Workers};
 
 use crate::error::IngestError;
 
-struct Tasks<'a, S, M, W> {
+struct NumberedTasks<'a, S, M, W> {
     count: u64,
     next: AtomicU64,
     states: Vec<Mutex<Option<S>>>,
@@ -19,7 +19,7 @@ struct Tasks<'a, S, M, W> {
     failure: Mutex<Option<(u64, IngestError)>>,
 }
 
-impl<S, M, W> Tasks<'_, S, M, W>
+impl<S, M, W> NumberedTasks<'_, S, M, W>
 where
     S: Send,
     M: Fn() -> Result<S, IngestError> + Sync,
@@ -38,7 +38,7 @@ where
     }
 }
 
-impl<S, M, W> Job for Tasks<'_, S, M, W>
+impl<S, M, W> Job for NumberedTasks<'_, S, M, W>
 where
     S: Send,
     M: Fn() -> Result<S, IngestError> + Sync,
@@ -82,7 +82,7 @@ where
     let states = (0..workers.count().min(lanes))
         .map(|_| Mutex::new(None))
         .collect();
-    let job = Tasks {
+    let job = NumberedTasks {
         count: tasks,
         next: AtomicU64::new(0),
         states,

@@ -7,26 +7,26 @@
 use graphmill_raw::Element;
 
 /// What is sorted: a key, perhaps followed by a weight and a sequence number.
-pub(crate) trait Record: Element + Default {
+pub(crate) trait SortRecord: Element + Default {
     /// Orders the records.
     fn key(&self) -> u64;
 }
 
-impl Record for u64 {
+impl SortRecord for u64 {
     #[inline(always)]
     fn key(&self) -> u64 {
         *self
     }
 }
 
-impl Record for [u64; 2] {
+impl SortRecord for [u64; 2] {
     #[inline(always)]
     fn key(&self) -> u64 {
         self[0]
     }
 }
 
-impl Record for [u64; 3] {
+impl SortRecord for [u64; 3] {
     #[inline(always)]
     fn key(&self) -> u64 {
         self[0]
@@ -47,7 +47,7 @@ const SMALL: usize = 256;
 const CACHE_BYTES: usize = 512 << 10;
 
 /// Sorts `records` by key. `scratch` has at least as many records; what it holds afterwards is not defined.
-pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
+pub(crate) fn sort<R: SortRecord>(records: &mut [R], scratch: &mut [R]) {
     let scratch = &mut scratch[..records.len()];
     if records.len() <= SMALL {
         records.sort_unstable_by_key(R::key);
@@ -95,7 +95,7 @@ pub(crate) fn sort<R: Record>(records: &mut [R], scratch: &mut [R]) {
 }
 
 /// Least significant digit first, over the bits `low..high`.
-fn least_first<R: Record>(records: &mut [R], scratch: &mut [R], low: u32, high: u32) {
+fn least_first<R: SortRecord>(records: &mut [R], scratch: &mut [R], low: u32, high: u32) {
     let width_max = if records.len() < FEW {
         DIGIT_BITS_FEW
     } else {

@@ -6,31 +6,31 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
 
-use super::bucket_file::Inbox;
-use super::edge_file::{Arranged, Edges, SPOOL_CHUNK_BYTES_MAX};
+use super::bucket_file::ChunkReader;
+use super::edge_file::{EdgeBatchSink, OrderedEdgeFile, SPOOL_CHUNK_BYTES_MAX};
 use crate::error::IngestError;
 use crate::source::{EdgeSink, EdgeSource, PieceReader};
 
 /// Edges in units that workers read independently; every edge has its number in the input.
 #[derive(Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum EdgeReplay<'a> {
     /// The input, with the number of the first edge of each piece.
     Input(&'a dyn EdgeSource, Vec<u64>),
     /// A temporary file.
-    Spool(Arranged),
+    Spool(OrderedEdgeFile),
 }
 
-/// One worker's way to read a [`Source`].
-pub(crate) enum SourceReader<'a> {
+/// One worker's way to read a [`EdgeReplay`].
+pub(crate) enum EdgeReplayReader<'a> {
     Input(Box<dyn PieceReader + 'a>),
-    Spool(Inbox),
+    Spool(ChunkReader),
 }
 
 /// Chunks of a spool in flight.
 const AHEAD: usize = 4;
 
-impl<'a> Source<'a> {
-    /// The edges of `input` that [were put](Source::put), or their temporary file in a folder.
+impl<'a> EdgeReplay<'a> {
+    /// The edges of `input` that [were put](EdgeReplay::put), or their temporary file in a folder.
     pub(crate) fn take(
         disk: &dyn Disk,
         budget: &Budget,
@@ -46,7 +46,7 @@ impl<'a> Source<'a> {
         }
         let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
         let of = (&*folder.join(name), input.weights());
-        Arranged::take(disk, budget, of, from).map(Self::Spool)
+        OrderedEdgeFile::take(disk, budget, of, from).map(Self::Spool)
     }
 
     /// The temporary file, if it is one.
@@ -118,10 +118,10 @@ impl<'a> Source<'a> {
         &self,
         disk: &Arc<dyn Disk>,
         budget: &Budget,
-    ) -> Result<SourceReader<'_>, IngestError> {
+    ) -> Result<EdgeReplayReader<'_>, IngestError> {
         match self {
-            Self::Input(source, _) => Ok(SourceReader::Input(source.reader(disk, budget)?)),
-            Self::Spool(spool) => Ok(SourceReader::Spool(Inbox::new(
+            Self::Input(source, _) => Ok(EdgeReplayReader::Input(source.reader(disk, budget)?)),
+            Self::Spool(spool) => Ok(EdgeReplayReader::Spool(ChunkReader::new(
                 &**disk,
                 budget,
                 spool.chunk_bytes(),
@@ -134,13 +134,13 @@ impl<'a> Source<'a> {
     pub(crate) fn read(
         &self,
         unit: u64,
-        reader: &mut SourceReader<'_>,
+        reader: &mut EdgeReplayReader<'_>,
         stop: &Stop,
-        sink: &mut impl Edges,
+        sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
         match (self, reader) {
-            (Self::Input(_, starts), SourceReader::Input(reader)) => {
-                let mut numbered = Numbered {
+            (Self::Input(_, starts), EdgeReplayReader::Input(reader)) => {
+                let mut numbered = WithSequence {
                     sink,
                     sequence: starts[unit as usize],
                 };
@@ -151,19 +151,21 @@ impl<'a> Source<'a> {
                     _ => Ok(()),
                 }
             }
-            (Self::Spool(spool), SourceReader::Spool(inbox)) => spool.read(unit, inbox, stop, sink),
+            (Self::Spool(spool), EdgeReplayReader::Spool(inbox)) => {
+                spool.read(unit, inbox, stop, sink)
+            }
             _ => Err(IngestError::internal("a reader of another source")),
         }
     }
 }
 
 /// Counts the edges that pass by.
-struct Numbered<'a, S> {
+struct WithSequence<'a, S> {
     sink: &'a mut S,
     sequence: u64,
 }
 
-impl<S: Edges> EdgeSink for Numbered<'_, S> {
+impl<S: EdgeBatchSink> EdgeSink for WithSequence<'_, S> {
     fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
         let sequence = self.sequence;
         self.sequence += edges.len() as u64;

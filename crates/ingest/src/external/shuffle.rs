@@ -3,21 +3,21 @@
 use graphmill_fabric::{Courier, FabricError};
 use graphmill_storage::{Budget, Lease};
 
-use crate::comm::{Crew, mismatch};
+use crate::comm::{ImportCommunicator, mismatch};
 use crate::error::IngestError;
 
 /// A temporary file whose buckets belong to ranks, while all of them fill it: what is put in a bucket of another rank goes there.
 #[derive(Debug)]
-pub(crate) struct Post<'a> {
+pub(crate) struct BucketShuffle<'a> {
     courier: Courier<'a>,
-    crew: Crew<'a>,
+    crew: ImportCommunicator<'a>,
     rank: usize,
     /// The rank of each bucket.
     owners: Vec<usize>,
     _lease: Lease,
 }
 
-impl<'a> Post<'a> {
+impl<'a> BucketShuffle<'a> {
     /// Bytes of memory that it takes between so many ranks, for chunks of so many bytes.
     pub(crate) fn memory(ranks: usize, chunk_bytes: usize) -> u64 {
         Courier::memory(ranks, chunk_bytes)
@@ -25,7 +25,7 @@ impl<'a> Post<'a> {
 
     /// For chunks of up to so many bytes, the same at all ranks; `None` where there are no others.
     pub(crate) fn new(
-        crew: &Crew<'a>,
+        crew: &ImportCommunicator<'a>,
         budget: &Budget,
         owners: Vec<usize>,
         chunk_bytes: usize,
@@ -34,7 +34,7 @@ impl<'a> Post<'a> {
             return Ok(None);
         };
         let memory = Self::memory(crew.count(), chunk_bytes);
-        Ok(Some(Post {
+        Ok(Some(BucketShuffle {
             _lease: budget.lease("parcels for other ranks", memory)?,
             courier: Courier::new(fabric, chunk_bytes)?,
             crew: *crew,

@@ -2,7 +2,7 @@
 
 /// What a random number is for; numbers for different purposes have nothing to do with each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose {
+pub(super) enum RngStream {
     Ends,
     Labels,
     Weight,
@@ -11,14 +11,14 @@ pub(super) enum Purpose {
 /// Random numbers by position: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
 /// OOPSLA 2014), whose n-th number needs none before it, from a start that depends on seed and purpose.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sequence {
+pub(super) struct CounterRng {
     start: u64,
 }
 
-impl Sequence {
-    pub(super) fn new(seed: u64, purpose: Purpose, lane: u64) -> Self {
+impl CounterRng {
+    pub(super) fn new(seed: u64, purpose: RngStream, lane: u64) -> Self {
         let purpose = (purpose as u64) << 32 | lane;
-        Sequence {
+        CounterRng {
             start: mix(seed ^ mix(purpose)),
         }
     }
@@ -55,7 +55,7 @@ pub(super) struct Permutation {
 
 impl Permutation {
     pub(super) fn new(bits: u32, seed: u64) -> Self {
-        let keys = Sequence::new(seed, Purpose::Labels, 0);
+        let keys = CounterRng::new(seed, RngStream::Labels, 0);
         Permutation {
             mask: (1 << bits) - 1,
             half: bits.div_ceil(2),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, Disk, Lease, Stop};
 
-use super::edge_at::Pencil;
+use super::edge_at::EdgeGenerator;
 use super::rule::{Generated, PIECE_EDGES};
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
@@ -13,7 +13,7 @@ use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 impl Generated {
     /// Bytes of the budget that a reader takes.
-    pub(crate) const READER_BYTES: u64 = Drawing::BYTES;
+    pub(crate) const READER_BYTES: u64 = GeneratorReader::BYTES;
 }
 
 impl EdgeSource for Generated {
@@ -50,26 +50,26 @@ impl EdgeSource for Generated {
         _: &Arc<dyn Disk>,
         budget: &Budget,
     ) -> Result<Box<dyn PieceReader + '_>, IngestError> {
-        Ok(Box::new(Drawing::new(*self, budget)?))
+        Ok(Box::new(GeneratorReader::new(*self, budget)?))
     }
 }
 
 /// One worker's way to draw pieces.
-pub(super) struct Drawing {
-    pencil: Pencil,
+pub(super) struct GeneratorReader {
+    pencil: EdgeGenerator,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     _lease: Lease,
 }
 
-impl Drawing {
+impl GeneratorReader {
     /// Bytes of the budget that one takes.
     pub(super) const BYTES: u64 = (BATCH_EDGES_MAX * size_of::<(u64, u64, f64)>()) as u64;
 
     pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
         let lease = budget.lease("drawing edges", Self::BYTES)?;
-        Ok(Drawing {
-            pencil: Pencil::new(graph),
+        Ok(GeneratorReader {
+            pencil: EdgeGenerator::new(graph),
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
             weights: Vec::with_capacity(BATCH_EDGES_MAX),
             _lease: lease,
@@ -77,7 +77,7 @@ impl Drawing {
     }
 }
 
-impl PieceReader for Drawing {
+impl PieceReader for GeneratorReader {
     fn read(
         &mut self,
         piece: u64,

@@ -2,8 +2,8 @@
 
 use graphmill_graph::EdgeKind;
 
-use super::counter_rng::{Permutation, Purpose, Sequence, below};
-use super::kronecker::Paths;
+use super::counter_rng::{CounterRng, Permutation, RngStream, below};
+use super::kronecker::RmatWalk;
 use super::rule::{Generated, GraphRule};
 
 /// The greatest weight that is drawn; the least is 1, as in the GAP benchmark suite.
@@ -11,11 +11,11 @@ const WEIGHT_MAX: u64 = 255;
 
 /// The weights of a graph's edges.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Weights(Sequence);
+pub(crate) struct WeightRng(CounterRng);
 
-impl Weights {
+impl WeightRng {
     pub(super) fn new(seed: u64) -> Self {
-        Weights(Sequence::new(seed, Purpose::Weight, 0))
+        WeightRng(CounterRng::new(seed, RngStream::Weight, 0))
     }
 
     /// That of edge number `edge`: an integer.
@@ -26,29 +26,29 @@ impl Weights {
 }
 
 impl Generated {
-    pub(crate) fn weigher(&self) -> Weights {
-        Weights::new(self.seed)
+    pub(crate) fn weigher(&self) -> WeightRng {
+        WeightRng::new(self.seed)
     }
 }
 
 /// What drawing edges of one graph takes, worked out once.
 #[derive(Debug)]
-pub(super) struct Pencil {
+pub(super) struct EdgeGenerator {
     pub(super) graph: Generated,
-    paths: Paths,
+    paths: RmatWalk,
     labels: Permutation,
-    weights: Weights,
+    weights: WeightRng,
 }
 
-impl Pencil {
+impl EdgeGenerator {
     pub(super) fn new(graph: Generated) -> Self {
         let scale = match graph.rule {
             GraphRule::Kronecker { scale, .. } => u32::from(scale),
             _ => 0,
         };
-        Pencil {
+        EdgeGenerator {
             graph,
-            paths: Paths::new(scale, graph.seed),
+            paths: RmatWalk::new(scale, graph.seed),
             labels: Permutation::new(scale, graph.seed),
             weights: graph.weigher(),
         }
@@ -70,7 +70,7 @@ impl Pencil {
                 (self.labels.of(source), self.labels.of(destination))
             })),
             GraphRule::Uniform { vertices, .. } => {
-                let sequence = |lane| Sequence::new(self.graph.seed, Purpose::Ends, lane);
+                let sequence = |lane| CounterRng::new(self.graph.seed, RngStream::Ends, lane);
                 let (sources, destinations) = (sequence(0), sequence(1));
                 edges.extend((from..to).map(|e| {
                     (

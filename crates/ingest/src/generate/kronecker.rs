@@ -1,6 +1,6 @@
 //! Edges of a Kronecker graph, several levels of its recursion at a time.
 
-use super::counter_rng::{Purpose, Sequence};
+use super::counter_rng::{CounterRng, RngStream};
 
 /// Levels of the recursion that one random number of 32 bits decides.
 const LEVELS: u32 = 5;
@@ -14,23 +14,23 @@ const DRAWS_MAX: usize = 10;
 /// That a path of several levels can be drawn as one is from Huebschle-Schneider and Sanders, "Linear work generation
 /// of R-MAT graphs", Network Science 2020.
 #[derive(Debug)]
-pub(super) struct Paths {
+pub(super) struct RmatWalk {
     /// For the first levels, where their number is no multiple of [`LEVELS`].
-    first: Cells,
-    others: Cells,
+    first: QuadrantTable,
+    others: QuadrantTable,
     /// Draws of [`LEVELS`] levels.
     draws: usize,
     /// Each number decides two draws.
-    sequences: [Sequence; DRAWS_MAX / 2 + 1],
+    sequences: [CounterRng; DRAWS_MAX / 2 + 1],
 }
 
-impl Paths {
+impl RmatWalk {
     pub(super) fn new(scale: u32, seed: u64) -> Self {
-        Paths {
-            first: Cells::new(scale % LEVELS),
-            others: Cells::new(LEVELS),
+        RmatWalk {
+            first: QuadrantTable::new(scale % LEVELS),
+            others: QuadrantTable::new(LEVELS),
             draws: (scale / LEVELS) as usize,
-            sequences: std::array::from_fn(|i| Sequence::new(seed, Purpose::Ends, i as u64)),
+            sequences: std::array::from_fn(|i| CounterRng::new(seed, RngStream::Ends, i as u64)),
         }
     }
 
@@ -55,13 +55,13 @@ impl Paths {
 /// The cells of some levels of the recursion, each as likely as the product of its quadrants. A cell's number has the
 /// bits of its row above those of its column.
 #[derive(Debug)]
-struct Cells {
+struct QuadrantTable {
     levels: u32,
     /// Per cell the share of draws, of 2^(32 - 2 levels), that stay with it; in the low half the cell of the others.
     table: Vec<u64>,
 }
 
-impl Cells {
+impl QuadrantTable {
     /// In integers throughout, so that every machine has the same table.
     fn new(levels: u32) -> Self {
         // Quadrants A, B, C and D in hundredths.
@@ -89,7 +89,7 @@ impl Cells {
                 poor.push(from);
             }
         }
-        Cells { levels, table }
+        QuadrantTable { levels, table }
     }
 
     /// The row and the column of the cell that 32 random bits choose.
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn cells_are_as_likely_as_the_product_of_their_quadrants() {
         for levels in 1..=LEVELS {
-            let cells = Cells::new(levels);
+            let cells = QuadrantTable::new(levels);
             let share = 1u64 << (32 - 2 * levels);
             let mut ways = vec![0u64; cells.table.len()];
             for (own, entry) in cells.table.iter().enumerate() {
@@ -144,7 +144,7 @@ mod tests {
     fn each_level_of_an_edge_falls_into_the_quadrants_as_often_as_it_should() {
         let edges = 1 << 17;
         for scale in [1, 5, 12, 24, 48] {
-            let paths = Paths::new(scale, 9);
+            let paths = RmatWalk::new(scale, 9);
             let mut counts = vec![[0u32; 4]; scale as usize];
             for edge in 0..edges {
                 let (source, destination) = paths.ends(edge);

@@ -10,7 +10,7 @@ use crate::options::SelfLoops;
 
 /// Which way arcs go, seen from the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ways {
+pub(crate) enum ArcDirections {
     Forth,
     Back,
     /// Two arcs for each edge, but one for an edge from a vertex to itself.
@@ -18,61 +18,63 @@ pub(crate) enum Ways {
 }
 
 /// From a vertex to one of its neighbours.
-type Step = [u64; 2];
+type RingStep = [u64; 2];
 
 /// Marks a step that goes back along its edge.
 const BACK: u64 = 1 << 63;
 
 /// The steps from any vertex, in order of their distance around the ring.
 #[derive(Debug)]
-pub(crate) struct Steps {
+pub(crate) struct SortedArcs {
     graph: Circulant,
     /// Distance, and number of the edge among those of its source. Those of one round, then the same of the next.
     steps: Buffer,
     count: usize,
 }
 
-impl Steps {
+impl SortedArcs {
     /// Bytes that the steps take at most.
-    pub(crate) fn bytes(graph: Circulant, ways: Ways) -> u64 {
+    pub(crate) fn bytes(graph: Circulant, ways: ArcDirections) -> u64 {
         let steps = graph.degree.saturating_mul(match ways {
-            Ways::Forth | Ways::Back => 1,
-            Ways::Both => 2,
+            ArcDirections::Forth | ArcDirections::Back => 1,
+            ArcDirections::Both => 2,
         });
         steps
-            .saturating_mul(2 * size_of::<Step>() as u64)
+            .saturating_mul(2 * size_of::<RingStep>() as u64)
             .saturating_add(4096)
     }
 
     /// Arcs from each vertex, and as many to each.
-    pub(crate) fn count(graph: Circulant, ways: Ways, self_loops: SelfLoops) -> u64 {
+    pub(crate) fn count(graph: Circulant, ways: ArcDirections, self_loops: SelfLoops) -> u64 {
         let loops = graph.loops();
         let others = graph.degree - loops;
         let kept = match self_loops {
             SelfLoops::Keep => loops,
             SelfLoops::Drop => 0,
         };
-        kept + others * if ways == Ways::Both { 2 } else { 1 }
+        kept + others * if ways == ArcDirections::Both { 2 } else { 1 }
     }
 
     pub(crate) fn new(
         graph: Circulant,
-        ways: Ways,
+        ways: ArcDirections,
         self_loops: SelfLoops,
         budget: &Budget,
     ) -> Result<Self, StorageError> {
         let count = Self::count(graph, ways, self_loops) as usize;
-        let mut steps =
-            budget.buffer("the neighbours of a vertex", 2 * count * size_of::<Step>())?;
-        let (round, next) = steps.typed_mut::<Step>().split_at_mut(count);
+        let mut steps = budget.buffer(
+            "the neighbours of a vertex",
+            2 * count * size_of::<RingStep>(),
+        )?;
+        let (round, next) = steps.typed_mut::<RingStep>().split_at_mut(count);
         let arcs = (0..graph.degree).flat_map(|edge| {
             let distance = graph.distance(edge + 1);
             let back = (graph.vertices - distance) % graph.vertices;
-            let forth = (ways != Ways::Back).then_some([distance, edge]);
+            let forth = (ways != ArcDirections::Back).then_some([distance, edge]);
             let back = match ways {
-                Ways::Back => true,
-                Ways::Both => distance > 0,
-                Ways::Forth => false,
+                ArcDirections::Back => true,
+                ArcDirections::Both => distance > 0,
+                ArcDirections::Forth => false,
             }
             .then_some([back, edge | BACK]);
             let kept = distance > 0 || self_loops == SelfLoops::Keep;
@@ -83,7 +85,7 @@ impl Steps {
         for (to, step) in next.iter_mut().zip(round) {
             *to = [step[0] + graph.vertices, step[1]];
         }
-        Ok(Steps {
+        Ok(SortedArcs {
             graph,
             steps,
             count,
@@ -103,7 +105,7 @@ impl Steps {
     /// Those that lead into the `span` vertices from `start` on.
     pub(crate) fn reaching(&self, start: u64, span: u64) -> RangeArcs<'_> {
         RangeArcs {
-            steps: self.steps.typed::<Step>(),
+            steps: self.steps.typed::<RingStep>(),
             count: self.count,
             degree: self.graph.degree,
             vertices: self.graph.vertices,
@@ -117,7 +119,7 @@ impl Steps {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RangeArcs<'a> {
     /// Of two rounds.
-    steps: &'a [Step],
+    steps: &'a [RingStep],
     count: usize,
     degree: u64,
     vertices: u64,

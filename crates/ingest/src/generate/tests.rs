@@ -5,15 +5,15 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::Budget;
 
 use super::circulant::Circulant;
-use super::edge_at::Pencil;
+use super::edge_at::EdgeGenerator;
 use super::rule::{Generated, GraphRule};
-use super::sorted_arcs::{Steps, Ways};
+use super::sorted_arcs::{ArcDirections, SortedArcs};
 use crate::options::SelfLoops;
 
 fn all(rule: GraphRule, seed: u64) -> (Vec<(u64, u64)>, Vec<f64>) {
     let graph = Generated::new(rule, seed, EdgeKind::F32).unwrap();
     let (mut edges, mut weights) = (Vec::new(), Vec::new());
-    Pencil::new(graph).draw(0, graph.edges, &mut edges, &mut weights);
+    EdgeGenerator::new(graph).draw(0, graph.edges, &mut edges, &mut weights);
     assert_eq!(
         (edges.len() as u64, weights.len()),
         (graph.edges, edges.len())
@@ -55,7 +55,7 @@ fn an_edge_depends_on_its_number_and_the_seed_alone() {
         let (edges, weights) = all(rule, 1);
         let graph = Generated::new(rule, 1, EdgeKind::F32).unwrap();
         let (mut some, mut their) = (Vec::new(), Vec::new());
-        Pencil::new(graph).draw(100, 230, &mut some, &mut their);
+        EdgeGenerator::new(graph).draw(100, 230, &mut some, &mut their);
         assert_eq!(
             (some.as_slice(), their.as_slice()),
             (&edges[100..230], &weights[100..230])
@@ -258,7 +258,11 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
     ] {
         let graph = Circulant::new(vertices, degree, gap);
         let edges = circulant(vertices, degree, gap);
-        for ways in [Ways::Forth, Ways::Back, Ways::Both] {
+        for ways in [
+            ArcDirections::Forth,
+            ArcDirections::Back,
+            ArcDirections::Both,
+        ] {
             for self_loops in [SelfLoops::Keep, SelfLoops::Drop] {
                 // Every arc: batch-wise order, and the number of its edge.
                 let mut arcs: Vec<(u64, u64, u64)> = Vec::new();
@@ -266,10 +270,10 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
                     if s == d && self_loops == SelfLoops::Drop {
                         continue;
                     }
-                    if ways != Ways::Back {
+                    if ways != ArcDirections::Back {
                         arcs.push((s, d, number));
                     }
-                    if ways == Ways::Back || ways == Ways::Both && s != d {
+                    if ways == ArcDirections::Back || ways == ArcDirections::Both && s != d {
                         arcs.push((d, s, number));
                     }
                 }
@@ -282,14 +286,14 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
                 };
                 if self_loops == SelfLoops::Keep {
                     assert_eq!(
-                        graph.repeats(ways == Ways::Both),
+                        graph.repeats(ways == ArcDirections::Both),
                         repeats,
                         "{graph:?} {ways:?}"
                     );
                 }
-                let steps = Steps::new(graph, ways, self_loops, &budget).unwrap();
+                let steps = SortedArcs::new(graph, ways, self_loops, &budget).unwrap();
                 assert_eq!(steps.len() * vertices, arcs.len() as u64);
-                assert!(Steps::bytes(graph, ways) + budget.available() >= budget.total());
+                assert!(SortedArcs::bytes(graph, ways) + budget.available() >= budget.total());
                 for (start, span) in [(0, vertices), (vertices / 3, vertices.div_ceil(4))] {
                     let mut expected: Vec<_> = arcs
                         .iter()
@@ -308,7 +312,7 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
 }
 
 /// The arcs from sources from `source` on into a range: source, destination, number of the edge.
-fn told(steps: &Steps, start: u64, span: u64, source: u64) -> Vec<(u64, u64, u64)> {
+fn told(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, u64, u64)> {
     let range = steps.reaching(start, span);
     let mut told = Vec::new();
     let mut next = range.next_source(source);
@@ -333,7 +337,7 @@ fn steps_go_beyond_indices_of_32_bits() {
     let (vertices, degree, gap) = ((1 << 33) + 7, 5, (1 << 31) + 3);
     let graph = Circulant::new(vertices, degree, gap);
     let budget = Budget::new(1 << 20);
-    let steps = Steps::new(graph, Ways::Forth, SelfLoops::Keep, &budget).unwrap();
+    let steps = SortedArcs::new(graph, ArcDirections::Forth, SelfLoops::Keep, &budget).unwrap();
     // In the middle, and at the end of the range, where neighbours are those of the beginning.
     for start in [1 << 32, vertices - 20] {
         let span = 20;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use graphmill_raw::Marks;
 use graphmill_storage::{Budget, BudgetError, Buffer, Lease, RecordReader, RecordWriter, broken};
 
-use crate::comm::Crew;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
 /// Ids of one chunk: 512 KiB of bits.
@@ -28,20 +28,20 @@ const ROOM: u32 = 1;
 const CHUNK_ENTRIES: usize = 2 * CHUNK_WORDS;
 
 #[derive(Debug)]
-struct Chunk {
+struct BitmapChunk {
     ids: Marks,
     _lease: Lease,
 }
 
 /// The ids that occur, as bits.
 #[derive(Debug)]
-pub(crate) struct Presence {
-    chunks: Vec<OnceLock<Chunk>>,
+pub(crate) struct IdBitmap {
+    chunks: Vec<OnceLock<BitmapChunk>>,
     budget: Budget,
     overflowed: AtomicBool,
 }
 
-impl Presence {
+impl IdBitmap {
     /// An empty set that takes at most `bytes_max` of `budget`, its ranks included, bit by bit as ids grow.
     pub(crate) fn new(budget: &Budget, bytes_max: u64) -> Self {
         let chunks =
@@ -85,7 +85,7 @@ impl Presence {
         }
         let lease = self.budget.lease("the bitmap of ids", CHUNK_BYTES)?;
         // Another worker may have been faster; then this chunk and its lease go.
-        let _ = self.chunks[chunk].set(Chunk {
+        let _ = self.chunks[chunk].set(BitmapChunk {
             ids: Marks::new(1 << CHUNK_SHIFT),
             _lease: lease,
         });
@@ -111,7 +111,7 @@ impl Presence {
 
     /// Puts the ids, or that there was no room for them.
     pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
-        let chunks: Vec<&Chunk> = match self.overflowed.load(Relaxed) {
+        let chunks: Vec<&BitmapChunk> = match self.overflowed.load(Relaxed) {
             true => return out.word(NO_ROOM),
             false => self.chunks.iter().map_while(OnceLock::get).collect(),
         };
@@ -123,7 +123,7 @@ impl Presence {
             .try_for_each(|word| out.number(word))
     }
 
-    /// What [was put](Presence::put), where it takes at most `bytes_max` of `budget`.
+    /// What [was put](IdBitmap::put), where it takes at most `bytes_max` of `budget`.
     pub(crate) fn take(
         budget: &Budget,
         bytes_max: u64,
@@ -155,14 +155,14 @@ impl Presence {
     /// The budget has no room for them, or a rank is lost.
     pub(crate) fn ranks(
         self,
-        crew: &Crew<'_>,
+        crew: &ImportCommunicator<'_>,
         id_max: Option<u64>,
-    ) -> Result<Option<Ranks>, IngestError> {
+    ) -> Result<Option<RankBitmap>, IngestError> {
         let fits = id_max.is_none_or(|id_max| self.reserve(id_max));
         if !crew.all(fits && !self.overflowed.load(Relaxed))? {
             return Ok(None);
         }
-        let chunks: Vec<Chunk> = self
+        let chunks: Vec<BitmapChunk> = self
             .chunks
             .into_iter()
             .map_while(OnceLock::into_inner)
@@ -188,7 +188,7 @@ impl Presence {
             }
             total += u64::from(rank);
         }
-        Ok(Some(Ranks {
+        Ok(Some(RankBitmap {
             entries: buffer,
             bases,
             total,
@@ -198,7 +198,7 @@ impl Presence {
 
 /// The marked ids in ascending order, each with its rank: the index of its vertex.
 #[derive(Debug)]
-pub(crate) struct Ranks {
+pub(crate) struct RankBitmap {
     /// For 32 ids, in one word so that a look-up costs one cache line: low their bits, high the ids of the chunk before
     /// them.
     entries: Buffer,
@@ -207,15 +207,15 @@ pub(crate) struct Ranks {
     total: u64,
 }
 
-/// [`Ranks`] for many look-ups.
+/// [`RankBitmap`] for many look-ups.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RankOf<'a> {
+pub(crate) struct RankLookup<'a> {
     entries: &'a [u64],
     bases: &'a [u64],
     total: u64,
 }
 
-impl RankOf<'_> {
+impl RankLookup<'_> {
     /// Number of marked ids below `id`: the index of `id` when it is marked.
     #[inline(always)]
     pub(crate) fn of(&self, id: u64) -> u64 {
@@ -230,7 +230,7 @@ impl RankOf<'_> {
     }
 }
 
-impl Ranks {
+impl RankBitmap {
     /// Number of ids.
     pub(crate) fn len(&self) -> u64 {
         self.total
@@ -256,7 +256,7 @@ impl Ranks {
         for entry in &mut entries.typed_mut::<u64>()[..count] {
             *entry = from.number()?;
         }
-        Ok(Ranks {
+        Ok(RankBitmap {
             entries,
             bases,
             total,
@@ -270,8 +270,8 @@ impl Ranks {
     }
 
     /// For look-ups.
-    pub(crate) fn look_up(&self) -> RankOf<'_> {
-        RankOf {
+    pub(crate) fn look_up(&self) -> RankLookup<'_> {
+        RankLookup {
             entries: self.entries.typed(),
             bases: &self.bases,
             total: self.total,
@@ -309,15 +309,15 @@ mod tests {
     use graphmill_storage::Stop;
     use std::collections::BTreeSet;
 
-    fn alone() -> Crew<'static> {
+    fn alone() -> ImportCommunicator<'static> {
         static STOP: OnceLock<Stop> = OnceLock::new();
-        Crew::new(None, STOP.get_or_init(Stop::default))
+        ImportCommunicator::new(None, STOP.get_or_init(Stop::default))
     }
 
     #[test]
     fn ranks_follow_ascending_ids() {
         let budget = Budget::new(64 << 20);
-        let presence = Presence::new(&budget, 32 << 20);
+        let presence = IdBitmap::new(&budget, 32 << 20);
         let mut random = Random::new(3);
         let mut ids: BTreeSet<u64> = (0..5000).map(|_| random.next_u64() % (20 << 20)).collect();
         ids.extend([0, 63, 64, 511, 512, (1 << 22) - 1, 1 << 22]);
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn an_id_beyond_memory_ends_the_bitmap() {
         let budget = Budget::new(64 << 20);
-        let presence = Presence::new(&budget, 3 << 20);
+        let presence = IdBitmap::new(&budget, 3 << 20);
         assert!(presence.reserve(1 << 22));
         assert!(!presence.reserve(1 << 40));
         assert!(!presence.reserve(1), "and it stays so");
@@ -366,7 +366,7 @@ mod tests {
     #[test]
     fn a_lease_refused_ends_the_bitmap_too() {
         let budget = Budget::new(3 << 18);
-        let presence = Presence::new(&budget, 64 << 20);
+        let presence = IdBitmap::new(&budget, 64 << 20);
         assert!(presence.reserve(5));
         assert!(!presence.reserve(5 << 22));
         assert!(presence.ranks(&alone(), None).unwrap().is_none());

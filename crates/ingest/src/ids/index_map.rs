@@ -1,21 +1,21 @@
 //! The map from ids in edges to vertex indices.
 
-use super::bitmap::{RankOf, Ranks};
-use super::order_window::Slice;
+use super::bitmap::{RankBitmap, RankLookup};
+use super::order_window::OrderWindow;
 
 /// How an integer id becomes the rank of its vertex, which is its index where vertices are in order of ids.
 #[derive(Debug)]
-pub(crate) enum Indices {
+pub(crate) enum IdToIndex {
     /// It is one already.
     Same,
     /// It is its rank among the ids that occur.
-    Rank(Ranks),
+    Rank(RankBitmap),
 }
 
-impl Indices {
+impl IdToIndex {
     /// For many look-ups.
-    pub(crate) fn look_up(&self) -> IndexOf<'_> {
-        IndexOf {
+    pub(crate) fn look_up(&self) -> IndexLookup<'_> {
+        IndexLookup {
             ranks: match self {
                 Self::Same => None,
                 Self::Rank(ranks) => Some(ranks.look_up()),
@@ -25,16 +25,16 @@ impl Indices {
     }
 }
 
-/// [`Indices`] for many look-ups.
+/// [`IdToIndex`] for many look-ups.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct IndexOf<'a> {
-    ranks: Option<RankOf<'a>>,
-    dealt: Option<&'a Slice>,
+pub(crate) struct IndexLookup<'a> {
+    ranks: Option<RankLookup<'a>>,
+    dealt: Option<&'a OrderWindow>,
 }
 
-impl<'a> IndexOf<'a> {
+impl<'a> IndexLookup<'a> {
     /// The same where the vertices of those numbers have been dealt other indices.
-    pub(crate) fn dealt(self, dealt: Option<&'a Slice>) -> Self {
+    pub(crate) fn dealt(self, dealt: Option<&'a OrderWindow>) -> Self {
         Self { dealt, ..self }
     }
 

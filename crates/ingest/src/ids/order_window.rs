@@ -15,13 +15,13 @@ pub(crate) fn is_wide(vertices: u64) -> bool {
 
 /// The indices of the vertices of some numbers.
 #[derive(Debug)]
-pub(crate) struct Slice {
+pub(crate) struct OrderWindow {
     pub(crate) numbers: Range<u64>,
     pub(crate) wide: bool,
     pub(crate) entries: Buffer,
 }
 
-impl Slice {
+impl OrderWindow {
     /// Bytes of the budget for so many numbers of a graph of so many vertices.
     pub(crate) fn bytes(vertices: u64, numbers: u64) -> u64 {
         let bytes = if is_wide(vertices) { 8 } else { 4 };

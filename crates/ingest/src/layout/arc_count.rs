@@ -5,25 +5,25 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
-use super::histogram::Histogram;
+use super::histogram::RangeHistogram;
 use super::scan::count_arcs;
 use crate::error::IngestError;
-use crate::external::edge_file::Edges;
+use crate::external::edge_file::EdgeBatchSink;
 use crate::external::parallel;
-use crate::external::reread::Source;
-use crate::ids::index_map::Indices;
+use crate::external::reread::EdgeReplay;
+use crate::ids::index_map::IdToIndex;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 
 /// What is counted, and with what.
-pub(crate) struct Count<'a> {
+pub(crate) struct CountContext<'a> {
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) workers: &'a Workers,
     pub(crate) budget: &'a Budget,
     pub(crate) stop: &'a Stop,
-    pub(crate) source: &'a Source<'a>,
-    pub(crate) indices: &'a Indices,
+    pub(crate) source: &'a EdgeReplay<'a>,
+    pub(crate) indices: &'a IdToIndex,
     pub(crate) vertices: u64,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
@@ -33,7 +33,7 @@ pub(crate) struct Count<'a> {
 /// Edges whose indices are looked up together.
 const BLOCK: usize = 256;
 
-impl Count<'_> {
+impl CountContext<'_> {
     /// Calls `each` with the edges by the indices of their ends, a block after the other.
     pub(crate) fn each_block(
         &self,
@@ -54,7 +54,7 @@ impl Count<'_> {
     }
 
     /// Reads all edges into sinks that workers `make` for themselves.
-    pub(crate) fn read<S: Edges + Send>(
+    pub(crate) fn read<S: EdgeBatchSink + Send>(
         &self,
         make: impl Fn() -> Result<S, IngestError> + Sync,
     ) -> Result<Vec<S>, IngestError> {
@@ -73,13 +73,13 @@ impl Count<'_> {
     }
 
     /// Reads all edges; returns the arcs by destination, and by source where asked for.
-    pub(crate) fn run(&self) -> Result<(Histogram, Option<Histogram>), IngestError> {
+    pub(crate) fn run(&self) -> Result<(RangeHistogram, Option<RangeHistogram>), IngestError> {
         let sinks = self.read(|| {
-            let mut sink = Sink {
+            let mut sink = ArcCountSink {
                 count: self,
-                arcs_in: Histogram::new(self.budget)?,
+                arcs_in: RangeHistogram::new(self.budget)?,
                 arcs_out: if self.reverse {
-                    Some(Histogram::new(self.budget)?)
+                    Some(RangeHistogram::new(self.budget)?)
                 } else {
                     None
                 },
@@ -91,10 +91,10 @@ impl Count<'_> {
             Ok(sink)
         })?;
         let last = self.vertices.saturating_sub(1);
-        let mut arcs_in = Histogram::new(self.budget)?;
+        let mut arcs_in = RangeHistogram::new(self.budget)?;
         arcs_in.grow(last);
         let mut arcs_out = if self.reverse {
-            Some(Histogram::new(self.budget)?)
+            Some(RangeHistogram::new(self.budget)?)
         } else {
             None
         };
@@ -108,13 +108,13 @@ impl Count<'_> {
     }
 }
 
-struct Sink<'a> {
-    count: &'a Count<'a>,
-    arcs_in: Histogram,
-    arcs_out: Option<Histogram>,
+struct ArcCountSink<'a> {
+    count: &'a CountContext<'a>,
+    arcs_in: RangeHistogram,
+    arcs_out: Option<RangeHistogram>,
 }
 
-impl Edges for Sink<'_> {
+impl EdgeBatchSink for ArcCountSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],

@@ -1,8 +1,8 @@
 //! Where vertex indices are cut into batches, and batches gathered into column files.
 //!
-//! 1. The scan counts arcs by range of vertex id ([`Histogram`]); the range doubles when the largest id grows.
+//! 1. The scan counts arcs by range of vertex id ([`RangeHistogram`]); the range doubles when the largest id grows.
 //! 2. A *granule* is such a range, its width fixed by the span of the ids alone: the finest place for a cut.
-//! 3. [`Granules::batches`] cuts greedily on granules under two caps, [`Granules::files`] gathers runs of batches.
+//! 3. [`RangeCounts::batches`] cuts greedily on granules under two caps, [`RangeCounts::files`] gathers runs of batches.
 //!
 //! Everything here follows from counts of the input alone, never from threads or memory, so that the same input gives
 //! the same graph on every machine.
@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use graphmill_storage::{RecordReader, RecordWriter, broken};
 
-use super::histogram::{Histogram, bits_of, granule_shift};
+use super::histogram::{RangeHistogram, bits_of, granule_shift};
 
 /// Vertices of a batch at most, until there would be more than [`BATCHES_AIM`] batches.
 const BATCH_VERTICES: u64 = 1 << 20;
@@ -51,12 +51,12 @@ pub(crate) fn batch_vertices_max(vertices: u64) -> u64 {
 
 /// Vertex indices with counts of arcs: `first[g]..first[g + 1]` are the indices of granule `g`, which has `arcs[g]`.
 #[derive(Clone, Debug)]
-pub(crate) struct Granules {
+pub(crate) struct RangeCounts {
     first: Vec<u64>,
     arcs: Vec<u64>,
 }
 
-impl Granules {
+impl RangeCounts {
     /// `first` has one more entry than `arcs`, ascends from 0 and ends with the number of vertices.
     pub(crate) fn new(first: Vec<u64>, arcs: Vec<u64>) -> Self {
         debug_assert_eq!(first.len(), arcs.len() + 1);
@@ -64,7 +64,7 @@ impl Granules {
     }
 
     /// Granules of a fixed width over `vertices` indices.
-    pub(crate) fn even(vertices: u64, counts: &Histogram) -> Self {
+    pub(crate) fn even(vertices: u64, counts: &RangeHistogram) -> Self {
         let shift = granule_shift(vertices);
         let granules = vertices.div_ceil(1 << shift);
         let first = (0..=granules).map(|g| (g << shift).min(vertices)).collect();
@@ -77,7 +77,7 @@ impl Granules {
         out.numbers(self.arcs.iter().copied())
     }
 
-    /// Those of so many vertices that [were put](Granules::put).
+    /// Those of so many vertices that [were put](RangeCounts::put).
     pub(crate) fn take(vertices: u64, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let (first, arcs) = (from.numbers()?, from.numbers()?);
         let is_sound = first.len() == arcs.len() + 1
@@ -218,15 +218,15 @@ const TABLE_BITS_MAX: u32 = 16;
 
 /// The batch of a vertex index, by a table and a short search.
 #[derive(Debug)]
-pub(crate) struct BatchOf {
+pub(crate) struct BatchLookup {
     cuts: Vec<u64>,
     /// The batch of index `slot << shift`, and a last entry for the end.
     table: Vec<u32>,
     shift: u32,
 }
 
-impl BatchOf {
-    /// `cuts` as [`Granules::batches`] gives them.
+impl BatchLookup {
+    /// `cuts` as [`RangeCounts::batches`] gives them.
     pub(crate) fn new(cuts: Vec<u64>) -> Self {
         let vertices = cuts.last().copied().unwrap_or(0);
         let table_bits = (bits_of(cuts.len() as u64) + 2).clamp(TABLE_BITS, TABLE_BITS_MAX);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn batches_keep_both_caps_where_granules_allow() {
-        let granules = Granules::new((0..=64).map(|g| g << 19).collect(), vec![300_000; 64]);
+        let granules = RangeCounts::new((0..=64).map(|g| g << 19).collect(), vec![300_000; 64]);
         let cuts = granules.batches(None);
         let arcs_max = batch_arcs_max(granules.arcs());
         assert_eq!(arcs_max, 64 * 300_000 / 16);
@@ -278,13 +278,13 @@ mod tests {
 
     #[test]
     fn a_heavy_granule_is_a_batch_of_its_own() {
-        let granules = Granules::new(vec![0, 10, 10, 20, 30], vec![5, 0, 1 << 25, 5]);
+        let granules = RangeCounts::new(vec![0, 10, 10, 20, 30], vec![5, 0, 1 << 25, 5]);
         assert_eq!(granules.batches(None), [0, 10, 20, 30]);
     }
 
     #[test]
     fn a_given_batch_size_is_exact() {
-        let granules = Granules::new(vec![0, 3, 10], vec![1, 2]);
+        let granules = RangeCounts::new(vec![0, 3, 10], vec![1, 2]);
         assert_eq!(granules.batches(Some(4)), [0, 4, 8, 10]);
         assert_eq!(granules.batches(Some(1)).len(), 11);
         assert_eq!(granules.batches(Some(100)), [0, 10]);
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn no_vertices_no_batches() {
-        let granules = Granules::new(vec![0], vec![]);
+        let granules = RangeCounts::new(vec![0], vec![]);
         assert_eq!(granules.batches(None), [0]);
         assert_eq!(granules.batches(Some(7)), [0]);
         assert_eq!(granules.files(&[0]), Some(vec![]));
@@ -309,10 +309,10 @@ mod tests {
         ] {
             let files = (0..batches).step_by(batches_of_file);
             let files: Vec<_> = files.map(|first| first..first + batches_of_file).collect();
-            let granules = Granules::new((0..=batches as u64).collect(), vec![arcs; batches]);
+            let granules = RangeCounts::new((0..=batches as u64).collect(), vec![arcs; batches]);
             let cuts = granules.batches(Some(1));
             assert_eq!(granules.files(&cuts).as_ref(), Some(&files));
-            let one = Granules::new(vec![0, batches as u64], vec![batches as u64 * arcs]);
+            let one = RangeCounts::new(vec![0, batches as u64], vec![batches as u64 * arcs]);
             assert_eq!(one.files(&cuts).as_ref(), Some(&files));
         }
     }
@@ -320,13 +320,13 @@ mod tests {
     #[test]
     fn a_file_ends_where_its_keys_would_outgrow_64_bits() {
         let vertices = 1u64 << 36;
-        let granules = Granules::new(vec![0, vertices], vec![10]);
+        let granules = RangeCounts::new(vec![0, vertices], vec![10]);
         let cuts: Vec<u64> = (0..=4096).map(|b| b << 24).collect();
         let files = granules.files(&cuts).unwrap();
         assert_eq!(files.len(), 256);
         assert!(files.iter().all(|file| file.len() == 16));
         let vertices = 1u64 << 40;
-        let granules = Granules::new(vec![0, vertices], vec![10]);
+        let granules = RangeCounts::new(vec![0, vertices], vec![10]);
         assert_eq!(granules.files(&[0, vertices]), None);
     }
 
@@ -339,8 +339,8 @@ mod tests {
             (1 << 20, 1),
             (1_000_003, 99_991),
         ] {
-            let granules = Granules::new(vec![0, vertices], vec![0]);
-            let batch_of = BatchOf::new(granules.batches(Some(size)));
+            let granules = RangeCounts::new(vec![0, vertices], vec![0]);
+            let batch_of = BatchLookup::new(granules.batches(Some(size)));
             for index in (0..vertices)
                 .step_by(1 + vertices as usize / 5000)
                 .chain([vertices - 1])

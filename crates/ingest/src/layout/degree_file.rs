@@ -16,13 +16,13 @@ use std::sync::Mutex;
 use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Budget, Buffer, Disk, RecordReader, RecordWriter, Stop, broken};
 
-use super::arc_count::Count;
-use crate::comm::Crew;
+use super::arc_count::CountContext;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, Inbox, SLABS, Spill, SpillWriter};
-use crate::external::edge_file::Edges;
-use crate::external::reread::Source;
-use crate::ids::bitmap::Ranks;
+use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader, GRAIN, SLABS};
+use crate::external::edge_file::EdgeBatchSink;
+use crate::external::reread::EdgeReplay;
+use crate::ids::bitmap::RankBitmap;
 use crate::options::SelfLoops;
 
 /// Counters of a section, and places of a line.
@@ -38,8 +38,8 @@ const NOBODY: u32 = u32::MAX;
 
 /// The out-degrees of all vertices.
 #[derive(Debug)]
-pub(crate) struct Degrees {
-    file: Spill,
+pub(crate) struct OutDegrees {
+    file: BucketFile,
     numbers: u64,
     arcs: u64,
     /// Bytes of the file.
@@ -59,14 +59,14 @@ impl Sections {
 
     /// Bytes that so many workers take to count the arcs of at least a section, with what writes them.
     pub(crate) fn least_bytes(lanes: u64, numbers: u64) -> u64 {
-        Self::bytes(lanes, 1) + Degrees::writer_bytes(numbers)
+        Self::bytes(lanes, 1) + OutDegrees::writer_bytes(numbers)
     }
 
     /// As many as there is memory for, and for `bytes_max` bytes of counters, but one at least.
     pub(crate) fn new(
         budget: &Budget,
         lanes: u64,
-        source: &Source<'_>,
+        source: &EdgeReplay<'_>,
         numbers: u64,
         bytes_max: u64,
     ) -> Result<Self, IngestError> {
@@ -81,13 +81,13 @@ impl Sections {
                 what, least, available, budget,
             ));
         }
-        let free = available - readers - Degrees::writer_bytes(numbers);
+        let free = available - readers - OutDegrees::writer_bytes(numbers);
         let sections = free.min(bytes_max) / Self::bytes(lanes, 1);
         Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
     }
 
     /// As many as every rank has memory for.
-    pub(crate) fn least(self, crew: &Crew<'_>) -> Result<Self, IngestError> {
+    pub(crate) fn least(self, crew: &ImportCommunicator<'_>) -> Result<Self, IngestError> {
         Ok(Self(crew.least(self.0)?))
     }
 
@@ -101,7 +101,7 @@ impl Sections {
     }
 }
 
-impl Degrees {
+impl OutDegrees {
     /// What a [walk](Self::walk) has for a number that is no vertex's.
     pub(crate) const NOBODY: u64 = NOBODY as u64;
     /// Bytes that a [walk](Self::walk) takes.
@@ -109,21 +109,21 @@ impl Degrees {
 
     /// Bytes that the writer of the degrees of so many numbers takes.
     fn writer_bytes(numbers: u64) -> u64 {
-        ((SLABS + 1) * CHUNK_BYTES) as u64 + Spill::table_bytes(numbers / RUN as u64, 1)
+        ((SLABS + 1) * CHUNK_BYTES) as u64 + BucketFile::table_bytes(numbers / RUN as u64, 1)
     }
 
     /// Counts the arcs of all edges into a new file `path`, so many sections at a time. `ids`: those that occur, where they number
     /// the vertices.
     pub(crate) fn count(
-        count: &Count<'_>,
+        count: &CountContext<'_>,
         sections: Sections,
-        ids: Option<&Ranks>,
+        ids: Option<&RankBitmap>,
         path: PathBuf,
-        crew: &Crew<'_>,
+        crew: &ImportCommunicator<'_>,
     ) -> Result<Self, IngestError> {
         let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
-        let file = Spill::create(disk, path, 1, CHUNK_BYTES)?;
-        let mut writer = SpillWriter::new(&file, disk, budget, CHUNK_BYTES)?;
+        let file = BucketFile::create(disk, path, 1, CHUNK_BYTES)?;
+        let mut writer = BucketWriter::new(&file, disk, budget, CHUNK_BYTES)?;
         let bytes = sections.0 as usize * SECTION * size_of::<u32>();
         let mut counters = budget.buffer("the degrees of vertices", bytes)?;
         let mut arcs = 0;
@@ -178,11 +178,11 @@ impl Degrees {
         path: &Path,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
-        let degrees = Degrees {
+        let degrees = OutDegrees {
             numbers: from.number()?,
             arcs: from.number()?,
             bytes: from.number()?,
-            file: Spill::take(disk, budget, path, from)?,
+            file: BucketFile::take(disk, budget, path, from)?,
         };
         let chunks = degrees.numbers.div_ceil(RUN as u64);
         let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
@@ -216,7 +216,7 @@ impl Degrees {
         end: u64,
         mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox = Inbox::new(disk, budget, CHUNK_BYTES, AHEAD)?;
+        let mut inbox = ChunkReader::new(disk, budget, CHUNK_BYTES, AHEAD)?;
         let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
         let chunks = end.div_ceil(RUN as u64) as usize;
         let mut first = 0;
@@ -237,7 +237,7 @@ impl Degrees {
 }
 
 /// Adds up the counters of all ranks, which end at the greatest number.
-fn add_up(counters: &mut [u32], crew: &Crew<'_>) -> Result<(), IngestError> {
+fn add_up(counters: &mut [u32], crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
     if crew.count() == 1 {
         return Ok(());
     }
@@ -253,13 +253,17 @@ fn add_up(counters: &mut [u32], crew: &Crew<'_>) -> Result<(), IngestError> {
 
 /// Counts the arcs that leave the vertices of the numbers from `first` on, as many as there are whole sections of counters; returns
 /// the number of all arcs.
-fn count_from(count: &Count<'_>, first: u64, counters: &mut [u32]) -> Result<u64, IngestError> {
+fn count_from(
+    count: &CountContext<'_>,
+    first: u64,
+    counters: &mut [u32],
+) -> Result<u64, IngestError> {
     let numbers = first..first + counters.len() as u64;
     let sections = counters.as_chunks_mut().0;
-    let sections: Vec<Section<'_>> = sections.iter_mut().map(Mutex::new).collect();
+    let sections: Vec<CounterSection<'_>> = sections.iter_mut().map(Mutex::new).collect();
     let sinks = count.read(|| {
         let line_bytes = sections.len() * LINE * size_of::<u16>();
-        Ok(Sink {
+        Ok(DegreeSink {
             count,
             numbers: numbers.clone(),
             sections: &sections,
@@ -268,24 +272,24 @@ fn count_from(count: &Count<'_>, first: u64, counters: &mut [u32]) -> Result<u64
             arcs: 0,
         })
     })?;
-    Ok(sinks.into_iter().map(Sink::finish).sum())
+    Ok(sinks.into_iter().map(DegreeSink::finish).sum())
 }
 
 /// The counters of one section, for one worker at a time.
-type Section<'a> = Mutex<&'a mut [u32; SECTION]>;
+type CounterSection<'a> = Mutex<&'a mut [u32; SECTION]>;
 
 /// One worker's share of the counting.
-struct Sink<'a> {
-    count: &'a Count<'a>,
+struct DegreeSink<'a> {
+    count: &'a CountContext<'a>,
     numbers: Range<u64>,
-    sections: &'a [Section<'a>],
+    sections: &'a [CounterSection<'a>],
     /// Per section a line of places.
     lines: Buffer,
     fill: Vec<u32>,
     arcs: u64,
 }
 
-impl Sink<'_> {
+impl DegreeSink<'_> {
     /// Notes an arc from the vertex of a number.
     #[inline(always)]
     fn arc(&mut self, number: u64) {
@@ -320,7 +324,7 @@ impl Sink<'_> {
     }
 }
 
-impl Edges for Sink<'_> {
+impl EdgeBatchSink for DegreeSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],

@@ -16,9 +16,9 @@ use graphmill_graph::{Batches, OrderWriter};
 use graphmill_storage::{Budget, Disk, Lease, Stop};
 
 use super::batch_cut::{batch_arcs_max, batch_vertices_max};
-use super::degree_file::Degrees;
+use super::degree_file::OutDegrees;
 use crate::error::IngestError;
-use crate::ids::order_window::{NO_INDEX, Slice, is_wide};
+use crate::ids::order_window::{NO_INDEX, OrderWindow, is_wide};
 
 /// Degrees that have a counter of their own; of greater ones, those that occur.
 const SMALL: usize = 1 << 14;
@@ -58,12 +58,12 @@ pub(crate) fn cuts(vertices: u64, batches: u64) -> Vec<u64> {
 
 /// A number for each degree that occurs.
 #[derive(Clone, Debug)]
-struct ByDegree {
+struct DegreeCounts {
     small: Vec<u64>,
     large: BTreeMap<u64, u64>,
 }
 
-impl Default for ByDegree {
+impl Default for DegreeCounts {
     fn default() -> Self {
         Self {
             small: vec![0; SMALL],
@@ -72,7 +72,7 @@ impl Default for ByDegree {
     }
 }
 
-impl ByDegree {
+impl DegreeCounts {
     /// Bytes of one for a graph of so many vertices and arcs, at most.
     fn bytes(vertices: u64, arcs: u64) -> u64 {
         let distinct = (2 * arcs).isqrt() + 1;
@@ -111,30 +111,30 @@ fn of_vertices(run: &mut [u64]) -> &[u64] {
 
 /// Vertices that are dealt over batches in descending order of out-degree.
 #[derive(Debug)]
-pub(crate) struct Deal<'a> {
-    degrees: &'a Degrees,
+pub(crate) struct DegreeOrder<'a> {
+    degrees: &'a OutDegrees,
     disk: &'a dyn Disk,
     budget: &'a Budget,
     stop: &'a Stop,
     /// The first turn of each degree.
-    turns: ByDegree,
+    turns: DegreeCounts,
     batches: Batches,
     /// Of the turns, and of those that a walk takes.
     _lease: Lease,
 }
 
-impl<'a> Deal<'a> {
+impl<'a> DegreeOrder<'a> {
     /// Bytes of the budget that a deal of so many vertices and arcs takes.
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
-        2 * ByDegree::bytes(vertices, arcs)
+        2 * DegreeCounts::bytes(vertices, arcs)
     }
     /// Bytes that writing the order takes besides, at least.
     pub(crate) const WRITE_BYTES: u64 =
-        Degrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
+        OutDegrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
 
     /// Deals the vertices of these degrees over `batches`.
     pub(crate) fn new(
-        degrees: &'a Degrees,
+        degrees: &'a OutDegrees,
         disk: &'a dyn Disk,
         budget: &'a Budget,
         stop: &'a Stop,
@@ -142,9 +142,9 @@ impl<'a> Deal<'a> {
     ) -> Result<Self, IngestError> {
         let bytes = Self::bytes(batches.vertices(), degrees.arcs());
         let lease = budget.lease("counts of vertices by degree", bytes)?;
-        let mut turns = ByDegree::default();
+        let mut turns = DegreeCounts::default();
         degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
-            for degree in run.iter().filter(|degree| **degree != Degrees::NOBODY) {
+            for degree in run.iter().filter(|degree| **degree != OutDegrees::NOBODY) {
                 *turns.of(*degree) += 1;
             }
             Ok(())
@@ -178,7 +178,7 @@ impl<'a> Deal<'a> {
         self.degrees
             .walk(disk, budget, self.stop, end, |first, run| {
                 for entry in &mut *run {
-                    if *entry == Degrees::NOBODY {
+                    if *entry == OutDegrees::NOBODY {
                         *entry = NO_INDEX;
                         continue;
                     }
@@ -197,7 +197,10 @@ impl<'a> Deal<'a> {
         window_bytes_max: u64,
     ) -> Result<(), IngestError> {
         let (vertices, numbers) = (self.batches.vertices(), self.degrees.numbers());
-        let free = self.budget.available().saturating_sub(Degrees::WALK_BYTES);
+        let free = self
+            .budget
+            .available()
+            .saturating_sub(OutDegrees::WALK_BYTES);
         let window_bytes = (free / 2).max(WINDOW_BYTES_MIN).min(window_bytes_max);
         let window = (window_bytes / size_of::<u64>() as u64).max(WINDOW_MIN);
         let window = window.min(vertices);
@@ -227,10 +230,10 @@ impl<'a> Deal<'a> {
     }
 
     /// The indices of a range of numbers, in memory.
-    pub(crate) fn slice(&self, numbers: Range<u64>) -> Result<Slice, IngestError> {
+    pub(crate) fn slice(&self, numbers: Range<u64>) -> Result<OrderWindow, IngestError> {
         let vertices = self.batches.vertices();
         let wide = is_wide(vertices);
-        let bytes = Slice::bytes(vertices, numbers.end - numbers.start);
+        let bytes = OrderWindow::bytes(vertices, numbers.end - numbers.start);
         let mut entries = self
             .budget
             .buffer("the order of vertices", bytes as usize)?;
@@ -256,7 +259,7 @@ impl<'a> Deal<'a> {
             }
             Ok(())
         })?;
-        Ok(Slice {
+        Ok(OrderWindow {
             numbers,
             wide,
             entries,
@@ -303,7 +306,7 @@ mod tests {
 
     #[test]
     fn greater_degrees_come_first_whatever_their_size() {
-        let mut turns = ByDegree::default();
+        let mut turns = DegreeCounts::default();
         for (degree, count) in [
             (0, 5),
             (3, 2),

@@ -8,22 +8,22 @@ use std::ops::Range;
 
 use graphmill_graph::EdgeKind;
 
-use super::batch_cut::{BatchOf, destination_bits};
+use super::batch_cut::{BatchLookup, destination_bits};
 use super::histogram::bits_of;
 
 /// One set of columns: forward, or reversed.
 #[derive(Debug)]
-pub(crate) struct Columns {
+pub(crate) struct ColumnFiles {
     /// The batches of each column file.
     pub(crate) files: Vec<Range<usize>>,
-    targets: Vec<Target>,
+    targets: Vec<KeyPrefix>,
     /// The bucket of the first file.
     pub(crate) bucket_first: usize,
 }
 
 /// What the arcs into one batch have in common.
 #[derive(Clone, Copy, Debug)]
-struct Target {
+struct KeyPrefix {
     bucket: usize,
     /// The key of source 0 and destination 0 of the batch.
     key: u64,
@@ -32,19 +32,19 @@ struct Target {
 
 /// How vertex indices become keys.
 #[derive(Debug)]
-pub(crate) struct Layout {
-    batch_of: BatchOf,
+pub(crate) struct EdgeKeyLayout {
+    batch_of: BatchLookup,
     vertex_bits: u32,
     destination_bits: u32,
 }
 
-impl Layout {
+impl EdgeKeyLayout {
     /// `cuts`: the boundaries of the batches.
     pub(crate) fn new(cuts: Vec<u64>) -> Self {
         let vertex_bits = bits_of(cuts.last().copied().unwrap_or(0));
         let destination_bits = destination_bits(&cuts);
         Self {
-            batch_of: BatchOf::new(cuts),
+            batch_of: BatchLookup::new(cuts),
             vertex_bits,
             destination_bits,
         }
@@ -56,7 +56,7 @@ impl Layout {
     }
 
     /// A set of columns whose files become the buckets from `bucket_first` on.
-    pub(crate) fn columns(&self, files: Vec<Range<usize>>, bucket_first: usize) -> Columns {
+    pub(crate) fn columns(&self, files: Vec<Range<usize>>, bucket_first: usize) -> ColumnFiles {
         let mut targets = Vec::with_capacity(self.cuts().len());
         for (file, batches) in files.iter().enumerate() {
             for batch in batches.clone() {
@@ -64,14 +64,14 @@ impl Layout {
                     (batch - batches.start) as u64,
                     self.vertex_bits + self.destination_bits,
                 );
-                targets.push(Target {
+                targets.push(KeyPrefix {
                     bucket: bucket_first + file,
                     key,
                     start: self.cuts()[batch],
                 });
             }
         }
-        Columns {
+        ColumnFiles {
             files,
             targets,
             bucket_first,
@@ -85,7 +85,12 @@ impl Layout {
 
     /// The bucket and the key of an arc between two vertex indices.
     #[inline(always)]
-    pub(crate) fn place(&self, columns: &Columns, source: u64, destination: u64) -> (usize, u64) {
+    pub(crate) fn place(
+        &self,
+        columns: &ColumnFiles,
+        source: u64,
+        destination: u64,
+    ) -> (usize, u64) {
         let target = &columns.targets[self.batch_of.of(destination)];
         let offset = destination - target.start;
         (
@@ -143,7 +148,7 @@ pub(crate) fn low_bits(bits: u32) -> u64 {
 
 /// How arcs are packed in temporary files: the low bytes of the key, the weight, the sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packing {
+pub(crate) struct RecordPacking {
     /// 1 to 8.
     pub(crate) key_bytes: usize,
     /// 0, 4 or 8.
@@ -152,7 +157,7 @@ pub(crate) struct Packing {
     pub(crate) sequence_bytes: usize,
 }
 
-impl Packing {
+impl RecordPacking {
     /// Keys of at most `key_bits`.
     pub(crate) fn new(key_bits: u32, weights: EdgeKind, sequenced: bool) -> Self {
         Self {
@@ -279,7 +284,7 @@ mod tests {
                 .into_iter()
                 .map(|end| std::mem::replace(&mut start, end)..end)
                 .collect();
-            let layout = Layout::new(cuts.clone());
+            let layout = EdgeKeyLayout::new(cuts.clone());
             let columns = layout.columns(files.clone(), 3);
             let mut random = Random::new(9);
             let vertices = *cuts.last().unwrap();
@@ -315,7 +320,7 @@ mod tests {
                 (EdgeKind::F32, true),
                 (EdgeKind::F64, true),
             ] {
-                let packing = Packing::new(bits, kind, sequenced);
+                let packing = RecordPacking::new(bits, kind, sequenced);
                 let keys: Vec<u64> = (0..100).map(|_| random.next_u64() >> (64 - bits)).collect();
                 let weights: Vec<u64> = (0..100)
                     .map(|_| random.next_u64() & low_bits(8 * packing.weight_bytes as u32))

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use graphmill_storage::{Budget, Buffer, RecordReader, RecordWriter, StorageError, broken};
 
-use crate::comm::Crew;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
 /// Granules at most: a span of ids is cut in 16,385 to 32,768 of them, or one an id when there are fewer ids. Where every
@@ -23,12 +23,12 @@ pub(crate) fn granule_shift(span: u64) -> u32 {
 
 /// Counts of arcs by range of vertex id; one a worker, merged at the end.
 #[derive(Debug)]
-pub(crate) struct Histogram {
+pub(crate) struct RangeHistogram {
     counts: Buffer,
     shift: u32,
 }
 
-impl Histogram {
+impl RangeHistogram {
     /// An empty histogram, leased from `budget`.
     pub(crate) fn new(budget: &Budget) -> Result<Self, StorageError> {
         let counts = budget.buffer(
@@ -70,7 +70,7 @@ impl Histogram {
     }
 
     /// Adds up the counts of all ranks, which made room for the same ids.
-    pub(crate) fn add_up(&mut self, crew: &Crew<'_>) -> Result<(), IngestError> {
+    pub(crate) fn add_up(&mut self, crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         crew.add_up(self.counts.typed_mut())
     }
 
@@ -146,20 +146,20 @@ mod tests {
         let budget = budget();
         let ids: Vec<u64> = (0..1000u64).map(|i| i * i * i % (1 << 40)).collect();
         let id_max = ids.iter().copied().max().unwrap();
-        let mut slow = Histogram::new(&budget).unwrap();
+        let mut slow = RangeHistogram::new(&budget).unwrap();
         for &id in &ids {
             slow.grow(id);
             let (counts, shift) = slow.counters();
             counts[(id >> shift) as usize] += 1;
         }
-        let mut fast = Histogram::new(&budget).unwrap();
+        let mut fast = RangeHistogram::new(&budget).unwrap();
         fast.grow(id_max);
         let (counts, shift) = fast.counters();
         for &id in &ids {
             counts[(id >> shift) as usize] += 1;
         }
         assert_eq!(slow.counts(GRANULES_MAX), fast.counts(GRANULES_MAX));
-        let other = Histogram::new(&budget).unwrap();
+        let other = RangeHistogram::new(&budget).unwrap();
         fast.merge(other, id_max);
         assert_eq!(fast.counts(GRANULES_MAX).iter().sum::<u64>(), 1000);
     }

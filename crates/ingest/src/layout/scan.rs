@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
-use super::histogram::Histogram;
-use crate::comm::Crew;
+use super::histogram::RangeHistogram;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::edge_file::{Spool, SpoolWriter};
+use crate::external::edge_file::{EdgeFileWriter, TempEdgeFile};
 use crate::external::parallel;
-use crate::ids::bitmap::Presence;
-use crate::ids::external::splitters::Sample;
+use crate::ids::bitmap::IdBitmap;
+use crate::ids::external::splitters::IdSample;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
@@ -29,8 +29,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) source: &'a dyn EdgeSource,
     /// Ids are marked here, unless the source knows its vertices.
-    pub(crate) presence: Option<&'a Presence>,
-    pub(crate) spool: Option<&'a Spool>,
+    pub(crate) presence: Option<&'a IdBitmap>,
+    pub(crate) spool: Option<&'a TempEdgeFile>,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
     /// Whether arcs are counted by source too.
@@ -46,11 +46,11 @@ pub(crate) struct Scanned {
     /// The largest integer id.
     pub(crate) id_max: Option<u64>,
     /// Arcs by destination, and by source where asked for.
-    pub(crate) arcs_in: Histogram,
-    pub(crate) arcs_out: Option<Histogram>,
+    pub(crate) arcs_in: RangeHistogram,
+    pub(crate) arcs_out: Option<RangeHistogram>,
     /// Edges from a vertex to itself.
     pub(crate) loops: u64,
-    pub(crate) sample: Sample,
+    pub(crate) sample: IdSample,
     pub(crate) temporary_bytes: u64,
 }
 
@@ -62,7 +62,7 @@ impl Scan<'_> {
 
     /// Bytes of what so many workers leave: the sum of their counts, and the tables of their spools where these are short.
     pub(crate) fn found_bytes(lanes: u64, reverse: bool) -> u64 {
-        Self::sum_bytes(reverse) + lanes * SpoolWriter::TABLE_BYTES
+        Self::sum_bytes(reverse) + lanes * EdgeFileWriter::TABLE_BYTES
     }
 
     fn sum_bytes(reverse: bool) -> u64 {
@@ -73,16 +73,16 @@ impl Scan<'_> {
     /// Reads everything once.
     pub(crate) fn run(&self) -> Result<Scanned, IngestError> {
         let make = || {
-            let sink = Sink {
+            let sink = ScanSink {
                 scan: self,
-                arcs_in: Histogram::new(self.budget)?,
+                arcs_in: RangeHistogram::new(self.budget)?,
                 arcs_out: if self.reverse {
-                    Some(Histogram::new(self.budget)?)
+                    Some(RangeHistogram::new(self.budget)?)
                 } else {
                     None
                 },
                 spool: match self.spool {
-                    Some(spool) => Some(SpoolWriter::new(
+                    Some(spool) => Some(EdgeFileWriter::new(
                         spool,
                         &**self.disk,
                         self.budget,
@@ -94,9 +94,9 @@ impl Scan<'_> {
                 first: 0,
                 id_max: None,
                 loops: 0,
-                sample: Sample::default(),
+                sample: IdSample::default(),
             };
-            Ok(Lane {
+            Ok(ScanLane {
                 reader: self.source.reader(self.disk, self.budget)?,
                 sink,
                 reports: Vec::new(),
@@ -118,19 +118,19 @@ impl Scan<'_> {
         self.merge(lanes)
     }
 
-    fn merge(&self, lanes: Vec<Lane<'_>>) -> Result<Scanned, IngestError> {
+    fn merge(&self, lanes: Vec<ScanLane<'_>>) -> Result<Scanned, IngestError> {
         let mut found = Scanned {
             report: PieceReport::default(),
             starts: vec![0; self.source.pieces() as usize],
             id_max: lanes.iter().filter_map(|lane| lane.sink.id_max).max(),
-            arcs_in: Histogram::new(self.budget)?,
+            arcs_in: RangeHistogram::new(self.budget)?,
             arcs_out: if self.reverse {
-                Some(Histogram::new(self.budget)?)
+                Some(RangeHistogram::new(self.budget)?)
             } else {
                 None
             },
             loops: 0,
-            sample: Sample::default(),
+            sample: IdSample::default(),
             temporary_bytes: 0,
         };
         let id_max = found.id_max.unwrap_or(0);
@@ -157,29 +157,29 @@ impl Scan<'_> {
     }
 }
 
-struct Lane<'a> {
+struct ScanLane<'a> {
     reader: Box<dyn PieceReader + 'a>,
-    sink: Sink<'a>,
+    sink: ScanSink<'a>,
     reports: Vec<(u64, PieceReport)>,
 }
 
-struct Sink<'a> {
+struct ScanSink<'a> {
     scan: &'a Scan<'a>,
-    arcs_in: Histogram,
-    arcs_out: Option<Histogram>,
-    spool: Option<SpoolWriter<'a>>,
+    arcs_in: RangeHistogram,
+    arcs_out: Option<RangeHistogram>,
+    spool: Option<EdgeFileWriter<'a>>,
     piece: u64,
     /// The number within the piece of the next edge.
     first: u64,
     id_max: Option<u64>,
     loops: u64,
-    sample: Sample,
+    sample: IdSample,
 }
 
 /// Counts the arcs of `edges` by destination; returns how many edges are self-loops.
 pub(crate) fn count_arcs(
     edges: &[(u64, u64)],
-    counts: &mut Histogram,
+    counts: &mut RangeHistogram,
     both_ways: bool,
     self_loops: SelfLoops,
     end: impl Fn(&(u64, u64)) -> u64,
@@ -202,7 +202,7 @@ pub(crate) fn count_arcs(
     loops
 }
 
-impl EdgeSink for Sink<'_> {
+impl EdgeSink for ScanSink<'_> {
     fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError> {
         let scan = self.scan;
         let id_max = edges
@@ -271,7 +271,10 @@ impl EdgeSink for Sink<'_> {
 
 impl Scanned {
     /// Puts together what all ranks found, each in its part of the edges.
-    pub(crate) fn put_together(&mut self, crew: &Crew<'_>) -> Result<(), IngestError> {
+    pub(crate) fn put_together(
+        &mut self,
+        crew: &ImportCommunicator<'_>,
+    ) -> Result<(), IngestError> {
         let first = crew.before(self.report.edges)?;
         self.starts.iter_mut().for_each(|start| *start += first);
         let report = &mut self.report;
@@ -304,7 +307,7 @@ impl Scanned {
             counts.add_up(crew)?;
         }
         self.sample.bound();
-        self.sample = Sample::merged(&crew.gather(self.sample.to_bytes())?)?;
+        self.sample = IdSample::merged(&crew.gather(self.sample.to_bytes())?)?;
         Ok(())
     }
 }

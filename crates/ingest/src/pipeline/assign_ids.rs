@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_graph::{IdKind, IdsSummary, IdsWriter, Order};
 
-use super::context::{Import, buffer_bytes, read_ahead};
-use super::scan::Found;
+use super::context::{ImportContext, buffer_bytes, read_ahead};
+use super::scan::ScanResult;
 use crate::error::IngestError;
 use crate::external::bucket_file::SLABS;
-use crate::external::reread::Source;
-use crate::external::shuffle::Post;
-use crate::ids::external::context::{Ends, Place};
-use crate::ids::external::dictionary::Dictionary;
-use crate::ids::index_map::Indices;
-use crate::ids::order_window::Slice;
-use crate::layout::arc_count::Count;
-use crate::layout::batch_cut::Granules;
-use crate::layout::degree_file::{Degrees, Sections};
-use crate::layout::histogram::{Histogram, granule_shift};
+use crate::external::reread::EdgeReplay;
+use crate::external::shuffle::BucketShuffle;
+use crate::ids::external::context::{EdgeEnds, SortContext};
+use crate::ids::external::dictionary::IdDictionary;
+use crate::ids::index_map::IdToIndex;
+use crate::ids::order_window::OrderWindow;
+use crate::layout::arc_count::CountContext;
+use crate::layout::batch_cut::RangeCounts;
+use crate::layout::degree_file::{OutDegrees, Sections};
+use crate::layout::histogram::{RangeHistogram, granule_shift};
 use crate::progress::Meter;
 use crate::source::Ids;
 
@@ -34,25 +34,25 @@ const SPAN_SHARE: u64 = 16;
 const SPAN_EDGES_FREE: u64 = 1 << 18;
 
 /// What was counted of a graph, and its ids.
-pub(crate) struct Tally {
+pub(crate) struct ArcStats {
     /// What the first rank wrote of them; nothing at others.
     pub(crate) ids: Option<IdsSummary>,
     pub(crate) vertices: u64,
-    pub(crate) arcs_in: Granules,
-    pub(crate) arcs_out: Option<Granules>,
+    pub(crate) arcs_in: RangeCounts,
+    pub(crate) arcs_out: Option<RangeCounts>,
 }
 
 /// Edges whose ids have indices.
-pub(crate) struct Indexed<'a> {
-    pub(crate) source: Source<'a>,
-    pub(crate) indices: Indices,
+pub(crate) struct IndexedEdges<'a> {
+    pub(crate) source: EdgeReplay<'a>,
+    pub(crate) indices: IdToIndex,
     /// Where vertices are dealt by them.
-    pub(crate) degrees: Option<Degrees>,
+    pub(crate) degrees: Option<OutDegrees>,
 }
 
 /// How a dictionary shares out memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shares {
+pub(crate) struct DictionaryMemory {
     pub(crate) chunk_bytes: usize,
     pub(crate) write_bytes: usize,
     pub(crate) splitters: usize,
@@ -62,7 +62,7 @@ pub(crate) struct Shares {
     pub(crate) join_bytes: u64,
 }
 
-impl Shares {
+impl DictionaryMemory {
     /// Of so many free bytes among the workers of each of so many ranks, which `agree` on numbers.
     pub(crate) fn new(
         available: u64,
@@ -76,11 +76,11 @@ impl Shares {
         let write_bytes = buffer(128, 16 << 10, 256 << 10);
         let passing_bytes = match ranks {
             1 => 0,
-            ranks => Post::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
+            ranks => BucketShuffle::memory(ranks, chunk_bytes) + (SLABS * write_bytes) as u64,
         };
         let share = available.saturating_sub(passing_bytes) / lanes;
         let chunks = share / chunk_bytes as u64;
-        Ok(Shares {
+        Ok(DictionaryMemory {
             chunk_bytes,
             write_bytes,
             // Of a worker's share a quarter is for open chunks: of positions, or of ids (two buckets a splitter), or of
@@ -100,10 +100,13 @@ fn integer(id: &[u8]) -> u64 {
         .fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// Step 2.
-    pub(crate) fn index(&mut self, found: Found<'a>) -> Result<(Tally, Indexed<'a>), IngestError> {
-        let Found {
+    pub(crate) fn index(
+        &mut self,
+        found: ScanResult<'a>,
+    ) -> Result<(ArcStats, IndexedEdges<'a>), IngestError> {
+        let ScanResult {
             mut source,
             vertices: extra,
             mut scanned,
@@ -118,15 +121,15 @@ impl<'a> Import<'a> {
             None => None,
         };
         let (mut indices, vertices) = match (known, ranks) {
-            (Some(vertices), _) => (Indices::Same, vertices),
-            (None, Some(ranks)) if ranks.len() == span => (Indices::Same, span),
+            (Some(vertices), _) => (IdToIndex::Same, vertices),
+            (None, Some(ranks)) if ranks.len() == span => (IdToIndex::Same, span),
             (None, Some(ranks)) => {
                 let vertices = ranks.len();
-                (Indices::Rank(ranks), vertices)
+                (IdToIndex::Rank(ranks), vertices)
             }
             (None, None) => {
                 let place = self.place()?;
-                let ends = Ends {
+                let ends = EdgeEnds {
                     progress: self.machine.progress,
                     source: &source,
                     edges: self.report.edges,
@@ -136,13 +139,13 @@ impl<'a> Import<'a> {
                     sample: std::mem::take(&mut scanned.sample),
                     weights: self.source.weights(),
                 };
-                let (found, edges) = Dictionary::build(&place, ends)?;
+                let (found, edges) = IdDictionary::build(&place, ends)?;
                 source.check_unchanged(&**self.machine.disk)?;
                 self.report.temporary_bytes += place.written.load(Relaxed);
                 let vertices = self.crew.sum(found.len())?;
-                source = Source::Spool(edges);
+                source = EdgeReplay::Spool(edges);
                 dictionary = Some(found);
-                (Indices::Same, vertices)
+                (IdToIndex::Same, vertices)
             }
         };
         let close = self.source.ids() != Ids::Text && span / 4 <= vertices;
@@ -155,15 +158,15 @@ impl<'a> Import<'a> {
             Order::Degree => {
                 drop(histograms);
                 let degrees = self.degrees(&source, &mut indices, vertices, span)?;
-                let all = Granules::new(vec![0, vertices], vec![degrees.arcs()]);
+                let all = RangeCounts::new(vec![0, vertices], vec![degrees.arcs()]);
                 let turned = self.options.turns_round().then(|| all.clone());
                 (all, turned, Some(degrees))
             }
             // Ranges of ids serve as granules where the ids lie close enough, however their indices were found.
             Order::Id if close => {
-                let granules = |mut counts: Histogram| {
+                let granules = |mut counts: RangeHistogram| {
                     counts.grow(span.saturating_sub(1));
-                    Granules::new(first.clone(), counts.counts(first.len() - 1).to_vec())
+                    RangeCounts::new(first.clone(), counts.counts(first.len() - 1).to_vec())
                 };
                 let (arcs_in, arcs_out) = histograms;
                 (granules(arcs_in), arcs_out.map(granules), None)
@@ -177,18 +180,18 @@ impl<'a> Import<'a> {
                 if let Some(arcs_out) = &mut arcs_out {
                     arcs_out.add_up(&self.crew)?;
                 }
-                let granules = |counts: Histogram| Granules::even(vertices, &counts);
+                let granules = |counts: RangeHistogram| RangeCounts::even(vertices, &counts);
                 (granules(arcs_in), arcs_out.map(granules), None)
             }
         };
         self.done("count");
-        let tally = Tally {
+        let tally = ArcStats {
             ids,
             vertices,
             arcs_in,
             arcs_out,
         };
-        let indexed = Indexed {
+        let indexed = IndexedEdges {
             source,
             indices,
             degrees,
@@ -205,11 +208,11 @@ impl<'a> Import<'a> {
     fn count<'c>(
         &'c self,
         meter: &'c Meter<'c>,
-        source: &'c Source<'a>,
-        indices: &'c Indices,
+        source: &'c EdgeReplay<'a>,
+        indices: &'c IdToIndex,
         vertices: u64,
-    ) -> Count<'c> {
-        Count {
+    ) -> CountContext<'c> {
+        CountContext {
             meter,
             disk: self.machine.disk,
             workers: self.machine.workers,
@@ -228,25 +231,25 @@ impl<'a> Import<'a> {
     /// of the memory and is not mostly gaps: then no end of an edge has to be looked up twice.
     fn degrees(
         &mut self,
-        source: &Source<'a>,
-        indices: &mut Indices,
+        source: &EdgeReplay<'a>,
+        indices: &mut IdToIndex,
         vertices: u64,
         span: u64,
-    ) -> Result<Degrees, IngestError> {
+    ) -> Result<OutDegrees, IngestError> {
         let (budget, bytes_max) = (self.machine.budget, self.options.work_bytes_max);
         let little = (budget.available() / 4).min(bytes_max);
-        let same = Indices::Same;
+        let same = IdToIndex::Same;
         let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
-        let fits = is_full && Slice::bytes(vertices, span) <= little;
+        let fits = is_full && OrderWindow::bytes(vertices, span) <= little;
         let (ids, called, numbers) = match &*indices {
-            Indices::Rank(ranks) if self.crew.all(fits)? => (Some(ranks), &same, span),
+            IdToIndex::Rank(ranks) if self.crew.all(fits)? => (Some(ranks), &same, span),
             indices => (None, indices, vertices),
         };
         let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
         let sections = sections.least(&self.crew)?;
         let meter = self.counting(sections.readings(numbers));
         let count = self.count(&meter, source, called, numbers);
-        let degrees = Degrees::count(
+        let degrees = OutDegrees::count(
             &count,
             sections,
             ids,
@@ -261,9 +264,9 @@ impl<'a> Import<'a> {
     }
 
     /// Where and with how much memory a dictionary is built.
-    fn place(&self) -> Result<Place<'a>, IngestError> {
+    fn place(&self) -> Result<SortContext<'a>, IngestError> {
         let crew = self.crew;
-        let shares = Shares::new(
+        let shares = DictionaryMemory::new(
             self.machine.budget.available(),
             self.lanes(),
             crew.count(),
@@ -271,7 +274,7 @@ impl<'a> Import<'a> {
             // What goes from rank to rank is as long at all of them.
             |mine| crew.least(mine),
         )?;
-        Ok(Place {
+        Ok(SortContext {
             disk: self.machine.disk,
             budget: self.machine.budget,
             workers: self.machine.workers,
@@ -295,8 +298,8 @@ impl<'a> Import<'a> {
     /// integer ids below `span`, or nothing without.
     fn write_ids(
         &self,
-        indices: &Indices,
-        dictionary: Option<Dictionary>,
+        indices: &IdToIndex,
+        dictionary: Option<IdDictionary>,
         vertices: u64,
         span: Option<u64>,
     ) -> Result<(Option<IdsSummary>, Vec<u64>), IngestError> {
@@ -310,13 +313,13 @@ impl<'a> Import<'a> {
         // Ids that are 0, 1, 2, ... are indices, however that was found.
         let dictionary = dictionary.filter(|_| span != Some(vertices));
         match (dictionary, indices) {
-            (None, Indices::Same) => {
+            (None, IdToIndex::Same) => {
                 let first = (0..=granules)
                     .map(|granule| (granule << shift).min(vertices))
                     .collect();
                 Ok((Some(IdsSummary::dense(vertices)), first))
             }
-            (_, Indices::Rank(ranks)) => {
+            (_, IdToIndex::Rank(ranks)) => {
                 let mut writer = writer(IdKind::Integer)?;
                 if let Some(writer) = &mut writer {
                     ranks.for_each(|ids| {
@@ -333,7 +336,7 @@ impl<'a> Import<'a> {
                     .collect();
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
-            (Some(dictionary), Indices::Same) => {
+            (Some(dictionary), IdToIndex::Same) => {
                 let (text, place) = (self.source.ids() == Ids::Text, self.place()?);
                 let mut writer = writer(match self.source.ids() {
                     Ids::Text => IdKind::Text,

@@ -2,14 +2,14 @@
 
 use graphmill_storage::Buffer;
 
-use crate::external::bucket_file::Spill;
+use crate::external::bucket_file::BucketFile;
 
 /// The temporary file of all arcs.
 pub(super) const ARCS: &str = "arcs";
 
 /// The buckets of all column files.
 pub(super) struct Buckets {
-    pub(super) spill: Spill,
+    pub(super) spill: BucketFile,
     /// Per bucket the arcs of its parts.
     pub(super) counts: Buffer,
 }

@@ -4,9 +4,9 @@
 //! before anything large is written. Where memory is short there are fewer workers first, then shorter slabs and chunks.
 
 use super::write;
-use crate::build::distribute::{self, Plan};
-use crate::external::bucket_file::{GRAIN, HEADER_BYTES, SLABS, Spill};
-use crate::external::shuffle::Post;
+use crate::build::distribute::{self, DistributionPlan};
+use crate::external::bucket_file::{BucketFile, GRAIN, HEADER_BYTES, SLABS};
+use crate::external::shuffle::BucketShuffle;
 
 /// Bytes of a chunk of a bucket at most, and of a slab of chunks.
 pub(crate) const CHUNK_BYTES_MAX: usize = 256 << 10;
@@ -15,7 +15,7 @@ const SLAB_BYTES_MIN: usize = 4 * GRAIN;
 
 /// The sizes that are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct BufferSizes {
     pub(crate) lanes: u64,
     pub(crate) slab_bytes: usize,
     pub(crate) chunk_bytes: usize,
@@ -23,12 +23,12 @@ pub(crate) struct Sizes {
 
 /// A budget, and what of it is free.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct MemorySnapshot {
     pub(crate) total: u64,
     pub(crate) available: u64,
 }
 
-impl Memory {
+impl MemorySnapshot {
     /// What is left when so many bytes of it are taken.
     pub(crate) fn less(self, bytes: u64) -> Option<Self> {
         let available = self.available.checked_sub(bytes)?;
@@ -57,7 +57,7 @@ pub(crate) struct Demand {
     /// Ranks that distribute together.
     ranks: usize,
     /// What writing takes afterwards.
-    write: write::Need,
+    write: write::WriteMemory,
 }
 
 /// The powers of two from `from` down to `to`, which is one.
@@ -67,7 +67,12 @@ fn halves(from: usize, to: usize) -> impl Iterator<Item = usize> {
 
 impl Demand {
     /// Of edges each reader of which takes `reader_bytes`.
-    pub(crate) fn new(plan: &Plan, reader_bytes: u64, ranks: usize, write: write::Need) -> Self {
+    pub(crate) fn new(
+        plan: &DistributionPlan,
+        reader_bytes: u64,
+        ranks: usize,
+        write: write::WriteMemory,
+    ) -> Self {
         let sides = plan.sides().count() as u64;
         Self {
             buckets: plan.buckets() as u64,
@@ -81,35 +86,35 @@ impl Demand {
     }
 
     /// Bytes of the table of all chunks: all but the last of a worker and bucket lack less than a line.
-    pub(crate) fn table_bytes(&self, sizes: &Sizes) -> u64 {
+    pub(crate) fn table_bytes(&self, sizes: &BufferSizes) -> u64 {
         let filled = (sizes.chunk_bytes - HEADER_BYTES) as u64 - self.line_bytes;
         let chunks = self.arcs_bytes / filled + sizes.lanes * self.buckets;
         // Who takes in what other ranks send has its own.
-        Spill::table_bytes(chunks, sizes.lanes + u64::from(self.ranks > 1))
+        BucketFile::table_bytes(chunks, sizes.lanes + u64::from(self.ranks > 1))
     }
 
     /// Bytes that distribution leases.
-    fn bytes(&self, sizes: &Sizes) -> u64 {
+    fn bytes(&self, sizes: &BufferSizes) -> u64 {
         let slabs = (SLABS * sizes.slab_bytes) as u64;
         let chunks = self.buckets * sizes.chunk_bytes as u64;
         let lane = self.reader_bytes + self.fixed_bytes + slabs + chunks;
         // Who takes in what other ranks send has slabs too.
         let passing = match self.ranks {
             1 => 0,
-            ranks => slabs + Post::memory(ranks, sizes.chunk_bytes),
+            ranks => slabs + BucketShuffle::memory(ranks, sizes.chunk_bytes),
         };
         sizes.lanes * lane + passing + self.table_bytes(sizes)
     }
 
     /// Bytes that the memory lacks, of what distribution takes or of what writing takes then.
-    fn lack(&self, sizes: &Sizes, memory: Memory) -> u64 {
+    fn lack(&self, sizes: &BufferSizes, memory: MemorySnapshot) -> u64 {
         let later = self.table_bytes(sizes) + self.write.bytes(memory.total, sizes.chunk_bytes);
         let now = self.bytes(sizes).saturating_sub(memory.available);
         now.max(later.saturating_sub(memory.total))
     }
 
     /// The sizes for at most `lanes` workers; `None`: there is too little memory for one.
-    pub(crate) fn sizes(&self, lanes: u64, memory: Memory) -> Option<Sizes> {
+    pub(crate) fn sizes(&self, lanes: u64, memory: MemorySnapshot) -> Option<BufferSizes> {
         (1..=lanes)
             .rev()
             .find_map(|lanes| self.sizes_of(lanes, memory))
@@ -117,7 +122,7 @@ impl Demand {
 
     /// The sizes for exactly so many workers: a quarter of the memory for slabs, or less where chunks need the rest, and
     /// chunks as large as can be.
-    fn sizes_of(&self, lanes: u64, memory: Memory) -> Option<Sizes> {
+    fn sizes_of(&self, lanes: u64, memory: MemorySnapshot) -> Option<BufferSizes> {
         let share = (memory.available / lanes).checked_sub(self.reader_bytes + self.fixed_bytes)?;
         let quarter = share / 4 / SLABS as u64;
         let slab = (1usize << quarter.max(1).ilog2().min(30)).clamp(SLAB_BYTES_MIN, SLAB_BYTES_MAX);
@@ -127,8 +132,8 @@ impl Demand {
     }
 
     /// All sizes of chunks with slabs of this size, the largest first.
-    fn with_slabs(lanes: u64, slab_bytes: usize) -> impl Iterator<Item = Sizes> {
-        halves(CHUNK_BYTES_MAX.min(slab_bytes), GRAIN).map(move |chunk_bytes| Sizes {
+    fn with_slabs(lanes: u64, slab_bytes: usize) -> impl Iterator<Item = BufferSizes> {
+        halves(CHUNK_BYTES_MAX.min(slab_bytes), GRAIN).map(move |chunk_bytes| BufferSizes {
             lanes,
             slab_bytes,
             chunk_bytes,
@@ -136,7 +141,7 @@ impl Demand {
     }
 
     /// How many bytes more would do, for one worker whose reader then takes `reader_bytes`.
-    pub(crate) fn wanting(&self, memory: Memory, reader_bytes: u64) -> u64 {
+    pub(crate) fn wanting(&self, memory: MemorySnapshot, reader_bytes: u64) -> u64 {
         let demand = Self {
             reader_bytes,
             ..*self
@@ -166,7 +171,7 @@ mod tests {
             line_bytes: 64 * 8,
             arcs_bytes: arcs * 8,
             ranks: 1,
-            write: write::Need::of_cells(buckets, arcs.min(buckets << 12)),
+            write: write::WriteMemory::of_cells(buckets, arcs.min(buckets << 12)),
         }
     }
 
@@ -187,7 +192,7 @@ mod tests {
             (4096, 1 << 30, 4, 1000 * MIB, None),
             (4096, 1 << 30, 4, MIB, None),
         ] {
-            let memory = Memory {
+            let memory = MemorySnapshot {
                 total: memory,
                 available: memory,
             };
@@ -208,7 +213,7 @@ mod tests {
         ] {
             let demand = demand(buckets, arcs);
             for total in [1, 3 * MIB, 40 * MIB] {
-                let memory = Memory {
+                let memory = MemorySnapshot {
                     total,
                     available: total * 3 / 4,
                 };

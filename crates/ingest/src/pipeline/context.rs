@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::checkpoint::step_log::Log;
-use crate::comm::Crew;
+use crate::checkpoint::step_log::StepLog;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::options::{ImportOptions, Machine};
 use crate::report::ImportReport;
 use crate::source::EdgeSource;
 
-pub(super) struct Import<'a> {
+pub(super) struct ImportContext<'a> {
     pub(super) machine: Machine<'a>,
     /// What was done, where it is kept.
-    pub(super) log: Option<&'a Log<'a>>,
+    pub(super) log: Option<&'a StepLog<'a>>,
     pub(super) options: &'a ImportOptions,
-    pub(super) crew: Crew<'a>,
+    pub(super) crew: ImportCommunicator<'a>,
     /// The part of the edges that this rank reads, and of the list of vertices.
     pub(super) source: &'a dyn EdgeSource,
     pub(super) vertices: Option<&'a dyn EdgeSource>,
@@ -43,7 +43,7 @@ pub(super) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usiz
     usize::try_from(power).unwrap_or(most).clamp(least, most)
 }
 
-impl Import<'_> {
+impl ImportContext<'_> {
     /// Notes the time of a step that ends.
     pub(super) fn done(&mut self, step: &'static str) {
         let now = self.machine.clock.now();

@@ -3,13 +3,13 @@
 use graphmill_graph::{Batches, EdgeKind, Order, Shape};
 use graphmill_storage::Lease;
 
-use super::assign_ids::Tally;
-use super::context::Import;
+use super::assign_ids::ArcStats;
+use super::context::ImportContext;
 use crate::build::distribute;
 use crate::error::IngestError;
-use crate::layout::batch_cut::{Granules, batch_arcs_max};
+use crate::layout::batch_cut::{RangeCounts, batch_arcs_max};
 use crate::layout::degree_order;
-use crate::layout::edge_key::{Layout, Packing};
+use crate::layout::edge_key::{EdgeKeyLayout, RecordPacking};
 use crate::options::Duplicates;
 use crate::options::ImportOptions;
 
@@ -23,26 +23,26 @@ pub(crate) const BATCH_BYTES: u64 = 128;
 
 /// Where arcs are gathered.
 #[derive(Clone, Copy)]
-pub(crate) struct To<'p> {
-    pub(crate) plan: &'p distribute::Plan,
+pub(crate) struct ShuffleTarget<'p> {
+    pub(crate) plan: &'p distribute::DistributionPlan,
     /// The rank of each bucket; empty: all are this one's.
     pub(crate) owners: &'p [usize],
 }
 
 /// What follows from counts: where everything goes.
-pub(crate) struct Cut {
+pub(crate) struct CutPlan {
     pub(crate) shape: Shape,
-    pub(crate) plan: distribute::Plan,
+    pub(crate) plan: distribute::DistributionPlan,
     /// Which rank writes the column file of each bucket.
     pub(crate) owners: Vec<usize>,
     /// What the tables of batches take.
     tables: Lease,
 }
 
-impl Cut {
+impl CutPlan {
     /// Where the arcs of all column files go.
-    pub(crate) fn to_all(&self) -> To<'_> {
-        To {
+    pub(crate) fn to_all(&self) -> ShuffleTarget<'_> {
+        ShuffleTarget {
             plan: &self.plan,
             owners: &self.owners,
         }
@@ -55,21 +55,21 @@ impl Cut {
 }
 
 /// What is counted before anything is cut.
-pub(crate) struct Counted<'c> {
+pub(crate) struct CutInput<'c> {
     pub(crate) vertices: u64,
     pub(crate) edges: u64,
-    pub(crate) arcs_in: &'c Granules,
-    pub(crate) arcs_out: Option<&'c Granules>,
+    pub(crate) arcs_in: &'c RangeCounts,
+    pub(crate) arcs_out: Option<&'c RangeCounts>,
     pub(crate) weights: EdgeKind,
 }
 
 /// Where batches and column files end, where arcs go, and which of so many ranks writes each file.
 pub(crate) fn cut(
-    counted: &Counted<'_>,
+    counted: &CutInput<'_>,
     ranks: usize,
     options: &ImportOptions,
-) -> Result<(Shape, distribute::Plan, Vec<usize>), IngestError> {
-    let Counted {
+) -> Result<(Shape, distribute::DistributionPlan, Vec<usize>), IngestError> {
+    let CutInput {
         vertices,
         edges,
         arcs_in,
@@ -104,7 +104,7 @@ pub(crate) fn cut(
         reverse_files: reverse_files.clone(),
     };
 
-    let layout = Layout::new(cuts);
+    let layout = EdgeKeyLayout::new(cuts);
     let forward_files = files.len();
     let key_bits: Vec<u32> = files
         .iter()
@@ -115,10 +115,10 @@ pub(crate) fn cut(
     let parts = (PARTS_TABLE / key_bits.len().max(1))
         .clamp(PARTS_MIN, PARTS_MAX)
         .next_power_of_two();
-    let plan = distribute::Plan {
+    let plan = distribute::DistributionPlan {
         forward: layout.columns(files, 0),
         reverse: reverse_files.map(|files| layout.columns(files, forward_files)),
-        packing: Packing::new(
+        packing: RecordPacking::new(
             key_bits.iter().copied().max().unwrap_or(0),
             weights,
             sequenced,
@@ -139,15 +139,15 @@ pub(crate) fn cut(
     Ok((shape, plan, owners))
 }
 
-impl Import<'_> {
+impl ImportContext<'_> {
     /// Step 3.
-    pub(crate) fn cut(&mut self, tally: &Tally) -> Result<Cut, IngestError> {
+    pub(crate) fn cut(&mut self, tally: &ArcStats) -> Result<CutPlan, IngestError> {
         let options = self.options;
         let (vertices, size) = (tally.vertices, options.batch_size);
         let batches = size.map_or(0, |size| vertices / size.max(1));
         let budget = self.machine.budget;
         let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
-        let counted = Counted {
+        let counted = CutInput {
             vertices,
             edges: self.report.edges,
             arcs_in: &tally.arcs_in,
@@ -156,7 +156,7 @@ impl Import<'_> {
         };
         let (shape, plan, owners) = cut(&counted, self.crew.count(), options)?;
         self.report.batches = shape.batches.len() as u64;
-        Ok(Cut {
+        Ok(CutPlan {
             shape,
             plan,
             owners,

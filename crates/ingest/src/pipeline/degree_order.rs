@@ -8,21 +8,21 @@ use std::sync::Mutex;
 use graphmill_graph::GraphWriter;
 use graphmill_raw::lock;
 
-use super::assign_ids::Indexed;
+use super::assign_ids::IndexedEdges;
 use super::buckets::{ARCS, Buckets};
-use super::buffer_plan::{CHUNK_BYTES_MAX, Demand, Memory, Sizes};
-use super::context::Import;
-use super::cut::{Cut, To};
+use super::buffer_plan::{BufferSizes, CHUNK_BYTES_MAX, Demand, MemorySnapshot};
+use super::context::ImportContext;
+use super::cut::{CutPlan, ShuffleTarget};
 use super::write;
-use crate::build::distribute::{Distributor, Plan};
+use crate::build::distribute::{DistributionPlan, Distributor};
 use crate::build::relabel::{Gathered, GatheredReader};
 use crate::error::IngestError;
 use crate::external::bucket_file::{GRAIN, fill};
 use crate::external::parallel;
-use crate::ids::index_map::Indices;
-use crate::ids::order_window::Slice;
-use crate::layout::degree_file::Degrees;
-use crate::layout::degree_order::Deal;
+use crate::ids::index_map::IdToIndex;
+use crate::ids::order_window::OrderWindow;
+use crate::layout::degree_file::OutDegrees;
+use crate::layout::degree_order::DegreeOrder;
 use crate::layout::histogram::bits_of;
 use crate::progress::Meter;
 
@@ -37,21 +37,21 @@ const RANGES_FEW: u64 = 64;
 
 /// How edges get the indices of their ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum RelabelMode {
     /// All indices are in memory.
     Whole,
     /// Those of `span` vertices are, and edges are gathered twice before they are distributed.
     Ranges {
         span: u64,
-        gather: Sizes,
-        distribute: Sizes,
+        gather: BufferSizes,
+        distribute: BufferSizes,
     },
 }
 
 /// What decides the way, besides memory.
-struct Choice<'a> {
-    plan: &'a Plan,
-    need: write::Need,
+struct RelabelInput<'a> {
+    plan: &'a DistributionPlan,
+    need: write::WriteMemory,
     /// Numbers of vertices.
     numbers: u64,
     lanes: u64,
@@ -63,9 +63,9 @@ struct Choice<'a> {
     vertices_max: u64,
 }
 
-impl Choice<'_> {
+impl RelabelInput<'_> {
     /// The way that needs the fewest readings; `None`: there is too little memory for any.
-    fn way(&self, memory: Memory) -> Option<Way> {
+    fn way(&self, memory: MemorySnapshot) -> Option<RelabelMode> {
         self.whole(memory).or_else(|| {
             let numbers = self.numbers;
             // Keys of gathered edges are 64 bits at most.
@@ -79,16 +79,17 @@ impl Choice<'_> {
         })
     }
 
-    fn whole(&self, memory: Memory) -> Option<Way> {
-        let slice_bytes = Slice::bytes(self.plan.vertices, self.numbers) + Degrees::WALK_BYTES;
+    fn whole(&self, memory: MemorySnapshot) -> Option<RelabelMode> {
+        let slice_bytes =
+            OrderWindow::bytes(self.plan.vertices, self.numbers) + OutDegrees::WALK_BYTES;
         let left = memory.less(slice_bytes)?;
         let sizes = Demand::new(self.plan, self.reader_bytes, self.ranks, self.need)
             .sizes(self.lanes, left);
-        (self.numbers <= self.vertices_max && sizes.is_some()).then_some(Way::Whole)
+        (self.numbers <= self.vertices_max && sizes.is_some()).then_some(RelabelMode::Whole)
     }
 
-    fn ranges(&self, span: u64, memory: Memory) -> Option<Way> {
-        let slice_bytes = Slice::bytes(self.plan.vertices, span) + Degrees::WALK_BYTES;
+    fn ranges(&self, span: u64, memory: MemorySnapshot) -> Option<RelabelMode> {
+        let slice_bytes = OrderWindow::bytes(self.plan.vertices, span) + OutDegrees::WALK_BYTES;
         let left = memory.less(slice_bytes)?;
         let reader_bytes = GatheredReader::bytes(CHUNK_BYTES_MAX);
         let gather = Demand::new(
@@ -101,7 +102,7 @@ impl Choice<'_> {
         let sizes = gather.sizes(self.lanes, left.less(left.available / 2)?)?;
         let left = left.less(gather.table_bytes(&sizes))?;
         let distribute = Demand::new(self.plan, reader_bytes, self.ranks, self.need);
-        Some(Way::Ranges {
+        Some(RelabelMode::Ranges {
             span,
             gather: sizes,
             distribute: distribute.sizes(self.lanes, left)?,
@@ -109,7 +110,7 @@ impl Choice<'_> {
     }
 
     /// How many bytes more would do.
-    fn wanting(&self, memory: Memory) -> u64 {
+    fn wanting(&self, memory: MemorySnapshot) -> u64 {
         let does = |more| self.way(memory.and(more)).is_some();
         let mut most = GRAIN as u64;
         while most < 1 << 62 && !does(most) {
@@ -127,32 +128,33 @@ impl Choice<'_> {
     }
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// Step 4 in order of degree, the order itself included.
     pub(super) fn deal(
         &mut self,
-        indexed: Indexed<'a>,
-        degrees: Degrees,
-        cut: &Cut,
+        indexed: IndexedEdges<'a>,
+        degrees: OutDegrees,
+        cut: &CutPlan,
         graph: &GraphWriter,
     ) -> Result<Buckets, IngestError> {
         let (machine, disk) = (self.machine, &**self.machine.disk);
-        let needed = Deal::bytes(cut.plan.vertices, degrees.arcs()) + Deal::WRITE_BYTES;
+        let needed =
+            DegreeOrder::bytes(cut.plan.vertices, degrees.arcs()) + DegreeOrder::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
-        let deal = Deal::new(&degrees, disk, machine.budget, machine.stop, batches)?;
+        let deal = DegreeOrder::new(&degrees, disk, machine.budget, machine.stop, batches)?;
         let way = self.way(cut, &indexed, degrees.numbers())?;
         if self.crew.is_first() {
             deal.write(graph.order()?, self.options.work_bytes_max)?;
         }
         self.done("order");
         match way {
-            Way::Whole => {
+            RelabelMode::Whole => {
                 let dealt = deal.slice(0..degrees.numbers())?;
                 drop(deal);
                 self.distribute(indexed, Some(dealt), cut)
             }
-            Way::Ranges {
+            RelabelMode::Ranges {
                 span,
                 gather,
                 distribute,
@@ -160,10 +162,15 @@ impl<'a> Import<'a> {
         }
     }
 
-    fn way(&self, cut: &Cut, indexed: &Indexed<'a>, numbers: u64) -> Result<Way, IngestError> {
-        let choice = |reader_bytes| Choice {
+    fn way(
+        &self,
+        cut: &CutPlan,
+        indexed: &IndexedEdges<'a>,
+        numbers: u64,
+    ) -> Result<RelabelMode, IngestError> {
+        let choice = |reader_bytes| RelabelInput {
             plan: &cut.plan,
-            need: write::Need::new(cut),
+            need: write::WriteMemory::new(cut),
             numbers,
             lanes: self.lanes(),
             ranks: self.crew.count(),
@@ -181,16 +188,16 @@ impl<'a> Import<'a> {
     /// Gathers the edges by destinations, then by sources, and distributes them.
     fn distribute_by_ranges(
         &mut self,
-        indexed: Indexed<'a>,
-        deal: &Deal<'_>,
-        cut: &Cut,
+        indexed: IndexedEdges<'a>,
+        deal: &DegreeOrder<'_>,
+        cut: &CutPlan,
         span: u64,
-        gather: Sizes,
-        distribute: Sizes,
+        gather: BufferSizes,
+        distribute: BufferSizes,
     ) -> Result<Buckets, IngestError> {
         let (disk, progress) = (&**self.machine.disk, self.machine.progress);
         let plan = cut.plan.by_destination(deal.numbers(), span);
-        let here = To {
+        let here = ShuffleTarget {
             plan: &plan,
             owners: &[],
         };
@@ -219,11 +226,11 @@ impl<'a> Import<'a> {
     /// Calls the destinations of gathered edges by their indices, and gathers the edges the other way round as a plan has it.
     fn relabel(
         &mut self,
-        deal: &Deal<'_>,
+        deal: &DegreeOrder<'_>,
         gathered: Gathered<'_>,
-        to: To<'_>,
+        to: ShuffleTarget<'_>,
         file: &str,
-        sizes: Sizes,
+        sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
         let (machine, plan) = (self.machine, to.plan);
@@ -236,7 +243,7 @@ impl<'a> Import<'a> {
             if let Some(state) = lock(&resting).pop() {
                 return Ok(state);
             }
-            let same = Indices::Same.look_up();
+            let same = IdToIndex::Same.look_up();
             let ways = (&spill, post.as_ref());
             let distributor = Distributor::new(plan, same, ways, disk, budget, slab_bytes, meter)?;
             Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
@@ -273,20 +280,20 @@ mod tests {
     use graphmill_graph::EdgeKind;
 
     use super::*;
-    use crate::layout::edge_key::{Layout, Packing};
+    use crate::layout::edge_key::{EdgeKeyLayout, RecordPacking};
     use crate::options::{Duplicates, SelfLoops};
 
     const MIB: u64 = 1 << 20;
 
     /// Of so many vertices in 64 batches, each a column file, and 16 edges for each.
-    fn plan(vertices: u64) -> Plan {
+    fn plan(vertices: u64) -> DistributionPlan {
         let cuts = (0..=64).map(|batch| vertices * batch / 64).collect();
-        let layout = Layout::new(cuts);
+        let layout = EdgeKeyLayout::new(cuts);
         let files = (0..64).map(|batch| batch..batch + 1).collect();
-        Plan {
+        DistributionPlan {
             forward: layout.columns(files, 0),
             reverse: None,
-            packing: Packing::new(layout.key_bits(1), EdgeKind::None, false),
+            packing: RecordPacking::new(layout.key_bits(1), EdgeKind::None, false),
             layout,
             weights: EdgeKind::None,
             directed: false,
@@ -299,10 +306,10 @@ mod tests {
         }
     }
 
-    fn choice(plan: &Plan) -> Choice<'_> {
-        Choice {
+    fn choice(plan: &DistributionPlan) -> RelabelInput<'_> {
+        RelabelInput {
             plan,
-            need: write::Need::of_cells(64, 64 * 64),
+            need: write::WriteMemory::of_cells(64, 64 * 64),
             numbers: plan.vertices,
             lanes: 2,
             ranks: 1,
@@ -311,8 +318,8 @@ mod tests {
         }
     }
 
-    fn memory(bytes: u64) -> Memory {
-        Memory {
+    fn memory(bytes: u64) -> MemorySnapshot {
+        MemorySnapshot {
             total: bytes,
             available: bytes,
         }
@@ -331,8 +338,8 @@ mod tests {
         ] {
             let plan = plan(vertices);
             let found = choice(&plan).way(memory(mib * MIB)).map(|way| match way {
-                Way::Whole => 0,
-                Way::Ranges { span, .. } => span,
+                RelabelMode::Whole => 0,
+                RelabelMode::Ranges { span, .. } => span,
             });
             assert_eq!(found, expected, "{vertices} vertices, {mib} MiB");
         }

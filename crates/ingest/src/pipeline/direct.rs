@@ -9,22 +9,22 @@ use graphmill_graph::{ColumnFileWriter, EdgeKind, GraphWriter, IdsSummary, Side}
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
-use super::assign_ids::Tally;
-use super::context::Import;
-use super::cut::Cut;
-use super::resume::Completed;
+use super::assign_ids::ArcStats;
+use super::context::ImportContext;
+use super::cut::CutPlan;
+use super::resume::CompletedFiles;
 use super::write::{self, TABLES_BYTES};
-use crate::build::distribute::Plan;
-use crate::build::sort_bucket::Kept;
+use crate::build::distribute::DistributionPlan;
+use crate::build::sort_bucket::ArcCounts;
 use crate::error::IngestError;
 use crate::external::bucket_file::GRAIN;
 use crate::external::parallel;
 use crate::external::weight_bits::bits;
 use crate::generate::circulant::Circulant;
-use crate::generate::edge_at::Weights;
+use crate::generate::edge_at::WeightRng;
 use crate::generate::rule::Generated;
-use crate::generate::sorted_arcs::{RangeArcs, SourceArcs, Steps, Ways};
-use crate::layout::batch_cut::Granules;
+use crate::generate::sorted_arcs::{ArcDirections, RangeArcs, SortedArcs, SourceArcs};
+use crate::layout::batch_cut::RangeCounts;
 use crate::layout::histogram::granule_shift;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
@@ -35,32 +35,32 @@ const RUN: usize = 1 << 14;
 
 /// A generated graph, and what it is as a circulant one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Computed<'a> {
+pub(super) struct DirectSource<'a> {
     pub(super) graph: &'a Generated,
     pub(super) circulant: Circulant,
 }
 
 /// One side of the graph: its column files and the arcs that go there.
-struct Half<'a> {
+struct DirectSide<'a> {
     files: &'a [Range<usize>],
-    steps: Steps,
+    steps: SortedArcs,
     side: Side,
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// The ways of the arcs of each side.
-    fn ways(&self) -> impl Iterator<Item = Ways> + use<> {
+    fn ways(&self) -> impl Iterator<Item = ArcDirections> + use<> {
         let forward = match self.options.directed {
-            true => Ways::Forth,
-            false => Ways::Both,
+            true => ArcDirections::Forth,
+            false => ArcDirections::Both,
         };
-        let reverse = self.options.turns_round().then_some(Ways::Back);
+        let reverse = self.options.turns_round().then_some(ArcDirections::Back);
         [Some(forward), reverse].into_iter().flatten()
     }
 
     /// What steps 1 and 2 would find.
-    pub(super) fn count_out(&mut self, computed: Computed<'_>) -> Tally {
-        let Computed { graph, circulant } = computed;
+    pub(super) fn count_out(&mut self, computed: DirectSource<'_>) -> ArcStats {
+        let DirectSource { graph, circulant } = computed;
         let vertices = circulant.vertices;
         let self_loops = self.options.self_loops;
         let edges = graph.edges().unwrap_or(0);
@@ -74,15 +74,15 @@ impl<'a> Import<'a> {
             let first: Vec<u64> = (0..=vertices.div_ceil(width))
                 .map(|granule| width.saturating_mul(granule).min(vertices))
                 .collect();
-            let arcs = Steps::count(circulant, ways, self_loops);
+            let arcs = SortedArcs::count(circulant, ways, self_loops);
             let arcs = first.windows(2).map(|ends| (ends[1] - ends[0]) * arcs);
-            Granules::new(first.clone(), arcs.collect())
+            RangeCounts::new(first.clone(), arcs.collect())
         });
         let (arcs_in, arcs_out) = (granules.next(), granules.next());
-        Tally {
+        ArcStats {
             ids: Some(IdsSummary::dense(vertices)),
             vertices,
-            arcs_in: arcs_in.unwrap_or_else(|| Granules::new(vec![0], Vec::new())),
+            arcs_in: arcs_in.unwrap_or_else(|| RangeCounts::new(vec![0], Vec::new())),
             arcs_out,
         }
     }
@@ -90,31 +90,39 @@ impl<'a> Import<'a> {
     /// Writes all column files.
     pub(super) fn compute(
         &mut self,
-        computed: Computed<'_>,
-        cut: &Cut,
+        computed: DirectSource<'_>,
+        cut: &CutPlan,
         graph: &GraphWriter,
-    ) -> Result<Kept, IngestError> {
-        let Computed { circulant, .. } = computed;
+    ) -> Result<ArcCounts, IngestError> {
+        let DirectSource { circulant, .. } = computed;
         let machine = self.machine;
         let plan = &cut.plan;
-        let steps_bytes: u64 = self.ways().map(|ways| Steps::bytes(circulant, ways)).sum();
+        let steps_bytes: u64 = self
+            .ways()
+            .map(|ways| SortedArcs::bytes(circulant, ways))
+            .sum();
         if steps_bytes > machine.budget.available() {
             // Cells cannot be counted then: what is needed for as many as there could be.
-            let need = write::Need::new(cut);
+            let need = write::WriteMemory::new(cut);
             self.need("the neighbours of a vertex", |total| {
                 steps_bytes.saturating_add(need.bytes(total, GRAIN))
             })?;
         }
-        let halves: Vec<Half<'_>> = plan
+        let halves: Vec<DirectSide<'_>> = plan
             .sides()
             .zip(self.ways())
             .map(|(columns, ways)| {
-                Ok(Half {
+                Ok(DirectSide {
                     files: &columns.files,
-                    steps: Steps::new(circulant, ways, self.options.self_loops, machine.budget)?,
+                    steps: SortedArcs::new(
+                        circulant,
+                        ways,
+                        self.options.self_loops,
+                        machine.budget,
+                    )?,
                     side: match ways {
-                        Ways::Back => Side::Reverse,
-                        Ways::Forth | Ways::Both => Side::Forward,
+                        ArcDirections::Back => Side::Reverse,
+                        ArcDirections::Forth | ArcDirections::Both => Side::Forward,
                     },
                 })
             })
@@ -125,7 +133,7 @@ impl<'a> Import<'a> {
             .iter()
             .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
         let rank = self.crew.rank();
-        let files: Vec<(&Half<'_>, usize)> = files
+        let files: Vec<(&DirectSide<'_>, usize)> = files
             .zip(&cut.owners)
             .filter_map(|(file, owner)| (*owner == rank).then_some(file))
             .collect();
@@ -133,17 +141,17 @@ impl<'a> Import<'a> {
             graph,
             files.iter().map(|(half, number)| (half.side, *number)),
         )?;
-        let left = |file: &(&Half<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
-        let files: Vec<(&Half<'_>, usize)> = files.into_iter().filter(left).collect();
-        let completed = Completed::new(self, graph);
+        let left = |file: &(&DirectSide<'_>, usize)| !done.contains_key(&(file.0.side, file.1));
+        let files: Vec<(&DirectSide<'_>, usize)> = files.into_iter().filter(left).collect();
+        let completed = CompletedFiles::new(self, graph);
         let arcs: Vec<u64> = halves
             .iter()
             .map(|half| half.steps.len() * circulant.vertices)
             .collect();
         let meter = Meter::new(machine.progress, "write", arcs.iter().sum());
         let weights = computed.graph.weigher();
-        let make = || Run::new(self, plan, weights, &meter);
-        let work = |run: &mut Run<'_>, task: u64| {
+        let make = || CellBuffer::new(self, plan, weights, &meter);
+        let work = |run: &mut CellBuffer<'_>, task: u64| {
             let (half, number) = files[task as usize];
             let mut writer = match half.side {
                 Side::Forward => graph.column_file(number)?,
@@ -153,7 +161,7 @@ impl<'a> Import<'a> {
                 run.column(&half.steps, batch, &mut writer)?;
             }
             writer.finish()?;
-            completed.add(half.side, number, Kept::default());
+            completed.add(half.side, number, ArcCounts::default());
             Ok(())
         };
         let tasks = files.len() as u64;
@@ -163,14 +171,18 @@ impl<'a> Import<'a> {
         }
         written?;
         self.done("write");
-        Ok(Kept {
+        Ok(ArcCounts {
             arcs: arcs.first().copied().unwrap_or(0),
-            ..Kept::default()
+            ..ArcCounts::default()
         })
     }
 
     /// For how many workers there is memory. That includes what the end of the import takes.
-    fn compute_lanes(&self, cut: &Cut, halves: &[Half<'_>]) -> Result<usize, IngestError> {
+    fn compute_lanes(
+        &self,
+        cut: &CutPlan,
+        halves: &[DirectSide<'_>],
+    ) -> Result<usize, IngestError> {
         let (mut notes, mut finish) = (0, 0);
         for half in halves {
             let cells: Vec<u64> = half
@@ -185,7 +197,8 @@ impl<'a> Import<'a> {
             finish = bytes.max(finish);
         }
         let weights = cut.plan.weights;
-        let lane = |total| GraphWriter::memory(weights, total) + TABLES_BYTES + Run::bytes(weights);
+        let lane =
+            |total| GraphWriter::memory(weights, total) + TABLES_BYTES + CellBuffer::bytes(weights);
         self.need("column files", |total| notes + finish.max(lane(total)))?;
         let budget = self.machine.budget;
         let (total, available) = (budget.total(), budget.available());
@@ -212,7 +225,7 @@ impl<'a> Import<'a> {
 }
 
 /// The cells with arcs into a batch.
-fn cells(cut: &Cut, half: &Half<'_>, batch: usize) -> u64 {
+fn cells(cut: &CutPlan, half: &DirectSide<'_>, batch: usize) -> u64 {
     let batches = &cut.shape.batches;
     let arcs = half
         .steps
@@ -226,17 +239,17 @@ fn cells(cut: &Cut, half: &Half<'_>, batch: usize) -> u64 {
 }
 
 /// One worker's arcs on their way to a column file: some of one cell.
-struct Run<'a> {
-    plan: &'a Plan,
+struct CellBuffer<'a> {
+    plan: &'a DistributionPlan,
     stop: &'a graphmill_storage::Stop,
     meter: &'a Meter<'a>,
-    drawn: Weights,
+    drawn: WeightRng,
     keys: Buffer,
     weights: Buffer,
     count: usize,
 }
 
-impl<'a> Run<'a> {
+impl<'a> CellBuffer<'a> {
     /// Bytes that one leases.
     fn bytes(weights: EdgeKind) -> u64 {
         AlignedBuffer::footprint(RUN * size_of::<u64>())
@@ -244,14 +257,14 @@ impl<'a> Run<'a> {
     }
 
     fn new(
-        import: &Import<'a>,
-        plan: &'a Plan,
-        drawn: Weights,
+        import: &ImportContext<'a>,
+        plan: &'a DistributionPlan,
+        drawn: WeightRng,
         meter: &'a Meter<'a>,
     ) -> Result<Self, IngestError> {
         let machine = import.machine;
         let buffer = |bytes| machine.budget.buffer("arcs on their way", bytes);
-        Ok(Run {
+        Ok(CellBuffer {
             plan,
             stop: machine.stop,
             meter,
@@ -265,7 +278,7 @@ impl<'a> Run<'a> {
     /// Writes all arcs into a batch.
     fn column(
         &mut self,
-        steps: &Steps,
+        steps: &SortedArcs,
         batch: usize,
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {

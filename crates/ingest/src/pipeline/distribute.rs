@@ -5,32 +5,32 @@
 
 use graphmill_storage::Buffer;
 
-use super::assign_ids::Indexed;
+use super::assign_ids::IndexedEdges;
 use super::buckets::{ARCS, Buckets};
-use super::buffer_plan::{Demand, Memory, Sizes};
-use super::context::Import;
-use super::cut::{Cut, To};
+use super::buffer_plan::{BufferSizes, Demand, MemorySnapshot};
+use super::context::ImportContext;
+use super::cut::{CutPlan, ShuffleTarget};
 use super::write;
-use crate::build::distribute::{Distributor, Plan};
+use crate::build::distribute::{DistributionPlan, Distributor};
 use crate::error::IngestError;
-use crate::external::bucket_file::{Spill, fill};
+use crate::external::bucket_file::{BucketFile, fill};
 use crate::external::parallel;
-use crate::external::reread::SourceReader;
-use crate::external::shuffle::Post;
-use crate::ids::order_window::Slice;
+use crate::external::reread::EdgeReplayReader;
+use crate::external::shuffle::BucketShuffle;
+use crate::ids::order_window::OrderWindow;
 use crate::progress::Meter;
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// Step 4, by the indices that vertices were `dealt`, if they were.
     pub(super) fn distribute(
         &mut self,
-        indexed: Indexed<'a>,
-        dealt: Option<Slice>,
-        cut: &Cut,
+        indexed: IndexedEdges<'a>,
+        dealt: Option<OrderWindow>,
+        cut: &CutPlan,
     ) -> Result<Buckets, IngestError> {
         let plan = &cut.plan;
         let ranks = self.crew.count();
-        let need = write::Need::new(cut);
+        let need = write::WriteMemory::new(cut);
         let demand = Demand::new(plan, indexed.source.reader_bytes(), ranks, need);
         let memory = self.memory();
         let Some(sizes) = demand.sizes(self.lanes(), memory) else {
@@ -45,9 +45,9 @@ impl<'a> Import<'a> {
     }
 
     /// The same sizes with chunks of the length that all ranks agree on, since these go from one to the other.
-    pub(super) fn agreed(&self, sizes: Sizes) -> Result<Sizes, IngestError> {
+    pub(super) fn agreed(&self, sizes: BufferSizes) -> Result<BufferSizes, IngestError> {
         let chunk_bytes = self.crew.least(sizes.chunk_bytes as u64)? as usize;
-        Ok(Sizes {
+        Ok(BufferSizes {
             chunk_bytes,
             ..sizes
         })
@@ -56,11 +56,11 @@ impl<'a> Import<'a> {
     /// Reads the edges for the last time, and gathers their arcs in a temporary file as a plan has it.
     pub(super) fn read_into(
         &mut self,
-        indexed: Indexed<'a>,
-        dealt: Option<Slice>,
-        to: To<'_>,
+        indexed: IndexedEdges<'a>,
+        dealt: Option<OrderWindow>,
+        to: ShuffleTarget<'_>,
         file: &str,
-        sizes: Sizes,
+        sizes: BufferSizes,
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
         let (machine, plan) = (self.machine, to.plan);
@@ -80,7 +80,8 @@ impl<'a> Import<'a> {
             )?;
             Ok((reader, distributor))
         };
-        let work = |(reader, distributor): &mut (SourceReader<'_>, Distributor<'_>), unit: u64| {
+        let work = |(reader, distributor): &mut (EdgeReplayReader<'_>, Distributor<'_>),
+                    unit: u64| {
             indexed.source.read(unit, reader, machine.stop, distributor)
         };
         let read = || {
@@ -110,10 +111,14 @@ impl<'a> Import<'a> {
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
-    pub(super) fn post(&self, to: To<'_>, sizes: Sizes) -> Result<Option<Post<'a>>, IngestError> {
+    pub(super) fn post(
+        &self,
+        to: ShuffleTarget<'_>,
+        sizes: BufferSizes,
+    ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
         match to.owners {
             [] => Ok(None),
-            owners => Post::new(
+            owners => BucketShuffle::new(
                 &self.crew,
                 self.machine.budget,
                 owners.to_vec(),
@@ -125,8 +130,8 @@ impl<'a> Import<'a> {
     /// Buckets that are full, with what other ranks counted in them.
     pub(super) fn buckets(
         &mut self,
-        to: To<'_>,
-        spill: Spill,
+        to: ShuffleTarget<'_>,
+        spill: BucketFile,
         mut counts: Buffer,
         written: u64,
     ) -> Result<Buckets, IngestError> {
@@ -138,8 +143,8 @@ impl<'a> Import<'a> {
     }
 
     /// What there is of the budget.
-    pub(super) fn memory(&self) -> Memory {
-        Memory {
+    pub(super) fn memory(&self) -> MemorySnapshot {
+        MemorySnapshot {
             total: self.machine.budget.total(),
             available: self.machine.budget.available(),
         }
@@ -155,11 +160,11 @@ impl<'a> Import<'a> {
     /// A temporary file for the arcs of all buckets.
     pub(super) fn spill(
         &self,
-        plan: &Plan,
+        plan: &DistributionPlan,
         file: &str,
-        sizes: Sizes,
-    ) -> Result<Spill, IngestError> {
-        Spill::create(
+        sizes: BufferSizes,
+    ) -> Result<BucketFile, IngestError> {
+        BucketFile::create(
             &**self.machine.disk,
             self.temporary.join(file),
             plan.buckets(),
@@ -170,7 +175,7 @@ impl<'a> Import<'a> {
     /// Ends the work of all distributors; the counts of all parts.
     pub(super) fn gather<'d>(
         &mut self,
-        plan: &Plan,
+        plan: &DistributionPlan,
         distributors: impl Iterator<Item = Distributor<'d>>,
     ) -> Result<Buffer, IngestError> {
         let mut counts: Option<Buffer> = None;

@@ -2,19 +2,19 @@
 
 use graphmill_graph::{CopiedFiles, Facts, GraphWriter, IdsSummary, common_files, send_files};
 
-use super::context::Import;
-use crate::build::sort_bucket::Kept;
-use crate::checkpoint::staging::Staging;
+use super::context::ImportContext;
+use crate::build::sort_bucket::ArcCounts;
+use crate::checkpoint::staging::StagingDir;
 use crate::error::IngestError;
 
-impl Import<'_> {
+impl ImportContext<'_> {
     /// Step 6.
     pub(super) fn finish(
         &mut self,
         graph: GraphWriter,
         ids: Option<IdsSummary>,
-        kept: Kept,
-        staging: &Staging<'_>,
+        kept: ArcCounts,
+        staging: &StagingDir<'_>,
     ) -> Result<(), IngestError> {
         self.tell_first(&graph, staging)?;
         let options = self.options;
@@ -77,7 +77,7 @@ impl Import<'_> {
     }
 
     /// Has the first rank know which column files the others have written, and what it has to read of them to finish the graph.
-    fn tell_first(&self, graph: &GraphWriter, staging: &Staging<'_>) -> Result<(), IngestError> {
+    fn tell_first(&self, graph: &GraphWriter, staging: &StagingDir<'_>) -> Result<(), IngestError> {
         let crew = self.crew;
         let mut listeners: Vec<_> = (0..crew.count()).map(|_| graph.listen()).collect();
         crew.tell_first(
@@ -99,7 +99,7 @@ impl Import<'_> {
     }
 
     /// Gives hosts that have a disk of their own what the first rank has written, once it has; all ranks wait for it.
-    fn copy(&self, staging: &Staging<'_>) -> Result<(), IngestError> {
+    fn copy(&self, staging: &StagingDir<'_>) -> Result<(), IngestError> {
         let (crew, disk) = (self.crew, &**self.machine.disk);
         let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());
         let is_maker = |rank: &usize| makers[*rank] == *rank;

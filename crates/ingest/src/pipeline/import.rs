@@ -7,17 +7,17 @@ use graphmill_fabric::{CountedFabric, Fabric};
 use graphmill_graph::{Batches, GraphWriter, Order};
 use graphmill_storage::{CountedDisk, Disk};
 
-use super::assign_ids::{Indexed, Tally};
+use super::assign_ids::{ArcStats, IndexedEdges};
 use super::buckets::Buckets;
-use super::context::Import;
-use super::direct::Computed;
+use super::context::ImportContext;
+use super::direct::DirectSource;
 use super::memory::check_memory;
-use super::resume::Found;
+use super::resume::ResumePoint;
 use super::scan;
-use crate::checkpoint::job::Job;
-use crate::checkpoint::staging::Staging;
-use crate::checkpoint::workdir::Place;
-use crate::comm::Crew;
+use crate::checkpoint::job::JobIdentity;
+use crate::checkpoint::staging::StagingDir;
+use crate::checkpoint::workdir::ImportDirs;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 use crate::generate::rule::Generated;
 use crate::layout::batch_cut::keys_hold;
@@ -54,7 +54,7 @@ pub fn generate(
     let computed = graph
         .circulant(options.directed, options.duplicates)
         .filter(|_| options.order == Order::Id)
-        .map(|circulant| Computed { graph, circulant });
+        .map(|circulant| DirectSource { graph, circulant });
     store(machine, graph, None, computed, options)
 }
 
@@ -62,7 +62,7 @@ fn store(
     machine: Machine<'_>,
     source: &dyn EdgeSource,
     vertices: Option<&dyn EdgeSource>,
-    computed: Option<Computed<'_>>,
+    computed: Option<DirectSource<'_>>,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
     let counted = Arc::new(CountedDisk::new(Arc::clone(machine.disk)));
@@ -73,7 +73,7 @@ fn store(
         fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
         ..machine
     };
-    let crew = Crew::new(machine.fabric, machine.stop);
+    let crew = ImportCommunicator::new(machine.fabric, machine.stop);
     crew.check_same(source, vertices, options)?;
     let source = &crew.part_of(source);
     let vertices = vertices.map(|vertices| crew.part_of(vertices));
@@ -112,9 +112,9 @@ fn store(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let job = Job::new(options, &crew, source, vertices);
-    let place = Place::open(machine, crew, parent, job, options)?;
-    let mut import = Import {
+    let job = JobIdentity::new(options, &crew, source, vertices);
+    let place = ImportDirs::open(machine, crew, parent, job, options)?;
+    let mut import = ImportContext {
         machine,
         log: place.log.as_ref(),
         options,
@@ -155,7 +155,7 @@ fn store(
 }
 
 /// What each rank has moved, from what this one has read, written and sent.
-fn moved(crew: &Crew<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
+fn moved(crew: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
     let [read, written, sent] = mine.map(|mine| crew.numbers(mine));
     let (read, written, sent) = (read?, written?, sent?);
     let each = read.into_iter().zip(written).zip(sent);
@@ -186,20 +186,20 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
 }
 
 /// Where edges are when the graph is cut.
-enum Edges<'a> {
+enum EdgeStage<'a> {
     /// Nowhere: a rule tells them.
-    Computed(Computed<'a>),
-    Indexed(Indexed<'a>),
+    Computed(DirectSource<'a>),
+    Indexed(IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
     Distributed(Option<[u64; 2]>, Buckets),
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// All steps.
     fn make(
         &mut self,
-        computed: Option<Computed<'a>>,
-        staging: &Staging<'_>,
+        computed: Option<DirectSource<'a>>,
+        staging: &StagingDir<'_>,
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         let found = self.take_up(staging)?;
@@ -208,13 +208,13 @@ impl<'a> Import<'a> {
                 let tally = self.count_out(computed);
                 // A bit says for each arc whether its source has more.
                 check_space(disk, staging.path(), tally.arcs_in.arcs() / 8)?;
-                (tally, Edges::Computed(computed))
+                (tally, EdgeStage::Computed(computed))
             }
-            (None, Found::Distributed(tally, order, buckets)) => {
-                (tally, Edges::Distributed(order, buckets))
+            (None, ResumePoint::Distributed(tally, order, buckets)) => {
+                (tally, EdgeStage::Distributed(order, buckets))
             }
-            (None, Found::Indexed(tally, indexed)) => (tally, Edges::Indexed(indexed)),
-            (None, Found::Nothing) => {
+            (None, ResumePoint::Indexed(tally, indexed)) => (tally, EdgeStage::Indexed(indexed)),
+            (None, ResumePoint::Nothing) => {
                 // Every arc has a key in a bucket.
                 let arc_bytes = 1 + self.source.weights().bytes() as u64;
                 let edges = self.source.edges().unwrap_or(0);
@@ -225,7 +225,7 @@ impl<'a> Import<'a> {
                 self.keep_scanned(&found)?;
                 self.indexed_of(found)?
             }
-            (None, Found::Scanned(found)) => self.indexed_of(found)?,
+            (None, ResumePoint::Scanned(found)) => self.indexed_of(found)?,
         };
         let cut = self.cut(&tally)?;
         let mut graph = GraphWriter::create(
@@ -238,8 +238,8 @@ impl<'a> Import<'a> {
             graph = graph.keeping();
         }
         let kept = match edges {
-            Edges::Computed(computed) => self.compute(computed, &cut, &graph)?,
-            Edges::Indexed(mut indexed) => {
+            EdgeStage::Computed(computed) => self.compute(computed, &cut, &graph)?,
+            EdgeStage::Indexed(mut indexed) => {
                 let buckets = match indexed.degrees.take() {
                     None => self.distribute(indexed, None, &cut)?,
                     Some(degrees) => self.deal(indexed, degrees, &cut, &graph)?,
@@ -247,7 +247,7 @@ impl<'a> Import<'a> {
                 self.keep_distributed(&tally, &graph, &buckets)?;
                 self.write(&cut, buckets, &graph)?
             }
-            Edges::Distributed(order, buckets) => {
+            EdgeStage::Distributed(order, buckets) => {
                 let plan = &cut.plan;
                 let counts = plan.buckets() * plan.parts;
                 let are_its = buckets.counts.typed::<u64>().len() == counts
@@ -265,9 +265,12 @@ impl<'a> Import<'a> {
     }
 
     /// Step 2, which is kept.
-    fn indexed_of(&mut self, found: scan::Found<'a>) -> Result<(Tally, Edges<'a>), IngestError> {
+    fn indexed_of(
+        &mut self,
+        found: scan::ScanResult<'a>,
+    ) -> Result<(ArcStats, EdgeStage<'a>), IngestError> {
         let (tally, indexed) = self.index(found)?;
         self.keep_indexed(&tally, &indexed)?;
-        Ok((tally, Edges::Indexed(indexed)))
+        Ok((tally, EdgeStage::Indexed(indexed)))
     }
 }

@@ -10,7 +10,7 @@ use super::{scan, write};
 use crate::error::IngestError;
 use crate::external::bucket_file::GRAIN;
 use crate::layout::degree_file::Sections;
-use crate::layout::degree_order::Deal;
+use crate::layout::degree_order::DegreeOrder;
 use crate::options::ImportOptions;
 
 /// Tables of a small input that later steps hold: counts, ranges of ids, checksums.
@@ -42,7 +42,7 @@ pub(crate) fn check(
     vertices: bool,
     options: &ImportOptions,
 ) -> Result<(), IngestError> {
-    let first = scan::Need {
+    let first = scan::ScanMemory {
         lanes,
         reader_bytes,
         reverse: options.turns_round(),
@@ -58,7 +58,7 @@ pub(crate) fn check(
         Order::Id => 0,
         Order::Degree => {
             let count = Sections::least_bytes(lanes, 0) + lanes * reader_bytes;
-            count.max(Deal::bytes(0, 0) + Deal::WRITE_BYTES)
+            count.max(DegreeOrder::bytes(0, 0) + DegreeOrder::WRITE_BYTES)
         }
     };
     let needed = first.least_bytes().max(last).max(order) + TABLES_BYTES;

@@ -9,55 +9,58 @@ use graphmill_graph::{GraphWriter, IdsSummary, Side};
 use graphmill_raw::lock;
 use graphmill_storage::{RecordReader, RecordWriter, broken};
 
-use super::assign_ids::{DEGREES, Indexed, Tally};
+use super::assign_ids::{ArcStats, DEGREES, IndexedEdges};
 use super::buckets::{ARCS, Buckets};
-use super::context::Import;
+use super::context::ImportContext;
 use super::scan;
-use crate::build::sort_bucket::Kept;
-use crate::checkpoint::staging::Staging;
+use crate::build::sort_bucket::ArcCounts;
+use crate::checkpoint::staging::StagingDir;
 use crate::checkpoint::step_log::{
-    DISTRIBUTED, Files, INDEXED, Log, SCANNED, STEPS, common_of, is_of_files, of_files,
+    DISTRIBUTED, INDEXED, SCANNED, STEPS, StepFiles, StepLog, common_of, is_of_files, of_files,
 };
 use crate::error::IngestError;
-use crate::external::bucket_file::Spill;
-use crate::external::reread::Source;
-use crate::ids::bitmap::{Presence, Ranks};
-use crate::ids::external::splitters::Sample;
-use crate::ids::index_map::Indices;
-use crate::layout::batch_cut::Granules;
-use crate::layout::degree_file::Degrees;
-use crate::layout::histogram::Histogram;
+use crate::external::bucket_file::BucketFile;
+use crate::external::reread::EdgeReplay;
+use crate::ids::bitmap::{IdBitmap, RankBitmap};
+use crate::ids::external::splitters::IdSample;
+use crate::ids::index_map::IdToIndex;
+use crate::layout::batch_cut::RangeCounts;
+use crate::layout::degree_file::OutDegrees;
+use crate::layout::histogram::RangeHistogram;
 use crate::layout::scan::Scanned;
 use crate::source::{EdgeSource, PieceReport};
 
 /// From where an import goes on.
-pub(super) enum Found<'a> {
+pub(super) enum ResumePoint<'a> {
     /// From the start.
     Nothing,
     /// The input was read once.
-    Scanned(scan::Found<'a>),
+    Scanned(scan::ScanResult<'a>),
     /// Vertices have indices.
-    Indexed(Tally, Indexed<'a>),
+    Indexed(ArcStats, IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.
-    Distributed(Tally, Option<[u64; 2]>, Buckets),
+    Distributed(ArcStats, Option<[u64; 2]>, Buckets),
 }
 
 /// Column files that are complete, with what was kept of their arcs.
-pub(super) type DoneFiles = BTreeMap<(Side, usize), Kept>;
+pub(super) type DoneFiles = BTreeMap<(Side, usize), ArcCounts>;
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// The last step that all ranks have ended. All else goes.
-    pub(super) fn take_up(&mut self, staging: &Staging<'_>) -> Result<Found<'a>, IngestError> {
+    pub(super) fn take_up(
+        &mut self,
+        staging: &StagingDir<'_>,
+    ) -> Result<ResumePoint<'a>, IngestError> {
         let Some(log) = self.log else {
-            return Ok(Found::Nothing);
+            return Ok(ResumePoint::Nothing);
         };
         let mut most = STEPS.len() as u64;
         let found = loop {
             let found = self.found(log, most)?;
             let mine = match &found {
-                Some((_, Found::Distributed(..))) => 3,
-                Some((_, Found::Indexed(..))) => 2,
-                Some((_, Found::Scanned(..))) => 1,
+                Some((_, ResumePoint::Distributed(..))) => 3,
+                Some((_, ResumePoint::Indexed(..))) => 2,
+                Some((_, ResumePoint::Scanned(..))) => 1,
                 _ => 0,
             };
             most = self.crew.least(mine)?;
@@ -75,12 +78,12 @@ impl<'a> Import<'a> {
         log.clean(common)?;
         self.crew.gather(Vec::new())?;
         let Some((account, found)) = found else {
-            return Ok(Found::Nothing);
+            return Ok(ResumePoint::Nothing);
         };
         account.give(self);
         let step = match &found {
-            Found::Distributed(..) => "write",
-            Found::Indexed(..) => "distribute",
+            ResumePoint::Distributed(..) => "write",
+            ResumePoint::Indexed(..) => "distribute",
             _ => "ids",
         };
         self.machine.progress.goes_on(step, 0);
@@ -88,28 +91,32 @@ impl<'a> Import<'a> {
     }
 
     /// The last step that was ended here, of the first `most`.
-    fn found(&self, log: &Log<'_>, most: u64) -> Result<Option<(Account, Found<'a>)>, IngestError> {
+    fn found(
+        &self,
+        log: &StepLog<'_>,
+        most: u64,
+    ) -> Result<Option<(ReportCounters, ResumePoint<'a>)>, IngestError> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
         let distributed = |from: &mut RecordReader<'_>| {
-            let account = Account::take(from)?;
-            let tally = Tally::take(from)?;
+            let account = ReportCounters::take(from)?;
+            let tally = ArcStats::take(from)?;
             let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
-            let spill = Spill::take(disk, budget, &self.temporary.join(ARCS), from)?;
+            let spill = BucketFile::take(disk, budget, &self.temporary.join(ARCS), from)?;
             let bytes = from.count(1)?;
             let counts = budget.buffer("counts of arcs", bytes as usize);
             let mut counts = counts.map_err(io::Error::other)?;
             from.exact(&mut counts)?;
             let buckets = Buckets { spill, counts };
-            Ok((account, Found::Distributed(tally, order, buckets)))
+            Ok((account, ResumePoint::Distributed(tally, order, buckets)))
         };
         let indexed = |from: &mut RecordReader<'_>| {
-            let account = Account::take(from)?;
-            let tally = Tally::take(from)?;
-            Ok((account, Found::Indexed(tally, self.indexed(from)?)))
+            let account = ReportCounters::take(from)?;
+            let tally = ArcStats::take(from)?;
+            Ok((account, ResumePoint::Indexed(tally, self.indexed(from)?)))
         };
         let scanned = |from: &mut RecordReader<'_>| {
-            let account = Account::take(from)?;
-            Ok((account, Found::Scanned(self.scanned(from)?)))
+            let account = ReportCounters::take(from)?;
+            Ok((account, ResumePoint::Scanned(self.scanned(from)?)))
         };
         let mut found = None;
         if most >= 3 {
@@ -125,7 +132,7 @@ impl<'a> Import<'a> {
     }
 
     /// Keeps what step 1 has found.
-    pub(super) fn keep_scanned(&self, found: &scan::Found<'_>) -> Result<(), IngestError> {
+    pub(super) fn keep_scanned(&self, found: &scan::ScanResult<'_>) -> Result<(), IngestError> {
         let Some(log) = self.due()? else {
             return Ok(());
         };
@@ -133,27 +140,27 @@ impl<'a> Import<'a> {
         let temporary: Vec<&Path> = spools
             .into_iter()
             .flatten()
-            .filter_map(Source::path)
+            .filter_map(EdgeReplay::path)
             .collect();
-        let files = Files {
+        let files = StepFiles {
             temporary: &temporary,
             graph: &[],
         };
         log.write(SCANNED, &files, |out| {
-            Account::of(self).put(out)?;
+            ReportCounters::of(self).put(out)?;
             found.source.put(out)?;
-            out.optional(found.vertices.as_ref(), Source::put)?;
+            out.optional(found.vertices.as_ref(), EdgeReplay::put)?;
             let scanned = &found.scanned;
             out.optional(scanned.id_max, |id, out| out.number(id))?;
             scanned.arcs_in.put(out)?;
-            out.optional(scanned.arcs_out.as_ref(), Histogram::put)?;
+            out.optional(scanned.arcs_out.as_ref(), RangeHistogram::put)?;
             out.bytes(&scanned.sample.to_bytes())?;
-            out.optional(found.presence.as_ref(), Presence::put)
+            out.optional(found.presence.as_ref(), IdBitmap::put)
         });
         Ok(())
     }
 
-    fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<scan::Found<'a>> {
+    fn scanned(&self, from: &mut RecordReader<'_>) -> io::Result<scan::ScanResult<'a>> {
         let budget = self.machine.budget;
         let source = self.take_source(self.source, from)?;
         let vertices = from.optional(|from| {
@@ -161,14 +168,14 @@ impl<'a> Import<'a> {
             self.take_source(vertices, from)
         })?;
         let id_max = from.optional(RecordReader::number)?;
-        let arcs_in = Histogram::take(budget, from)?;
-        let arcs_out = from.optional(|from| Histogram::take(budget, from))?;
-        let sample = Sample::merged(&[from.bytes()?]).map_err(|_| broken())?;
+        let arcs_in = RangeHistogram::take(budget, from)?;
+        let arcs_out = from.optional(|from| RangeHistogram::take(budget, from))?;
+        let sample = IdSample::merged(&[from.bytes()?]).map_err(|_| broken())?;
         let presence = from.optional(|from| {
             let most = (budget.available() / 2).min(self.options.work_bytes_max);
-            Presence::take(budget, most, from)
+            IdBitmap::take(budget, most, from)
         })?;
-        Ok(scan::Found {
+        Ok(scan::ScanResult {
             source,
             vertices,
             scanned: Scanned {
@@ -191,48 +198,48 @@ impl<'a> Import<'a> {
         &self,
         input: &'a dyn EdgeSource,
         from: &mut RecordReader<'_>,
-    ) -> io::Result<Source<'a>> {
+    ) -> io::Result<EdgeReplay<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
-        Source::take(disk, budget, (input, self.temporary), from)
+        EdgeReplay::take(disk, budget, (input, self.temporary), from)
     }
 
     /// Keeps what step 2 has found.
     pub(super) fn keep_indexed(
         &self,
-        tally: &Tally,
-        indexed: &Indexed<'_>,
+        tally: &ArcStats,
+        indexed: &IndexedEdges<'_>,
     ) -> Result<(), IngestError> {
         let Some(log) = self.due()? else {
             return Ok(());
         };
-        let degrees = indexed.degrees.as_ref().map(Degrees::path);
+        let degrees = indexed.degrees.as_ref().map(OutDegrees::path);
         let temporary: Vec<&Path> = indexed.source.path().into_iter().chain(degrees).collect();
-        let files = Files {
+        let files = StepFiles {
             temporary: &temporary,
             graph: &tally.files(self.staging),
         };
         log.write(INDEXED, &files, |out| {
-            Account::of(self).put(out)?;
+            ReportCounters::of(self).put(out)?;
             tally.put(out)?;
             indexed.source.put(out)?;
             let ranks = match &indexed.indices {
-                Indices::Same => None,
-                Indices::Rank(ranks) => Some(ranks),
+                IdToIndex::Same => None,
+                IdToIndex::Rank(ranks) => Some(ranks),
             };
-            out.optional(ranks, Ranks::put)?;
-            out.optional(indexed.degrees.as_ref(), Degrees::put)
+            out.optional(ranks, RankBitmap::put)?;
+            out.optional(indexed.degrees.as_ref(), OutDegrees::put)
         });
         Ok(())
     }
 
-    fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<Indexed<'a>> {
+    fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<IndexedEdges<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
         let source = self.take_source(self.source, from)?;
-        let ranks = from.optional(|from| Ranks::take(budget, from))?;
-        let indices = ranks.map_or(Indices::Same, Indices::Rank);
+        let ranks = from.optional(|from| RankBitmap::take(budget, from))?;
+        let indices = ranks.map_or(IdToIndex::Same, IdToIndex::Rank);
         let path = self.temporary.join(DEGREES);
-        let degrees = from.optional(|from| Degrees::take(disk, budget, &path, from))?;
-        Ok(Indexed {
+        let degrees = from.optional(|from| OutDegrees::take(disk, budget, &path, from))?;
+        Ok(IndexedEdges {
             source,
             indices,
             degrees,
@@ -242,7 +249,7 @@ impl<'a> Import<'a> {
     /// Keeps what step 4 has gathered.
     pub(super) fn keep_distributed(
         &self,
-        tally: &Tally,
+        tally: &ArcStats,
         graph: &GraphWriter,
         buckets: &Buckets,
     ) -> Result<(), IngestError> {
@@ -252,12 +259,12 @@ impl<'a> Import<'a> {
         let order = graph.order_made();
         let mut of_graph = tally.files(self.staging);
         of_graph.extend(order.map(|_| graph.order_path()));
-        let files = Files {
+        let files = StepFiles {
             temporary: &[buckets.spill.path()],
             graph: &of_graph,
         };
         log.write(DISTRIBUTED, &files, |out| {
-            Account::of(self).put(out)?;
+            ReportCounters::of(self).put(out)?;
             tally.put(out)?;
             out.optional(order, |order, out| {
                 order.iter().try_for_each(|number| out.number(*number))
@@ -269,7 +276,7 @@ impl<'a> Import<'a> {
     }
 
     /// The log, where it is time on all ranks to keep what was done.
-    fn due(&self) -> Result<Option<&'a Log<'a>>, IngestError> {
+    fn due(&self) -> Result<Option<&'a StepLog<'a>>, IngestError> {
         let Some(log) = self.log else {
             return Ok(None);
         };
@@ -294,7 +301,7 @@ impl<'a> Import<'a> {
                         _ => Side::Reverse,
                     };
                     let number = from.number()? as usize;
-                    let kept = Kept {
+                    let kept = ArcCounts {
                         arcs: from.number()?,
                         loops_dropped: from.number()?,
                         others_dropped: from.number()?,
@@ -334,15 +341,15 @@ impl<'a> Import<'a> {
 }
 
 /// Column files that are complete, and not kept yet.
-pub(super) struct Completed<'i, 'a> {
-    log: Option<&'i Log<'a>>,
+pub(super) struct CompletedFiles<'i, 'a> {
+    log: Option<&'i StepLog<'a>>,
     graph: &'i GraphWriter,
-    files: Mutex<Vec<(Side, usize, Kept)>>,
+    files: Mutex<Vec<(Side, usize, ArcCounts)>>,
 }
 
-impl<'i, 'a> Completed<'i, 'a> {
-    pub(super) fn new(import: &'i Import<'a>, graph: &'i GraphWriter) -> Self {
-        Completed {
+impl<'i, 'a> CompletedFiles<'i, 'a> {
+    pub(super) fn new(import: &'i ImportContext<'a>, graph: &'i GraphWriter) -> Self {
+        CompletedFiles {
             log: import.log,
             graph,
             files: Mutex::default(),
@@ -350,9 +357,9 @@ impl<'i, 'a> Completed<'i, 'a> {
     }
 
     /// Notes another one, and keeps all of them when it is time.
-    pub(super) fn add(&self, side: Side, number: usize, kept: Kept) {
+    pub(super) fn add(&self, side: Side, number: usize, kept: ArcCounts) {
         lock(&self.files).push((side, number, kept));
-        if self.log.is_some_and(Log::is_due) {
+        if self.log.is_some_and(StepLog::is_due) {
             self.keep();
         }
     }
@@ -368,7 +375,7 @@ impl<'i, 'a> Completed<'i, 'a> {
             .iter()
             .flat_map(|(side, number, _)| graph.paths_of(*side, *number))
             .collect();
-        let told = Files {
+        let told = StepFiles {
             temporary: &[],
             graph: &paths,
         };
@@ -388,7 +395,7 @@ impl<'i, 'a> Completed<'i, 'a> {
     }
 }
 
-impl Tally {
+impl ArcStats {
     /// The files of the graph that it tells of.
     fn files(&self, graph: &Path) -> Vec<PathBuf> {
         self.ids.map(|ids| ids.files(graph)).unwrap_or_default()
@@ -399,7 +406,7 @@ impl Tally {
         out.numbers(ids.unwrap_or_default().into_iter())?;
         out.number(self.vertices)?;
         self.arcs_in.put(out)?;
-        out.optional(self.arcs_out.as_ref(), Granules::put)
+        out.optional(self.arcs_out.as_ref(), RangeCounts::put)
     }
 
     fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
@@ -408,22 +415,22 @@ impl Tally {
             numbers => Some(IdsSummary::from_numbers(numbers).ok_or_else(broken)?),
         };
         let vertices = from.number()?;
-        Ok(Tally {
+        Ok(ArcStats {
             ids,
             vertices,
-            arcs_in: Granules::take(vertices, from)?,
-            arcs_out: from.optional(|from| Granules::take(vertices, from))?,
+            arcs_in: RangeCounts::take(vertices, from)?,
+            arcs_out: from.optional(|from| RangeCounts::take(vertices, from))?,
         })
     }
 }
 
 /// What the report of an import has of the steps that have ended.
-struct Account([u64; 11]);
+struct ReportCounters([u64; 11]);
 
-impl Account {
-    fn of(import: &Import<'_>) -> Self {
+impl ReportCounters {
+    fn of(import: &ImportContext<'_>) -> Self {
         let report = &import.report;
-        Account([
+        ReportCounters([
             report.lines,
             report.comments,
             report.blank,
@@ -438,7 +445,7 @@ impl Account {
         ])
     }
 
-    fn give(self, import: &mut Import<'_>) {
+    fn give(self, import: &mut ImportContext<'_>) {
         let report = &mut import.report;
         [
             report.lines,
@@ -464,6 +471,6 @@ impl Account {
         for number in &mut numbers {
             *number = from.number()?;
         }
-        Ok(Account(numbers))
+        Ok(ReportCounters(numbers))
     }
 }

@@ -3,11 +3,11 @@
 //! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, but no more than is in proportion to the
 //! input: few edges between far ids are found in a dictionary, which step 2 makes where the bitmap does not do.
 
-use super::context::{Import, buffer_bytes};
+use super::context::{ImportContext, buffer_bytes};
 use crate::error::IngestError;
-use crate::external::edge_file::{SPOOL_CHUNK_BYTES_MAX, Spool};
-use crate::external::reread::Source;
-use crate::ids::bitmap::Presence;
+use crate::external::edge_file::{SPOOL_CHUNK_BYTES_MAX, TempEdgeFile};
+use crate::external::reread::EdgeReplay;
+use crate::ids::bitmap::IdBitmap;
 use crate::layout::scan::{Scan, Scanned, needs_spool};
 use crate::options::SelfLoops;
 use crate::progress::Meter;
@@ -24,7 +24,7 @@ const PRESENCE_BYTES_FREE: u64 = 12 << 20;
 
 /// What decides how much memory the first reading takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Need {
+pub(crate) struct ScanMemory {
     pub(crate) lanes: u64,
     /// Bytes of a reader, of edges or of vertices.
     pub(crate) reader_bytes: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Need {
     pub(crate) vertices: bool,
 }
 
-impl Need {
+impl ScanMemory {
     /// Bytes by chunks of `chunk_bytes`.
     fn bytes(&self, chunk_bytes: usize) -> u64 {
         let lane = Scan::lane_bytes(chunk_bytes, self.reverse) + self.reader_bytes;
@@ -73,23 +73,23 @@ pub(crate) fn reader_bytes(edges: &dyn EdgeSource, vertices: Option<&dyn EdgeSou
 }
 
 /// What the scan left.
-pub(crate) struct Found<'a> {
-    pub(crate) source: Source<'a>,
-    pub(crate) vertices: Option<Source<'a>>,
+pub(crate) struct ScanResult<'a> {
+    pub(crate) source: EdgeReplay<'a>,
+    pub(crate) vertices: Option<EdgeReplay<'a>>,
     pub(crate) scanned: Scanned,
-    pub(crate) presence: Option<Presence>,
+    pub(crate) presence: Option<IdBitmap>,
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportContext<'a> {
     /// Step 1.
-    pub(crate) fn scan(&mut self) -> Result<Found<'a>, IngestError> {
+    pub(crate) fn scan(&mut self) -> Result<ScanResult<'a>, IngestError> {
         let (machine, crew) = (self.machine, self.crew);
         let disk = &**machine.disk;
         let known = self.source.vertices().is_some();
         if known && self.vertices.is_some() {
             return Err(IngestError::VerticesKnown);
         }
-        let need = Need {
+        let need = ScanMemory {
             lanes: self.lanes(),
             reader_bytes: reader_bytes(self.source, self.vertices),
             reverse: self.options.turns_round(),
@@ -97,7 +97,7 @@ impl<'a> Import<'a> {
         };
         let (chunk_bytes, needed) = need.fitting(machine.budget.available());
         let spool = |name: &str, source: &dyn EdgeSource| {
-            Spool::create(
+            TempEdgeFile::create(
                 disk,
                 self.temporary.join(name),
                 chunk_bytes,
@@ -116,9 +116,9 @@ impl<'a> Import<'a> {
         let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
             let bytes_max = presence_bytes_max(machine.budget.available() - needed, amount);
             let bytes_max = bytes_max.min(self.options.work_bytes_max);
-            Presence::new(machine.budget, bytes_max)
+            IdBitmap::new(machine.budget, bytes_max)
         });
-        let scan = |source: &'a dyn EdgeSource, spool: Option<&Spool>, step| {
+        let scan = |source: &'a dyn EdgeSource, spool: Option<&TempEdgeFile>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());
             let scan = Scan {
                 disk: machine.disk,
@@ -149,14 +149,14 @@ impl<'a> Import<'a> {
                 self.report.vertex_lines = found.report.lines;
                 self.report.vertex_lines_skipped = found.report.skipped;
                 self.report.temporary_bytes += found.temporary_bytes;
-                Some(Source::Spool(
+                Some(EdgeReplay::Spool(
                     spool.arrange(|piece| found.starts[piece as usize]),
                 ))
             }
         };
         let source = match edges_spool {
-            Some(spool) => Source::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
-            None => Source::Input(self.source, std::mem::take(&mut scanned.starts)),
+            Some(spool) => EdgeReplay::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
+            None => EdgeReplay::Input(self.source, std::mem::take(&mut scanned.starts)),
         };
         // What was rewritten while it was read is a mixture, of whatever length it is.
         for read in [Some(self.source), self.vertices].into_iter().flatten() {
@@ -177,7 +177,7 @@ impl<'a> Import<'a> {
         }
         report.temporary_bytes += scanned.temporary_bytes;
         self.done("scan");
-        Ok(Found {
+        Ok(ScanResult {
             source,
             vertices,
             scanned,

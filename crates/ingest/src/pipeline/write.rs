@@ -7,13 +7,13 @@ use std::ops::Range;
 use graphmill_graph::{EdgeKind, GraphWriter, Shape, Side};
 
 use super::buckets::Buckets;
-use super::context::{Import, read_ahead};
-use super::cut::Cut;
-use super::resume::Completed;
+use super::context::{ImportContext, read_ahead};
+use super::cut::CutPlan;
+use super::resume::CompletedFiles;
 use crate::build::distribute;
-use crate::build::sort_bucket::{self, Kept};
+use crate::build::sort_bucket::{self, ArcCounts};
 use crate::error::IngestError;
-use crate::external::bucket_file::{GRAIN, Inbox};
+use crate::external::bucket_file::{ChunkReader, GRAIN};
 use crate::external::parallel;
 use crate::options::Duplicates;
 use crate::progress::Meter;
@@ -41,7 +41,7 @@ pub(crate) fn least_bytes(
 
 /// What decides how much memory the step takes, and the one after it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Need {
+pub(crate) struct WriteMemory {
     weights: EdgeKind,
     duplicates: Duplicates,
     /// Bytes that are held already: the tables of batches, the counts of parts.
@@ -51,14 +51,18 @@ pub(crate) struct Need {
     finish: u64,
 }
 
-impl Need {
+impl WriteMemory {
     /// Of what a cut says.
-    pub(crate) fn new(cut: &Cut) -> Self {
+    pub(crate) fn new(cut: &CutPlan) -> Self {
         Self::of(&cut.shape, &cut.plan, cut.bytes())
     }
 
     /// Of a shape and a plan, where the tables of batches take so many bytes.
-    pub(crate) fn of(shape: &Shape, plan: &distribute::Plan, tables_bytes: u64) -> Self {
+    pub(crate) fn of(
+        shape: &Shape,
+        plan: &distribute::DistributionPlan,
+        tables_bytes: u64,
+    ) -> Self {
         let batches = shape.batches.len() as u64;
         let arcs = plan.arcs_max();
         let (mut all_cells, mut finish) = (0, 0);
@@ -107,17 +111,17 @@ impl Need {
 
 /// What the workers of the step have.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct SortLanes {
     pub(crate) count: u64,
     /// Bytes that each sorts in.
     pub(crate) sort_bytes: u64,
 }
 
-impl Lanes {
+impl SortLanes {
     /// Of `most` workers at most, with so many free bytes of a budget of `total` bytes, where the largest column file wants `wanted`
     /// bytes to be sorted at once.
     pub(crate) fn new(
-        plan: &distribute::Plan,
+        plan: &distribute::DistributionPlan,
         (most, wanted): (u64, u64),
         (available, total): (u64, u64),
         chunk_bytes: usize,
@@ -126,21 +130,21 @@ impl Lanes {
         let fixed = fixed_bytes(writer_bytes, chunk_bytes);
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, plan.duplicates);
         let count = most.min(available / least).max(1);
-        Lanes {
+        SortLanes {
             count,
             sort_bytes: (available / count).saturating_sub(fixed).min(wanted),
         }
     }
 }
 
-impl Import<'_> {
+impl ImportContext<'_> {
     /// Step 5.
     pub(crate) fn write(
         &mut self,
-        cut: &Cut,
+        cut: &CutPlan,
         buckets: Buckets,
         graph: &GraphWriter,
-    ) -> Result<Kept, IngestError> {
+    ) -> Result<ArcCounts, IngestError> {
         let machine = self.machine;
         let plan = &cut.plan;
         let duplicates = plan.duplicates;
@@ -175,7 +179,7 @@ impl Import<'_> {
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
         // That the notes leave enough was known when arcs were distributed.
         let noted = free - machine.budget.available().min(free);
-        let notes = Need::new(cut).notes.saturating_sub(noted);
+        let notes = WriteMemory::new(cut).notes.saturating_sub(noted);
         self.check("column files", notes + least)?;
         let available = machine.budget.available() - notes;
         // Enough for every bucket at once, with scratch for its largest part.
@@ -190,7 +194,7 @@ impl Import<'_> {
             .unwrap_or(0)
             .max(GRAIN as u64);
         let most = self.lanes().min(order.len() as u64);
-        let lanes = Lanes::new(
+        let lanes = SortLanes::new(
             plan,
             (most, wanted.min(self.options.work_bytes_max)),
             (available, machine.budget.total()),
@@ -199,9 +203,9 @@ impl Import<'_> {
 
         let meter = Meter::new(machine.progress, "write", all);
         meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
-        let completed = Completed::new(self, graph);
+        let completed = CompletedFiles::new(self, graph);
         let make = || {
-            let inbox = Inbox::new(
+            let inbox = ChunkReader::new(
                 &**machine.disk,
                 machine.budget,
                 chunk_bytes,
@@ -210,16 +214,19 @@ impl Import<'_> {
             let records = machine
                 .budget
                 .buffer("arcs to sort", lanes.sort_bytes as usize)?;
-            Ok((sort_bucket::Lane { inbox, records }, Kept::default()))
+            Ok((
+                sort_bucket::SortScratch { inbox, records },
+                ArcCounts::default(),
+            ))
         };
-        let work = |(lane, kept): &mut (sort_bucket::Lane, Kept), task: u64| {
+        let work = |(lane, kept): &mut (sort_bucket::SortScratch, ArcCounts), task: u64| {
             let bucket = order[task as usize];
             let (columns, side, number) = place(bucket);
             let mut writer = match side {
                 Side::Forward => graph.column_file(number)?,
                 Side::Reverse => graph.reverse_column_file(number)?,
             };
-            let file = sort_bucket::File {
+            let file = sort_bucket::BucketSort {
                 plan,
                 columns,
                 spill: &buckets.spill,
@@ -254,13 +261,13 @@ impl Import<'_> {
         }
         let states = states?;
         let before = done.iter().filter(|((side, _), _)| *side == Side::Forward);
-        let mut kept = Kept::default();
+        let mut kept = ArcCounts::default();
         before.for_each(|(_, part)| kept.add(*part));
         states.into_iter().for_each(|(_, part)| kept.add(part));
         let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
         self.crew.add_up(&mut sums)?;
         let [arcs, loops_dropped, others_dropped] = sums;
-        let kept = Kept {
+        let kept = ArcCounts {
             arcs,
             loops_dropped,
             others_dropped,

@@ -2,16 +2,16 @@
 
 use graphmill_storage::Stop;
 
-use super::input_file::{InputFile, Width};
-use super::read_ahead::Runs;
+use super::input_file::{IdWidth, InputFile};
+use super::read_ahead::ByteRuns;
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReport};
 
 /// Delivers the pairs of `runs`, at most `limit` bytes of them.
 pub(crate) fn pairs(
-    runs: &mut impl Runs,
-    width: Width,
+    runs: &mut impl ByteRuns,
+    width: IdWidth,
     file: &InputFile,
     mut limit: u64,
     stop: &Stop,
@@ -31,11 +31,11 @@ pub(crate) fn pairs(
         for batch in whole.chunks(width.pair_bytes() * BATCH_EDGES_MAX) {
             edges.clear();
             match width {
-                Width::U32 => edges.extend(batch.as_chunks::<8>().0.iter().map(|pair| {
+                IdWidth::U32 => edges.extend(batch.as_chunks::<8>().0.iter().map(|pair| {
                     let pair = u64::from_le_bytes(*pair);
                     (pair & 0xffff_ffff, pair >> 32)
                 })),
-                Width::U64 => edges.extend(batch.as_chunks::<16>().0.iter().map(|pair| {
+                IdWidth::U64 => edges.extend(batch.as_chunks::<16>().0.iter().map(|pair| {
                     let pair = u128::from_le_bytes(*pair);
                     (pair as u64, (pair >> 64) as u64)
                 })),

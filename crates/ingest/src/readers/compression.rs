@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use graphmill_storage::{Budget, Buffer, Lease};
 
-use super::read_ahead::{FileBytes, HEADROOM_BYTES, Runs};
+use super::read_ahead::{ByteRuns, HEADROOM_BYTES, ReadAhead};
 use crate::error::IngestError;
 
 /// Unpacked bytes of a run.
@@ -153,7 +153,7 @@ impl Unpacker {
         &'a mut self,
         path: &'a Path,
         compression: Compression,
-        packed: &'a mut FileBytes,
+        packed: &'a mut ReadAhead,
     ) -> Result<Unpacked<'a>, IngestError> {
         let decoder = match compression {
             Compression::Zstd { window_log } => {
@@ -181,8 +181,8 @@ impl Unpacker {
 }
 
 enum Decoder<'a> {
-    Gzip(Box<MultiGzDecoder<&'a mut FileBytes>>),
-    Zstd(zstd::stream::read::Decoder<'static, &'a mut FileBytes>),
+    Gzip(Box<MultiGzDecoder<&'a mut ReadAhead>>),
+    Zstd(zstd::stream::read::Decoder<'static, &'a mut ReadAhead>),
 }
 
 /// The unpacked bytes of a file.
@@ -195,7 +195,7 @@ pub(crate) struct Unpacked<'a> {
     unpacked: u64,
 }
 
-impl Runs for Unpacked<'_> {
+impl ByteRuns for Unpacked<'_> {
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError> {
         let start = HEADROOM_BYTES.checked_sub(kept).ok_or_else(|| {
             IngestError::internal("more bytes are kept of a run than there is room for")

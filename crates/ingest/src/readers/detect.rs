@@ -18,18 +18,18 @@ use graphmill_storage::{Budget, Disk, Open};
 
 use super::compression::{Compression, Unpacker};
 use super::foreign::{by_ending, by_magic, by_text};
-use super::input_file::{Content, Format, Input, InputFile, Width};
+use super::input_file::{FileContent, Format, IdWidth, InputFile, InputFiles};
 use super::parquet::ParquetFile;
-use super::read_ahead::{FileBytes, Runs};
-use super::text::dialect::{Ask, Columns, Dialect, Head, Syntax, TextOptions};
+use super::read_ahead::{ByteRuns, ReadAhead};
+use super::text::dialect::{Dialect, DialectRequest, Preamble, RecordKind, Syntax, TextOptions};
 use super::text::sniff::sniff;
 use crate::error::IngestError;
 
 /// What a file is by its name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum FileFormat {
     Text(Syntax),
-    Pairs(Width),
+    Pairs(IdWidth),
     Parquet,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Finder<'a> {
     pub(crate) weighted: bool,
     pub(crate) skips: bool,
     pub(crate) text: &'a TextOptions,
-    pub(crate) bytes: FileBytes,
+    pub(crate) bytes: ReadAhead,
 }
 
 /// Folders within each other, at most.
@@ -49,8 +49,8 @@ const DEPTH_MAX: usize = 64;
 
 impl Finder<'_> {
     /// What `paths` stand for.
-    pub(crate) fn find(&mut self, paths: &[PathBuf]) -> Result<Input, IngestError> {
-        let mut input = Input::default();
+    pub(crate) fn find(&mut self, paths: &[PathBuf]) -> Result<InputFiles, IngestError> {
+        let mut input = InputFiles::default();
         for path in paths {
             if !self.disk.is_dir(path)? {
                 self.add(&mut input, path)?;
@@ -72,7 +72,7 @@ impl Finder<'_> {
     /// The files of a folder that are meant; the others are noted.
     fn files_of(
         &self,
-        input: &mut Input,
+        input: &mut InputFiles,
         folder: &Path,
         all: &mut Vec<PathBuf>,
         depth: usize,
@@ -121,17 +121,17 @@ impl Finder<'_> {
         Ok(())
     }
 
-    fn add(&mut self, input: &mut Input, path: &Path) -> Result<(), IngestError> {
+    fn add(&mut self, input: &mut InputFiles, path: &Path) -> Result<(), IngestError> {
         let (name, named_packed) = Compression::strip(path);
         let kind = match self.format {
             Format::Auto => kind_of(path, &name, self.text)?,
             Format::Ldbc if has_ending(&name, "v") => None,
-            Format::Text | Format::Ldbc => Some(Kind::Text(Syntax::Text)),
-            Format::Csv => Some(Kind::Text(Syntax::Csv)),
-            Format::Dimacs => Some(Kind::Text(Syntax::Dimacs)),
-            Format::RawU32 => Some(Kind::Pairs(Width::U32)),
-            Format::RawU64 => Some(Kind::Pairs(Width::U64)),
-            Format::Parquet => Some(Kind::Parquet),
+            Format::Text | Format::Ldbc => Some(FileFormat::Text(Syntax::Text)),
+            Format::Csv => Some(FileFormat::Text(Syntax::Csv)),
+            Format::Dimacs => Some(FileFormat::Text(Syntax::Dimacs)),
+            Format::RawU32 => Some(FileFormat::Pairs(IdWidth::U32)),
+            Format::RawU64 => Some(FileFormat::Pairs(IdWidth::U64)),
+            Format::Parquet => Some(FileFormat::Parquet),
         };
         let Some(kind) = kind else {
             input.vertices.push(path.to_path_buf());
@@ -141,7 +141,7 @@ impl Finder<'_> {
             .edges
             .last()
             .and_then(|file| file.content.dialect().cloned());
-        let file = self.look_at(path, kind, named_packed, Columns::Edge, before)?;
+        let file = self.look_at(path, kind, named_packed, RecordKind::Edge, before)?;
         input.edges.push(file);
         Ok(())
     }
@@ -155,10 +155,10 @@ impl Finder<'_> {
         let (name, named_packed) = Compression::strip(path);
         let syntax = match kind_of(path, &name, self.text)? {
             None => Syntax::Text,
-            Some(Kind::Parquet) => {
-                return self.look_at(path, Kind::Parquet, false, Columns::Vertex, before);
+            Some(FileFormat::Parquet) => {
+                return self.look_at(path, FileFormat::Parquet, false, RecordKind::Vertex, before);
             }
-            Some(Kind::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
+            Some(FileFormat::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
             Some(_) => {
                 return Err(IngestError::input(
                     path,
@@ -168,9 +168,9 @@ impl Finder<'_> {
         };
         self.look_at(
             path,
-            Kind::Text(syntax),
+            FileFormat::Text(syntax),
             named_packed,
-            Columns::Vertex,
+            RecordKind::Vertex,
             before,
         )
     }
@@ -179,9 +179,9 @@ impl Finder<'_> {
     fn look_at(
         &mut self,
         path: &Path,
-        kind: Kind,
+        kind: FileFormat,
         named_packed: bool,
-        columns: Columns,
+        columns: RecordKind,
         before: Option<Arc<Dialect>>,
     ) -> Result<InputFile, IngestError> {
         let stamp = self.disk.stamp(path)?;
@@ -196,21 +196,21 @@ impl Finder<'_> {
         let (head, last) = self.bytes.next(0)?;
         // Whatever a Parquet file is called, it says what it is.
         let kind = match kind {
-            Kind::Text(_) if head.starts_with(b"PAR1") => Kind::Parquet,
+            FileFormat::Text(_) if head.starts_with(b"PAR1") => FileFormat::Parquet,
             kind => kind,
         };
-        if let (Kind::Text(_), Some(foreign)) = (kind, by_magic(head)) {
+        if let (FileFormat::Text(_), Some(foreign)) = (kind, by_magic(head)) {
             return Err(IngestError::input(path, foreign.problem()));
         }
         let compression = match kind {
-            Kind::Pairs(_) if !named_packed => Compression::None,
-            Kind::Parquet => Compression::None,
+            FileFormat::Pairs(_) if !named_packed => Compression::None,
+            FileFormat::Parquet => Compression::None,
             _ => Compression::of_head(path, head)?,
         };
         let content = match kind {
-            Kind::Pairs(width) => Content::Pairs(width),
-            Kind::Parquet => {
-                let ask = Ask {
+            FileFormat::Pairs(width) => FileContent::Pairs(width),
+            FileFormat::Parquet => {
+                let ask = DialectRequest {
                     path,
                     syntax: Syntax::Text,
                     columns,
@@ -219,10 +219,10 @@ impl Finder<'_> {
                     options: self.text,
                     before: None,
                 };
-                Content::Parquet(Arc::new(ParquetFile::open(self.disk, self.budget, ask)?))
+                FileContent::Parquet(Arc::new(ParquetFile::open(self.disk, self.budget, ask)?))
             }
-            Kind::Text(syntax) => {
-                let ask = Ask {
+            FileFormat::Text(syntax) => {
+                let ask = DialectRequest {
                     path,
                     syntax,
                     columns,
@@ -244,7 +244,7 @@ impl Finder<'_> {
                     Some(before) if *before == dialect => before,
                     _ => Arc::new(dialect),
                 };
-                Content::Text(dialect, head)
+                FileContent::Text(dialect, head)
             }
         };
         let file = InputFile {
@@ -256,7 +256,7 @@ impl Finder<'_> {
             places: Vec::new(),
         };
         match kind {
-            Kind::Pairs(width)
+            FileFormat::Pairs(width)
                 if compression == Compression::None
                     && !length.is_multiple_of(width.pair_bytes() as u64) =>
             {
@@ -273,7 +273,11 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 const LOOK_BYTES: usize = 4096;
 
 /// How a text that begins with `head` is read.
-fn dialect_of(ask: Ask<'_>, head: &[u8], whole: bool) -> Result<(Dialect, Head), IngestError> {
+fn dialect_of(
+    ask: DialectRequest<'_>,
+    head: &[u8],
+    whole: bool,
+) -> Result<(Dialect, Preamble), IngestError> {
     let refuse = |problem: String| Err(IngestError::input(ask.path, problem));
     if let Some(foreign) = by_magic(head) {
         return refuse(foreign.problem());
@@ -366,18 +370,22 @@ pub fn says_something_else(path: &Path) -> bool {
 }
 
 /// What a file is by its name; `None`: a list of vertices.
-fn kind_of(path: &Path, name: &Path, text: &TextOptions) -> Result<Option<Kind>, IngestError> {
+fn kind_of(
+    path: &Path,
+    name: &Path,
+    text: &TextOptions,
+) -> Result<Option<FileFormat>, IngestError> {
     let ending = name
         .extension()
         .map(|ending| ending.to_string_lossy().to_ascii_lowercase())
         .unwrap_or_default();
     Ok(Some(match ending.as_str() {
-        "u32" => Kind::Pairs(Width::U32),
-        "u64" => Kind::Pairs(Width::U64),
-        "parquet" | "parq" | "pq" => Kind::Parquet,
-        "csv" => Kind::Text(Syntax::Csv),
-        "tsv" => Kind::Text(Syntax::Tsv),
-        "gr" => Kind::Text(Syntax::Dimacs),
+        "u32" => FileFormat::Pairs(IdWidth::U32),
+        "u64" => FileFormat::Pairs(IdWidth::U64),
+        "parquet" | "parq" | "pq" => FileFormat::Parquet,
+        "csv" => FileFormat::Text(Syntax::Csv),
+        "tsv" => FileFormat::Text(Syntax::Tsv),
+        "gr" => FileFormat::Text(Syntax::Dimacs),
         "v" => return Ok(None),
         "bin" => {
             let problem = "the name does not say what this binary file holds; if pairs, say --format raw-u32 or raw-u64";
@@ -397,7 +405,7 @@ fn kind_of(path: &Path, name: &Path, text: &TextOptions) -> Result<Option<Kind>,
                     ),
                 ));
             }
-            Kind::Text(Syntax::Text)
+            FileFormat::Text(Syntax::Text)
         }
     }))
 }

@@ -9,9 +9,9 @@ use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, GRAIN_BYTES, Lease};
 
 use super::compression::Compression;
-use super::input_file::{Content, Format, Input, InputFile};
+use super::input_file::{FileContent, Format, InputFile, InputFiles};
 use super::parquet::ParquetFile;
-use super::text::dialect::{Columns, TextOptions};
+use super::text::dialect::{RecordKind, TextOptions};
 use crate::error::IngestError;
 use crate::source::Ids;
 
@@ -62,8 +62,8 @@ impl Default for ReadOptions {
 /// Edge files, or a list of vertices.
 #[derive(Debug)]
 pub struct FileSource {
-    pub(super) input: Input,
-    pub(super) columns: Columns,
+    pub(super) input: InputFiles,
+    pub(super) columns: RecordKind,
     pub(super) ids: Ids,
     pub(super) weights: EdgeKind,
     pub(super) skip: bool,
@@ -98,8 +98,8 @@ impl FileSource {
     }
 
     pub(super) fn of(
-        input: Input,
-        columns: Columns,
+        input: InputFiles,
+        columns: RecordKind,
         options: &ReadOptions,
         budget: &Budget,
     ) -> Result<Self, IngestError> {
@@ -121,7 +121,7 @@ impl FileSource {
         let mut pieces = 0;
         for file in &input.edges {
             pieces += match (&file.content, file.compression) {
-                (Content::Parquet(parquet), _) => parquet.pieces(),
+                (FileContent::Parquet(parquet), _) => parquet.pieces(),
                 (_, Compression::None) => file.bytes.div_ceil(piece_bytes),
                 _ => 1,
             };
@@ -158,7 +158,7 @@ impl FileSource {
     /// The most of what Parquet files take of each reader.
     pub(super) fn parquet_bytes(&self, bytes: fn(&ParquetFile) -> u64) -> u64 {
         let bytes = |file: &InputFile| match &file.content {
-            Content::Parquet(parquet) => bytes(parquet),
+            FileContent::Parquet(parquet) => bytes(parquet),
             _ => 0,
         };
         self.input.edges.iter().map(bytes).max().unwrap_or(0)

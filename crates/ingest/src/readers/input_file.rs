@@ -7,8 +7,8 @@ use graphmill_storage::FileStamp;
 
 use super::compression::Compression;
 use super::parquet::ParquetFile;
-use super::text::dialect::{Dialect, Head};
-use super::text::record::{Place, Quotes};
+use super::text::dialect::{Dialect, Preamble};
+use super::text::record::{LexState, Quotes};
 use crate::error::IngestError;
 
 /// What input files are said to be.
@@ -35,12 +35,12 @@ pub enum Format {
 
 /// Bits of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Width {
+pub(crate) enum IdWidth {
     U32,
     U64,
 }
 
-impl Width {
+impl IdWidth {
     /// Bytes of a pair.
     pub(crate) fn pair_bytes(self) -> usize {
         match self {
@@ -52,14 +52,14 @@ impl Width {
 
 /// What a file holds.
 #[derive(Clone, Debug)]
-pub(crate) enum Content {
+pub(crate) enum FileContent {
     /// Text, how it is read, and what comes before its first edge.
-    Text(Arc<Dialect>, Head),
-    Pairs(Width),
+    Text(Arc<Dialect>, Preamble),
+    Pairs(IdWidth),
     Parquet(Arc<ParquetFile>),
 }
 
-impl Content {
+impl FileContent {
     /// How its text is read.
     pub(crate) fn dialect(&self) -> Option<&Arc<Dialect>> {
         match self {
@@ -95,10 +95,10 @@ pub struct InputFile {
     pub(crate) bytes: u64,
     /// What it was when it was first opened.
     pub(crate) stamp: FileStamp,
-    pub(crate) content: Content,
+    pub(crate) content: FileContent,
     pub(crate) compression: Compression,
     /// Of a file with quotes: where the byte before each of its pieces lies.
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<LexState>,
 }
 
 impl InputFile {
@@ -113,7 +113,7 @@ impl InputFile {
     }
 
     /// A raw file of so many (unpacked) bytes ends within a pair.
-    pub(crate) fn no_whole_pairs(&self, bytes: u64, width: Width) -> IngestError {
+    pub(crate) fn no_whole_pairs(&self, bytes: u64, width: IdWidth) -> IngestError {
         let (pair, bits) = (width.pair_bytes(), width.pair_bytes() * 4);
         IngestError::input(
             &self.path,
@@ -126,7 +126,7 @@ impl InputFile {
 
 /// The files of an input.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Input {
+pub(crate) struct InputFiles {
     /// Those with edges, in order.
     pub(crate) edges: Vec<InputFile>,
     /// LDBC files of vertices.

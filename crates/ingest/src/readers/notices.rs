@@ -3,8 +3,8 @@
 use graphmill_graph::EdgeKind;
 
 use super::files::{FileSource, FirstText, ReadNotice};
-use super::input_file::{Content, InputFile};
-use super::text::dialect::{Columns, Comments, Syntax};
+use super::input_file::{FileContent, InputFile};
+use super::text::dialect::{Comments, RecordKind, Syntax};
 use super::text::record::Delimiter;
 use crate::source::Ids;
 
@@ -14,8 +14,8 @@ impl FileSource {
         let mut groups: Vec<(&InputFile, u64, u64)> = Vec::new();
         for file in &self.input.edges {
             let comments = match &file.content {
-                Content::Text(_, head) => head.comments,
-                Content::Pairs(_) | Content::Parquet(_) => 0,
+                FileContent::Text(_, head) => head.comments,
+                FileContent::Pairs(_) | FileContent::Parquet(_) => 0,
             };
             let same = groups
                 .iter_mut()
@@ -42,20 +42,20 @@ impl FileSource {
             Ids::Text => "ids text",
         };
         let directed = match (self.columns, directed) {
-            (Columns::Vertex, _) => "",
+            (RecordKind::Vertex, _) => "",
             (_, true) => ", directed",
             (_, false) => ", undirected",
         };
         let dialect = match &file.content {
-            Content::Pairs(width) => {
+            FileContent::Pairs(width) => {
                 let bits = width.pair_bytes() * 4;
                 return format!("{line}: pairs of {bits}-bit integers{directed}");
             }
-            Content::Parquet(parquet) => {
+            FileContent::Parquet(parquet) => {
                 let [source, target, weight] = &parquet.names;
                 line += &match self.columns {
-                    Columns::Vertex => format!(": column {source}"),
-                    Columns::Edge => format!(": columns {source} -> {target}"),
+                    RecordKind::Vertex => format!(": column {source}"),
+                    RecordKind::Edge => format!(": columns {source} -> {target}"),
                 };
                 if self.weights != EdgeKind::None {
                     line += &format!(", weights {weight}");
@@ -63,13 +63,13 @@ impl FileSource {
                 line += &format!(", {ids}{directed}");
                 return line + &ignored(parquet.ignored);
             }
-            Content::Text(dialect, _) => dialect,
+            FileContent::Text(dialect, _) => dialect,
         };
         let [source, target, weight] = &dialect.names;
         let weighted = self.weights != EdgeKind::None;
         line += &match self.columns {
-            Columns::Vertex => format!(": column {source}"),
-            Columns::Edge => format!(": columns {source} -> {target}"),
+            RecordKind::Vertex => format!(": column {source}"),
+            RecordKind::Edge => format!(": columns {source} -> {target}"),
         };
         if weighted {
             line += &format!(", weights {weight}");
@@ -92,8 +92,8 @@ impl FileSource {
             line += &format!("; separated by {}", dialect.cut.delimiter.name());
         }
         let taken = match self.columns {
-            Columns::Vertex => 1,
-            Columns::Edge => 2 + usize::from(weighted),
+            RecordKind::Vertex => 1,
+            RecordKind::Edge => 2 + usize::from(weighted),
         };
         line += &ignored(dialect.columns.map_or(0, |all| all.saturating_sub(taken)));
         if comments > 0 {

@@ -9,14 +9,14 @@ use graphmill_storage::{Budget, Disk, Stop};
 use super::compression::Compression;
 use super::detect::Finder;
 use super::files::{FileSource, FirstText, OnError, ReadOptions};
-use super::input_file::{Content, Format, Input, InputFile};
+use super::input_file::{FileContent, Format, InputFile, InputFiles};
 use super::parquet::ParquetFile;
 use super::piece::{FileReader, READER_BYTES};
-use super::read_ahead::{FileBytes, Runs, changed};
-use super::text::dialect::{Columns, Comments, TextOptions};
-use super::text::fault::Fault;
+use super::read_ahead::{ByteRuns, ReadAhead, changed};
+use super::text::dialect::{Comments, RecordKind, TextOptions};
+use super::text::fault::ParseError;
 use super::text::parser::{Malformed, Parser};
-use super::text::record::{Place, Quotes};
+use super::text::record::{LexState, Quotes};
 use crate::error::{IngestError, LineProblem};
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader};
 
@@ -50,7 +50,7 @@ impl FileSource {
             weighted: options.weights != EdgeKind::None,
             skips: options.on_error == OnError::Skip,
             text: &options.text,
-            bytes: FileBytes::new(disk, budget)?,
+            bytes: ReadAhead::new(disk, budget)?,
         };
         let input = finder.find(paths)?;
         drop(finder);
@@ -61,7 +61,7 @@ impl FileSource {
                 "no file of edges is among the inputs",
             ));
         };
-        let pairs = |file: &&InputFile| matches!(file.content, Content::Pairs(_));
+        let pairs = |file: &&InputFile| matches!(file.content, FileContent::Pairs(_));
         let raw = input.edges.iter().find(pairs);
         if let Some(raw) = raw
             && options.weights != EdgeKind::None
@@ -80,7 +80,7 @@ impl FileSource {
             ));
         }
         let first = first.path.clone();
-        let mut source = Self::of(input, Columns::Edge, options, budget)?;
+        let mut source = Self::of(input, RecordKind::Edge, options, budget)?;
         if options.ids != Some(Ids::Text) {
             let (ids, first_text) = source.detect(disk, budget, stop)?;
             (source.ids, source.first_text) = match options.ids {
@@ -128,7 +128,7 @@ impl FileSource {
             weighted: false,
             skips: options.on_error == OnError::Skip,
             text: &text,
-            bytes: FileBytes::new(disk, budget)?,
+            bytes: ReadAhead::new(disk, budget)?,
         };
         let mut edges: Vec<InputFile> = Vec::new();
         for path in paths {
@@ -143,11 +143,11 @@ impl FileSource {
             weights: EdgeKind::None,
             ..options.clone()
         };
-        let input = Input {
+        let input = InputFiles {
             edges,
-            ..Input::default()
+            ..InputFiles::default()
         };
-        let mut source = Self::of(input, Columns::Vertex, &options, budget)?;
+        let mut source = Self::of(input, RecordKind::Vertex, &options, budget)?;
         source.count_quotes(disk, budget, stop)?;
         Ok(source)
     }
@@ -165,12 +165,12 @@ impl FileSource {
         for number in 0..self.input.edges.len() {
             let file = self.input.edges[number].clone();
             let (dialect, head) = match &file.content {
-                Content::Text(dialect, head) => (dialect, head),
-                Content::Pairs(_) => {
+                FileContent::Text(dialect, head) => (dialect, head),
+                FileContent::Pairs(_) => {
                     edges = true;
                     continue;
                 }
-                Content::Parquet(parquet) => {
+                FileContent::Parquet(parquet) => {
                     match parquet.ids() {
                         Ids::Text => return Ok((Ids::Text, None)),
                         Ids::Signed => negative = true,
@@ -189,10 +189,10 @@ impl FileSource {
                 None,
             );
             let mut reader = FileReader::new(self, disk, budget)?;
-            let read = reader.text(&file, 0..left, &mut parser, stop, &mut Nowhere);
+            let read = reader.text(&file, 0..left, &mut parser, stop, &mut DiscardEdges);
             let read = match read {
                 Ok(read) => read,
-                Err(Fault::Line {
+                Err(ParseError::Line {
                     problem: LineProblem::LateQuote { .. },
                     ..
                 }) => {
@@ -201,7 +201,7 @@ impl FileSource {
                     self.input.edges[number].content.enclose();
                     return self.detect(disk, budget, stop);
                 }
-                Err(Fault::Line {
+                Err(ParseError::Line {
                     problem: LineProblem::NotInteger { .. },
                     ..
                 }) => {
@@ -259,7 +259,7 @@ impl FileSource {
             }
             let bytes = match &mut bytes {
                 Some(bytes) => bytes,
-                None => bytes.insert(FileBytes::new(disk, budget)?),
+                None => bytes.insert(ReadAhead::new(disk, budget)?),
             };
             let places = places_of_pieces(bytes, file, self.piece_bytes, stop)?;
             self.input.edges[number].places = places;
@@ -270,12 +270,12 @@ impl FileSource {
 
 /// Where the byte before each piece of a file lies.
 fn places_of_pieces(
-    bytes: &mut FileBytes,
+    bytes: &mut ReadAhead,
     file: &InputFile,
     piece_bytes: u64,
     stop: &Stop,
-) -> Result<Vec<Place>, IngestError> {
-    let Content::Text(dialect, head) = &file.content else {
+) -> Result<Vec<LexState>, IngestError> {
+    let FileContent::Text(dialect, head) = &file.content else {
         return Ok(Vec::new());
     };
     let mark_bytes = match &dialect.comments {
@@ -284,7 +284,7 @@ fn places_of_pieces(
     };
     // Pieces that begin in the head have nothing before the first edge.
     let first = head.bytes.div_ceil(piece_bytes).max(1);
-    let mut places = vec![Place::Start; first as usize];
+    let mut places = vec![LexState::Start; first as usize];
     let (mut place, mut offset, mut kept) = (None, head.bytes, 0);
     bytes.open(&file.path, file.bytes, head.bytes, file.bytes)?;
     loop {
@@ -307,12 +307,12 @@ fn places_of_pieces(
                     Some(next) if next < step.to as u64 => {
                         let before = &run[at.min(next as usize)..next as usize];
                         places.push(match here {
-                            Place::Quoted => here,
+                            LexState::Quoted => here,
                             _ => dialect.cut.place_behind(before, here),
                         });
                     }
                     // Before the first edge.
-                    None => places.push(Place::Start),
+                    None => places.push(LexState::Start),
                     Some(_) => break,
                 }
             }
@@ -327,9 +327,9 @@ fn places_of_pieces(
 }
 
 /// What takes edges that are only looked at.
-struct Nowhere;
+struct DiscardEdges;
 
-impl EdgeSink for Nowhere {
+impl EdgeSink for DiscardEdges {
     fn integers(&mut self, _: &[(u64, u64)], _: &[f64]) -> Result<(), IngestError> {
         Ok(())
     }
@@ -361,7 +361,7 @@ impl EdgeSource for FileSource {
             .edges
             .iter()
             .map(|file| match (&file.content, file.compression) {
-                (Content::Pairs(width), Compression::None) => {
+                (FileContent::Pairs(width), Compression::None) => {
                     Some(file.bytes / width.pair_bytes() as u64)
                 }
                 _ => None,

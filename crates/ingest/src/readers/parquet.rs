@@ -19,7 +19,7 @@ use parquet::schema::types::ColumnDescriptor;
 
 use super::parquet_bytes::{ParquetBytes, guarded, refuse_empty_lists};
 use super::text::columns::{Chosen, choose};
-use super::text::dialect::{Ask, Columns};
+use super::text::dialect::{DialectRequest, RecordKind};
 use super::text::values::{Integer, text_id};
 use crate::error::{CellProblem, IngestError, LineProblem};
 use crate::limits::BATCH_EDGES_MAX;
@@ -32,7 +32,7 @@ const FOOTER_BYTES_MAX: u64 = 256 << 20;
 
 /// What the values of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ParquetType {
     Signed,
     Unsigned,
     Text,
@@ -46,10 +46,10 @@ pub(crate) struct ParquetFile {
     _lease: Lease,
     /// Columns of source, destination and, where wanted, weight.
     wanted: Vec<usize>,
-    kinds: Vec<Kind>,
+    kinds: Vec<ParquetType>,
     pub(crate) names: [String; 3],
     pub(crate) ignored: usize,
-    columns: Columns,
+    columns: RecordKind,
 }
 
 impl fmt::Debug for ParquetFile {
@@ -61,11 +61,11 @@ impl fmt::Debug for ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the footer, and finds the columns as [`Ask`] wants them.
+    /// Reads the footer, and finds the columns as [`DialectRequest`] wants them.
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
-        ask: Ask<'_>,
+        ask: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
         let path = ask.path;
         let file = ByteFile::open(disk, budget, path, 64 << 10)?;
@@ -103,7 +103,7 @@ impl ParquetFile {
             .iter()
             .map(|column| column.path().string())
             .collect();
-        let kinds: Vec<Kind> = schema
+        let kinds: Vec<ParquetType> = schema
             .columns()
             .iter()
             .map(|column| kind_of(column))
@@ -114,16 +114,16 @@ impl ParquetFile {
             .take_while(|name| name.starts_with("__index_level_") || name.starts_with("Unnamed: "))
             .count();
         let chosen = choose(&ask, Some(&names), index, names.len(), &|column| {
-            kinds.get(column) == Some(&Kind::Float)
+            kinds.get(column) == Some(&ParquetType::Float)
         })?;
         let Chosen {
             columns,
             names: called,
         } = chosen;
         let wanted = match (ask.columns, ask.weighted) {
-            (Columns::Vertex, _) => columns[..1].to_vec(),
-            (Columns::Edge, false) => columns[..2].to_vec(),
-            (Columns::Edge, true) => columns.to_vec(),
+            (RecordKind::Vertex, _) => columns[..1].to_vec(),
+            (RecordKind::Edge, false) => columns[..2].to_vec(),
+            (RecordKind::Edge, true) => columns.to_vec(),
         };
         for (place, &column) in wanted.iter().enumerate() {
             let Some(name) = names.get(column) else {
@@ -134,9 +134,9 @@ impl ParquetFile {
                 ));
             };
             let problem = match kinds[column] {
-                Kind::Float if place < 2 => "holds floats: cast its ids to integers or text",
-                Kind::Text if place == 2 => "holds text, and weights are numbers",
-                Kind::Other => {
+                ParquetType::Float if place < 2 => "holds floats: cast its ids to integers or text",
+                ParquetType::Text if place == 2 => "holds text, and weights are numbers",
+                ParquetType::Other => {
                     "holds neither integers nor text: cast its ids to either (in DuckDB: CAST(x AS VARCHAR)), or name another column with --source-column and --target-column"
                 }
                 _ => continue,
@@ -178,8 +178,8 @@ impl ParquetFile {
         let ends = self.wanted.iter().zip(&self.kinds).take(2);
         for (&column, kind) in ends {
             match kind {
-                Kind::Text => return Ids::Text,
-                Kind::Signed if self.may_be_negative(column) => ids = Ids::Signed,
+                ParquetType::Text => return Ids::Text,
+                ParquetType::Signed if self.may_be_negative(column) => ids = Ids::Signed,
                 _ => {}
             }
         }
@@ -241,7 +241,7 @@ impl ParquetFile {
         budget: &Budget,
         path: &Path,
         group: usize,
-        want: Want,
+        want: RowRequest,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
@@ -267,7 +267,7 @@ impl ParquetFile {
             readers.push(reader.map_err(|error| broken(path, error))?);
         }
         let mut report = PieceReport::default();
-        let mut batch = Batch::new(want);
+        let mut batch = EdgeBatch::new(want);
         let (mut done, mut told) = (0, 0);
         while done < rows {
             if stop.requested() {
@@ -293,8 +293,8 @@ impl ParquetFile {
                     break;
                 };
                 let destination = match self.columns {
-                    Columns::Vertex => source,
-                    Columns::Edge => destination.unwrap_or(source),
+                    RecordKind::Vertex => source,
+                    RecordKind::Edge => destination.unwrap_or(source),
                 };
                 if let Err((place, problem)) = batch.push(source, destination, weight) {
                     if want.skips {
@@ -323,14 +323,14 @@ impl ParquetFile {
 
 /// What is made of rows.
 #[derive(Clone, Copy)]
-pub(crate) struct Want {
+pub(crate) struct RowRequest {
     pub(crate) ids: Ids,
     pub(crate) weights: EdgeKind,
     pub(crate) skips: bool,
 }
 
 /// A value of a wanted column.
-enum Cell {
+enum ParquetValue {
     Null,
     Signed(i64),
     Unsigned(u64),
@@ -339,8 +339,8 @@ enum Cell {
 }
 
 /// Edges to be delivered.
-struct Batch {
-    want: Want,
+struct EdgeBatch {
+    want: RowRequest,
     integers: Vec<(u64, u64)>,
     texts: Vec<(TextId, TextId)>,
     weights: Vec<f64>,
@@ -361,8 +361,8 @@ impl TextId {
     }
 }
 
-impl Batch {
-    fn new(want: Want) -> Self {
+impl EdgeBatch {
+    fn new(want: RowRequest) -> Self {
         Self {
             want,
             integers: Vec::with_capacity(BATCH_EDGES_MAX),
@@ -374,9 +374,9 @@ impl Batch {
     /// Adds an edge; the error says which of the cells is wrong.
     fn push(
         &mut self,
-        source: &Cell,
-        destination: &Cell,
-        weight: Option<&Cell>,
+        source: &ParquetValue,
+        destination: &ParquetValue,
+        weight: Option<&ParquetValue>,
     ) -> Result<(), (usize, CellProblem)> {
         let weight = match weight {
             Some(weight) => {
@@ -421,14 +421,14 @@ impl Batch {
     }
 }
 
-fn integer_of(cell: &Cell, signed: bool) -> Result<u64, CellProblem> {
+fn integer_of(cell: &ParquetValue, signed: bool) -> Result<u64, CellProblem> {
     let number = match cell {
-        Cell::Null => return Err(CellProblem::Null),
-        Cell::Signed(number) if *number < 0 => Integer::Negative(*number),
-        Cell::Signed(number) => Integer::Unsigned(*number as u64),
-        Cell::Unsigned(number) => Integer::Unsigned(*number),
-        Cell::Float(_) => return Err(CellProblem::NotInteger),
-        Cell::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
+        ParquetValue::Null => return Err(CellProblem::Null),
+        ParquetValue::Signed(number) if *number < 0 => Integer::Negative(*number),
+        ParquetValue::Signed(number) => Integer::Unsigned(*number as u64),
+        ParquetValue::Unsigned(number) => Integer::Unsigned(*number),
+        ParquetValue::Float(_) => return Err(CellProblem::NotInteger),
+        ParquetValue::Text(text) => Integer::parse(text.data()).ok_or(CellProblem::NotInteger)?,
     };
     match (number, signed) {
         (Integer::Unsigned(number), false) => Ok(number),
@@ -439,27 +439,27 @@ fn integer_of(cell: &Cell, signed: bool) -> Result<u64, CellProblem> {
     }
 }
 
-fn text_of(cell: &Cell) -> Result<TextId, CellProblem> {
+fn text_of(cell: &ParquetValue) -> Result<TextId, CellProblem> {
     match cell {
-        Cell::Null => Err(CellProblem::Null),
-        Cell::Signed(number) => Ok(TextId::Number(number.to_string())),
-        Cell::Unsigned(number) => Ok(TextId::Number(number.to_string())),
-        Cell::Float(_) => Err(CellProblem::NoId),
-        Cell::Text(text) if text.is_empty() => Err(CellProblem::Empty),
-        Cell::Text(text) => match text_id(text.data(), 1) {
+        ParquetValue::Null => Err(CellProblem::Null),
+        ParquetValue::Signed(number) => Ok(TextId::Number(number.to_string())),
+        ParquetValue::Unsigned(number) => Ok(TextId::Number(number.to_string())),
+        ParquetValue::Float(_) => Err(CellProblem::NoId),
+        ParquetValue::Text(text) if text.is_empty() => Err(CellProblem::Empty),
+        ParquetValue::Text(text) => match text_id(text.data(), 1) {
             Ok(_) => Ok(TextId::Page(text.clone())),
             Err(LineProblem::LongId { .. } | _) => Err(CellProblem::NoId),
         },
     }
 }
 
-fn weight_of(cell: &Cell, kind: EdgeKind) -> Result<f64, CellProblem> {
+fn weight_of(cell: &ParquetValue, kind: EdgeKind) -> Result<f64, CellProblem> {
     let weight = match cell {
-        Cell::Null => return Err(CellProblem::Null),
-        Cell::Signed(number) => *number as f64,
-        Cell::Unsigned(number) => *number as f64,
-        Cell::Float(number) => *number,
-        Cell::Text(_) => return Err(CellProblem::NotWeight),
+        ParquetValue::Null => return Err(CellProblem::Null),
+        ParquetValue::Signed(number) => *number as f64,
+        ParquetValue::Unsigned(number) => *number as f64,
+        ParquetValue::Float(number) => *number,
+        ParquetValue::Text(_) => return Err(CellProblem::NotWeight),
     };
     let rounded = match kind {
         EdgeKind::F32 => f64::from(weight as f32),
@@ -473,20 +473,22 @@ fn weight_of(cell: &Cell, kind: EdgeKind) -> Result<f64, CellProblem> {
 }
 
 /// The next cells of a column, at most a batch.
-fn cells(column: &mut ColumnReader, kind: Kind) -> ParquetResult<Vec<Cell>> {
+fn cells(column: &mut ColumnReader, kind: ParquetType) -> ParquetResult<Vec<ParquetValue>> {
     use ColumnReader::*;
     match column {
         Int32ColumnReader(column) => cells_of(column, |&value| match kind {
-            Kind::Unsigned => Cell::Unsigned(u64::from(value as u32)),
-            _ => Cell::Signed(value.into()),
+            ParquetType::Unsigned => ParquetValue::Unsigned(u64::from(value as u32)),
+            _ => ParquetValue::Signed(value.into()),
         }),
         Int64ColumnReader(column) => cells_of(column, |&value| match kind {
-            Kind::Unsigned => Cell::Unsigned(value as u64),
-            _ => Cell::Signed(value),
+            ParquetType::Unsigned => ParquetValue::Unsigned(value as u64),
+            _ => ParquetValue::Signed(value),
         }),
-        FloatColumnReader(column) => cells_of(column, |&value| Cell::Float(value.into())),
-        DoubleColumnReader(column) => cells_of(column, |&value| Cell::Float(value)),
-        ByteArrayColumnReader(column) => cells_of(column, |value| Cell::Text(value.clone())),
+        FloatColumnReader(column) => cells_of(column, |&value| ParquetValue::Float(value.into())),
+        DoubleColumnReader(column) => cells_of(column, |&value| ParquetValue::Float(value)),
+        ByteArrayColumnReader(column) => {
+            cells_of(column, |value| ParquetValue::Text(value.clone()))
+        }
         _ => Err(ParquetError::General(
             "a column has another type than its schema says".into(),
         )),
@@ -495,8 +497,8 @@ fn cells(column: &mut ColumnReader, kind: Kind) -> ParquetResult<Vec<Cell>> {
 
 fn cells_of<T: DataType>(
     column: &mut ColumnReaderImpl<T>,
-    cell: impl Fn(&T::T) -> Cell,
-) -> ParquetResult<Vec<Cell>> {
+    cell: impl Fn(&T::T) -> ParquetValue,
+) -> ParquetResult<Vec<ParquetValue>> {
     let (mut levels, mut values) = (Vec::new(), Vec::new());
     let (records, _, _) =
         column.read_records(BATCH_EDGES_MAX, Some(&mut levels), None, &mut values)?;
@@ -506,25 +508,25 @@ fn cells_of<T: DataType>(
     }
     let mut values = values.iter();
     let mut next = |level: &i16| match level {
-        0 => Some(Cell::Null),
+        0 => Some(ParquetValue::Null),
         _ => values.next().map(&cell),
     };
-    let cells: Option<Vec<Cell>> = levels.iter().take(records).map(&mut next).collect();
+    let cells: Option<Vec<ParquetValue>> = levels.iter().take(records).map(&mut next).collect();
     cells.ok_or_else(|| {
         ParquetError::General("a column has fewer values than its levels say".into())
     })
 }
 
 /// What the values of a column are.
-fn kind_of(column: &ColumnDescriptor) -> Kind {
+fn kind_of(column: &ColumnDescriptor) -> ParquetType {
     if column.max_rep_level() > 0 || column.max_def_level() > 1 {
-        return Kind::Other;
+        return ParquetType::Other;
     }
     let unsigned = |is_signed: bool| {
         if is_signed {
-            Kind::Signed
+            ParquetType::Signed
         } else {
-            Kind::Unsigned
+            ParquetType::Unsigned
         }
     };
     match (
@@ -536,30 +538,30 @@ fn kind_of(column: &ColumnDescriptor) -> Kind {
             unsigned(integer.is_signed)
         }
         // A column of nulls alone has no type.
-        (_, Some(LogicalType::Unknown), _) => Kind::Text,
-        (Physical::INT32 | Physical::INT64, Some(_), _) => Kind::Other,
+        (_, Some(LogicalType::Unknown), _) => ParquetType::Text,
+        (Physical::INT32 | Physical::INT64, Some(_), _) => ParquetType::Other,
         (Physical::INT32 | Physical::INT64, None, converted) => match converted {
             ConvertedType::NONE
             | ConvertedType::INT_8
             | ConvertedType::INT_16
             | ConvertedType::INT_32
-            | ConvertedType::INT_64 => Kind::Signed,
+            | ConvertedType::INT_64 => ParquetType::Signed,
             ConvertedType::UINT_8
             | ConvertedType::UINT_16
             | ConvertedType::UINT_32
-            | ConvertedType::UINT_64 => Kind::Unsigned,
-            _ => Kind::Other,
+            | ConvertedType::UINT_64 => ParquetType::Unsigned,
+            _ => ParquetType::Other,
         },
-        (Physical::FLOAT | Physical::DOUBLE, ..) => Kind::Float,
+        (Physical::FLOAT | Physical::DOUBLE, ..) => ParquetType::Float,
         (
             Physical::BYTE_ARRAY,
             Some(LogicalType::String | LogicalType::Enum | LogicalType::Json) | None,
             converted,
         ) => match converted {
-            ConvertedType::DECIMAL | ConvertedType::BSON => Kind::Other,
-            _ => Kind::Text,
+            ConvertedType::DECIMAL | ConvertedType::BSON => ParquetType::Other,
+            _ => ParquetType::Text,
         },
-        _ => Kind::Other,
+        _ => ParquetType::Other,
     }
 }
 

@@ -8,13 +8,13 @@ use graphmill_storage::{Budget, Disk, GRAIN_BYTES, Lease, Stop};
 use super::binary;
 use super::compression::{Compression, Unpacker};
 use super::files::FileSource;
-use super::input_file::{Content, InputFile, Width};
-use super::parquet::{ParquetFile, Want};
-use super::read_ahead::{FileBytes, HEADROOM_BYTES, Runs};
-use super::text::dialect::Head;
-use super::text::fault::Fault;
+use super::input_file::{FileContent, IdWidth, InputFile};
+use super::parquet::{ParquetFile, RowRequest};
+use super::read_ahead::{ByteRuns, HEADROOM_BYTES, ReadAhead};
+use super::text::dialect::Preamble;
+use super::text::fault::ParseError;
 use super::text::parser::{Malformed, Parser};
-use super::text::record::{Place, line_ends};
+use super::text::record::{LexState, line_ends};
 use crate::error::IngestError;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, PieceReader, PieceReport};
@@ -22,12 +22,12 @@ use crate::source::{EdgeSink, PieceReader, PieceReport};
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
 /// Bytes of a reader, besides what unpacking takes.
-pub(super) const READER_BYTES: u64 = FileBytes::LEASED_BYTES + BATCH_BYTES;
+pub(super) const READER_BYTES: u64 = ReadAhead::LEASED_BYTES + BATCH_BYTES;
 
 /// One worker's reader.
 pub(super) struct FileReader<'a> {
     source: &'a FileSource,
-    bytes: FileBytes,
+    bytes: ReadAhead,
     unpacker: Option<Unpacker>,
     _batch: Lease,
     /// For a row group of a Parquet file.
@@ -53,7 +53,7 @@ impl<'a> FileReader<'a> {
         let group = source.parquet_bytes(ParquetFile::group_bytes);
         Ok(Self {
             source,
-            bytes: FileBytes::new(disk, budget)?,
+            bytes: ReadAhead::new(disk, budget)?,
             unpacker,
             _batch: batch,
             _group: budget.lease("a row group of a Parquet file", group)?,
@@ -71,8 +71,8 @@ impl<'a> FileReader<'a> {
         parser: &mut Parser<'_>,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
-    ) -> Result<u64, Fault> {
-        let Content::Text(_, head) = &file.content else {
+    ) -> Result<u64, ParseError> {
+        let FileContent::Text(_, head) = &file.content else {
             return Err(IngestError::internal("pairs are read as text").into());
         };
         match (file.compression, &mut self.unpacker) {
@@ -100,7 +100,7 @@ impl<'a> FileReader<'a> {
     fn pairs(
         &mut self,
         file: &InputFile,
-        width: Width,
+        width: IdWidth,
         range: Range<u64>,
         stop: &Stop,
         sink: &mut dyn EdgeSink,
@@ -132,28 +132,28 @@ impl<'a> FileReader<'a> {
     /// The error of a fault, with the number of its line; faults say which byte of the file it begins with.
     pub(super) fn fail<T>(
         &mut self,
-        fault: Fault,
+        fault: ParseError,
         file: &InputFile,
         stop: &Stop,
     ) -> Result<T, IngestError> {
         let path = file.path.clone();
         Err(match fault {
-            Fault::Line { problem, found, at } => IngestError::Line {
+            ParseError::Line { problem, found, at } => IngestError::Line {
                 path,
                 line: self.lines_before(file, at, stop)? + 1,
                 found,
                 problem,
             },
-            Fault::Unclosed { at } => IngestError::UnclosedQuote {
+            ParseError::Unclosed { at } => IngestError::UnclosedQuote {
                 path,
                 line: self.lines_before(file, at, stop)? + 1,
             },
-            Fault::Endless { at } => IngestError::EndlessLine {
+            ParseError::Endless { at } => IngestError::EndlessLine {
                 path,
                 line: self.lines_before(file, at, stop)? + 1,
                 bytes_max: HEADROOM_BYTES,
             },
-            Fault::Other(error) => error,
+            ParseError::Other(error) => error,
         })
     }
 
@@ -180,7 +180,7 @@ impl<'a> FileReader<'a> {
 }
 
 /// Line ends in the first `end` bytes of `runs`.
-fn count_lines(runs: &mut impl Runs, end: u64, stop: &Stop) -> Result<u64, IngestError> {
+fn count_lines(runs: &mut impl ByteRuns, end: u64, stop: &Stop) -> Result<u64, IngestError> {
     let (mut lines, mut left, mut before) = (0, end, b'\n');
     loop {
         if stop.requested() {
@@ -223,9 +223,9 @@ impl PieceReader for FileReader<'_> {
             _ => 0..u64::MAX,
         };
         let (dialect, head) = match &file.content {
-            Content::Pairs(width) => return self.pairs(file, *width, range, stop, sink),
-            Content::Parquet(parquet) => {
-                let want = Want {
+            FileContent::Pairs(width) => return self.pairs(file, *width, range, stop, sink),
+            FileContent::Parquet(parquet) => {
+                let want = RowRequest {
                     ids: source.ids,
                     weights: source.weights,
                     skips: source.skip,
@@ -234,11 +234,11 @@ impl PieceReader for FileReader<'_> {
                 let (disk, budget) = (&self.disk, &self.budget);
                 return parquet.read(disk, budget, &file.path, group, want, stop, sink);
             }
-            Content::Text(dialect, head) => (dialect, head),
+            FileContent::Text(dialect, head) => (dialect, head),
         };
         // A piece after the first begins within a line, but for the one that begins with the first edge.
         let place = file.places.get((piece - first) as usize).copied();
-        let within = (range.start > head.bytes).then_some(place.unwrap_or(Place::Plain));
+        let within = (range.start > head.bytes).then_some(place.unwrap_or(LexState::Plain));
         let malformed = match source.skip {
             true => Malformed::Skip,
             false => Malformed::Fail,
@@ -266,7 +266,7 @@ impl PieceReader for FileReader<'_> {
 }
 
 /// What the lines before the first edge are.
-fn report_of(head: &Head) -> PieceReport {
+fn report_of(head: &Preamble) -> PieceReport {
     PieceReport {
         lines: head.comments + head.blank + head.headers,
         comments: head.comments,
@@ -279,14 +279,14 @@ fn report_of(head: &Head) -> PieceReport {
 /// Gives `parser` the records of `runs` that begin before byte `end` of the file, after the first `skip` bytes; `runs` begin
 /// with byte `offset`. Returns where the first record begins that was not taken.
 fn lines(
-    runs: &mut impl Runs,
+    runs: &mut impl ByteRuns,
     mut offset: u64,
     mut skip: u64,
     end: u64,
     parser: &mut Parser<'_>,
     stop: &Stop,
     sink: &mut dyn EdgeSink,
-) -> Result<u64, Fault> {
+) -> Result<u64, ParseError> {
     let (mut kept, mut taken) = (0, 0);
     loop {
         if stop.requested() {
@@ -309,7 +309,7 @@ fn lines(
             return Ok(offset);
         }
         if kept > HEADROOM_BYTES {
-            return Err(Fault::Endless { at: offset });
+            return Err(ParseError::Endless { at: offset });
         }
     }
 }

@@ -22,7 +22,7 @@ const EXTRA_BYTES: usize = 16 << 10;
 const BUFFERS: usize = 3;
 
 /// A run of bytes after another.
-pub(crate) trait Runs {
+pub(crate) trait ByteRuns {
     /// The next run, and whether it is the last. It begins with the last `kept` bytes of the run before, at most
     /// [`HEADROOM_BYTES`].
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError>;
@@ -32,14 +32,14 @@ pub(crate) trait Runs {
 }
 
 #[derive(Debug)]
-struct Read {
+struct QueuedRead {
     /// Bytes it must bring.
     bytes: usize,
     arrived: Option<Buffer>,
 }
 
 #[derive(Debug)]
-struct Opened {
+struct OpenedFile {
     file: FileHandle,
     bytes: u64,
     /// Where the next read begins.
@@ -52,21 +52,21 @@ struct Opened {
 
 /// One worker's buffers and queue, and the file that they are used for at the moment.
 #[derive(Debug)]
-pub(crate) struct FileBytes {
+pub(crate) struct ReadAhead {
     disk: Arc<dyn Disk>,
     budget: Budget,
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
-    ahead: VecDeque<Read>,
+    ahead: VecDeque<QueuedRead>,
     /// Token of the first of `ahead`.
     first_token: u64,
-    opened: Option<Opened>,
+    opened: Option<OpenedFile>,
     current: Option<Buffer>,
     window: Range<usize>,
     taken: u64,
 }
 
-impl FileBytes {
+impl ReadAhead {
     /// Bytes that one leases.
     pub(crate) const LEASED_BYTES: u64 = (BUFFERS * (HEADROOM_BYTES + READ_BYTES)) as u64;
 
@@ -108,7 +108,7 @@ impl FileBytes {
         }
         let offset = start / GRAIN_BYTES as u64 * GRAIN_BYTES as u64;
         let before = (start - offset) as usize;
-        self.opened = Some(Opened {
+        self.opened = Some(OpenedFile {
             file,
             bytes,
             offset,
@@ -164,7 +164,7 @@ impl FileBytes {
             self.queue
                 .submit(operation, self.first_token + self.ahead.len() as u64);
             let bytes = (opened.bytes - opened.offset).min(most as u64);
-            self.ahead.push_back(Read {
+            self.ahead.push_back(QueuedRead {
                 bytes: bytes as usize,
                 arrived: None,
             });
@@ -178,12 +178,12 @@ impl FileBytes {
             return Ok(None);
         }
         loop {
-            if let Some(Read {
+            if let Some(QueuedRead {
                 bytes,
                 arrived: Some(_),
             }) = self.ahead.front()
                 && let bytes = *bytes
-                && let Some(Read {
+                && let Some(QueuedRead {
                     arrived: Some(buffer),
                     ..
                 }) = self.ahead.pop_front()
@@ -223,7 +223,7 @@ pub(crate) fn changed(path: &Path) -> IngestError {
     }
 }
 
-impl Runs for FileBytes {
+impl ByteRuns for ReadAhead {
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError> {
         self.submit();
         let Some((mut buffer, bytes)) = self.arrival()? else {
@@ -260,7 +260,7 @@ impl Runs for FileBytes {
 }
 
 /// As a stream, for what unpacks compressed files.
-impl std::io::Read for FileBytes {
+impl std::io::Read for ReadAhead {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let from = std::io::BufRead::fill_buf(self)?;
         let bytes = from.len().min(out.len());
@@ -270,7 +270,7 @@ impl std::io::Read for FileBytes {
     }
 }
 
-impl std::io::BufRead for FileBytes {
+impl std::io::BufRead for ReadAhead {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         if self.window.is_empty() {
             self.next(0).map_err(std::io::Error::other)?;

@@ -7,25 +7,25 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graphmill_graph::EdgeKind;
 use graphmill_storage::{Budget, Disk, Stop, Workers};
 
-use super::splitters::Sample;
-use crate::comm::Crew;
+use super::splitters::IdSample;
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill, fill};
-use crate::external::reread::Source;
-use crate::external::shuffle::Post;
+use crate::external::bucket_file::{BucketFile, ChunkReader, fill};
+use crate::external::reread::EdgeReplay;
+use crate::external::shuffle::BucketShuffle;
 use crate::progress::Progress;
 
 /// Chunks of ids or edges that a worker has in memory.
 pub(super) const WRITE_AHEAD: usize = 4;
 
 /// Where the work is done, and with how much memory.
-pub(crate) struct Place<'a> {
+pub(crate) struct SortContext<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) budget: &'a Budget,
     pub(crate) workers: &'a Workers,
     pub(crate) stop: &'a Stop,
     /// The ranks that build it together: each has a run of the ids.
-    pub(crate) crew: Crew<'a>,
+    pub(crate) crew: ImportCommunicator<'a>,
     /// A directory for temporary files.
     pub(crate) directory: &'a Path,
     /// Bytes of a chunk of a bucket, and how many are read ahead.
@@ -48,29 +48,29 @@ pub(crate) struct Place<'a> {
     pub(crate) written: AtomicU64,
 }
 
-impl<'a> Place<'a> {
+impl<'a> SortContext<'a> {
     pub(super) fn path(&self, what: &str) -> std::path::PathBuf {
         self.directory
             .join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
     }
 
-    pub(super) fn inbox(&self) -> Result<Inbox, IngestError> {
-        Inbox::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
+    pub(super) fn inbox(&self) -> Result<ChunkReader, IngestError> {
+        ChunkReader::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
     pub(super) fn post(
         &self,
         owners: impl Iterator<Item = usize>,
-    ) -> Result<Option<Post<'a>>, IngestError> {
-        Post::new(&self.crew, self.budget, owners.collect(), self.chunk_bytes)
+    ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
+        BucketShuffle::new(&self.crew, self.budget, owners.collect(), self.chunk_bytes)
     }
 
     /// Fills buckets, those of other ranks too.
     pub(super) fn fill(
         &self,
-        spill: &Spill,
-        post: Option<&Post<'_>>,
+        spill: &BucketFile,
+        post: Option<&BucketShuffle<'_>>,
         work: impl FnOnce() -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let (disk, bytes) = (&**self.disk, self.write_bytes);
@@ -81,15 +81,15 @@ impl<'a> Place<'a> {
 }
 
 /// What there is to resolve.
-pub(crate) struct Ends<'a> {
+pub(crate) struct EdgeEnds<'a> {
     pub(crate) progress: &'a dyn Progress,
     /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.
-    pub(crate) source: &'a Source<'a>,
+    pub(crate) source: &'a EdgeReplay<'a>,
     pub(crate) edges: u64,
     pub(crate) first: u64,
     pub(crate) edges_here: u64,
     /// Vertices that are there without edges: both ends of each pair.
-    pub(crate) vertices: Option<&'a Source<'a>>,
-    pub(crate) sample: Sample,
+    pub(crate) vertices: Option<&'a EdgeReplay<'a>>,
+    pub(crate) sample: IdSample,
     pub(crate) weights: EdgeKind,
 }

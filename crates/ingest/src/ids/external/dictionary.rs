@@ -6,34 +6,34 @@ use std::sync::atomic::AtomicU64;
 use graphmill_raw::lock;
 use graphmill_storage::{FileHandle, Open};
 
-use super::context::{Ends, Place, WRITE_AHEAD};
+use super::context::{EdgeEnds, SortContext, WRITE_AHEAD};
 use super::occurrences::{NOWHERE, OccurrenceSink, OccurrenceWriter, Occurrences, split};
-use super::positions::{Bases, join, of_all_ranks, position_starts};
-use super::sorted_run::{Leaf, LeafWriter};
+use super::positions::{IndexBases, join, of_all_ranks, position_starts};
+use super::sorted_run::{SortedRun, SortedRunWriter};
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill};
-use crate::external::edge_file::Arranged;
+use crate::external::bucket_file::{BucketFile, ChunkReader};
+use crate::external::edge_file::OrderedEdgeFile;
 use crate::external::parallel;
 use crate::progress::Meter;
 
 /// The ids in their order, in a temporary file.
 #[derive(Debug)]
-pub(crate) struct Dictionary {
+pub(crate) struct IdDictionary {
     ids: u64,
     chunk_bytes: usize,
-    leaves: Vec<Leaf>,
+    leaves: Vec<SortedRun>,
     file: FileHandle,
 }
 
-impl Dictionary {
+impl IdDictionary {
     /// Builds the dictionary of all ends of edges; returns it with the edges between indices, in the order of the input.
     ///
     /// # Errors
     /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
     pub(crate) fn build(
-        place: &Place<'_>,
-        mut ends: Ends<'_>,
-    ) -> Result<(Self, Arranged), IngestError> {
+        place: &SortContext<'_>,
+        mut ends: EdgeEnds<'_>,
+    ) -> Result<(Self, OrderedEdgeFile), IngestError> {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
@@ -78,7 +78,7 @@ impl Dictionary {
         drop(post);
         occurrences.put_together(&place.crew)?;
 
-        let positions = Spill::create(
+        let positions = BucketFile::create(
             &**place.disk,
             place.path("positions"),
             starts.len(),
@@ -97,7 +97,7 @@ impl Dictionary {
                 let make = || {
                     Ok((
                         place.inbox()?,
-                        LeafWriter::new(
+                        SortedRunWriter::new(
                             place,
                             &positions,
                             post.as_ref(),
@@ -108,7 +108,8 @@ impl Dictionary {
                         )?,
                     ))
                 };
-                let work = |(inbox, writer): &mut (Inbox, LeafWriter<'_>), number: u64| {
+                let work = |(inbox, writer): &mut (ChunkReader, SortedRunWriter<'_>),
+                            number: u64| {
                     let task = &tasks[number as usize];
                     if task.is_single() {
                         writer.single(task, inbox)?;
@@ -145,7 +146,7 @@ impl Dictionary {
         let mut leaves = leaves
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        leaves.sort_unstable_by(|a: &Leaf, b: &Leaf| a.path.cmp(&b.path));
+        leaves.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
         let mut bases = vec![0; leaves.len()];
         let mut ids = place
             .crew
@@ -156,7 +157,7 @@ impl Dictionary {
             ids += leaf.ids;
         }
         let ids = ids - first;
-        let bases = Bases::of_all_ranks(&place.crew, &bases)?;
+        let bases = IndexBases::of_all_ranks(&place.crew, &bases)?;
         let edges = join(place, &ends, &positions, &starts, &owners, &bases)?;
         Ok((
             Self {
@@ -177,10 +178,11 @@ impl Dictionary {
     /// Calls `each` with the ids that this rank has in ascending order; those of the next rank follow.
     pub(crate) fn for_each_id(
         &self,
-        place: &Place<'_>,
+        place: &SortContext<'_>,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox = Inbox::new(&**place.disk, place.budget, self.chunk_bytes, WRITE_AHEAD)?;
+        let mut inbox =
+            ChunkReader::new(&**place.disk, place.budget, self.chunk_bytes, WRITE_AHEAD)?;
         for leaf in &self.leaves {
             inbox.read(
                 &self.file,

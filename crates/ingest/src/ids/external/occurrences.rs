@@ -1,7 +1,7 @@
 //! Occurrences: the ends of edges, each an id and its position in the input, in buckets of ids.
 //!
 //! 1. [`OccurrenceSink`] takes in the edges and puts both ends into the bucket between two splitters that the id falls in.
-//! 2. A bucket that is not empty is a [`Task`]: what is in it is to become a leaf, or is [`split`] into more buckets.
+//! 2. A bucket that is not empty is a [`BucketTask`]: what is in it is to become a leaf, or is [`split`] into more buckets.
 //!
 //! A record is the length of the id in two bytes, the id, and the position in six.
 
@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use graphmill_storage::Stop;
 
-use super::context::Place;
-use super::splitters::{Sample, Splitters};
-use crate::comm::Crew;
+use super::context::SortContext;
+use super::splitters::{IdSample, Splitters};
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill, SpillWriter};
-use crate::external::edge_file::Edges;
-use crate::external::shuffle::Post;
+use crate::external::bucket_file::{BucketFile, BucketWriter, ChunkReader};
+use crate::external::edge_file::EdgeBatchSink;
+use crate::external::shuffle::BucketShuffle;
 use crate::progress::Meter;
 
 /// Bytes of a position in a record.
@@ -27,16 +27,19 @@ pub(super) const NOWHERE: u64 = (1 << (8 * POSITION_BYTES)) - 1;
 /// A temporary file of occurrences, bucket by bucket.
 #[derive(Debug)]
 pub(super) struct Occurrences {
-    spill: Spill,
+    spill: BucketFile,
     splitters: Splitters,
     /// Per bucket the number of occurrences and the bytes of their ids.
     sizes: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Occurrences {
-    pub(super) fn create(place: &Place<'_>, splitters: Splitters) -> Result<Self, IngestError> {
+    pub(super) fn create(
+        place: &SortContext<'_>,
+        splitters: Splitters,
+    ) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
-        let spill = Spill::create(
+        let spill = BucketFile::create(
             &**place.disk,
             place.path("occurrences"),
             buckets,
@@ -52,12 +55,12 @@ impl Occurrences {
     pub(super) fn buckets(&self) -> usize {
         self.sizes.len()
     }
-    pub(super) fn spill(&self) -> &Spill {
+    pub(super) fn spill(&self) -> &BucketFile {
         &self.spill
     }
 
     /// Takes over what other ranks put in the buckets of this one, and forgets what went to theirs.
-    pub(super) fn put_together(&self, crew: &Crew<'_>) -> Result<(), IngestError> {
+    pub(super) fn put_together(&self, crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         let counts = |size: &(AtomicU64, AtomicU64)| [size.0.load(Relaxed), size.1.load(Relaxed)];
         let mut sums: Vec<u64> = self.sizes.iter().flat_map(counts).collect();
         crew.add_up(&mut sums)?;
@@ -71,7 +74,7 @@ impl Occurrences {
     }
 
     /// The buckets that are not empty, as tasks.
-    pub(super) fn tasks(self, path: &[u32]) -> Vec<Task> {
+    pub(super) fn tasks(self, path: &[u32]) -> Vec<BucketTask> {
         let this = Arc::new(self);
         let task = |bucket: usize| {
             let (count, bytes) = (
@@ -80,7 +83,7 @@ impl Occurrences {
             );
             let mut path = path.to_vec();
             path.push(bucket as u32);
-            (count > 0).then(|| Task {
+            (count > 0).then(|| BucketTask {
                 occurrences: this.clone(),
                 bucket,
                 path,
@@ -95,17 +98,17 @@ impl Occurrences {
 /// One worker's way into the occurrences.
 pub(super) struct OccurrenceWriter<'a> {
     occurrences: &'a Occurrences,
-    writer: SpillWriter<'a>,
+    writer: BucketWriter<'a>,
     sizes: Vec<(u64, u64)>,
 }
 
 impl<'a> OccurrenceWriter<'a> {
     pub(super) fn new(
         occurrences: &'a Occurrences,
-        place: &Place<'_>,
-        post: Option<&'a Post<'a>>,
+        place: &SortContext<'_>,
+        post: Option<&'a BucketShuffle<'a>>,
     ) -> Result<Self, IngestError> {
-        let writer = SpillWriter::new(
+        let writer = BucketWriter::new(
             &occurrences.spill,
             &**place.disk,
             place.budget,
@@ -132,7 +135,7 @@ impl<'a> OccurrenceWriter<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self, place: &Place<'_>) -> Result<(), IngestError> {
+    pub(super) fn finish(self, place: &SortContext<'_>) -> Result<(), IngestError> {
         for (sum, (count, bytes)) in self.occurrences.sizes.iter().zip(&self.sizes) {
             sum.0.fetch_add(*count, Relaxed);
             sum.1.fetch_add(*bytes, Relaxed);
@@ -163,7 +166,7 @@ fn for_each_occurrence(
 }
 
 /// A bucket that is to become a leaf, or more buckets.
-pub(super) struct Task {
+pub(super) struct BucketTask {
     occurrences: Arc<Occurrences>,
     bucket: usize,
     /// The buckets it lies in, from the first split down: its place in the order of ids.
@@ -172,7 +175,7 @@ pub(super) struct Task {
     pub(super) bytes: u64,
 }
 
-impl Task {
+impl BucketTask {
     /// Bytes that sorting it takes.
     pub(super) fn memory(&self) -> u64 {
         self.count * 2 * size_of::<[u64; 3]>() as u64 + self.bytes
@@ -185,7 +188,7 @@ impl Task {
 
     pub(super) fn read(
         &self,
-        inbox: &mut Inbox,
+        inbox: &mut ChunkReader,
         stop: &Stop,
         mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
@@ -222,7 +225,7 @@ impl OccurrenceSink<'_> {
     }
 }
 
-impl Edges for OccurrenceSink<'_> {
+impl EdgeBatchSink for OccurrenceSink<'_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],
@@ -260,11 +263,11 @@ impl Edges for OccurrenceSink<'_> {
 
 /// Splits a bucket that is too large to sort, by splitters from its own occurrences.
 pub(super) fn split(
-    place: &Place<'_>,
-    task: &Task,
-    inbox: &mut Inbox,
+    place: &SortContext<'_>,
+    task: &BucketTask,
+    inbox: &mut ChunkReader,
 ) -> Result<Occurrences, IngestError> {
-    let mut sample = Sample::default();
+    let mut sample = IdSample::default();
     task.read(inbox, place.stop, |id, _| {
         sample.offer(id);
         Ok(())

@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use graphmill_graph::EdgeKind;
 
-use super::context::{Ends, Place, WRITE_AHEAD};
-use crate::comm::Crew;
+use super::context::{EdgeEnds, SortContext, WRITE_AHEAD};
+use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
-use crate::external::bucket_file::{Inbox, Spill};
-use crate::external::edge_file::{Arranged, Edges, Spool, SpoolWriter};
+use crate::external::bucket_file::{BucketFile, ChunkReader};
+use crate::external::edge_file::{EdgeBatchSink, EdgeFileWriter, OrderedEdgeFile, TempEdgeFile};
 use crate::external::parallel;
-use crate::external::reread::SourceReader;
+use crate::external::reread::EdgeReplayReader;
 use crate::progress::Meter;
 
 /// Bytes of a record of a position: the end's place in its bucket, its leaf, its rank there.
@@ -27,7 +27,10 @@ pub(super) const RESOLVED_BYTES: usize = 12;
 ///
 /// # Errors
 /// The indices of so few buckets do not fit memory.
-pub(super) fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<u64>, IngestError> {
+pub(super) fn position_starts(
+    place: &SortContext<'_>,
+    ends: &EdgeEnds<'_>,
+) -> Result<Vec<u64>, IngestError> {
     if ends.edges_here == 0 {
         return Ok(Vec::new());
     }
@@ -67,7 +70,7 @@ pub(super) fn position_starts(place: &Place<'_>, ends: &Ends<'_>) -> Result<Vec<
 
 /// The first edge of each bucket of all ranks, and which rank has the bucket.
 pub(super) fn of_all_ranks(
-    place: &Place<'_>,
+    place: &SortContext<'_>,
     mine: &[u64],
 ) -> Result<(Vec<u64>, Vec<usize>), IngestError> {
     let (mut starts, mut owners) = (Vec::new(), Vec::new());
@@ -79,23 +82,26 @@ pub(super) fn of_all_ranks(
 }
 
 /// The index of the first id of each leaf.
-pub(super) struct Bases {
+pub(super) struct IndexBases {
     /// Of each rank, by number.
     of_ranks: Vec<Vec<u64>>,
 }
 
-impl Bases {
+impl IndexBases {
     /// From those of this rank's leaves.
-    pub(super) fn of_all_ranks(crew: &Crew<'_>, mine: &[u64]) -> Result<Self, IngestError> {
+    pub(super) fn of_all_ranks(
+        crew: &ImportCommunicator<'_>,
+        mine: &[u64],
+    ) -> Result<Self, IngestError> {
         let of_ranks = crew.gather(bytes_of(mine))?;
         let of_ranks = of_ranks.iter().map(|said| numbers_of(said).collect());
-        Ok(Bases {
+        Ok(IndexBases {
             of_ranks: of_ranks.collect(),
         })
     }
 
     /// What a leaf of this rank is called in records.
-    pub(super) fn code(crew: &Crew<'_>, number: u32) -> Result<u32, IngestError> {
+    pub(super) fn code(crew: &ImportCommunicator<'_>, number: u32) -> Result<u32, IngestError> {
         let code = u64::from(number) * crew.count() as u64 + crew.rank() as u64;
         u32::try_from(code)
             .map_err(|_| IngestError::internal("more than 2^32 parts of a dictionary"))
@@ -118,14 +124,14 @@ fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 /// Puts the indices of the edges of this rank in the order of the input.
 pub(super) fn join(
-    place: &Place<'_>,
-    ends: &Ends<'_>,
-    positions: &Spill,
+    place: &SortContext<'_>,
+    ends: &EdgeEnds<'_>,
+    positions: &BucketFile,
     starts: &[u64],
     owners: &[usize],
-    bases: &Bases,
-) -> Result<Arranged, IngestError> {
-    let spool = Spool::create(
+    bases: &IndexBases,
+) -> Result<OrderedEdgeFile, IngestError> {
+    let spool = TempEdgeFile::create(
         &**place.disk,
         place.path("edges"),
         place.write_bytes,
@@ -145,54 +151,62 @@ pub(super) fn join(
         Ok((
             place.inbox()?,
             reader,
-            SpoolWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?,
+            EdgeFileWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?,
         ))
     };
-    let work = |(inbox, reader, writer): &mut (Inbox, SourceReader<'_>, SpoolWriter<'_>),
-                task: u64| {
-        let bucket = buckets.start + task as usize;
-        let start = starts[bucket];
-        let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
-        let slots = 2 * (end - start) as usize;
-        let mut indices = place
-            .budget
-            .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
-        let list = &mut indices.typed_mut::<u64>()[..slots];
-        let mut filled = 0;
-        positions.read(bucket, inbox, place.stop, |records| {
-            for record in records.chunks_exact(RESOLVED_BYTES) {
-                let word = |at: usize| {
-                    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
-                };
-                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.of(word(4)))
-                else {
-                    return Err(IngestError::internal(
-                        "an end of an edge lies outside its bucket",
-                    ));
-                };
-                *slot = base + u64::from(word(8));
-                filled += 1;
+    let work =
+        |(inbox, reader, writer): &mut (ChunkReader, EdgeReplayReader<'_>, EdgeFileWriter<'_>),
+         task: u64| {
+            let bucket = buckets.start + task as usize;
+            let start = starts[bucket];
+            let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
+            let slots = 2 * (end - start) as usize;
+            let mut indices = place
+                .budget
+                .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
+            let list = &mut indices.typed_mut::<u64>()[..slots];
+            let mut filled = 0;
+            positions.read(bucket, inbox, place.stop, |records| {
+                for record in records.chunks_exact(RESOLVED_BYTES) {
+                    let word = |at: usize| {
+                        u32::from_le_bytes([
+                            record[at],
+                            record[at + 1],
+                            record[at + 2],
+                            record[at + 3],
+                        ])
+                    };
+                    let (Some(slot), Some(base)) =
+                        (list.get_mut(word(0) as usize), bases.of(word(4)))
+                    else {
+                        return Err(IngestError::internal(
+                            "an end of an edge lies outside its bucket",
+                        ));
+                    };
+                    *slot = base + u64::from(word(8));
+                    filled += 1;
+                }
+                Ok(())
+            })?;
+            if filled != slots {
+                return Err(IngestError::internal(
+                    "ends of edges got lost in the dictionary",
+                ));
             }
-            Ok(())
-        })?;
-        if filled != slots {
-            return Err(IngestError::internal(
-                "ends of edges got lost in the dictionary",
-            ));
-        }
-        meter.advance(end - start);
-        let mut sink = JoinSink {
-            list,
-            start,
-            writer,
+            meter.advance(end - start);
+            let mut sink = JoinSink {
+                list,
+                start,
+                writer,
+            };
+            if ends.weights == EdgeKind::None {
+                return sink.take((end - start) as usize, &[], start);
+            }
+            let from = unit_starts.partition_point(|&unit| unit < start);
+            let to = unit_starts.partition_point(|&unit| unit < end);
+            (from..to)
+                .try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
         };
-        if ends.weights == EdgeKind::None {
-            return sink.take((end - start) as usize, &[], start);
-        }
-        let from = unit_starts.partition_point(|&unit| unit < start);
-        let to = unit_starts.partition_point(|&unit| unit < end);
-        (from..to).try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
-    };
     let states = parallel::run(
         place.workers,
         usize::MAX,
@@ -211,7 +225,7 @@ pub(super) fn join(
 struct JoinSink<'a, 'b> {
     list: &'a [u64],
     start: u64,
-    writer: &'a mut SpoolWriter<'b>,
+    writer: &'a mut EdgeFileWriter<'b>,
 }
 
 impl JoinSink<'_, '_> {
@@ -237,7 +251,7 @@ impl JoinSink<'_, '_> {
     }
 }
 
-impl Edges for JoinSink<'_, '_> {
+impl EdgeBatchSink for JoinSink<'_, '_> {
     fn integers(
         &mut self,
         edges: &[(u64, u64)],

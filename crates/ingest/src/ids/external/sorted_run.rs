@@ -13,16 +13,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use graphmill_raw::lock;
 use graphmill_storage::{Buffer, FileHandle};
 
-use super::context::{Place, WRITE_AHEAD};
-use super::occurrences::{NOWHERE, Task};
-use super::positions::{Bases, RESOLVED_BYTES};
+use super::context::{SortContext, WRITE_AHEAD};
+use super::occurrences::{BucketTask, NOWHERE};
+use super::positions::{IndexBases, RESOLVED_BYTES};
 use super::splitters::prefix;
 use crate::error::IngestError;
 use crate::external::bucket_file::{
-    GRAIN, HEADER_BYTES, Inbox, Outbox, Spill, SpillWriter, seal_chunk,
+    BucketFile, BucketWriter, ChunkReader, ChunkWriter, GRAIN, HEADER_BYTES, seal_chunk,
 };
 use crate::external::radix_sort;
-use crate::external::shuffle::Post;
+use crate::external::shuffle::BucketShuffle;
 use crate::limits::ID_BYTES_MAX;
 
 /// Bits of the length of an id beside its place.
@@ -31,7 +31,7 @@ const _: () = assert!(ID_BYTES_MAX < 1 << LENGTH_BITS);
 
 /// A part of the dictionary: ids that follow each other.
 #[derive(Debug)]
-pub(super) struct Leaf {
+pub(super) struct SortedRun {
     pub(super) path: Vec<u32>,
     pub(super) number: u32,
     pub(super) ids: u64,
@@ -40,14 +40,14 @@ pub(super) struct Leaf {
 }
 
 /// One worker's way from buckets of ids to leaves.
-pub(super) struct LeafWriter<'a> {
-    place: &'a Place<'a>,
-    positions: SpillWriter<'a>,
+pub(super) struct SortedRunWriter<'a> {
+    place: &'a SortContext<'a>,
+    positions: BucketWriter<'a>,
     starts: &'a [u64],
     file: &'a FileHandle,
     end: &'a AtomicU64,
-    outbox: Outbox,
-    leaves: &'a Mutex<Vec<Leaf>>,
+    outbox: ChunkWriter,
+    leaves: &'a Mutex<Vec<SortedRun>>,
     /// A buffer of chunks that fills, and where it will lie in the file.
     open: Option<(Buffer, u64)>,
     /// Where in it the last chunk begins, and where it ends so far.
@@ -57,24 +57,29 @@ pub(super) struct LeafWriter<'a> {
     chunks: Vec<(u64, u64)>,
 }
 
-impl<'a> LeafWriter<'a> {
+impl<'a> SortedRunWriter<'a> {
     pub(super) fn new(
-        place: &'a Place<'a>,
-        positions: &'a Spill,
-        post: Option<&'a Post<'a>>,
+        place: &'a SortContext<'a>,
+        positions: &'a BucketFile,
+        post: Option<&'a BucketShuffle<'a>>,
         starts: &'a [u64],
         file: &'a FileHandle,
         end: &'a AtomicU64,
-        leaves: &'a Mutex<Vec<Leaf>>,
+        leaves: &'a Mutex<Vec<SortedRun>>,
     ) -> Result<Self, IngestError> {
         Ok(Self {
             place,
-            positions: SpillWriter::new(positions, &**place.disk, place.budget, place.write_bytes)?
-                .sending(post),
+            positions: BucketWriter::new(
+                positions,
+                &**place.disk,
+                place.budget,
+                place.write_bytes,
+            )?
+            .sending(post),
             starts,
             file,
             end,
-            outbox: Outbox::new(&**place.disk, place.budget, place.write_bytes, WRITE_AHEAD)?,
+            outbox: ChunkWriter::new(&**place.disk, place.budget, place.write_bytes, WRITE_AHEAD)?,
             leaves,
             open: None,
             start: 0,
@@ -87,7 +92,7 @@ impl<'a> LeafWriter<'a> {
     fn number(&self) -> u32 {
         let mut leaves = lock(self.leaves);
         let number = leaves.len() as u32;
-        leaves.push(Leaf {
+        leaves.push(SortedRun {
             path: Vec::new(),
             number,
             ids: 0,
@@ -96,9 +101,9 @@ impl<'a> LeafWriter<'a> {
         number
     }
 
-    fn close(&mut self, number: u32, task: &Task, ids: u64) {
+    fn close(&mut self, number: u32, task: &BucketTask, ids: u64) {
         self.end_chunk();
-        let leaf = Leaf {
+        let leaf = SortedRun {
             path: task.path.clone(),
             number,
             ids,
@@ -108,7 +113,11 @@ impl<'a> LeafWriter<'a> {
     }
 
     /// The occurrences of one id, too many or just enough: streamed.
-    pub(super) fn single(&mut self, task: &Task, inbox: &mut Inbox) -> Result<(), IngestError> {
+    pub(super) fn single(
+        &mut self,
+        task: &BucketTask,
+        inbox: &mut ChunkReader,
+    ) -> Result<(), IngestError> {
         let number = self.number();
         let mut id = None;
         task.read(inbox, self.place.stop, |found, position| {
@@ -125,7 +134,11 @@ impl<'a> LeafWriter<'a> {
     }
 
     /// Sorts the occurrences of a bucket.
-    pub(super) fn leaf(&mut self, task: &Task, inbox: &mut Inbox) -> Result<(), IngestError> {
+    pub(super) fn leaf(
+        &mut self,
+        task: &BucketTask,
+        inbox: &mut ChunkReader,
+    ) -> Result<(), IngestError> {
         let number = self.number();
         let (what, budget) = ("ids to sort", self.place.budget);
         let count = task.count as usize;
@@ -248,7 +261,7 @@ impl<'a> LeafWriter<'a> {
         }
         let bucket = self.starts.partition_point(|&start| 2 * start <= position) - 1;
         let slot = (position - 2 * self.starts[bucket]) as u32;
-        let code = Bases::code(&self.place.crew, leaf)?;
+        let code = IndexBases::code(&self.place.crew, leaf)?;
         let out = self.positions.room(bucket, RESOLVED_BYTES)?;
         out[0..4].copy_from_slice(&slot.to_le_bytes());
         out[4..8].copy_from_slice(&code.to_le_bytes());

@@ -11,7 +11,7 @@ const BYTES_MAX: usize = 256 << 10;
 
 /// A sample of the ids that pass by, of bounded size: every so many, ever fewer.
 #[derive(Debug, Default)]
-pub(crate) struct Sample {
+pub(crate) struct IdSample {
     ids: Vec<Vec<u8>>,
     /// Bytes that the ids take.
     bytes: usize,
@@ -25,7 +25,7 @@ fn bytes_of(id: &[u8]) -> usize {
     size_of::<Vec<u8>>() + id.len()
 }
 
-impl Sample {
+impl IdSample {
     /// Offers an id.
     #[inline]
     pub(crate) fn offer(&mut self, id: impl AsRef<[u8]>) {
@@ -148,8 +148,8 @@ mod tests {
     use super::*;
 
     /// A sample of `count` ids of so many bytes.
-    fn sample(count: usize, bytes: usize) -> Sample {
-        let mut sample = Sample::default();
+    fn sample(count: usize, bytes: usize) -> IdSample {
+        let mut sample = IdSample::default();
         for number in 0..count {
             sample.offer(format!("{number:0bytes$}"));
         }

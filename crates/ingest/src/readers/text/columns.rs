@@ -1,6 +1,6 @@
 //! Finds the columns of the ids and the weight: by option, by name, else by position.
 
-use super::dialect::{Ask, Columns};
+use super::dialect::{DialectRequest, RecordKind};
 use super::names::{ids_of_datasets, known_pair, known_vertex, known_weight};
 use super::record::trim;
 use crate::error::IngestError;
@@ -22,7 +22,7 @@ pub(super) fn place(column: &str, names: Option<&[String]>) -> Option<usize> {
 /// Finds the columns that are wanted: by option, by name, else from `index` on. Rows have `width` columns; `is_fraction` tells
 /// which hold fractions, which are no ids.
 pub(crate) fn choose(
-    ask: &Ask<'_>,
+    ask: &DialectRequest<'_>,
     names: Option<&[String]>,
     index: usize,
     width: usize,
@@ -61,7 +61,7 @@ pub(crate) fn choose(
         columns,
         names: columns.map(called),
     };
-    if ask.columns == Columns::Vertex {
+    if ask.columns == RecordKind::Vertex {
         return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
     }
     if let (Some(names), None, None) = (names, &options.source_column, &options.target_column)

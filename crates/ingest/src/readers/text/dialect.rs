@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::record::{Cut, Delimiter, Place};
+use super::record::{Delimiter, LexState, RecordFormat};
 
 /// What lines are, by the name of the file or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(crate) enum Syntax {
 
 /// What is wanted of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Columns {
+pub(crate) enum RecordKind {
     /// Source, destination and, for graphs with weights, a weight.
     Edge,
     /// One vertex, delivered as the pair of itself and itself.
@@ -85,7 +85,7 @@ pub struct TextOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) syntax: Syntax,
-    pub(crate) cut: Cut,
+    pub(crate) cut: RecordFormat,
     pub(crate) comments: Comments,
     /// The columns of source, destination and weight, from 0.
     pub(crate) wanted: [usize; 3],
@@ -105,17 +105,17 @@ pub(crate) struct Dialect {
 
 impl Dialect {
     /// Whether a record that begins with these bytes is a comment.
-    pub(crate) fn place(&self, bytes: &[u8]) -> Place {
+    pub(crate) fn place(&self, bytes: &[u8]) -> LexState {
         match &self.comments {
-            Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => Place::Comment,
-            _ => Place::Start,
+            Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => LexState::Comment,
+            _ => LexState::Start,
         }
     }
 }
 
 /// The lines of a file before its first edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Head {
+pub(crate) struct Preamble {
     /// Where the first edge begins.
     pub(crate) bytes: u64,
     /// Line ends before it.
@@ -127,10 +127,10 @@ pub(crate) struct Head {
 
 /// What is asked of a file.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct DialectRequest<'a> {
     pub(crate) path: &'a Path,
     pub(crate) syntax: Syntax,
-    pub(crate) columns: Columns,
+    pub(crate) columns: RecordKind,
     pub(crate) weighted: bool,
     /// Malformed lines are left out, so that the sample may hold some.
     pub(crate) skips: bool,

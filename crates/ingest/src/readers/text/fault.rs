@@ -4,7 +4,7 @@ use crate::error::{IngestError, LineProblem};
 
 /// Why lines could not be taken; a byte is counted from the first of those given, then of the file.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ParseError {
     /// The line at this byte is malformed.
     Line {
         problem: LineProblem,
@@ -19,7 +19,7 @@ pub(crate) enum Fault {
     Other(IngestError),
 }
 
-impl Fault {
+impl ParseError {
     /// The same, where so many bytes come before those given.
     pub(crate) fn after(self, before: u64) -> Self {
         match self {
@@ -35,7 +35,7 @@ impl Fault {
     }
 }
 
-impl From<IngestError> for Fault {
+impl From<IngestError> for ParseError {
     fn from(error: IngestError) -> Self {
         Self::Other(error)
     }

@@ -1,12 +1,12 @@
 //! Detects whether the first line of a file names the columns.
 
-use super::dialect::Columns;
+use super::dialect::RecordKind;
 use super::fault::shown;
 use super::names::{
     known_pair, known_vertex, known_weight, look_like_a_pair, looks_like_a_vertex_name,
 };
-use super::sample::{Line, Sniff};
-use super::values::{Cell, is_missing};
+use super::sample::{SampleRecord, Sniff};
+use super::values::{FieldKind, is_missing};
 use crate::error::IngestError;
 
 impl Sniff<'_> {
@@ -15,7 +15,7 @@ impl Sniff<'_> {
         &self,
         rows: &[Vec<Vec<u8>>],
         names: &[String],
-        body: &[Line<'_>],
+        body: &[SampleRecord<'_>],
     ) -> Result<(bool, Option<String>), IngestError> {
         let Some((first, below)) = rows.split_first() else {
             return Ok((false, None));
@@ -33,8 +33,8 @@ impl Sniff<'_> {
             column.parse::<usize>().is_err() && self.place(column, Some(names)).is_some()
         });
         let known = match self.ask.columns {
-            Columns::Edge => known_pair(names).is_some(),
-            Columns::Vertex => known_vertex(names).is_some(),
+            RecordKind::Edge => known_pair(names).is_some(),
+            RecordKind::Vertex => known_vertex(names).is_some(),
         };
         let same_as_before = self
             .ask
@@ -45,14 +45,15 @@ impl Sniff<'_> {
             return Ok((true, None));
         }
         let kind = |row: &Vec<Vec<u8>>, column: usize| {
-            row.get(column).map_or(Cell::Empty, |cell| Cell::of(cell))
+            row.get(column)
+                .map_or(FieldKind::Empty, |cell| FieldKind::of(cell))
         };
         let numbers_below = |column: usize| {
             let mut kinds = below.iter().map(|row| kind(row, column));
             below.iter().any(|row| kind(row, column).is_number())
-                && kinds.all(|kind| kind.is_number() || kind == Cell::Empty)
+                && kinds.all(|kind| kind.is_number() || kind == FieldKind::Empty)
         };
-        let pair = known_pair(names).filter(|_| known && self.ask.columns == Columns::Edge);
+        let pair = known_pair(names).filter(|_| known && self.ask.columns == RecordKind::Edge);
         let ends = self.places(None).or(pair).unwrap_or([0, 1]);
         // A name of a column is no id.
         let recurs = |column: usize| {
@@ -78,7 +79,7 @@ impl Sniff<'_> {
         }
         let differs = |column: usize| {
             !is_data
-                && kind(first, column) == Cell::Text
+                && kind(first, column) == FieldKind::Text
                 && !is_missing(&first[column])
                 && numbers_below(column)
         };
@@ -86,7 +87,7 @@ impl Sniff<'_> {
         let differ = (0..first.len())
             .filter(|column| differs(*column))
             .collect::<Vec<_>>();
-        let indexed = kind(first, 0) == Cell::Empty && first.len() > 2 && !below.is_empty();
+        let indexed = kind(first, 0) == FieldKind::Empty && first.len() > 2 && !below.is_empty();
         if indexed {
             return Ok((true, None));
         }
@@ -104,12 +105,12 @@ impl Sniff<'_> {
             return Ok((false, None));
         }
         let looks = match (self.ask.columns, names) {
-            (Columns::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
+            (RecordKind::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
                 (Some(first), Some(second)) => look_like_a_pair(first, second),
                 _ => false,
             },
-            (Columns::Vertex, [name, ..]) => looks_like_a_vertex_name(name),
-            (Columns::Vertex, []) => false,
+            (RecordKind::Vertex, [name, ..]) => looks_like_a_vertex_name(name),
+            (RecordKind::Vertex, []) => false,
         };
         if looks && !is_data {
             let doubt = format!("if {line:?} is data: --header no");

@@ -4,7 +4,7 @@
 //! 2. [`Parser::lines`](parser::Parser::lines) takes a run of bytes. Most lines are `integer separator integer`: a short loop that looks at eight
 //!    bytes at once reads them.
 //! 3. Whatever that loop does not know (quotes, odd spacing, long numbers, text, other columns) goes record by record through
-//!    [`Cut`](record::Cut), which knows everything and decides what is an error.
+//!    [`RecordFormat`](record::RecordFormat), which knows everything and decides what is an error.
 
 pub(crate) mod columns;
 mod comments;

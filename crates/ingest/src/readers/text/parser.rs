@@ -4,9 +4,9 @@ use graphmill_graph::EdgeKind;
 use memchr::memchr;
 
 use super::comments::{is_spaced_comment, past_mark};
-use super::dialect::{Columns, Comments, Dialect, Syntax};
-use super::fault::{Fault, shown};
-use super::record::{self, Delimiter, NoRecord, Place, Quotes, line_ends, trim, undoubled};
+use super::dialect::{Comments, Dialect, RecordKind, Syntax};
+use super::fault::{ParseError, shown};
+use super::record::{self, Delimiter, LexState, NoRecord, Quotes, line_ends, trim, undoubled};
 use super::swar::{F32, F64, NONE, id_at, weight_at};
 use super::values::{self, Integer, text_id, weight};
 use crate::error::LineProblem;
@@ -28,7 +28,7 @@ pub(crate) enum Malformed {
 #[derive(Debug)]
 pub(crate) struct Parser<'d> {
     dialect: &'d Dialect,
-    columns: Columns,
+    columns: RecordKind,
     ids: Ids,
     weights: EdgeKind,
     malformed: Malformed,
@@ -39,7 +39,7 @@ pub(crate) struct Parser<'d> {
     /// Bytes that separate columns in the short loop.
     separators: [bool; 256],
     /// The bytes begin within a record, at such a place.
-    within: Option<Place>,
+    within: Option<LexState>,
     report: PieceReport,
     /// Line ends within records.
     inner_ends: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Parser<'d> {
 }
 
 /// The wanted fields of a record.
-struct Row<'a> {
+struct ParsedRow<'a> {
     ends: [record::Field<'a>; 2],
     weight: &'a [u8],
 }
@@ -64,11 +64,11 @@ impl<'d> Parser<'d> {
     /// A parser of the records of a file. `within`: the bytes begin inside a record, at such a place.
     pub(crate) fn new(
         dialect: &'d Dialect,
-        columns: Columns,
+        columns: RecordKind,
         ids: Ids,
         weights: EdgeKind,
         malformed: Malformed,
-        within: Option<Place>,
+        within: Option<LexState>,
     ) -> Self {
         let mut separators = [false; 256];
         let marks: &[u8] = match &dialect.cut.delimiter {
@@ -80,11 +80,11 @@ impl<'d> Parser<'d> {
         }
         let [source, destination, weight] = dialect.wanted;
         let weight_last = match (columns, weights) {
-            (Columns::Edge, EdgeKind::F32 | EdgeKind::F64) => weight,
+            (RecordKind::Edge, EdgeKind::F32 | EdgeKind::F64) => weight,
             _ => 0,
         };
         let first = usize::from(dialect.syntax == Syntax::Dimacs);
-        let is_plain = columns == Columns::Edge
+        let is_plain = columns == RecordKind::Edge
             && [source, destination] == [first, first + 1]
             && (weights == EdgeKind::None || weight == first + 2)
             && !(dialect.columns == Some(2) && weights != EdgeKind::None)
@@ -133,7 +133,7 @@ impl<'d> Parser<'d> {
 
     /// The last id that was no integer, for a notice, and whether it is a number all the same.
     pub(crate) fn no_integer(&self) -> (String, bool) {
-        let is_number = values::Cell::of(&self.no_integer).is_number()
+        let is_number = values::FieldKind::of(&self.no_integer).is_number()
             || self.no_integer.iter().all(u8::is_ascii_digit);
         (shown(&self.no_integer), is_number)
     }
@@ -154,7 +154,7 @@ impl<'d> Parser<'d> {
         limit: usize,
         last: bool,
         sink: &mut dyn EdgeSink,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, ParseError> {
         let limit = limit.min(bytes.len());
         self.has_zeros = memchr(0, bytes).is_some();
         let mut at = 0;
@@ -166,7 +166,7 @@ impl<'d> Parser<'d> {
                 }
                 // A CR at the end waits for what follows it.
                 Err(NoRecord::Partial) => {
-                    let is_quoted = *place == Place::Quoted;
+                    let is_quoted = *place == LexState::Quoted;
                     return Ok(bytes.len() - usize::from(!is_quoted && bytes.ends_with(b"\r")));
                 }
                 // The piece where the quote opens tells.
@@ -186,7 +186,7 @@ impl<'d> Parser<'d> {
         limit: usize,
         last: bool,
         sink: &mut dyn EdgeSink,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, ParseError> {
         while at < limit {
             if self.is_plain {
                 at = match self.weights {
@@ -225,7 +225,7 @@ impl<'d> Parser<'d> {
         bytes: &'a [u8],
         at: usize,
         last: bool,
-    ) -> Result<Option<(&'a [u8], usize)>, Fault> {
+    ) -> Result<Option<(&'a [u8], usize)>, ParseError> {
         let place = self.dialect.place(&bytes[at..]);
         match self.dialect.cut.record(bytes, at, last, place) {
             Ok(record) => {
@@ -236,11 +236,11 @@ impl<'d> Parser<'d> {
                 Ok(Some((past_mark(line), record.next)))
             }
             Err(NoRecord::Partial) => Ok(None),
-            Err(NoRecord::Unclosed) => Err(Fault::Unclosed { at: at as u64 }),
+            Err(NoRecord::Unclosed) => Err(ParseError::Unclosed { at: at as u64 }),
         }
     }
 
-    fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), Fault> {
+    fn flush(&mut self, sink: &mut dyn EdgeSink) -> Result<(), ParseError> {
         if !self.edges.is_empty() {
             sink.integers(&self.edges, &self.weight_batch)?;
             self.edges.clear();
@@ -320,7 +320,7 @@ impl<'d> Parser<'d> {
         limit: usize,
         last: bool,
         sink: &mut dyn EdgeSink,
-    ) -> Result<usize, Fault> {
+    ) -> Result<usize, ParseError> {
         let mut edges: Vec<(&[u8], &[u8])> = Vec::with_capacity(BATCH_EDGES_MAX);
         while at < limit {
             let Some((line, next)) = self.record(bytes, at, last)? else {
@@ -423,13 +423,13 @@ impl<'d> Parser<'d> {
 
     fn weight(&self, bytes: &[u8]) -> Result<f64, LineProblem> {
         match self.columns {
-            Columns::Vertex => Ok(0.0),
-            Columns::Edge => weight(bytes, self.weights, self.dialect.wanted[2] + 1),
+            RecordKind::Vertex => Ok(0.0),
+            RecordKind::Edge => weight(bytes, self.weights, self.dialect.wanted[2] + 1),
         }
     }
 
     /// The wanted fields of a record, if it holds an edge; records of other kinds are counted.
-    fn row<'a>(&mut self, line: &'a [u8]) -> Result<Option<Row<'a>>, LineProblem> {
+    fn row<'a>(&mut self, line: &'a [u8]) -> Result<Option<ParsedRow<'a>>, LineProblem> {
         let dialect = self.dialect;
         let trimmed = trim(line);
         if trimmed.is_empty() {
@@ -461,7 +461,7 @@ impl<'d> Parser<'d> {
         let cut = &dialect.cut;
         let mut rest = Some(cut.strip(line));
         let [source, destination, weight] = dialect.wanted;
-        let mut row = Row {
+        let mut row = ParsedRow {
             ends: [record::Field {
                 bytes: &[],
                 quoted: false,
@@ -499,7 +499,10 @@ impl<'d> Parser<'d> {
                     row.ends[1] = field;
                 }
             }
-            if column == weight && self.weights != EdgeKind::None && self.columns == Columns::Edge {
+            if column == weight
+                && self.weights != EdgeKind::None
+                && self.columns == RecordKind::Edge
+            {
                 if trim(field.bytes).is_empty() {
                     return Err(LineProblem::EmptyColumn { column: column + 1 });
                 }
@@ -522,13 +525,18 @@ impl<'d> Parser<'d> {
         Ok(Some(row))
     }
 
-    fn malformed(&mut self, problem: LineProblem, line: &[u8], at: usize) -> Result<(), Fault> {
+    fn malformed(
+        &mut self,
+        problem: LineProblem,
+        line: &[u8],
+        at: usize,
+    ) -> Result<(), ParseError> {
         let decides = matches!(
             problem,
             LineProblem::NotInteger { .. } | LineProblem::LateQuote { .. }
         );
         if self.malformed == Malformed::Fail || self.malformed == Malformed::Probe && decides {
-            return Err(Fault::Line {
+            return Err(ParseError::Line {
                 problem,
                 found: shown(line),
                 at: at as u64,

@@ -67,7 +67,7 @@ pub(crate) enum Quotes {
 
 /// How records are cut in fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct RecordFormat {
     pub(crate) delimiter: Delimiter,
     pub(crate) quotes: Quotes,
     /// Blanks around a field do not count.
@@ -78,7 +78,7 @@ pub(crate) struct Cut {
 
 /// Where in a record a place lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum LexState {
     /// A field begins there, or the record.
     Start,
     /// Outside of quotes.
@@ -93,18 +93,18 @@ pub(crate) enum Place {
 
 /// A way through some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct LexStep {
     /// Where it ends.
     pub(crate) to: usize,
     /// Where that lies.
-    pub(crate) place: Place,
+    pub(crate) place: LexState,
     /// A line ends there.
     pub(crate) ends: bool,
 }
 
 /// A record found in a run of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct RecordSpan {
     /// Where its line end begins.
     pub(super) end: usize,
     /// Where the next record begins.
@@ -150,13 +150,13 @@ pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
 }
 
 /// The line end that begins at `end`; `None` where the bytes end in a CR that an LF may follow.
-fn line_end(bytes: &[u8], end: usize, last: bool) -> Option<Record> {
+fn line_end(bytes: &[u8], end: usize, last: bool) -> Option<RecordSpan> {
     let next = match (bytes[end], bytes.get(end + 1)) {
         (b'\r', Some(b'\n')) => end + 2,
         (b'\r', None) if !last => return None,
         _ => end + 1,
     };
-    Some(Record { end, next })
+    Some(RecordSpan { end, next })
 }
 
 /// Line ends in `bytes`, of which `before` is the byte before.
@@ -172,7 +172,7 @@ pub(crate) fn line_ends(before: u8, bytes: &[u8]) -> u64 {
     count
 }
 
-impl Cut {
+impl RecordFormat {
     /// The line from its first column on, to its last.
     pub(super) fn strip<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         match self.delimiter {
@@ -194,8 +194,8 @@ impl Cut {
         bytes: &[u8],
         at: usize,
         last: bool,
-        mut place: Place,
-    ) -> Result<Record, NoRecord> {
+        mut place: LexState,
+    ) -> Result<RecordSpan, NoRecord> {
         self.record_from(bytes, at, last, &mut place)
     }
 
@@ -205,8 +205,8 @@ impl Cut {
         bytes: &[u8],
         mut at: usize,
         last: bool,
-        place: &mut Place,
-    ) -> Result<Record, NoRecord> {
+        place: &mut LexState,
+    ) -> Result<RecordSpan, NoRecord> {
         while at < bytes.len() {
             let step = self.step(bytes, at, *place);
             if step.ends {
@@ -216,8 +216,8 @@ impl Cut {
         }
         match (last, *place) {
             (false, _) => Err(NoRecord::Partial),
-            (true, Place::Quoted) => Err(NoRecord::Unclosed),
-            (true, _) => Ok(Record {
+            (true, LexState::Quoted) => Err(NoRecord::Unclosed),
+            (true, _) => Ok(RecordSpan {
                 end: bytes.len(),
                 next: bytes.len(),
             }),
@@ -227,26 +227,26 @@ impl Cut {
     /// Goes on from `at` to behind the next byte that changes what follows: a quote that opens or closes a field, or a line end. A quote
     /// inside a plain field is text here, and an error where the field is cut.
     #[inline]
-    pub(crate) fn step(&self, bytes: &[u8], at: usize, place: Place) -> Step {
+    pub(crate) fn step(&self, bytes: &[u8], at: usize, place: LexState) -> LexStep {
         let rest = bytes.get(at..).unwrap_or(&[]);
-        let to = |found: usize, place| Step {
+        let to = |found: usize, place| LexStep {
             to: at + found + 1,
             place,
             ends: false,
         };
-        let rest_is = |place| Step {
+        let rest_is = |place| LexStep {
             to: bytes.len(),
             place,
             ends: false,
         };
-        let is_comment = place == Place::Comment;
+        let is_comment = place == LexState::Comment;
         match place {
-            Place::Quoted => match memchr(QUOTE, rest) {
-                Some(found) => return to(found, Place::Closing),
-                None => return rest_is(Place::Quoted),
+            LexState::Quoted => match memchr(QUOTE, rest) {
+                Some(found) => return to(found, LexState::Closing),
+                None => return rest_is(LexState::Quoted),
             },
-            Place::Closing if rest.first() == Some(&QUOTE) => return to(0, Place::Quoted),
-            Place::Closing | Place::Start | Place::Plain | Place::Comment => {}
+            LexState::Closing if rest.first() == Some(&QUOTE) => return to(0, LexState::Quoted),
+            LexState::Closing | LexState::Start | LexState::Plain | LexState::Comment => {}
         }
         let found = match self.quotes == Quotes::Enclose && !is_comment {
             true => memchr3(QUOTE, b'\n', b'\r', rest),
@@ -255,26 +255,33 @@ impl Cut {
         match found {
             Some(found) if rest[found] == QUOTE && !is_comment => {
                 let opens = match found {
-                    0 => place == Place::Start,
-                    3 if place == Place::Start && rest.starts_with(MARK) => true,
+                    0 => place == LexState::Start,
+                    3 if place == LexState::Start && rest.starts_with(MARK) => true,
                     _ => self.separates(rest[found - 1]),
                 };
-                to(found, if opens { Place::Quoted } else { Place::Plain })
+                to(
+                    found,
+                    if opens {
+                        LexState::Quoted
+                    } else {
+                        LexState::Plain
+                    },
+                )
             }
-            Some(found) => Step {
+            Some(found) => LexStep {
                 ends: true,
-                ..to(found, Place::Start)
+                ..to(found, LexState::Start)
             },
             None => rest_is(self.place_behind(rest, place)),
         }
     }
 
     /// Where the place behind some bytes of a line lies that begin in `place` and hold no quote.
-    pub(crate) fn place_behind(&self, bytes: &[u8], place: Place) -> Place {
+    pub(crate) fn place_behind(&self, bytes: &[u8], place: LexState) -> LexState {
         match (place, bytes.last()) {
-            (Place::Comment, _) => Place::Comment,
-            (_, Some(last)) if self.separates(*last) => Place::Start,
-            (_, Some(_)) => Place::Plain,
+            (LexState::Comment, _) => LexState::Comment,
+            (_, Some(last)) if self.separates(*last) => LexState::Start,
+            (_, Some(_)) => LexState::Plain,
             (place, None) => place,
         }
     }
@@ -444,8 +451,8 @@ pub(super) fn undoubled(bytes: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn cut(delimiter: u8, quotes: Quotes) -> Cut {
-        Cut {
+    fn cut(delimiter: u8, quotes: Quotes) -> RecordFormat {
+        RecordFormat {
             delimiter: Delimiter::Byte(delimiter),
             quotes,
             trims: false,
@@ -453,7 +460,7 @@ mod tests {
         }
     }
 
-    fn fields(cut: &Cut, record: &str) -> Result<Vec<String>, LineProblem> {
+    fn fields(cut: &RecordFormat, record: &str) -> Result<Vec<String>, LineProblem> {
         let mut rest = Some(record.as_bytes());
         let mut found = Vec::new();
         while let Some(field) = cut.field(&mut rest, found.len() + 1)? {
@@ -502,17 +509,17 @@ mod tests {
         let mut at = 0;
         let mut found = Vec::new();
         while at < text.len() {
-            let record = csv.record(text, at, true, Place::Start).unwrap();
+            let record = csv.record(text, at, true, LexState::Start).unwrap();
             found.push(&text[at..record.end]);
             at = record.next;
         }
         assert_eq!(found, [&b"a,b"[..], b"\"x\r\ny\",c", b"d,e", b"f"]);
         assert_eq!(
-            csv.record(b"a,\"b", 0, true, Place::Start),
+            csv.record(b"a,\"b", 0, true, LexState::Start),
             Err(NoRecord::Unclosed)
         );
         assert_eq!(
-            csv.record(b"a,b\r", 0, false, Place::Start),
+            csv.record(b"a,b\r", 0, false, LexState::Start),
             Err(NoRecord::Partial)
         );
         assert_eq!(line_ends(b'\n', b"a\r\nb\rc\n\n"), 4);

@@ -4,10 +4,12 @@ use std::cell;
 
 use super::columns::place;
 use super::comments::{is_surely_comment, mark, past_mark};
-use super::dialect::{Ask, Columns, Comments, Quote, Syntax};
+use super::dialect::{Comments, DialectRequest, Quote, RecordKind, Syntax};
 use super::fault::shown;
-use super::record::{Cut, Delimiter, NoRecord, Place, Quotes, line_ends, trim, undoubled};
-use super::values::Cell;
+use super::record::{
+    Delimiter, LexState, NoRecord, Quotes, RecordFormat, line_ends, trim, undoubled,
+};
+use super::values::FieldKind;
 use crate::error::{IngestError, LineProblem};
 
 /// Records of a sample at most.
@@ -15,14 +17,14 @@ pub(super) const SAMPLE_RECORDS: usize = 2000;
 
 /// A record of the sample.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct SampleRecord<'a> {
     pub(super) start: usize,
     pub(super) next: usize,
     pub(super) text: &'a [u8],
 }
 
 pub(super) struct Sniff<'a> {
-    pub(super) ask: Ask<'a>,
+    pub(super) ask: DialectRequest<'a>,
     pub(super) bytes: &'a [u8],
     /// Some lines are malformed: most decide, and the others are found when they are read.
     pub(super) by_most: cell::Cell<bool>,
@@ -90,9 +92,9 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    pub(super) fn cut(&self, delimiter: Delimiter) -> Cut {
+    pub(super) fn cut(&self, delimiter: Delimiter) -> RecordFormat {
         let blanks = delimiter == Delimiter::Blanks;
-        Cut {
+        RecordFormat {
             delimiter,
             // Blanks cut what quotes enclose.
             quotes: match self.quotes() {
@@ -109,8 +111,8 @@ impl<'a> Sniff<'a> {
         &self,
         delimiter: Option<Delimiter>,
         whole: bool,
-    ) -> Result<(Vec<Line<'a>>, u64), IngestError> {
-        let cut = Cut {
+    ) -> Result<(Vec<SampleRecord<'a>>, u64), IngestError> {
+        let cut = RecordFormat {
             is_open: delimiter.is_none(),
             ..self.cut(delimiter.unwrap_or(Delimiter::Byte(b',')))
         };
@@ -119,8 +121,8 @@ impl<'a> Sniff<'a> {
         while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
             let line = &self.bytes[at..];
             let place = match self.is_comment(line, in_head) {
-                true => Place::Comment,
-                false => Place::Start,
+                true => LexState::Comment,
+                false => LexState::Start,
             };
             let record = match cut.record(self.bytes, at, whole, place) {
                 Ok(record) => record,
@@ -136,8 +138,8 @@ impl<'a> Sniff<'a> {
             if trim(text).is_empty() {
                 blank += u64::from(lines.is_empty());
             } else {
-                in_head &= place == Place::Comment || mark(text).is_some();
-                lines.push(Line {
+                in_head &= place == LexState::Comment || mark(text).is_some();
+                lines.push(SampleRecord {
                     start: at,
                     next: record.next,
                     text,
@@ -149,10 +151,13 @@ impl<'a> Sniff<'a> {
     }
 
     /// Whether a line is an edge between integers behind the mark of a comment, above one without a mark: #1 2.
-    pub(super) fn is_edge_left_out(&self, cut: &Cut, line: &[u8], below: &[u8]) -> bool {
+    pub(super) fn is_edge_left_out(&self, cut: &RecordFormat, line: &[u8], below: &[u8]) -> bool {
         let numbers = |line: &[u8]| {
             self.cells(cut, line).is_ok_and(|cells| {
-                cells.len() >= 2 && cells[..2].iter().all(|cell| Cell::of(cell).is_number())
+                cells.len() >= 2
+                    && cells[..2]
+                        .iter()
+                        .all(|cell| FieldKind::of(cell).is_number())
             })
         };
         mark(line).is_some_and(|mark| numbers(&line[mark.len()..])) && numbers(below)
@@ -162,7 +167,7 @@ impl<'a> Sniff<'a> {
         self.ask.options.comments == Comments::Auto && mark(line).is_some()
     }
 
-    pub(super) fn width(&self, cut: &Cut, line: &[u8]) -> Result<usize, IngestError> {
+    pub(super) fn width(&self, cut: &RecordFormat, line: &[u8]) -> Result<usize, IngestError> {
         cut.count(Some(cut.strip(line)), 1)
             .map_err(|problem| self.line_error(line, problem))
     }
@@ -178,7 +183,11 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    pub(super) fn cells(&self, cut: &Cut, line: &[u8]) -> Result<Vec<Vec<u8>>, LineProblem> {
+    pub(super) fn cells(
+        &self,
+        cut: &RecordFormat,
+        line: &[u8],
+    ) -> Result<Vec<Vec<u8>>, LineProblem> {
         let mut rest = Some(cut.strip(line));
         let mut cells = Vec::new();
         while let Some(field) = cut.field(&mut rest, cells.len() + 1)? {
@@ -196,8 +205,8 @@ impl<'a> Sniff<'a> {
         let number = |name: &Option<String>| name.as_ref().and_then(|name| name.parse().ok());
         let options = self.ask.options;
         let least = match self.ask.columns {
-            Columns::Vertex => return 1,
-            Columns::Edge => 2,
+            RecordKind::Vertex => return 1,
+            RecordKind::Edge => 2,
         };
         [&options.source_column, &options.target_column]
             .into_iter()

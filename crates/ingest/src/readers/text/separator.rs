@@ -1,11 +1,11 @@
 //! Finds the separator: the one that cuts all lines of the sample into the same number of columns.
 
 use super::columns::{names_of, width_of};
-use super::dialect::{Columns, Syntax};
+use super::dialect::{RecordKind, Syntax};
 use super::names::known_pair;
-use super::record::{Cut, Delimiter, is_blank, line_ends, trim};
-use super::sample::{Line, Sniff};
-use super::values::Cell;
+use super::record::{Delimiter, RecordFormat, is_blank, line_ends, trim};
+use super::sample::{SampleRecord, Sniff};
+use super::values::FieldKind;
 use crate::error::{IngestError, LineProblem};
 
 /// How a separator fits.
@@ -23,7 +23,7 @@ impl Sniff<'_> {
     /// What separates the columns of `body`.
     pub(super) fn delimiter(
         &self,
-        body: &[Line<'_>],
+        body: &[SampleRecord<'_>],
         told: Option<Delimiter>,
     ) -> Result<Delimiter, IngestError> {
         if let Some(told) = told {
@@ -58,7 +58,7 @@ impl Sniff<'_> {
                 _ => self.by_most.set(true),
             }
         }
-        if self.ask.columns == Columns::Vertex {
+        if self.ask.columns == RecordKind::Vertex {
             // A list with one column needs no separator.
             let single = |fit: &Fit| fit.width == Some(1);
             let cut: Vec<_> = fitting
@@ -106,7 +106,7 @@ impl Sniff<'_> {
                 // By the separator that cuts most lines, the first that it does not cut.
                 let cuts = |delimiter: &Delimiter| {
                     let cut = self.cut(*delimiter);
-                    let is_cut = |line: &&Line<'_>| {
+                    let is_cut = |line: &&SampleRecord<'_>| {
                         self.cells(&cut, line.text)
                             .is_ok_and(|cells| cells.len() >= needed)
                     };
@@ -130,7 +130,7 @@ impl Sniff<'_> {
                 let expected = self
                     .cells(&cut, body[0].text)
                     .map_or(needed, |cells| cells.len());
-                let problem = |line: &Line<'_>| match self.cells(&cut, line.text) {
+                let problem = |line: &SampleRecord<'_>| match self.cells(&cut, line.text) {
                     Err(problem) => Some(self.line_error(line.text, problem)),
                     Ok(cells) if cells.len() < needed => {
                         let found = cells.len();
@@ -179,7 +179,7 @@ impl Sniff<'_> {
                     return Ok(before);
                 }
                 // One way to spell a list: 1, 2.
-                let beside = |line: &Line<'_>| {
+                let beside = |line: &SampleRecord<'_>| {
                     line.text
                         .split(|&byte| byte == b',')
                         .all(|field| !trim(field).iter().any(|&byte| is_blank(byte)))
@@ -208,7 +208,13 @@ impl Sniff<'_> {
     }
 
     /// How `cut` fits all lines, or those that it `skips` not; `None` where one has fewer columns than needed.
-    fn fit(&self, cut: &Cut, body: &[Line<'_>], needed: usize, skips: bool) -> Option<Fit> {
+    fn fit(
+        &self,
+        cut: &RecordFormat,
+        body: &[SampleRecord<'_>],
+        needed: usize,
+        skips: bool,
+    ) -> Option<Fit> {
         let mut integers = true;
         let mut widths = Vec::with_capacity(body.len());
         let ends = self.places(None).unwrap_or([0, usize::from(needed > 1)]);
@@ -228,7 +234,7 @@ impl Sniff<'_> {
             let integer = |column: usize| {
                 cells
                     .get(column)
-                    .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+                    .is_some_and(|cell| FieldKind::of(cell) == FieldKind::Integer)
             };
             // The first line may be a header.
             integers &= row == 0 && body.len() > 1 || ends.into_iter().all(integer);

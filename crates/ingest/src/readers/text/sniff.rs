@@ -10,18 +10,18 @@
 use std::cell;
 
 use super::columns::{Chosen, choose, names_of, width_of};
-use super::dialect::{Ask, Columns, Comments, Dialect, Head, Header, Syntax};
-use super::record::{Cut, Delimiter, Quotes, line_ends};
-use super::sample::{Line, Sniff};
-use super::values::Cell;
+use super::dialect::{Comments, Dialect, DialectRequest, Header, Preamble, RecordKind, Syntax};
+use super::record::{Delimiter, Quotes, RecordFormat, line_ends};
+use super::sample::{SampleRecord, Sniff};
+use super::values::FieldKind;
 use crate::error::IngestError;
 
 /// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
 pub(crate) fn sniff(
-    ask: Ask<'_>,
+    ask: DialectRequest<'_>,
     bytes: &[u8],
     whole: bool,
-) -> Result<(Dialect, Head), IngestError> {
+) -> Result<(Dialect, Preamble), IngestError> {
     let sniff = Sniff {
         ask,
         bytes,
@@ -35,15 +35,15 @@ impl Sniff<'_> {
         &self,
         mut told: Option<Delimiter>,
         whole: bool,
-    ) -> Result<(Dialect, Head), IngestError> {
+    ) -> Result<(Dialect, Preamble), IngestError> {
         let (lines, _) = self.lines(told, whole)?;
         if self.ask.syntax == Syntax::Dimacs {
-            return Ok((self.dimacs(), Head::default()));
+            return Ok((self.dimacs(), Preamble::default()));
         }
         let was_told = told.is_some();
         let mut first = 0;
         // Excel says the separator in a line of its own.
-        if let Some(Line { text, .. }) = lines.first()
+        if let Some(SampleRecord { text, .. }) = lines.first()
             && let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', separator] = text
             && self.is_tabular()
         {
@@ -61,7 +61,7 @@ impl Sniff<'_> {
                 let body = &lines[doubtful..];
                 // Whether malformed lines are left out or not, such lines are the same.
                 let strict = Sniff {
-                    ask: Ask {
+                    ask: DialectRequest {
                         skips: false,
                         ..self.ask
                     },
@@ -104,8 +104,8 @@ impl Sniff<'_> {
     }
 
     /// How many lines at the start are certainly comments.
-    fn comments(&self, lines: &[Line<'_>]) -> usize {
-        let is_comment = |line: &&Line<'_>| self.is_comment(line.text, true);
+    fn comments(&self, lines: &[SampleRecord<'_>]) -> usize {
+        let is_comment = |line: &&SampleRecord<'_>| self.is_comment(line.text, true);
         // Such a line may stand behind one in doubt.
         let last = lines
             .iter()
@@ -117,10 +117,10 @@ impl Sniff<'_> {
     /// Everything, where edges (or a header and edges) begin with line `start`, and comments before.
     fn decide(
         &self,
-        lines: &[Line<'_>],
+        lines: &[SampleRecord<'_>],
         start: usize,
-        cut: Cut,
-    ) -> Result<(Dialect, Head), IngestError> {
+        cut: RecordFormat,
+    ) -> Result<(Dialect, Preamble), IngestError> {
         let body = &lines[start.min(lines.len())..];
         let mut rows = Vec::with_capacity(body.len());
         for line in body {
@@ -191,7 +191,7 @@ impl Sniff<'_> {
         })?;
         // Who names the columns takes lines of any length.
         let any_length =
-            self.ask.columns == Columns::Vertex || self.places(names.as_deref()).is_some();
+            self.ask.columns == RecordKind::Vertex || self.places(names.as_deref()).is_some();
         let widths = widths[usize::from(has_more)..].to_vec();
         let width = width_of(
             widths,
@@ -218,14 +218,14 @@ impl Sniff<'_> {
             labels.any(|label| label == name.as_bytes())
         };
         let numbers = |row: &Vec<Vec<u8>>| {
-            row.len() > 1 && row[1..].iter().all(|cell| Cell::of(cell).is_number())
+            row.len() > 1 && row[1..].iter().all(|cell| FieldKind::of(cell).is_number())
         };
         if let Some([_, others @ ..]) = header_names.as_deref()
             && others.len() > 2
             && others.iter().any(|name| is_row(&name))
             && others
                 .iter()
-                .all(|name| Cell::of(name.as_bytes()) == Cell::Text)
+                .all(|name| FieldKind::of(name.as_bytes()) == FieldKind::Text)
             && below.iter().all(numbers)
         {
             return Err(self.refuse(
@@ -242,7 +242,7 @@ impl Sniff<'_> {
         let unended = edges > 0 && !matches!(self.bytes[edges - 1], b'\n' | b'\r');
         let within = header_line.map_or(0, |line| line_ends(b'\n', line.text));
         let lines_before = all_lines + u64::from(unended);
-        let head = Head {
+        let head = Preamble {
             bytes: edges as u64,
             lines: lines_before,
             comments: comments as u64,
@@ -251,7 +251,7 @@ impl Sniff<'_> {
         };
         let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
             row.get(column)
-                .is_some_and(|cell| Cell::of(cell) == Cell::Integer)
+                .is_some_and(|cell| FieldKind::of(cell) == FieldKind::Integer)
         };
         let integers_below = rows.len() > 1
             && rows[1..]
@@ -289,7 +289,7 @@ impl Sniff<'_> {
     fn dimacs(&self) -> Dialect {
         Dialect {
             syntax: Syntax::Dimacs,
-            cut: Cut {
+            cut: RecordFormat {
                 delimiter: Delimiter::Blanks,
                 quotes: Quotes::Text,
                 trims: true,

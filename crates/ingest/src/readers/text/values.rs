@@ -44,14 +44,14 @@ fn digits_of(bytes: &[u8]) -> Option<u64> {
 
 /// What kind of thing a cell holds, for telling a header from what is below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub(crate) enum FieldKind {
     Empty,
     Integer,
     Number,
     Text,
 }
 
-impl Cell {
+impl FieldKind {
     pub(crate) fn of(bytes: &[u8]) -> Self {
         let bytes = trim(bytes);
         if bytes.is_empty() {
