@@ -6,7 +6,7 @@
 //! | file or directory, lower ones last | what it holds |
 //! | --- | --- |
 //! | `driver/` | [`Engine`] beyond single passes: Pregel programs, fixpoints, components, replay after a kill, results |
-//! | `estimate/` | [`run_outlook`]: what a run would read, write and send |
+//! | `estimate/` | [`run_outlook`]: an estimate of the bytes that a run would read, write and send |
 //! | `engine.rs` | [`Engine`]: a stored graph, its vertex arrays, and one pass of each kind |
 //! | `exec/column/` | the column executor; `superstep.rs` has the order of its phases on one page |
 //! | `exec/in_memory/` | the in-memory executor, over adjacency lists |
@@ -15,16 +15,16 @@
 //! | `exchange/` | messages between ranks: filters, frames, the all-to-all exchange |
 //! | `planner/` | decisions by cost: the kernel of a pass, and how messages are routed |
 //! | `messages/` | the messages of a pass, in memory and on disk |
-//! | `context.rs` | read-only context that all phases share |
+//! | `context.rs` | the read-only context that all phases share |
 //! | `checkpoint/` | checkpoints of a run, and resuming from them |
 //! | `config.rs` | [`Settings`] and all options |
 //! | `memory/` | how a pass shares out the memory budget |
 //! | `program/` | [`EdgeProgram`] and the other kinds of programs: the narrow waist |
 //! | `state/` | [`VertexArray`]: typed columns over the vertices, and the rows that a pass names |
 //! | `frontier/` | [`ActiveSet`]: the vertices that signal next |
-//! | `driver_log.rs` | what calls of the driver returned, to replay them |
+//! | `driver_log.rs` | the logged results of driver calls, to replay them |
 //! | `comm/` | collectives of all ranks, and the memory of frames |
-//! | `metrics/` | [`Metrics`]: what passes did; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
+//! | `metrics/` | [`Metrics`] of passes; [`TierBytes`]: bytes moved in memory; [`Charge`]: the time of a slow tier |
 //! | `schedule/` | runs of columns, and NUMA nodes |
 //! | `graph_view.rs` | the stored graph in one direction |
 //! | `value.rs`, `error.rs` | values that programs compute with; [`EngineError`] |

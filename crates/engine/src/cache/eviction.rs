@@ -1,4 +1,4 @@
-//! Which parts of the cache go first when a pass needs their memory.
+//! The order in which the cache evicts its parts when a pass needs their memory.
 
 use crate::cache::graph_cache::Held;
 

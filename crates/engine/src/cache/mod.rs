@@ -1,4 +1,4 @@
-//! What an engine keeps of the graph in memory from pass to pass.
+//! Caches of the graph that outlive a pass: cells, adjacency lists, degrees.
 
 pub(crate) mod adjacency;
 pub(crate) mod cells;

@@ -1,4 +1,4 @@
-//! Lists passes of a loop that runs in memory.
+//! The callback that records each pass of an in-memory loop in the metrics.
 
 use graphmill_storage::Clock;
 

@@ -1,4 +1,4 @@
-//! One superstep of a vertex program: what its vertices share and add up.
+//! One superstep of a vertex program: the state that its vertices share, and their sums.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! What a run would read, write and send, before it starts.
+//! An estimate of the bytes that a run would read, write and send.
 
 pub(crate) mod model;
 pub(crate) mod rank_estimator;

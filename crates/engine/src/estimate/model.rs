@@ -1,4 +1,4 @@
-//! What an estimate of a run is asked with, and what it answers.
+//! The request and the result of an estimate of a run.
 
 use std::ops::Range;
 

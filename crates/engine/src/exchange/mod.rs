@@ -1,4 +1,4 @@
-//! Messages between ranks: who needs which, frames, the all-to-all exchange.
+//! Messages between ranks: filters, frames, the all-to-all exchange.
 
 pub(crate) mod all_to_all;
 pub(crate) mod filter;

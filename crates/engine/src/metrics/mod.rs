@@ -1,4 +1,4 @@
-//! What passes did: counts, bytes moved in memory, time on slow tiers.
+//! Metrics of passes: counts, bytes moved in memory, time on slow tiers.
 
 pub(crate) mod run;
 pub(crate) mod tier_model;

@@ -108,7 +108,7 @@ pub struct Unlisted {
 }
 
 impl Superstep {
-    /// A report without counts.
+    /// Returns the report of a pass, without counts.
     pub(crate) fn new(mode: Mode) -> Superstep {
         Superstep {
             seconds: 0.0,

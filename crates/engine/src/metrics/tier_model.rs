@@ -1,4 +1,4 @@
-//! What a byte on a slow tier of memory costs more than one in DRAM.
+//! The cost model of a slow memory tier.
 
 /// What a byte on a slow tier costs more than one in DRAM: the time that is spent when a machine has no such tier.
 #[derive(Clone, Copy, Debug, PartialEq)]

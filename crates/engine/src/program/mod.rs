@@ -1,4 +1,4 @@
-//! What a program is: the narrow waist between algorithms and executors.
+//! Program traits: the narrow waist between algorithms and executors.
 
 pub(crate) mod edge;
 pub(crate) mod footprint;

@@ -2,7 +2,7 @@
 
 use graphmill_raw::Element;
 
-/// Takes the messages out of a full box.
+/// A receiver of the messages of a full box.
 pub(crate) trait FullBox<M> {
     /// Takes messages, each with the index of the vertex it is for.
     fn take(&mut self, to: &[u64], messages: &[M]);
@@ -24,7 +24,7 @@ impl<M: Element> std::fmt::Debug for Sink<'_, M> {
 }
 
 impl<'s, M: Element> Sink<'s, M> {
-    /// An empty box for `capacity` messages, which hands them to `full`.
+    /// Returns an empty box for `capacity` messages, which hands them to `full`.
     pub(crate) fn new(full: &'s mut dyn FullBox<M>, capacity: usize) -> Self {
         Sink {
             full,

@@ -1,4 +1,4 @@
-//! Work and where it runs: runs of columns, NUMA nodes.
+//! Units of work and their placement: groups of columns, NUMA nodes.
 
 pub(crate) mod numa;
 pub(crate) mod tasks;

@@ -1,4 +1,4 @@
-//! What checkpoints have of an array in memory: its pages on disk, and which of them have changed.
+//! The copy of an in-memory array that checkpoints have: its pages on disk, and which of them changed since.
 
 use std::ops::Range;
 use std::sync::Mutex;

@@ -1,6 +1,6 @@
 //! The out-degrees of vertices, for programs that name them.
 //!
-//! They are unpacked into memory when a pass names them and there is room, or from the stored graph batch by batch.
+//! The store unpacks them into memory when a pass names them and the budget allows it, else batch by batch from the stored graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ pub(crate) enum DegreesAt {
 }
 
 impl DegreesAt {
-    /// True if they are unpacked in memory.
+    /// True if the degrees are unpacked in memory.
     pub(crate) fn resident(&self) -> bool {
         matches!(self, DegreesAt::Memory { .. })
     }
 
-    /// Unpacks the degrees of the batches `own` into memory on the first call, if they fit in 32 bits each and that leaves `reserve`
+    /// On the first call, unpacks the degrees of the batches `own` into memory if they fit in 32 bits each and that leaves `reserve`
     /// bytes of the budget. Returns the bytes read.
     pub(crate) fn load(
         &mut self,

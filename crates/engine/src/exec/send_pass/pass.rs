@@ -44,7 +44,7 @@ pub(crate) struct Sent<S> {
     pub(crate) passed: [u64; 2],
 }
 
-/// What empties the box of one worker while it works on one batch.
+/// The state of a worker that posts the messages of one sending batch.
 struct Poster<'s> {
     office: &'s Office<'s>,
     batch: usize,

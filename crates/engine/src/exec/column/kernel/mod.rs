@@ -1,4 +1,4 @@
-//! What all phases of the column executor share.
+//! Building blocks that all phases of the column executor share.
 
 pub(crate) mod accumulators;
 pub(crate) mod cell_stream;

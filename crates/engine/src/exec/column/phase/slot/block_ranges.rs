@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// Returns what to read of a cell whose sources emitted messages: nothing if none of them has edges there.
+/// Returns the parts to read of a cell whose sources emitted messages: none if none of them has edges there.
 /// Adds the sources that it looked up in the cell's index to `scanned`.
 pub(crate) fn parts<M: Element>(
     (machine, pins): (&Machine, &Pins),

@@ -15,7 +15,7 @@ use crate::program::edge::EdgeProgram;
 use crate::schedule::tasks::Target;
 use crate::state::array_store::OpenRows;
 
-/// How far a step has come with a run.
+/// The progress of a step on a run.
 pub(crate) enum Advance {
     Worked,
     /// Cells are not read yet.
