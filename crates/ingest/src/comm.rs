@@ -62,76 +62,83 @@ impl<'a> ImportCommunicator<'a> {
     }
 
     /// The same of a number.
-    pub(crate) fn numbers(&self, mine: u64) -> Result<Vec<u64>, IngestError> {
-        let said = self.gather(mine.to_le_bytes().to_vec())?;
-        let number = |said: Vec<u8>| said.try_into().map(u64::from_le_bytes);
-        said.into_iter()
-            .map(|said| number(said).map_err(|_| mismatch()))
+    pub(crate) fn all_gather_u64(&self, mine: u64) -> Result<Vec<u64>, IngestError> {
+        let payload = self.gather(mine.to_le_bytes().to_vec())?;
+        let number = |payload: Vec<u8>| payload.try_into().map(u64::from_le_bytes);
+        payload
+            .into_iter()
+            .map(|payload| number(payload).map_err(|_| mismatch()))
             .collect()
     }
 
     /// The sum of what all ranks say.
     pub(crate) fn sum(&self, mine: u64) -> Result<u64, IngestError> {
-        Ok(self.numbers(mine)?.into_iter().sum())
+        Ok(self.all_gather_u64(mine)?.into_iter().sum())
     }
     /// The least of it.
-    pub(crate) fn least(&self, mine: u64) -> Result<u64, IngestError> {
-        Ok(self.numbers(mine)?.into_iter().min().unwrap_or(mine))
+    pub(crate) fn all_reduce_min(&self, mine: u64) -> Result<u64, IngestError> {
+        Ok(self.all_gather_u64(mine)?.into_iter().min().unwrap_or(mine))
     }
     /// The sum of what the ranks before this one say.
-    pub(crate) fn before(&self, mine: u64) -> Result<u64, IngestError> {
-        Ok(self.numbers(mine)?.into_iter().take(self.rank()).sum())
+    pub(crate) fn exclusive_prefix_sum(&self, mine: u64) -> Result<u64, IngestError> {
+        Ok(self
+            .all_gather_u64(mine)?
+            .into_iter()
+            .take(self.rank())
+            .sum())
     }
     /// Whether all ranks say so.
-    pub(crate) fn all(&self, mine: bool) -> Result<bool, IngestError> {
-        Ok(self.least(mine.into())? == 1)
+    pub(crate) fn all_true(&self, mine: bool) -> Result<bool, IngestError> {
+        Ok(self.all_reduce_min(mine.into())? == 1)
     }
 
     /// Folds what all ranks have at each place, in any order.
     pub(crate) fn reduce(
         &self,
-        numbers: &mut [u64],
+        all_gather_u64: &mut [u64],
         fold: impl Fn(u64, u64) -> u64,
     ) -> Result<(), IngestError> {
         match self.fabric {
-            Some(fabric) => all_reduce(fabric, numbers, fold, &|| self.idle()),
+            Some(fabric) => all_reduce(fabric, all_gather_u64, fold, &|| self.idle()),
             None => Ok(()),
         }
     }
 
     /// Adds up what all ranks have at each place.
-    pub(crate) fn add_up(&self, numbers: &mut [u64]) -> Result<(), IngestError> {
-        self.reduce(numbers, |a, b| a + b)
+    pub(crate) fn sum_elementwise(&self, all_gather_u64: &mut [u64]) -> Result<(), IngestError> {
+        self.reduce(all_gather_u64, |a, b| a + b)
     }
 
-    /// Has the first rank `take` what each other one `says`, one rank after the other; a rank says it by calling what it is given.
-    pub(crate) fn tell_first(
+    /// Has the first rank `take` what each other one `send`, one rank after the other; a rank says it by calling what it is given.
+    pub(crate) fn send_to_root(
         &self,
-        says: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
+        send: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
         mut take: impl FnMut(usize, &[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         match self.is_first() {
-            true => (1..self.count()).try_for_each(|from| self.hear(from, |b| take(from, b))),
-            false => self.tell(0, says),
+            true => {
+                (1..self.count()).try_for_each(|from| self.receive_from(from, |b| take(from, b)))
+            }
+            false => self.send_to(0, send),
         }
     }
 
-    /// Has another rank [hear](ImportCommunicator::hear) what this one `says`.
-    pub(crate) fn tell(
+    /// Has another rank [hear](ImportCommunicator::receive_from) what this one `send`.
+    pub(crate) fn send_to(
         &self,
         to: usize,
-        says: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
+        send: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let Some(fabric) = self.fabric else {
             return Ok(());
         };
         let mut flow = Outflow::new(fabric, to);
-        says(&mut |bytes| flow.put(bytes, &|| self.idle()))?;
+        send(&mut |bytes| flow.put(bytes, &|| self.idle()))?;
         flow.end(&|| self.idle())
     }
 
     /// Takes what another rank tells this one.
-    pub(crate) fn hear(
+    pub(crate) fn receive_from(
         &self,
         from: usize,
         take: impl FnMut(&[u8]) -> Result<(), IngestError>,
@@ -143,13 +150,13 @@ impl<'a> ImportCommunicator<'a> {
     }
 
     /// An error unless all ranks read the same input and were asked for the same graph.
-    pub(crate) fn check_same(
+    pub(crate) fn check_identical_input(
         &self,
         source: &dyn EdgeSource,
         vertices: Option<&dyn EdgeSource>,
         options: &ImportOptions,
     ) -> Result<(), IngestError> {
-        let mut said = format!("{} {}", options.of_graph(), options.keep_every.is_some());
+        let mut payload = format!("{} {}", options.of_graph(), options.keep_every.is_some());
         for source in [Some(source), vertices].into_iter().flatten() {
             let of_source = (
                 source.pieces(),
@@ -157,12 +164,12 @@ impl<'a> ImportCommunicator<'a> {
                 source.weights(),
                 source.vertices(),
             );
-            said += &format!(" {of_source:?} {:?}", source.lengths());
+            payload += &format!(" {of_source:?} {:?}", source.lengths());
         }
         // A digest: of many files there is much to say, and every rank hears it of all.
         let mut digest = DefaultHasher::new();
-        said.hash(&mut digest);
-        let digest = [digest.finish(), said.len() as u64].map(u64::to_le_bytes);
+        payload.hash(&mut digest);
+        let digest = [digest.finish(), payload.len() as u64].map(u64::to_le_bytes);
         let of_ranks = self.gather(digest.concat())?;
         match of_ranks.iter().position(|of_rank| *of_rank != of_ranks[0]) {
             Some(rank) => Err(IngestError::OtherInput { rank }),

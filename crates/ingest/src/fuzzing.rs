@@ -40,34 +40,35 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         .and_then(|()| ByteFile::open(&disk, &budget, path, 4096));
     let Ok(opened) = opened else { return };
     let mut from = RecordReader::at(&opened, 0);
-    let inbox = |chunk_bytes: usize| {
+    let chunk_reader = |chunk_bytes: usize| {
         let most = chunk_bytes.min(CHUNK_BYTES_MAX);
         ChunkReader::new(&*disk, &budget, most, 2)
     };
     match kind {
         0 => {
-            if let Ok(spill) = BucketFile::take(&*disk, &budget, temporary, &mut from)
-                && spill.chunk_bytes() <= CHUNK_BYTES_MAX
-                && let Ok(mut inbox) = inbox(spill.chunk_bytes())
+            if let Ok(bucket_file) = BucketFile::decode(&*disk, &budget, temporary, &mut from)
+                && bucket_file.chunk_bytes() <= CHUNK_BYTES_MAX
+                && let Ok(mut chunk_reader) = chunk_reader(bucket_file.chunk_bytes())
             {
-                for bucket in 0..spill.buckets() {
-                    let _ = spill.read(bucket, &mut inbox, &Stop::new(), |_| Ok(()));
+                for bucket in 0..bucket_file.buckets() {
+                    let _ = bucket_file.read(bucket, &mut chunk_reader, &Stop::new(), |_| Ok(()));
                 }
             }
         }
         1..=3 => {
             let weights = [EdgeKind::None, EdgeKind::F32, EdgeKind::F64][usize::from(kind) - 1];
-            let taken = OrderedEdgeFile::take(&*disk, &budget, (temporary, weights), &mut from);
-            if let Ok(spool) = taken
-                && let Ok(mut inbox) = inbox(spool.chunk_bytes())
+            let taken = OrderedEdgeFile::decode(&*disk, &budget, (temporary, weights), &mut from);
+            if let Ok(edge_file) = taken
+                && let Ok(mut chunk_reader) = chunk_reader(edge_file.chunk_bytes())
             {
-                for unit in 0..spool.units() {
-                    let _ = spool.read(unit, &mut inbox, &Stop::new(), &mut DiscardBatches);
+                for unit in 0..edge_file.units() {
+                    let _ =
+                        edge_file.read(unit, &mut chunk_reader, &Stop::new(), &mut DiscardBatches);
                 }
             }
         }
         4 => {
-            if let Ok(ranks) = RankBitmap::take(&budget, &mut from) {
+            if let Ok(ranks) = RankBitmap::decode(&budget, &mut from) {
                 for id in 0..100 {
                     let _ = ranks.look_up().of(id << (id % 40));
                 }
@@ -76,7 +77,7 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         _ => {
             let _ = from
                 .number()
-                .map(|vertices| RangeCounts::take(vertices, &mut from));
+                .map(|vertices| RangeCounts::decode(vertices, &mut from));
         }
     }
 }

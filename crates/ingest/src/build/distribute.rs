@@ -130,7 +130,7 @@ impl<'a> Distributor<'a> {
     pub(crate) fn new(
         plan: &'a DistributionPlan,
         indices: IndexLookup<'a>,
-        (spill, post): (&'a BucketFile, Option<&'a BucketShuffle<'a>>),
+        (bucket_file, shuffle): (&'a BucketFile, Option<&'a BucketShuffle<'a>>),
         disk: &dyn Disk,
         budget: &Budget,
         slab_bytes: usize,
@@ -143,7 +143,7 @@ impl<'a> Distributor<'a> {
             plan,
             indices,
             meter,
-            writer: BucketWriter::new(spill, disk, budget, slab_bytes)?.sending(post),
+            writer: BucketWriter::new(bucket_file, disk, budget, slab_bytes)?.sending(shuffle),
             keys: lines(true)?,
             weights: lines(plan.packing.has_payload())?,
             sequences: lines(plan.packing.has_payload())?,
@@ -256,7 +256,7 @@ impl WriteCombiner<'_, '_> {
         weight: u64,
         sequence: u64,
     ) -> Result<(), IngestError> {
-        let (bucket, key) = self.plan.layout.place(columns, source, destination);
+        let (bucket, key) = self.plan.layout.locate(columns, source, destination);
         let fill = self.fill[bucket] as usize;
         let at = bucket * LINE + fill;
         self.keys[at] = key;

@@ -24,12 +24,12 @@ const LISTS_BYTES: u64 = (BLOCK * 4 * size_of::<u64>()) as u64;
 /// Edges that are gathered.
 pub(crate) struct Gathered<'a> {
     pub(crate) plan: &'a DistributionPlan,
-    pub(crate) spill: &'a BucketFile,
+    pub(crate) bucket_file: &'a BucketFile,
 }
 
 /// One worker's way to read them.
 pub(crate) struct GatheredReader {
-    inbox: ChunkReader,
+    chunk_reader: ChunkReader,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     sequences: Vec<u64>,
@@ -47,9 +47,9 @@ impl GatheredReader {
         disk: &dyn Disk,
         budget: &Budget,
     ) -> Result<Self, IngestError> {
-        let chunk_bytes = gathered.spill.chunk_bytes();
+        let chunk_bytes = gathered.bucket_file.chunk_bytes();
         Ok(Self {
-            inbox: ChunkReader::new(disk, budget, chunk_bytes, AHEAD)?,
+            chunk_reader: ChunkReader::new(disk, budget, chunk_bytes, AHEAD)?,
             edges: Vec::with_capacity(BLOCK),
             weights: Vec::with_capacity(BLOCK),
             sequences: Vec::with_capacity(BLOCK),
@@ -61,7 +61,7 @@ impl GatheredReader {
 impl Gathered<'_> {
     /// The tasks of a range.
     pub(crate) fn units(&self, range: usize) -> u64 {
-        self.spill.chunks(range).div_ceil(UNIT_CHUNKS) as u64
+        self.bucket_file.chunks(range).div_ceil(UNIT_CHUNKS) as u64
     }
 
     /// The destinations of a range.
@@ -87,7 +87,7 @@ impl Gathered<'_> {
             ..
         } = self.plan;
         let GatheredReader {
-            inbox,
+            chunk_reader,
             edges,
             weights,
             sequences,
@@ -95,7 +95,7 @@ impl Gathered<'_> {
         } = reader;
         let start = layout.cuts()[range];
         let from = unit as usize * UNIT_CHUNKS;
-        let chunks = from..self.spill.chunks(range).min(from + UNIT_CHUNKS);
+        let chunks = from..self.bucket_file.chunks(range).min(from + UNIT_CHUNKS);
         let block_bytes = BLOCK * packing.bytes();
         let mut take = |records: &[u8]| {
             edges.clear();
@@ -113,8 +113,8 @@ impl Gathered<'_> {
                 sequences.get(edge).copied().unwrap_or(0)
             })
         };
-        self.spill
-            .read_chunks(range, chunks, inbox, stop, |records| {
+        self.bucket_file
+            .read_chunks(range, chunks, chunk_reader, stop, |records| {
                 records.chunks(block_bytes).try_for_each(&mut take)
             })
     }

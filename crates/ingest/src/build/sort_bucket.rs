@@ -72,7 +72,7 @@ impl ArcCounts {
 /// One worker's memory for the step.
 #[derive(Debug)]
 pub(crate) struct SortScratch {
-    pub(crate) inbox: ChunkReader,
+    pub(crate) chunk_reader: ChunkReader,
     /// The records of a selection, then scratch for its largest part.
     pub(crate) records: Buffer,
 }
@@ -90,7 +90,7 @@ pub(crate) fn record_bytes(weights: EdgeKind, duplicates: Duplicates) -> usize {
 pub(crate) struct BucketSort<'a> {
     pub(crate) plan: &'a DistributionPlan,
     pub(crate) columns: &'a ColumnFiles,
-    pub(crate) spill: &'a BucketFile,
+    pub(crate) bucket_file: &'a BucketFile,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a Stop,
     /// Its number within its set of columns.
@@ -157,11 +157,11 @@ impl BucketSort<'_> {
                 to += 1;
             }
             if to > from {
-                self.selection::<R>(parts, from..to, sum as usize, lane, writer, kept)?;
+                self.sort_range::<R>(parts, from..to, sum as usize, lane, writer, kept)?;
                 from = to;
             } else {
                 let key = parts.key + ((from as u64) << parts.shift);
-                self.refine::<R>(key, parts.shift, counts[from], lane, writer, kept)?;
+                self.subdivide::<R>(key, parts.shift, counts[from], lane, writer, kept)?;
                 from += 1;
             }
         }
@@ -169,7 +169,7 @@ impl BucketSort<'_> {
     }
 
     /// The part of `1 << shift` keys from `key` on, of `count` arcs, too many for memory: counts it in finer parts.
-    fn refine<R: ArcRecord>(
+    fn subdivide<R: ArcRecord>(
         &self,
         key: u64,
         shift: u32,
@@ -179,7 +179,7 @@ impl BucketSort<'_> {
         kept: &mut ArcCounts,
     ) -> Result<(), IngestError> {
         if shift == 0 {
-            return self.same::<R>(key, count, lane, writer, kept);
+            return self.emit_repeated::<R>(key, count, lane, writer, kept);
         }
         let fine = shift.saturating_sub(REFINE_BITS);
         let mut counts = vec![0u64; 1 << (shift - fine)];
@@ -202,7 +202,7 @@ impl BucketSort<'_> {
     }
 
     /// `count` arcs of one key, too many for memory.
-    fn same<R: ArcRecord>(
+    fn emit_repeated<R: ArcRecord>(
         &self,
         key: u64,
         count: u64,
@@ -222,7 +222,7 @@ impl BucketSort<'_> {
         let run = [key; RUN];
         while left > 0 {
             let now = left.min(RUN as u64);
-            self.deliver(&run[..now as usize], writer, kept)?;
+            self.emit(&run[..now as usize], writer, kept)?;
             left -= now;
         }
         Ok(())
@@ -245,7 +245,7 @@ impl BucketSort<'_> {
                     let mut left = times;
                     while left > 0 {
                         let now = left.min(RUN as u64);
-                        self.deliver(&run[..now as usize], writer, kept)?;
+                        self.emit(&run[..now as usize], writer, kept)?;
                         left -= now;
                     }
                     Ok(())
@@ -279,7 +279,7 @@ impl BucketSort<'_> {
             }
         };
         self.dropped(kept, key, count - 1);
-        self.deliver(&[survivor], writer, kept)
+        self.emit(&[survivor], writer, kept)
     }
 
     /// Hands out the weights of the `count` arcs of one key in ascending order of their bits, each with how often it comes: as many as
@@ -326,19 +326,23 @@ impl BucketSort<'_> {
                 ranges.extend(parts.into_iter().rev());
                 continue;
             }
-            let SortScratch { inbox, records } = &mut *lane;
+            let SortScratch {
+                chunk_reader,
+                records,
+            } = &mut *lane;
             let (list, mut found_here) = (records.typed_mut::<u64>(), 0);
-            self.spill.read(self.bucket(), inbox, self.stop, |packed| {
-                self.plan.packing.unpack(packed, |found, weight, _| {
-                    if is_of_range(found, &weight) {
-                        if let Some(place) = list.get_mut(found_here) {
-                            *place = weight;
+            self.bucket_file
+                .read(self.bucket(), chunk_reader, self.stop, |packed| {
+                    self.plan.packing.unpack(packed, |found, weight, _| {
+                        if is_of_range(found, &weight) {
+                            if let Some(place) = list.get_mut(found_here) {
+                                *place = weight;
+                            }
+                            found_here += 1;
                         }
-                        found_here += 1;
-                    }
-                });
-                Ok(())
-            })?;
+                    });
+                    Ok(())
+                })?;
             if found_here as u64 != count {
                 return Err(IngestError::internal(
                     "the arcs of a bucket are not those that were counted",
@@ -358,15 +362,16 @@ impl BucketSort<'_> {
         lane: &mut SortScratch,
         mut each: impl FnMut(u64, u64, u64),
     ) -> Result<(), IngestError> {
-        let inbox = &mut lane.inbox;
-        self.spill.read(self.bucket(), inbox, self.stop, |packed| {
-            self.plan.packing.unpack(packed, &mut each);
-            Ok(())
-        })
+        let chunk_reader = &mut lane.chunk_reader;
+        self.bucket_file
+            .read(self.bucket(), chunk_reader, self.stop, |packed| {
+                self.plan.packing.unpack(packed, &mut each);
+                Ok(())
+            })
     }
 
     /// Reads the keys of some parts, sorts them and writes them.
-    fn selection<R: ArcRecord>(
+    fn sort_range<R: ArcRecord>(
         &self,
         parts: PartCounts<'_>,
         chosen: Range<usize>,
@@ -385,8 +390,8 @@ impl BucketSort<'_> {
         }
         let (records, scratch) = lane.records.typed_mut::<R>().split_at_mut(total);
         let mut lost = false;
-        self.spill
-            .read(self.bucket(), &mut lane.inbox, self.stop, |packed| {
+        self.bucket_file
+            .read(self.bucket(), &mut lane.chunk_reader, self.stop, |packed| {
                 self.plan.packing.unpack(packed, |found, weight, sequence| {
                     let part = found.wrapping_sub(key) >> parts.shift;
                     let Some(slot) = at.get_mut(part as usize) else {
@@ -415,7 +420,7 @@ impl BucketSort<'_> {
             let count = resolve(part, self.duplicates, self.plan.weights, |key, arcs| {
                 self.dropped(kept, key, arcs)
             })?;
-            self.deliver(&part[..count], writer, kept)?;
+            self.emit(&part[..count], writer, kept)?;
             from = to;
         }
         Ok(())
@@ -430,7 +435,7 @@ impl BucketSort<'_> {
     }
 
     /// Hands sorted arcs to the writer, cell by cell, with batch-local ends.
-    fn deliver<R: ArcRecord>(
+    fn emit<R: ArcRecord>(
         &self,
         mut arcs: &[R],
         writer: &mut ColumnFileWriter,

@@ -26,7 +26,7 @@ impl JobIdentity {
     /// The import of the part of the input that a rank of the crew reads, if what it does can be kept.
     pub(crate) fn new(
         options: &ImportOptions,
-        crew: &ImportCommunicator<'_>,
+        comm: &ImportCommunicator<'_>,
         source: &dyn EdgeSource,
         vertices: Option<&dyn EdgeSource>,
     ) -> Option<JobIdentity> {
@@ -36,7 +36,7 @@ impl JobIdentity {
         let output = std::path::absolute(&options.output).ok()?;
         let temporary = options.temporary.as_deref().unwrap_or(Path::new(""));
         let temporary = std::path::absolute(temporary).unwrap_or_default();
-        let (rank, ranks) = (crew.rank(), crew.count());
+        let (rank, ranks) = (comm.rank(), comm.count());
         let program = env!("CARGO_PKG_VERSION");
         Some(JobIdentity {
             output: crc32fast::hash(format!("{output:?} {temporary:?}").as_bytes()),
@@ -74,11 +74,11 @@ impl JobIdentity {
         &self,
         ports: (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
-        crew: &ImportCommunicator<'_>,
+        comm: &ImportCommunicator<'_>,
     ) -> Result<Option<Scratch>, IngestError> {
         let name = format!("import-{:08x}-{:05}", self.output, self.rank);
         let named = Scratch::named(ports, folder, &name)?;
-        let have_all = crew.all(named.is_some())?;
+        let have_all = comm.all_true(named.is_some())?;
         let named = named.filter(|_| have_all);
         Ok(named.map(|named| named.with_last(JOB_FILE)))
     }

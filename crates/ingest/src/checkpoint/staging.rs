@@ -30,7 +30,7 @@ pub(crate) struct StagingDir<'a> {
     disk: Arc<dyn Disk>,
     /// The rank that made the folder in which each rank works.
     makers: Vec<usize>,
-    crew: ImportCommunicator<'a>,
+    comm: ImportCommunicator<'a>,
 }
 
 impl<'a> StagingDir<'a> {
@@ -38,57 +38,57 @@ impl<'a> StagingDir<'a> {
     pub(crate) fn create(
         (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
-        crew: ImportCommunicator<'a>,
+        comm: ImportCommunicator<'a>,
         job: Option<&JobIdentity>,
     ) -> Result<Self, IngestError> {
         let mut scratch = Scratch::create(disk, folder, "import")?;
-        let say = |scratch: &Scratch| crew.gather(scratch.path().as_os_str().as_bytes().to_vec());
+        let say = |scratch: &Scratch| comm.gather(scratch.path().as_os_str().as_bytes().to_vec());
         let mut paths = say(&scratch)?;
-        let path_of = |said: &Vec<u8>| PathBuf::from(OsString::from_vec(said.clone()));
+        let path_of = |payload: &Vec<u8>| PathBuf::from(OsString::from_vec(payload.clone()));
         // The first rank whose folder this one sees: its own at the latest.
-        let mut maker = crew.rank();
-        for (rank, said) in paths.iter().enumerate().take(crew.rank()) {
-            if disk.exists(&path_of(said))? {
+        let mut maker = comm.rank();
+        for (rank, payload) in paths.iter().enumerate().take(comm.rank()) {
+            if disk.exists(&path_of(payload))? {
                 maker = rank;
                 break;
             }
         }
-        let makers = crew.numbers(maker as u64)?;
+        let makers = comm.all_gather_u64(maker as u64)?;
         let makers: Vec<usize> = makers.into_iter().map(|maker| maker as usize).collect();
         // Ranks of one disk follow each other, so that their columns do.
         let is_sound = |rank: usize| rank == 0 || [rank, makers[rank - 1]].contains(&makers[rank]);
-        if !(0..crew.count()).all(is_sound) {
+        if !(0..comm.count()).all(is_sound) {
             return Err(IngestError::HalfShared {
                 folder: folder.to_path_buf(),
             });
         }
         let mut is_of_job = false;
         if let Some(job) = job {
-            let named = match maker == crew.rank() {
+            let named = match maker == comm.rank() {
                 true => job.staging((disk, clock), folder, maker)?,
                 false => None,
             };
-            is_of_job = crew.all(maker != crew.rank() || named.is_some())?;
+            is_of_job = comm.all_true(maker != comm.rank() || named.is_some())?;
             if let Some(named) = named.filter(|_| is_of_job) {
                 scratch = named;
             }
             paths = say(&scratch)?;
         }
         let path = path_of(&paths[maker]);
-        let hold = match maker == crew.rank() {
+        let hold = match maker == comm.rank() {
             true => None,
             false => disk.hold(&path, Holding::Unlocked, Owner::Own)?,
         };
         Ok(StagingDir {
             path,
-            scratch: (maker == crew.rank()).then_some(scratch),
+            scratch: (maker == comm.rank()).then_some(scratch),
             hold,
             is_named: false,
             stays: AtomicBool::new(is_of_job),
             is_of_job,
             disk: Arc::clone(disk),
             makers,
-            crew,
+            comm,
         })
     }
 
@@ -137,7 +137,7 @@ impl<'a> StagingDir<'a> {
         let is_maker = self.scratch.is_some();
         // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
         self.is_named = !is_maker;
-        self.crew.gather(Vec::new())?;
+        self.comm.gather(Vec::new())?;
         if let Some(scratch) = self.scratch.take() {
             remove_temporary(&*self.disk, &self.path)?;
             remove_marks(&*self.disk, &self.path)?;
@@ -147,7 +147,7 @@ impl<'a> StagingDir<'a> {
             self.is_named = true;
         }
         // What has its name is whole, whatever becomes of the others.
-        let told = self.crew.gather(Vec::new());
+        let told = self.comm.gather(Vec::new());
         match is_maker {
             true => Ok(()),
             false => told.map(drop),
@@ -160,7 +160,7 @@ impl Drop for StagingDir<'_> {
         // It may have its name by now, and another that of this one.
         self.hold = None;
         // Whoever ends last takes what others left behind that ended before.
-        if !self.is_named && !self.stays.load(Relaxed) && self.crew.count() > 1 {
+        if !self.is_named && !self.stays.load(Relaxed) && self.comm.count() > 1 {
             let _ = self.disk.remove_dir_all(&self.path);
         }
     }
@@ -182,7 +182,7 @@ mod tests {
         let [first, second] = [(&fabrics[0], &stop), (&fabrics[1], &asked)]
             .map(|(fabric, stop)| ImportCommunicator::new(Some(fabric as &dyn Fabric), stop));
         std::thread::scope(|scope| {
-            let create = |crew| StagingDir::create((&disk, &clock), Path::new("/"), crew, None);
+            let create = |comm| StagingDir::create((&disk, &clock), Path::new("/"), comm, None);
             let other = scope.spawn(move || create(second).unwrap());
             let made = create(first).unwrap();
             let other = other.join().unwrap();

@@ -109,7 +109,7 @@ impl<'a> StepLog<'a> {
             newest: Mutex::new(machine.clock.now()),
             is_whole: AtomicBool::new(true),
         };
-        let there = log.read(JOB, PendingRecord::take)?;
+        let there = log.read(JOB, PendingRecord::decode)?;
         let is_new = there
             .as_ref()
             .is_none_or(|there| there.job != log.job.as_bytes());
@@ -125,7 +125,7 @@ impl<'a> StepLog<'a> {
             // It may have been begun on another machine, which must not take it for one that nobody works at.
             let ours = machine_id(&**machine.disk, &log.temporary).into_bytes();
             if there.machine != ours {
-                log.say(&PendingRecord {
+                log.write_job(&PendingRecord {
                     machine: ours,
                     ..there
                 });
@@ -136,7 +136,7 @@ impl<'a> StepLog<'a> {
 
     /// Says which import it is, when nothing of another is left.
     pub(crate) fn begin(&self) {
-        self.say(&PendingRecord {
+        self.write_job(&PendingRecord {
             job: self.job.as_bytes().to_vec(),
             machine: machine_id(&**self.machine.disk, &self.temporary).into_bytes(),
             graph: std::path::absolute(&self.graph)
@@ -145,12 +145,12 @@ impl<'a> StepLog<'a> {
         });
     }
 
-    fn say(&self, begun: &PendingRecord) {
+    fn write_job(&self, pending: &PendingRecord) {
         let none = StepFiles {
             temporary: &[],
             graph: &[],
         };
-        self.write(JOB, &none, |out| begun.put(out));
+        self.write(JOB, &none, |out| pending.encode(out));
     }
 
     /// Says that the graph is complete, and gets its name now, where anything is kept.
@@ -171,7 +171,7 @@ impl<'a> StepLog<'a> {
     pub(crate) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &JobIdentity) {
         let disk = &**machine.disk;
         // One at a time, of all ranks and imports: they would take each other for processes that go on with what is left, and leave it there.
-        let _turn = turn(machine, folder);
+        let _turn = lock_dir(machine, folder);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(name));
         let is_of_import = |path: &Path| name_of(path).and_then(JobIdentity::graphs_of).is_some();
         // Where only this machine can work in it, no record has to say that it did.
@@ -193,9 +193,9 @@ impl<'a> StepLog<'a> {
                 .as_ref()
                 .is_ok_and(|names| !names.iter().any(is_of_step));
             let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
-            let begun = log.read(JOB, PendingRecord::take).ok().flatten();
-            let is_ours = match &begun {
-                Some(begun) => std::str::from_utf8(&begun.machine)
+            let pending = log.read(JOB, PendingRecord::decode).ok().flatten();
+            let is_ours = match &pending {
+                Some(pending) => std::str::from_utf8(&pending.machine)
                     .is_ok_and(|machine| is_this_machine(machine, disk, folder)),
                 // Killed before it had begun.
                 None => is_local_here,
@@ -204,13 +204,13 @@ impl<'a> StepLog<'a> {
                 continue;
             }
             let is_of = |path: &Path| is_graph_of(path, &log.temporary);
-            if begun.is_none() {
+            if pending.is_none() {
                 for (graph, _hold) in unheld(disk, folder, is_of) {
                     // If it is empty.
                     let _ = disk.remove_dir(&graph);
                 }
             }
-            let graph = begun.map(|begun| begun.graph).unwrap_or_default();
+            let graph = pending.map(|pending| pending.graph).unwrap_or_default();
             let graph = Path::new(OsStr::from_bytes(&graph));
             let is_named = has_ended && matches!(disk.exists(graph), Ok(false));
             let is_superseded = is_beyond(&log.temporary);
@@ -306,11 +306,11 @@ impl<'a> StepLog<'a> {
         let wrong = |source| at(&path, source);
         let file = FileAside::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
-        let told = files.temporary.iter().copied();
-        let told = told.chain(files.graph.iter().map(PathBuf::as_path));
+        let files_of_record = files.temporary.iter().copied();
+        let files_of_record = files_of_record.chain(files.graph.iter().map(PathBuf::as_path));
         out.number((files.temporary.len() + files.graph.len()) as u64)
             .map_err(wrong)?;
-        for path in told {
+        for path in files_of_record {
             let bytes = disk.stamp(path)?.bytes;
             out.bytes(path.as_os_str().as_bytes())
                 .and_then(|()| out.number(bytes))
@@ -335,7 +335,7 @@ impl<'a> StepLog<'a> {
         let file = ByteFile::open(disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let read = || {
             let mut from = RecordReader::open(&file, MAGIC)?;
-            for (path, bytes) in told(&mut from)? {
+            for (path, bytes) in files_of_record(&mut from)? {
                 let stamp = disk.stamp(&path);
                 if !stamp.is_ok_and(|stamp| stamp.bytes == bytes) {
                     return Ok(None);
@@ -373,11 +373,11 @@ impl<'a> StepLog<'a> {
         {
             let _ = disk.remove_dir_all(&self.former);
         }
-        self.forget()
+        self.remove_all_records()
     }
 
     /// Removes all records of steps, durably: nobody goes on with them any more. Which import it was stays known until another begins.
-    pub(crate) fn forget(&self) -> Result<(), IngestError> {
+    pub(crate) fn remove_all_records(&self) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         // First: without it the records still say themselves that they are there.
         if disk.exists(&self.mark)? {
@@ -418,7 +418,8 @@ impl<'a> StepLog<'a> {
         for name in self.names()? {
             let path = self.path(&name);
             let file = ByteFile::open(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
-            let files = match RecordReader::open(&file, MAGIC).and_then(|mut from| told(&mut from))
+            let files = match RecordReader::open(&file, MAGIC)
+                .and_then(|mut from| files_of_record(&mut from))
             {
                 // It is none.
                 Err(error) if is_broken(&error) => Vec::new(),
@@ -469,7 +470,7 @@ fn name_of(path: &Path) -> Option<&str> {
 }
 
 /// A hold of the folder in which leftovers are, unless somebody has it for long or there are no locks: each leftover is held besides.
-fn turn(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
+fn lock_dir(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
     for attempt in 0..HOLD_ATTEMPTS {
         if attempt > 0 {
             machine.clock.wait(HOLD_PAUSE);
@@ -532,13 +533,13 @@ struct PendingRecord {
 }
 
 impl PendingRecord {
-    fn put(&self, out: &mut StepWriter) -> io::Result<()> {
+    fn encode(&self, out: &mut StepWriter) -> io::Result<()> {
         [&self.job, &self.machine, &self.graph]
             .into_iter()
             .try_for_each(|bytes| out.bytes(bytes))
     }
 
-    fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
+    fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
         Ok(PendingRecord {
             job: from.bytes()?,
             machine: from.bytes()?,
@@ -563,7 +564,7 @@ pub(crate) fn is_of_files(name: &str) -> bool {
 }
 
 /// The files that a record tells of, with their lengths.
-fn told(from: &mut RecordReader<'_>) -> io::Result<Vec<(PathBuf, u64)>> {
+fn files_of_record(from: &mut RecordReader<'_>) -> io::Result<Vec<(PathBuf, u64)>> {
     let count = from.number()?;
     let one = |_| {
         let path = from.bytes()?;

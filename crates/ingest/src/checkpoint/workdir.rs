@@ -25,7 +25,7 @@ impl<'a> ImportDirs<'a> {
     /// new one.
     pub(crate) fn open(
         machine: Machine<'a>,
-        crew: ImportCommunicator<'a>,
+        comm: ImportCommunicator<'a>,
         parent: &Path,
         job: Option<JobIdentity>,
         options: &ImportOptions,
@@ -35,13 +35,13 @@ impl<'a> ImportDirs<'a> {
         let named = match &job {
             Some(job) => {
                 StepLog::remove_dead(machine, folder, job);
-                crew.gather(Vec::new())?;
-                job.folder(ports, folder, &crew)?
+                comm.gather(Vec::new())?;
+                job.folder(ports, folder, &comm)?
             }
             None => None,
         };
         let kept = job.as_ref().filter(|_| named.is_some());
-        let staging = StagingDir::create(ports, parent, crew, kept)?;
+        let staging = StagingDir::create(ports, parent, comm, kept)?;
         if job.is_some() && !staging.is_of_job() {
             let apart = if named.is_some() { parent } else { folder };
             machine.progress.keeps_nothing(apart);
@@ -66,12 +66,12 @@ impl<'a> ImportDirs<'a> {
             if is_new {
                 staging.clear()?;
             }
-            crew.gather(Vec::new())?;
+            comm.gather(Vec::new())?;
             if is_new {
                 opened.supersede()?;
             }
             // Who says that it has begun finds nothing of another import there.
-            crew.gather(Vec::new())?;
+            comm.gather(Vec::new())?;
             if is_new {
                 opened.begin();
             }
@@ -101,7 +101,7 @@ impl<'a> ImportDirs<'a> {
         // Where no record was written, what was to say that there are some goes.
         if is_of_what_was_kept || !log.has_any() {
             // What cannot be removed is met again.
-            let _ = log.forget();
+            let _ = log.remove_all_records();
         }
         let has_any = log.has_any();
         self.temporary.stay(has_any);
@@ -122,7 +122,7 @@ impl<'a> ImportDirs<'a> {
         self.temporary.stay(false);
         if let Some(log) = &self.log {
             // Where it is killed before or meanwhile, what is left goes with the next import. The graph is there, whatever becomes of this.
-            let _ = log.forget();
+            let _ = log.remove_all_records();
         }
         Ok(())
     }

@@ -294,11 +294,11 @@ impl BucketFile {
     pub(crate) fn read(
         &self,
         bucket: usize,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        self.read_chunks(bucket, 0..self.chunks(bucket), inbox, stop, each)
+        self.read_chunks(bucket, 0..self.chunks(bucket), chunk_reader, stop, each)
     }
 
     /// The same of some of its chunks, in the order in which their only writer wrote them.
@@ -306,7 +306,7 @@ impl BucketFile {
         &self,
         bucket: usize,
         chunks: Range<usize>,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
         stop: &Stop,
         each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
@@ -314,7 +314,7 @@ impl BucketFile {
             let offset = lock(&self.buckets[bucket])[chunk];
             (offset, self.chunk_bytes as u64)
         });
-        inbox.read(&self.file, self.chunk_bytes, runs, stop, each)
+        chunk_reader.read(&self.file, self.chunk_bytes, runs, stop, each)
     }
 
     /// Bytes of a chunk.
@@ -328,7 +328,7 @@ impl BucketFile {
     }
 
     /// Puts where its chunks lie, once all of them are written.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.chunk_bytes as u64)?;
         out.number(self.buckets.len() as u64)?;
         out.number(self.all_chunks() as u64)?;
@@ -338,8 +338,8 @@ impl BucketFile {
             .try_for_each(|chunks| out.numbers(chunks.iter().copied()))
     }
 
-    /// The file at `path` that [was put](BucketFile::put) there.
-    pub(crate) fn take(
+    /// The file at `path` that [was encoded](BucketFile::encode) there.
+    pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,
         path: &Path,
@@ -360,15 +360,15 @@ impl BucketFile {
         let file = disk.open(path, Open::Read).map_err(io::Error::other)?;
         let table = |_| Ok(Mutex::new(from.numbers()?));
         let buckets = (0..buckets).map(table).collect::<io::Result<_>>()?;
-        let spill = Self {
+        let bucket_file = Self {
             end: AtomicU64::new(file.len().map_err(io::Error::other)?),
             file,
             chunk_bytes,
             buckets,
             leases: Mutex::new(vec![lease]),
         };
-        match spill.all_chunks() as u64 == chunks {
-            true => Ok(spill),
+        match bucket_file.all_chunks() as u64 == chunks {
+            true => Ok(bucket_file),
             false => Err(broken()),
         }
     }
@@ -377,19 +377,19 @@ impl BucketFile {
 /// Does `work`, which fills buckets of a file, while what other ranks send for it is taken in; what it came to, and the bytes written
 /// of what came. The memory of parcels is leased meanwhile.
 pub(crate) fn fill<T: Send>(
-    spill: &BucketFile,
-    post: Option<&BucketShuffle<'_>>,
+    bucket_file: &BucketFile,
+    shuffle: Option<&BucketShuffle<'_>>,
     disk: &dyn Disk,
     budget: &Budget,
     slab_bytes: usize,
     work: impl FnOnce() -> Result<T, IngestError>,
 ) -> Result<(T, u64), IngestError> {
-    let Some(post) = post else {
+    let Some(shuffle) = shuffle else {
         return Ok((work()?, 0));
     };
-    let mut taker = BucketWriter::new(spill, disk, budget, slab_bytes)?;
+    let mut taker = BucketWriter::new(bucket_file, disk, budget, slab_bytes)?;
     let take = |_, bucket: usize, records: &[u8]| taker.chunk(bucket, records);
-    let done = post.while_taking(take, work)?;
+    let done = shuffle.while_taking(take, work)?;
     Ok((done, taker.finish()?))
 }
 
@@ -415,51 +415,55 @@ pub(crate) const SLABS: usize = 4;
 /// One worker's way into a [`BucketFile`].
 #[derive(Debug)]
 pub(crate) struct BucketWriter<'a> {
-    spill: &'a BucketFile,
+    bucket_file: &'a BucketFile,
     budget: Budget,
-    outbox: ChunkWriter,
+    chunk_writer: ChunkWriter,
     slab_bytes: usize,
     slab: Option<Slab>,
     open: Vec<OpenChunk>,
     /// Chunks that may be written before more are leased.
     chunks_left: u64,
     /// Where chunks of other ranks' buckets go.
-    post: Option<&'a BucketShuffle<'a>>,
+    shuffle: Option<&'a BucketShuffle<'a>>,
 }
 
 impl<'a> BucketWriter<'a> {
     /// Leases a chunk a bucket and [`SLABS`] slabs of `slab_bytes`, at least a chunk, each when it is first needed.
     pub(crate) fn new(
-        spill: &'a BucketFile,
+        bucket_file: &'a BucketFile,
         disk: &dyn Disk,
         budget: &Budget,
         slab_bytes: usize,
     ) -> Result<Self, IngestError> {
-        let slab_bytes = slab_bytes.max(spill.chunk_bytes);
-        let outbox = ChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
-        let open = spill.buckets.iter().map(|_| OpenChunk::default()).collect();
+        let slab_bytes = slab_bytes.max(bucket_file.chunk_bytes);
+        let chunk_writer = ChunkWriter::new(disk, budget, slab_bytes, SLABS)?;
+        let open = bucket_file
+            .buckets
+            .iter()
+            .map(|_| OpenChunk::default())
+            .collect();
         Ok(Self {
-            spill,
+            bucket_file,
             budget: budget.clone(),
-            outbox,
+            chunk_writer,
             slab_bytes,
             slab: None,
             open,
             chunks_left: 0,
-            post: None,
+            shuffle: None,
         })
     }
 
     /// The same, which sends what is in the buckets of other ranks on.
-    pub(crate) fn sending(self, post: Option<&'a BucketShuffle<'a>>) -> Self {
-        Self { post, ..self }
+    pub(crate) fn sending(self, shuffle: Option<&'a BucketShuffle<'a>>) -> Self {
+        Self { shuffle, ..self }
     }
 
     /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
     #[inline]
     pub(crate) fn room(&mut self, bucket: usize, bytes: usize) -> Result<&mut [u8], IngestError> {
         let open = &self.open[bucket];
-        if open.buffer.is_none() || open.at + bytes > self.spill.chunk_bytes {
+        if open.buffer.is_none() || open.at + bytes > self.bucket_file.chunk_bytes {
             self.turn(bucket)?;
         }
         let open = &mut self.open[bucket];
@@ -481,7 +485,7 @@ impl<'a> BucketWriter<'a> {
         if open.buffer.is_none() {
             open.buffer = Some(
                 self.budget
-                    .buffer("buckets of temporary files", self.spill.chunk_bytes)?,
+                    .buffer("buckets of temporary files", self.bucket_file.chunk_bytes)?,
             );
         }
         open.at = HEADER_BYTES;
@@ -499,8 +503,8 @@ impl<'a> BucketWriter<'a> {
             return Ok(());
         };
         let records = &buffer[HEADER_BYTES..end];
-        let sent = match self.post {
-            Some(post) => post.send(bucket, records)?,
+        let sent = match self.shuffle {
+            Some(shuffle) => shuffle.send(bucket, records)?,
             None => false,
         };
         if !sent {
@@ -514,7 +518,7 @@ impl<'a> BucketWriter<'a> {
     pub(crate) fn chunk(&mut self, bucket: usize, records: &[u8]) -> Result<(), IngestError> {
         let end = HEADER_BYTES + records.len();
         let bytes = end.next_multiple_of(GRAIN);
-        if bytes > self.spill.chunk_bytes {
+        if bytes > self.bucket_file.chunk_bytes {
             return Err(mismatch());
         }
         if self
@@ -527,9 +531,12 @@ impl<'a> BucketWriter<'a> {
         let mut slab = match self.slab.take() {
             Some(slab) => slab,
             None => {
-                let offset = self.spill.end.fetch_add(self.slab_bytes as u64, Relaxed);
+                let offset = self
+                    .bucket_file
+                    .end
+                    .fetch_add(self.slab_bytes as u64, Relaxed);
                 Slab {
-                    buffer: self.outbox.take()?,
+                    buffer: self.chunk_writer.take()?,
                     offset,
                     at: 0,
                 }
@@ -543,20 +550,21 @@ impl<'a> BucketWriter<'a> {
         slab.at += bytes;
         self.slab = Some(slab);
         if self.chunks_left == 0 {
-            lock(&self.spill.leases).push(
+            lock(&self.bucket_file.leases).push(
                 self.budget
                     .lease("the table of a temporary file", BucketFile::TABLE_BYTES)?,
             );
             self.chunks_left = LEASED_CHUNKS;
         }
         self.chunks_left -= 1;
-        lock(&self.spill.buckets[bucket]).push(offset);
+        lock(&self.bucket_file.buckets[bucket]).push(offset);
         Ok(())
     }
 
     fn flush_slab(&mut self) {
         if let Some(Slab { buffer, offset, at }) = self.slab.take() {
-            self.outbox.write(&self.spill.file, offset, buffer, at);
+            self.chunk_writer
+                .write(&self.bucket_file.file, offset, buffer, at);
         }
     }
 
@@ -566,6 +574,6 @@ impl<'a> BucketWriter<'a> {
             self.flush(bucket)?;
         }
         self.flush_slab();
-        self.outbox.drain()
+        self.chunk_writer.drain()
     }
 }

@@ -20,7 +20,7 @@ use super::weight_bits::{bits, value};
 use crate::error::IngestError;
 
 /// Bytes of a chunk at most.
-pub(crate) const SPOOL_CHUNK_BYTES_MAX: usize = 256 << 10;
+pub(crate) const EDGE_CHUNK_BYTES_MAX: usize = 256 << 10;
 /// Chunks that are read as one task.
 const UNIT_CHUNKS: usize = 16;
 /// Edges decoded at once.
@@ -151,7 +151,7 @@ impl OrderedEdgeFile {
     }
 
     /// Puts what its chunks hold, and where they lie.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.chunk_bytes as u64)?;
         out.number(self.table.chunks.len() as u64)?;
         for chunk in &self.table.chunks {
@@ -163,8 +163,8 @@ impl OrderedEdgeFile {
         Ok(())
     }
 
-    /// The file at `path` that [was put](Arranged::put) there, of edges with such weights.
-    pub(crate) fn take(
+    /// The file at `path` that [was encoded](OrderedEdgeFile::encode) there, of edges with such weights.
+    pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,
         (path, weights): (&Path, EdgeKind),
@@ -172,7 +172,7 @@ impl OrderedEdgeFile {
     ) -> io::Result<Self> {
         let chunk_bytes = from.number()? as usize;
         let is_sound = chunk_bytes >= GRAIN && chunk_bytes.is_multiple_of(GRAIN);
-        if !is_sound || chunk_bytes > SPOOL_CHUNK_BYTES_MAX {
+        if !is_sound || chunk_bytes > EDGE_CHUNK_BYTES_MAX {
             return Err(broken());
         }
         let count = from.count(24)?;
@@ -214,7 +214,7 @@ impl OrderedEdgeFile {
     pub(crate) fn read(
         &self,
         unit: u64,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
         stop: &Stop,
         sink: &mut impl EdgeBatchSink,
     ) -> Result<(), IngestError> {
@@ -224,19 +224,19 @@ impl OrderedEdgeFile {
         let runs = chunks
             .iter()
             .map(|chunk| (chunk.offset, self.chunk_bytes as u64));
-        inbox.read(
+        chunk_reader.read(
             &self.file,
             self.chunk_bytes,
             runs,
             stop,
             |records| match next.next() {
-                Some(chunk) => self.decode(chunk, records, sink),
+                Some(chunk) => self.decode_chunk(chunk, records, sink),
                 None => Ok(()),
             },
         )
     }
 
-    fn decode(
+    fn decode_chunk(
         &self,
         chunk: &EdgeChunk,
         records: &[u8],
@@ -323,8 +323,8 @@ fn word(bytes: &[u8]) -> u64 {
 /// One worker's way into a [`TempEdgeFile`].
 #[derive(Debug)]
 pub(crate) struct EdgeFileWriter<'a> {
-    spool: &'a TempEdgeFile,
-    outbox: ChunkWriter,
+    edge_file: &'a TempEdgeFile,
+    chunk_writer: ChunkWriter,
     budget: Budget,
     chunks: Vec<EdgeChunk>,
     open: Option<(EdgeChunk, Buffer)>,
@@ -343,15 +343,15 @@ impl<'a> EdgeFileWriter<'a> {
 
     /// `buffers` chunks of memory at most.
     pub(crate) fn new(
-        spool: &'a TempEdgeFile,
+        edge_file: &'a TempEdgeFile,
         disk: &dyn Disk,
         budget: &Budget,
         buffers: usize,
     ) -> Result<Self, IngestError> {
-        let outbox = ChunkWriter::new(disk, budget, spool.chunk_bytes, buffers.max(2))?;
+        let chunk_writer = ChunkWriter::new(disk, budget, edge_file.chunk_bytes, buffers.max(2))?;
         Ok(Self {
-            spool,
-            outbox,
+            edge_file,
+            chunk_writer,
             budget: budget.clone(),
             chunks: Vec::new(),
             open: None,
@@ -367,7 +367,7 @@ impl<'a> EdgeFileWriter<'a> {
         edges: &[(u64, u64)],
         weights: &[f64],
     ) -> Result<(), IngestError> {
-        let kind = self.spool.weights;
+        let kind = self.edge_file.weights;
         let weight_bytes = kind.bytes();
         for (block, edges) in edges.chunks(ENCODE).enumerate() {
             let from = block * ENCODE;
@@ -418,7 +418,7 @@ impl<'a> EdgeFileWriter<'a> {
         edges: &[(&[u8], &[u8])],
         weights: &[f64],
     ) -> Result<(), IngestError> {
-        let kind = self.spool.weights;
+        let kind = self.edge_file.weights;
         let weight_bytes = kind.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
             let bytes = 4 + source.len() + target.len() + weight_bytes;
@@ -448,13 +448,13 @@ impl<'a> EdgeFileWriter<'a> {
             if chunk.piece == piece
                 && chunk.first + u64::from(chunk.edges) == first
                 && chunk.width == width
-                && self.at + bytes <= self.spool.chunk_bytes);
+                && self.at + bytes <= self.edge_file.chunk_bytes);
         if !follows {
             self.flush()?;
             let offset = self
-                .spool
+                .edge_file
                 .end
-                .fetch_add(self.spool.chunk_bytes as u64, Relaxed);
+                .fetch_add(self.edge_file.chunk_bytes as u64, Relaxed);
             self.open = Some((
                 EdgeChunk {
                     piece,
@@ -463,7 +463,7 @@ impl<'a> EdgeFileWriter<'a> {
                     width,
                     offset,
                 },
-                self.outbox.take()?,
+                self.chunk_writer.take()?,
             ));
             self.at = HEADER_BYTES;
         }
@@ -488,8 +488,8 @@ impl<'a> EdgeFileWriter<'a> {
             return Ok(());
         };
         seal_chunk(&mut buffer, self.at, chunk.offset);
-        self.outbox
-            .write(&self.spool.file, chunk.offset, buffer, self.at);
+        self.chunk_writer
+            .write(&self.edge_file.file, chunk.offset, buffer, self.at);
         if self.chunks.len() == self.chunks.capacity() {
             self.hand_over()?;
         }
@@ -502,7 +502,7 @@ impl<'a> EdgeFileWriter<'a> {
         let lease = self
             .budget
             .lease("the table of a temporary file", Self::TABLE_BYTES)?;
-        let mut table = lock(&self.spool.table);
+        let mut table = lock(&self.edge_file.table);
         table.chunks.append(&mut self.chunks);
         table.leases.push(lease);
         self.chunks.reserve_exact(LEASED_CHUNKS);
@@ -512,8 +512,8 @@ impl<'a> EdgeFileWriter<'a> {
     /// Sends what is left to disk and waits for it; returns the bytes written.
     pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
         self.flush()?;
-        lock(&self.spool.table).chunks.append(&mut self.chunks);
-        self.outbox.drain()
+        lock(&self.edge_file.table).chunks.append(&mut self.chunks);
+        self.chunk_writer.drain()
     }
 }
 

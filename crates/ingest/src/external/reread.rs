@@ -7,7 +7,7 @@ use std::sync::Arc;
 use graphmill_storage::{Budget, Disk, RecordReader, RecordWriter, Stop, broken};
 
 use super::bucket_file::ChunkReader;
-use super::edge_file::{EdgeBatchSink, OrderedEdgeFile, SPOOL_CHUNK_BYTES_MAX};
+use super::edge_file::{EDGE_CHUNK_BYTES_MAX, EdgeBatchSink, OrderedEdgeFile};
 use crate::error::IngestError;
 use crate::source::{EdgeSink, EdgeSource, PieceReader};
 
@@ -17,21 +17,21 @@ pub(crate) enum EdgeReplay<'a> {
     /// The input, with the number of the first edge of each piece.
     Input(&'a dyn EdgeSource, Vec<u64>),
     /// A temporary file.
-    Spool(OrderedEdgeFile),
+    TempFile(OrderedEdgeFile),
 }
 
 /// One worker's way to read a [`EdgeReplay`].
 pub(crate) enum EdgeReplayReader<'a> {
     Input(Box<dyn PieceReader + 'a>),
-    Spool(ChunkReader),
+    TempFile(ChunkReader),
 }
 
 /// Chunks of a spool in flight.
 const AHEAD: usize = 4;
 
 impl<'a> EdgeReplay<'a> {
-    /// The edges of `input` that [were put](EdgeReplay::put), or their temporary file in a folder.
-    pub(crate) fn take(
+    /// The edges of `input` that [were encoded](EdgeReplay::encode), or their temporary file in a folder.
+    pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,
         (input, folder): (&'a dyn EdgeSource, &Path),
@@ -46,29 +46,29 @@ impl<'a> EdgeReplay<'a> {
         }
         let name = String::from_utf8(from.bytes()?).map_err(|_| broken())?;
         let of = (&*folder.join(name), input.weights());
-        OrderedEdgeFile::take(disk, budget, of, from).map(Self::Spool)
+        OrderedEdgeFile::decode(disk, budget, of, from).map(Self::TempFile)
     }
 
     /// The temporary file, if it is one.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Input(..) => None,
-            Self::Spool(spool) => Some(spool.path()),
+            Self::TempFile(edge_file) => Some(edge_file.path()),
         }
     }
 
     /// Puts where the edges are.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         match self {
             Self::Input(_, starts) => {
                 out.word(0)?;
                 out.numbers(starts.iter().copied())
             }
-            Self::Spool(spool) => {
+            Self::TempFile(edge_file) => {
                 out.word(1)?;
-                let name = spool.path().file_name().unwrap_or_default();
+                let name = edge_file.path().file_name().unwrap_or_default();
                 out.bytes(name.as_encoded_bytes())?;
-                spool.put(out)
+                edge_file.encode(out)
             }
         }
     }
@@ -77,7 +77,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn units(&self) -> u64 {
         match self {
             Self::Input(source, _) => source.pieces(),
-            Self::Spool(spool) => spool.units(),
+            Self::TempFile(edge_file) => edge_file.units(),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn unit_starts(&self) -> Vec<u64> {
         match self {
             Self::Input(_, starts) => starts.clone(),
-            Self::Spool(spool) => spool.unit_starts().collect(),
+            Self::TempFile(edge_file) => edge_file.unit_starts().collect(),
         }
     }
 
@@ -93,7 +93,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
         match self {
             Self::Input(source, _) => source.check_unchanged(disk),
-            Self::Spool(_) => Ok(()),
+            Self::TempFile(_) => Ok(()),
         }
     }
 
@@ -101,7 +101,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn reader_bytes(&self) -> u64 {
         match self {
             Self::Input(source, _) => source.reader_bytes(),
-            Self::Spool(spool) => (AHEAD * spool.chunk_bytes()) as u64,
+            Self::TempFile(edge_file) => (AHEAD * edge_file.chunk_bytes()) as u64,
         }
     }
 
@@ -109,7 +109,7 @@ impl<'a> EdgeReplay<'a> {
     pub(crate) fn reader_bytes_max(&self) -> u64 {
         match self {
             Self::Input(source, _) => source.reader_bytes(),
-            Self::Spool(_) => (AHEAD * SPOOL_CHUNK_BYTES_MAX) as u64,
+            Self::TempFile(_) => (AHEAD * EDGE_CHUNK_BYTES_MAX) as u64,
         }
     }
 
@@ -121,10 +121,10 @@ impl<'a> EdgeReplay<'a> {
     ) -> Result<EdgeReplayReader<'_>, IngestError> {
         match self {
             Self::Input(source, _) => Ok(EdgeReplayReader::Input(source.reader(disk, budget)?)),
-            Self::Spool(spool) => Ok(EdgeReplayReader::Spool(ChunkReader::new(
+            Self::TempFile(edge_file) => Ok(EdgeReplayReader::TempFile(ChunkReader::new(
                 &**disk,
                 budget,
-                spool.chunk_bytes(),
+                edge_file.chunk_bytes(),
                 AHEAD,
             )?)),
         }
@@ -151,8 +151,8 @@ impl<'a> EdgeReplay<'a> {
                     _ => Ok(()),
                 }
             }
-            (Self::Spool(spool), EdgeReplayReader::Spool(inbox)) => {
-                spool.read(unit, inbox, stop, sink)
+            (Self::TempFile(edge_file), EdgeReplayReader::TempFile(chunk_reader)) => {
+                edge_file.read(unit, chunk_reader, stop, sink)
             }
             _ => Err(IngestError::internal("a reader of another source")),
         }

@@ -10,7 +10,7 @@ use crate::error::IngestError;
 #[derive(Debug)]
 pub(crate) struct BucketShuffle<'a> {
     courier: Courier<'a>,
-    crew: ImportCommunicator<'a>,
+    comm: ImportCommunicator<'a>,
     rank: usize,
     /// The rank of each bucket.
     owners: Vec<usize>,
@@ -25,20 +25,20 @@ impl<'a> BucketShuffle<'a> {
 
     /// For chunks of up to so many bytes, the same at all ranks; `None` where there are no others.
     pub(crate) fn new(
-        crew: &ImportCommunicator<'a>,
+        comm: &ImportCommunicator<'a>,
         budget: &Budget,
         owners: Vec<usize>,
         chunk_bytes: usize,
     ) -> Result<Option<Self>, IngestError> {
-        let Some(fabric) = crew.fabric() else {
+        let Some(fabric) = comm.fabric() else {
             return Ok(None);
         };
-        let memory = Self::memory(crew.count(), chunk_bytes);
+        let memory = Self::memory(comm.count(), chunk_bytes);
         Ok(Some(BucketShuffle {
             _lease: budget.lease("parcels for other ranks", memory)?,
             courier: Courier::new(fabric, chunk_bytes)?,
-            crew: *crew,
-            rank: crew.rank(),
+            comm: *comm,
+            rank: comm.rank(),
             owners,
         }))
     }
@@ -73,7 +73,7 @@ impl<'a> BucketShuffle<'a> {
                                 _ => Err(mismatch()),
                             }
                         },
-                        &|| self.crew.idle(),
+                        &|| self.comm.idle(),
                     );
                     std::mem::forget(guard);
                     taken

@@ -56,7 +56,7 @@ impl EdgeSource for Generated {
 
 /// One worker's way to draw pieces.
 pub(super) struct GeneratorReader {
-    pencil: EdgeGenerator,
+    generator: EdgeGenerator,
     edges: Vec<(u64, u64)>,
     weights: Vec<f64>,
     _lease: Lease,
@@ -69,7 +69,7 @@ impl GeneratorReader {
     pub(super) fn new(graph: Generated, budget: &Budget) -> Result<Self, IngestError> {
         let lease = budget.lease("drawing edges", Self::BYTES)?;
         Ok(GeneratorReader {
-            pencil: EdgeGenerator::new(graph),
+            generator: EdgeGenerator::new(graph),
             edges: Vec::with_capacity(BATCH_EDGES_MAX),
             weights: Vec::with_capacity(BATCH_EDGES_MAX),
             _lease: lease,
@@ -85,14 +85,14 @@ impl PieceReader for GeneratorReader {
         sink: &mut dyn EdgeSink,
     ) -> Result<PieceReport, IngestError> {
         let mut report = PieceReport::default();
-        let end = self.pencil.graph.edges.min((piece + 1) * PIECE_EDGES);
+        let end = self.generator.graph.edges.min((piece + 1) * PIECE_EDGES);
         let mut from = piece * PIECE_EDGES;
         while from < end {
             if stop.requested() {
                 return Err(IngestError::Stopped);
             }
             let to = end.min(from + BATCH_EDGES_MAX as u64);
-            self.pencil
+            self.generator
                 .draw(from, to, &mut self.edges, &mut self.weights);
             sink.integers(&self.edges, &self.weights)?;
             sink.progress(to - from);

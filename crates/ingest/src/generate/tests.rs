@@ -300,11 +300,11 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
                         .copied()
                         .filter(|arc| (start..start + span).contains(&arc.1))
                         .collect();
-                    let mut told = told(&steps, start, span, 0);
-                    assert!(told.is_sorted_by_key(|arc| (arc.0, arc.1)));
-                    told.sort_unstable();
+                    let mut arcs_of = arcs_of(&steps, start, span, 0);
+                    assert!(arcs_of.is_sorted_by_key(|arc| (arc.0, arc.1)));
+                    arcs_of.sort_unstable();
                     expected.sort_unstable();
-                    assert_eq!(told, expected, "{graph:?} {ways:?} {start} {span}");
+                    assert_eq!(arcs_of, expected, "{graph:?} {ways:?} {start} {span}");
                 }
             }
         }
@@ -312,15 +312,15 @@ fn steps_tell_the_arcs_into_any_range_in_order() {
 }
 
 /// The arcs from sources from `source` on into a range: source, destination, number of the edge.
-fn told(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, u64, u64)> {
+fn arcs_of(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, u64, u64)> {
     let range = steps.reaching(start, span);
-    let mut told = Vec::new();
+    let mut arcs_of = Vec::new();
     let mut next = range.next_source(source);
     while let Some(source) = next {
         let mut arcs = range.of(source);
         while arcs.len() > 0 {
             let ends = arcs.destinations().zip(arcs.edges());
-            told.extend(ends.map(|(local, edge)| (arcs.source, start + local, edge)));
+            arcs_of.extend(ends.map(|(local, edge)| (arcs.source, start + local, edge)));
             next = Some(arcs.source + 1);
             if arcs.source + 1 == steps.vertices() {
                 break;
@@ -329,7 +329,7 @@ fn told(steps: &SortedArcs, start: u64, span: u64, source: u64) -> Vec<(u64, u64
         }
         next = next.and_then(|source| range.next_source(source));
     }
-    told
+    arcs_of
 }
 
 #[test]
@@ -350,7 +350,7 @@ fn steps_go_beyond_indices_of_32_bits() {
             })
             .collect();
         expected.sort_unstable();
-        assert_eq!(told(&steps, start, span, 0), expected);
+        assert_eq!(arcs_of(&steps, start, span, 0), expected);
     }
     // Edges are drawn there too, from one source and the next.
     let source = (1 << 32) + 1;

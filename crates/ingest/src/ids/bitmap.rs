@@ -110,7 +110,7 @@ impl IdBitmap {
     }
 
     /// Puts the ids, or that there was no room for them.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         let chunks: Vec<&BitmapChunk> = match self.overflowed.load(Relaxed) {
             true => return out.word(NO_ROOM),
             false => self.chunks.iter().map_while(OnceLock::get).collect(),
@@ -123,29 +123,29 @@ impl IdBitmap {
             .try_for_each(|word| out.number(word))
     }
 
-    /// What [was put](IdBitmap::put), where it takes at most `bytes_max` of `budget`.
-    pub(crate) fn take(
+    /// What [was encoded](IdBitmap::encode), where it takes at most `bytes_max` of `budget`.
+    pub(crate) fn decode(
         budget: &Budget,
         bytes_max: u64,
         from: &mut RecordReader<'_>,
     ) -> io::Result<Self> {
-        let presence = Self::new(budget, bytes_max);
+        let id_bitmap = Self::new(budget, bytes_max);
         if from.word()? == NO_ROOM {
-            presence.overflowed.store(true, Relaxed);
-            return Ok(presence);
+            id_bitmap.overflowed.store(true, Relaxed);
+            return Ok(id_bitmap);
         }
         let chunks = from.count(CHUNK_BYTES)?;
         let last = chunks.checked_sub(1).map(|last| last << CHUNK_SHIFT);
-        if !last.is_none_or(|last| presence.reserve(last)) {
+        if !last.is_none_or(|last| id_bitmap.reserve(last)) {
             from.pass(chunks * CHUNK_BYTES);
-            return Ok(presence);
+            return Ok(id_bitmap);
         }
-        for chunk in presence.chunks.iter().map_while(OnceLock::get) {
+        for chunk in id_bitmap.chunks.iter().map_while(OnceLock::get) {
             for word in 0..CHUNK_WORDS {
                 chunk.ids.set(word, from.number()?);
             }
         }
-        Ok(presence)
+        Ok(id_bitmap)
     }
 
     /// The ranks of the ids that this or another rank of the crew marked, none of them above `id_max`, or `None` when an id did not
@@ -155,11 +155,11 @@ impl IdBitmap {
     /// The budget has no room for them, or a rank is lost.
     pub(crate) fn ranks(
         self,
-        crew: &ImportCommunicator<'_>,
+        comm: &ImportCommunicator<'_>,
         id_max: Option<u64>,
     ) -> Result<Option<RankBitmap>, IngestError> {
         let fits = id_max.is_none_or(|id_max| self.reserve(id_max));
-        if !crew.all(fits && !self.overflowed.load(Relaxed))? {
+        if !comm.all_true(fits && !self.overflowed.load(Relaxed))? {
             return Ok(None);
         }
         let chunks: Vec<BitmapChunk> = self
@@ -179,7 +179,7 @@ impl IdBitmap {
             bases.push(total);
             let mut rank = 0u32;
             let mut words: Vec<u64> = chunk.ids.into_words().collect();
-            crew.reduce(&mut words, |a, b| a | b)?;
+            comm.reduce(&mut words, |a, b| a | b)?;
             for (word, entries) in words.into_iter().zip(entries.as_chunks_mut::<2>().0) {
                 for (entry, bits) in entries.iter_mut().zip([word as u32, (word >> 32) as u32]) {
                     *entry = u64::from(rank) << 32 | u64::from(bits);
@@ -237,14 +237,14 @@ impl RankBitmap {
     }
 
     /// Puts it all.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.total)?;
         out.numbers(self.bases.iter().copied())?;
         out.numbers(self.entries.typed::<u64>().iter().copied())
     }
 
-    /// What [was put](Ranks::put).
-    pub(crate) fn take(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+    /// What [was encoded](RankBitmap::encode).
+    pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let total = from.number()?;
         let bases = from.numbers()?;
         let count = from.count(size_of::<u64>() as u64)? as usize;
@@ -317,16 +317,16 @@ mod tests {
     #[test]
     fn ranks_follow_ascending_ids() {
         let budget = Budget::new(64 << 20);
-        let presence = IdBitmap::new(&budget, 32 << 20);
+        let id_bitmap = IdBitmap::new(&budget, 32 << 20);
         let mut random = Random::new(3);
         let mut ids: BTreeSet<u64> = (0..5000).map(|_| random.next_u64() % (20 << 20)).collect();
         ids.extend([0, 63, 64, 511, 512, (1 << 22) - 1, 1 << 22]);
         for &id in &ids {
-            assert!(presence.reserve(id));
-            presence.mark(id);
-            presence.mark(id);
+            assert!(id_bitmap.reserve(id));
+            id_bitmap.mark(id);
+            id_bitmap.mark(id);
         }
-        let ranks = presence.ranks(&alone(), None).unwrap().unwrap();
+        let ranks = id_bitmap.ranks(&alone(), None).unwrap().unwrap();
         assert_eq!(ranks.len(), ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
             assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
@@ -351,11 +351,11 @@ mod tests {
     #[test]
     fn an_id_beyond_memory_ends_the_bitmap() {
         let budget = Budget::new(64 << 20);
-        let presence = IdBitmap::new(&budget, 3 << 20);
-        assert!(presence.reserve(1 << 22));
-        assert!(!presence.reserve(1 << 40));
-        assert!(!presence.reserve(1), "and it stays so");
-        assert!(presence.ranks(&alone(), None).unwrap().is_none());
+        let id_bitmap = IdBitmap::new(&budget, 3 << 20);
+        assert!(id_bitmap.reserve(1 << 22));
+        assert!(!id_bitmap.reserve(1 << 40));
+        assert!(!id_bitmap.reserve(1), "and it stays so");
+        assert!(id_bitmap.ranks(&alone(), None).unwrap().is_none());
         assert_eq!(
             budget.available(),
             64 << 20,
@@ -366,9 +366,9 @@ mod tests {
     #[test]
     fn a_lease_refused_ends_the_bitmap_too() {
         let budget = Budget::new(3 << 18);
-        let presence = IdBitmap::new(&budget, 64 << 20);
-        assert!(presence.reserve(5));
-        assert!(!presence.reserve(5 << 22));
-        assert!(presence.ranks(&alone(), None).unwrap().is_none());
+        let id_bitmap = IdBitmap::new(&budget, 64 << 20);
+        assert!(id_bitmap.reserve(5));
+        assert!(!id_bitmap.reserve(5 << 22));
+        assert!(id_bitmap.ranks(&alone(), None).unwrap().is_none());
     }
 }

@@ -72,13 +72,13 @@ impl RangeCounts {
     }
 
     /// Puts them.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.numbers(self.first.iter().copied())?;
         out.numbers(self.arcs.iter().copied())
     }
 
-    /// Those of so many vertices that [were put](RangeCounts::put).
-    pub(crate) fn take(vertices: u64, from: &mut RecordReader<'_>) -> io::Result<Self> {
+    /// Those of so many vertices that [were encoded](RangeCounts::encode).
+    pub(crate) fn decode(vertices: u64, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let (first, arcs) = (from.numbers()?, from.numbers()?);
         let is_sound = first.len() == arcs.len() + 1
             && first.first() == Some(&0)

@@ -87,8 +87,8 @@ impl Sections {
     }
 
     /// As many as every rank has memory for.
-    pub(crate) fn least(self, crew: &ImportCommunicator<'_>) -> Result<Self, IngestError> {
-        Ok(Self(crew.least(self.0)?))
+    pub(crate) fn least(self, comm: &ImportCommunicator<'_>) -> Result<Self, IngestError> {
+        Ok(Self(comm.all_reduce_min(self.0)?))
     }
 
     fn numbers(self) -> u64 {
@@ -119,7 +119,7 @@ impl OutDegrees {
         sections: Sections,
         ids: Option<&RankBitmap>,
         path: PathBuf,
-        crew: &ImportCommunicator<'_>,
+        comm: &ImportCommunicator<'_>,
     ) -> Result<Self, IngestError> {
         let (disk, budget, numbers) = (&**count.disk, count.budget, count.vertices);
         let file = BucketFile::create(disk, path, 1, CHUNK_BYTES)?;
@@ -131,7 +131,7 @@ impl OutDegrees {
             let counters = counters.typed_mut::<u32>();
             counters.fill(0);
             arcs = count_from(count, first, counters)?;
-            add_up(counters, crew)?;
+            add_up(counters, comm)?;
             // Whole chunks, so that the place of every number is known.
             let counted = counters.len().min((numbers - first) as usize);
             let mut vertices = first..;
@@ -153,7 +153,7 @@ impl OutDegrees {
         Ok(Self {
             file,
             numbers,
-            arcs: crew.sum(arcs)?,
+            arcs: comm.sum(arcs)?,
             bytes,
         })
     }
@@ -164,15 +164,15 @@ impl OutDegrees {
     }
 
     /// Puts where they lie.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         for number in [self.numbers, self.arcs, self.bytes] {
             out.number(number)?;
         }
-        self.file.put(out)
+        self.file.encode(out)
     }
 
-    /// Those of the file at `path` that [was put](Degrees::put) there.
-    pub(crate) fn take(
+    /// Those of the file at `path` that [was encoded](OutDegrees::encode) there.
+    pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,
         path: &Path,
@@ -182,7 +182,7 @@ impl OutDegrees {
             numbers: from.number()?,
             arcs: from.number()?,
             bytes: from.number()?,
-            file: BucketFile::take(disk, budget, path, from)?,
+            file: BucketFile::decode(disk, budget, path, from)?,
         };
         let chunks = degrees.numbers.div_ceil(RUN as u64);
         let is_whole = degrees.file.buckets() == 1 && degrees.file.chunks(0) as u64 >= chunks;
@@ -216,12 +216,12 @@ impl OutDegrees {
         end: u64,
         mut each: impl FnMut(u64, &mut [u64]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox = ChunkReader::new(disk, budget, CHUNK_BYTES, AHEAD)?;
+        let mut chunk_reader = ChunkReader::new(disk, budget, CHUNK_BYTES, AHEAD)?;
         let mut run = budget.buffer("degrees of vertices", RUN * size_of::<u64>())?;
         let chunks = end.div_ceil(RUN as u64) as usize;
         let mut first = 0;
         self.file
-            .read_chunks(0, 0..chunks, &mut inbox, stop, |records| {
+            .read_chunks(0, 0..chunks, &mut chunk_reader, stop, |records| {
                 let (entries, left) = (records.as_chunks().0, (end - first) as usize);
                 let run = run.typed_mut::<u64>();
                 let count = entries.len().min(left).min(run.len());
@@ -237,13 +237,13 @@ impl OutDegrees {
 }
 
 /// Adds up the counters of all ranks, which end at the greatest number.
-fn add_up(counters: &mut [u32], crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
-    if crew.count() == 1 {
+fn add_up(counters: &mut [u32], comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
+    if comm.count() == 1 {
         return Ok(());
     }
-    for counters in counters.chunks_mut(RUN * crew.count()) {
+    for counters in counters.chunks_mut(RUN * comm.count()) {
         let mut sums: Vec<u64> = counters.iter().map(|count| u64::from(*count)).collect();
-        crew.add_up(&mut sums)?;
+        comm.sum_elementwise(&mut sums)?;
         for (counter, sum) in counters.iter_mut().zip(sums) {
             *counter = u32::try_from(sum).unwrap_or(u32::MAX);
         }

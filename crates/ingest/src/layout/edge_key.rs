@@ -85,7 +85,7 @@ impl EdgeKeyLayout {
 
     /// The bucket and the key of an arc between two vertex indices.
     #[inline(always)]
-    pub(crate) fn place(
+    pub(crate) fn locate(
         &self,
         columns: &ColumnFiles,
         source: u64,
@@ -292,7 +292,7 @@ mod tests {
             for _ in 0..500 {
                 let (source, destination) =
                     (random.next_u64() % vertices, random.next_u64() % vertices);
-                let (bucket, key) = layout.place(&columns, source, destination);
+                let (bucket, key) = layout.locate(&columns, source, destination);
                 let file = &files[bucket - 3];
                 let batch = cuts.partition_point(|&cut| cut <= destination) - 1;
                 assert!(file.contains(&batch));

@@ -70,18 +70,18 @@ impl RangeHistogram {
     }
 
     /// Adds up the counts of all ranks, which made room for the same ids.
-    pub(crate) fn add_up(&mut self, crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
-        crew.add_up(self.counts.typed_mut())
+    pub(crate) fn add_up(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
+        comm.sum_elementwise(self.counts.typed_mut())
     }
 
     /// Puts them.
-    pub(crate) fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.word(self.shift)?;
         out.numbers(self.counts.typed::<u64>().iter().copied())
     }
 
-    /// What [was put](Histogram::put).
-    pub(crate) fn take(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
+    /// What [was encoded](RangeHistogram::encode).
+    pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let mut histogram = Self::new(budget).map_err(io::Error::other)?;
         histogram.shift = from.word()?.min(u64::BITS - 1);
         let counts = histogram.counts.typed_mut::<u64>();

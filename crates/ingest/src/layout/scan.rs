@@ -18,7 +18,7 @@ use crate::progress::Meter;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
 /// Chunks of the spool that one worker has in memory.
-pub(crate) const SPOOL_BUFFERS: usize = 4;
+pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
 
 /// What the scan is to find out, and with what.
 pub(crate) struct Scan<'a> {
@@ -29,8 +29,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) source: &'a dyn EdgeSource,
     /// Ids are marked here, unless the source knows its vertices.
-    pub(crate) presence: Option<&'a IdBitmap>,
-    pub(crate) spool: Option<&'a TempEdgeFile>,
+    pub(crate) id_bitmap: Option<&'a IdBitmap>,
+    pub(crate) edge_file: Option<&'a TempEdgeFile>,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
     /// Whether arcs are counted by source too.
@@ -57,7 +57,7 @@ pub(crate) struct Scanned {
 impl Scan<'_> {
     /// Bytes that each worker leases until it is done, less what the reader takes.
     pub(crate) fn lane_bytes(chunk_bytes: usize, reverse: bool) -> u64 {
-        Self::sum_bytes(reverse) + (SPOOL_BUFFERS * chunk_bytes) as u64
+        Self::sum_bytes(reverse) + (EDGE_FILE_BUFFERS * chunk_bytes) as u64
     }
 
     /// Bytes of what so many workers leave: the sum of their counts, and the tables of their spools where these are short.
@@ -81,12 +81,12 @@ impl Scan<'_> {
                 } else {
                     None
                 },
-                spool: match self.spool {
-                    Some(spool) => Some(EdgeFileWriter::new(
-                        spool,
+                edge_file: match self.edge_file {
+                    Some(edge_file) => Some(EdgeFileWriter::new(
+                        edge_file,
                         &**self.disk,
                         self.budget,
-                        SPOOL_BUFFERS,
+                        EDGE_FILE_BUFFERS,
                     )?),
                     None => None,
                 },
@@ -145,8 +145,8 @@ impl Scan<'_> {
             if let (Some(sum), Some(counts)) = (&mut found.arcs_out, lane.sink.arcs_out) {
                 sum.merge(counts, id_max);
             }
-            if let Some(spool) = lane.sink.spool {
-                found.temporary_bytes += spool.finish()?;
+            if let Some(edge_file) = lane.sink.edge_file {
+                found.temporary_bytes += edge_file.finish()?;
             }
         }
         let mut first = 0;
@@ -167,7 +167,7 @@ struct ScanSink<'a> {
     scan: &'a Scan<'a>,
     arcs_in: RangeHistogram,
     arcs_out: Option<RangeHistogram>,
-    spool: Option<EdgeFileWriter<'a>>,
+    edge_file: Option<EdgeFileWriter<'a>>,
     piece: u64,
     /// The number within the piece of the next edge.
     first: u64,
@@ -219,11 +219,11 @@ impl EdgeSink for ScanSink<'_> {
         }
         self.id_max = self.id_max.max(Some(id_max));
         self.arcs_in.grow(id_max);
-        if let Some(presence) = scan.presence {
-            if presence.reserve(id_max) {
+        if let Some(id_bitmap) = scan.id_bitmap {
+            if id_bitmap.reserve(id_max) {
                 for edge in edges {
-                    presence.mark(edge.0);
-                    presence.mark(edge.1);
+                    id_bitmap.mark(edge.0);
+                    id_bitmap.mark(edge.1);
                 }
             }
             for edge in edges.first().into_iter().chain(edges.get(edges.len() / 2)) {
@@ -242,8 +242,8 @@ impl EdgeSink for ScanSink<'_> {
             counts.grow(id_max);
             count_arcs(edges, counts, false, scan.self_loops, |edge| edge.0);
         }
-        if let Some(spool) = &mut self.spool {
-            spool.integers(self.piece, self.first, edges, weights)?;
+        if let Some(edge_file) = &mut self.edge_file {
+            edge_file.integers(self.piece, self.first, edges, weights)?;
         }
         self.first += edges.len() as u64;
         Ok(())
@@ -257,8 +257,8 @@ impl EdgeSink for ScanSink<'_> {
             self.sample.offer(edge.0);
             self.sample.offer(edge.1);
         }
-        if let Some(spool) = &mut self.spool {
-            spool.texts(self.piece, self.first, edges, weights)?;
+        if let Some(edge_file) = &mut self.edge_file {
+            edge_file.texts(self.piece, self.first, edges, weights)?;
         }
         self.first += edges.len() as u64;
         Ok(())
@@ -271,11 +271,8 @@ impl EdgeSink for ScanSink<'_> {
 
 impl Scanned {
     /// Puts together what all ranks found, each in its part of the edges.
-    pub(crate) fn put_together(
-        &mut self,
-        crew: &ImportCommunicator<'_>,
-    ) -> Result<(), IngestError> {
-        let first = crew.before(self.report.edges)?;
+    pub(crate) fn merge_ranks(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
+        let first = comm.exclusive_prefix_sum(self.report.edges)?;
         self.starts.iter_mut().for_each(|start| *start += first);
         let report = &mut self.report;
         let mut sums = [
@@ -287,7 +284,7 @@ impl Scanned {
             report.skipped,
             self.loops,
         ];
-        crew.add_up(&mut sums)?;
+        comm.sum_elementwise(&mut sums)?;
         let [lines, edges, comments, blank, headers, skipped, loops] = sums;
         self.report = PieceReport {
             lines,
@@ -299,15 +296,15 @@ impl Scanned {
         };
         self.loops = loops;
         let mut greatest = [self.id_max.is_some().into(), self.id_max.unwrap_or(0)];
-        crew.reduce(&mut greatest, u64::max)?;
+        comm.reduce(&mut greatest, u64::max)?;
         self.id_max = (greatest[0] == 1).then_some(greatest[1]);
         let sides = [Some(&mut self.arcs_in), self.arcs_out.as_mut()];
         for counts in sides.into_iter().flatten() {
             counts.grow(self.id_max.unwrap_or(0));
-            counts.add_up(crew)?;
+            counts.add_up(comm)?;
         }
         self.sample.bound();
-        self.sample = IdSample::merged(&crew.gather(self.sample.to_bytes())?)?;
+        self.sample = IdSample::merged(&comm.gather(self.sample.to_bytes())?)?;
         Ok(())
     }
 }

@@ -110,14 +110,14 @@ impl<'a> ImportContext<'a> {
             mut source,
             vertices: extra,
             mut scanned,
-            presence,
+            id_bitmap,
         } = found;
         let known = self.source.vertices();
         let span =
             known.unwrap_or_else(|| scanned.id_max.map_or(0, |id_max| id_max.saturating_add(1)));
         let mut dictionary = None;
-        let ranks = match presence {
-            Some(presence) => presence.ranks(&self.crew, scanned.id_max)?,
+        let ranks = match id_bitmap {
+            Some(id_bitmap) => id_bitmap.ranks(&self.comm, scanned.id_max)?,
             None => None,
         };
         let (mut indices, vertices) = match (known, ranks) {
@@ -128,22 +128,22 @@ impl<'a> ImportContext<'a> {
                 (IdToIndex::Rank(ranks), vertices)
             }
             (None, None) => {
-                let place = self.place()?;
+                let context = self.context()?;
                 let ends = EdgeEnds {
                     progress: self.machine.progress,
                     source: &source,
                     edges: self.report.edges,
-                    first: self.crew.before(self.edges_here)?,
+                    first: self.comm.exclusive_prefix_sum(self.edges_here)?,
                     edges_here: self.edges_here,
                     vertices: extra.as_ref(),
                     sample: std::mem::take(&mut scanned.sample),
                     weights: self.source.weights(),
                 };
-                let (found, edges) = IdDictionary::build(&place, ends)?;
+                let (found, edges) = IdDictionary::build(&context, ends)?;
                 source.check_unchanged(&**self.machine.disk)?;
-                self.report.temporary_bytes += place.written.load(Relaxed);
-                let vertices = self.crew.sum(found.len())?;
-                source = EdgeReplay::Spool(edges);
+                self.report.temporary_bytes += context.written.load(Relaxed);
+                let vertices = self.comm.sum(found.len())?;
+                source = EdgeReplay::TempFile(edges);
                 dictionary = Some(found);
                 (IdToIndex::Same, vertices)
             }
@@ -176,16 +176,16 @@ impl<'a> ImportContext<'a> {
                 let meter = self.counting(1);
                 let count = self.count(&meter, &source, &indices, vertices);
                 let (mut arcs_in, mut arcs_out) = count.run()?;
-                arcs_in.add_up(&self.crew)?;
+                arcs_in.add_up(&self.comm)?;
                 if let Some(arcs_out) = &mut arcs_out {
-                    arcs_out.add_up(&self.crew)?;
+                    arcs_out.add_up(&self.comm)?;
                 }
                 let granules = |counts: RangeHistogram| RangeCounts::even(vertices, &counts);
                 (granules(arcs_in), arcs_out.map(granules), None)
             }
         };
         self.done("count");
-        let tally = ArcStats {
+        let arc_stats = ArcStats {
             ids,
             vertices,
             arcs_in,
@@ -196,7 +196,7 @@ impl<'a> ImportContext<'a> {
             indices,
             degrees,
         };
-        Ok((tally, indexed))
+        Ok((arc_stats, indexed))
     }
 
     /// How far counting is, which reads the edges so many times.
@@ -242,11 +242,11 @@ impl<'a> ImportContext<'a> {
         let is_full = span / SPAN_SHARE <= self.report.edges.max(SPAN_EDGES_FREE);
         let fits = is_full && OrderWindow::bytes(vertices, span) <= little;
         let (ids, called, numbers) = match &*indices {
-            IdToIndex::Rank(ranks) if self.crew.all(fits)? => (Some(ranks), &same, span),
+            IdToIndex::Rank(ranks) if self.comm.all_true(fits)? => (Some(ranks), &same, span),
             indices => (None, indices, vertices),
         };
         let sections = Sections::new(budget, self.lanes(), source, numbers, bytes_max)?;
-        let sections = sections.least(&self.crew)?;
+        let sections = sections.least(&self.comm)?;
         let meter = self.counting(sections.readings(numbers));
         let count = self.count(&meter, source, called, numbers);
         let degrees = OutDegrees::count(
@@ -254,7 +254,7 @@ impl<'a> ImportContext<'a> {
             sections,
             ids,
             self.temporary.join(DEGREES),
-            &self.crew,
+            &self.comm,
         )?;
         self.report.temporary_bytes += degrees.file_bytes();
         if ids.is_some() {
@@ -264,15 +264,15 @@ impl<'a> ImportContext<'a> {
     }
 
     /// Where and with how much memory a dictionary is built.
-    fn place(&self) -> Result<SortContext<'a>, IngestError> {
-        let crew = self.crew;
+    fn context(&self) -> Result<SortContext<'a>, IngestError> {
+        let comm = self.comm;
         let shares = DictionaryMemory::new(
             self.machine.budget.available(),
             self.lanes(),
-            crew.count(),
+            comm.count(),
             self.options.work_bytes_max,
             // What goes from rank to rank is as long at all of them.
-            |mine| crew.least(mine),
+            |mine| comm.all_reduce_min(mine),
         )?;
         Ok(SortContext {
             disk: self.machine.disk,
@@ -280,7 +280,7 @@ impl<'a> ImportContext<'a> {
             workers: self.machine.workers,
             stop: self.machine.stop,
             directory: self.temporary,
-            crew: self.crew,
+            comm: self.comm,
             chunk_bytes: shares.chunk_bytes,
             read_ahead: read_ahead(shares.chunk_bytes),
             write_bytes: shares.write_bytes,
@@ -306,7 +306,7 @@ impl<'a> ImportContext<'a> {
         let machine = self.machine;
         let shift = granule_shift(span.unwrap_or(0));
         let granules = span.map_or(0, |span| span.div_ceil(1 << shift));
-        let writer = |kind| match self.crew.is_first() {
+        let writer = |kind| match self.comm.is_first() {
             true => IdsWriter::create(machine.disk, machine.budget, self.staging, kind).map(Some),
             false => Ok(None),
         };
@@ -337,7 +337,7 @@ impl<'a> ImportContext<'a> {
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }
             (Some(dictionary), IdToIndex::Same) => {
-                let (text, place) = (self.source.ids() == Ids::Text, self.place()?);
+                let (text, context) = (self.source.ids() == Ids::Text, self.context()?);
                 let mut writer = writer(match self.source.ids() {
                     Ids::Text => IdKind::Text,
                     Ids::Signed => IdKind::Signed,
@@ -360,19 +360,19 @@ impl<'a> ImportContext<'a> {
                     false => writer.push_integer(integer(id)),
                 };
                 if let Some(writer) = &mut writer {
-                    dictionary.for_each_id(&place, |id| {
+                    dictionary.for_each_id(&context, |id| {
                         count(id);
                         Ok(put(writer, id)?)
                     })?;
                 }
                 // After its own the first rank has those of the others, in order of rank.
                 let mut came = Vec::new();
-                self.crew.tell_first(
-                    |says| {
-                        dictionary.for_each_id(&place, |id| {
+                self.comm.send_to_root(
+                    |send| {
+                        dictionary.for_each_id(&context, |id| {
                             count(id);
-                            says(&(id.len() as u16).to_le_bytes())?;
-                            says(id)
+                            send(&(id.len() as u16).to_le_bytes())?;
+                            send(id)
                         })
                     },
                     |_, bytes| {
@@ -389,7 +389,7 @@ impl<'a> ImportContext<'a> {
                         Ok(())
                     },
                 )?;
-                self.crew.add_up(&mut first)?;
+                self.comm.sum_elementwise(&mut first)?;
                 for granule in 1..first.len() {
                     first[granule] += first[granule - 1];
                 }

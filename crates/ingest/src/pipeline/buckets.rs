@@ -9,7 +9,7 @@ pub(super) const ARCS: &str = "arcs";
 
 /// The buckets of all column files.
 pub(super) struct Buckets {
-    pub(super) spill: BucketFile,
+    pub(super) bucket_file: BucketFile,
     /// Per bucket the arcs of its parts.
     pub(super) counts: Buffer,
 }

@@ -15,7 +15,7 @@ pub(super) struct ImportContext<'a> {
     /// What was done, where it is kept.
     pub(super) log: Option<&'a StepLog<'a>>,
     pub(super) options: &'a ImportOptions,
-    pub(super) crew: ImportCommunicator<'a>,
+    pub(super) comm: ImportCommunicator<'a>,
     /// The part of the edges that this rank reads, and of the list of vertices.
     pub(super) source: &'a dyn EdgeSource,
     pub(super) vertices: Option<&'a dyn EdgeSource>,

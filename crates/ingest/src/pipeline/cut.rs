@@ -141,20 +141,20 @@ pub(crate) fn cut(
 
 impl ImportContext<'_> {
     /// Step 3.
-    pub(crate) fn cut(&mut self, tally: &ArcStats) -> Result<CutPlan, IngestError> {
+    pub(crate) fn cut(&mut self, arc_stats: &ArcStats) -> Result<CutPlan, IngestError> {
         let options = self.options;
-        let (vertices, size) = (tally.vertices, options.batch_size);
+        let (vertices, size) = (arc_stats.vertices, options.batch_size);
         let batches = size.map_or(0, |size| vertices / size.max(1));
         let budget = self.machine.budget;
         let tables = budget.lease("the table of batches", batches * BATCH_BYTES)?;
         let counted = CutInput {
             vertices,
             edges: self.report.edges,
-            arcs_in: &tally.arcs_in,
-            arcs_out: tally.arcs_out.as_ref(),
+            arcs_in: &arc_stats.arcs_in,
+            arcs_out: arc_stats.arcs_out.as_ref(),
             weights: self.source.weights(),
         };
-        let (shape, plan, owners) = cut(&counted, self.crew.count(), options)?;
+        let (shape, plan, owners) = cut(&counted, self.comm.count(), options)?;
         self.report.batches = shape.batches.len() as u64;
         Ok(CutPlan {
             shape,

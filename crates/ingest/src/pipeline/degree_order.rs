@@ -130,7 +130,7 @@ impl RelabelInput<'_> {
 
 impl<'a> ImportContext<'a> {
     /// Step 4 in order of degree, the order itself included.
-    pub(super) fn deal(
+    pub(super) fn degree_order(
         &mut self,
         indexed: IndexedEdges<'a>,
         degrees: OutDegrees,
@@ -142,23 +142,23 @@ impl<'a> ImportContext<'a> {
             DegreeOrder::bytes(cut.plan.vertices, degrees.arcs()) + DegreeOrder::WRITE_BYTES;
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
-        let deal = DegreeOrder::new(&degrees, disk, machine.budget, machine.stop, batches)?;
+        let degree_order = DegreeOrder::new(&degrees, disk, machine.budget, machine.stop, batches)?;
         let way = self.way(cut, &indexed, degrees.numbers())?;
-        if self.crew.is_first() {
-            deal.write(graph.order()?, self.options.work_bytes_max)?;
+        if self.comm.is_first() {
+            degree_order.write(graph.order()?, self.options.work_bytes_max)?;
         }
         self.done("order");
         match way {
             RelabelMode::Whole => {
-                let dealt = deal.slice(0..degrees.numbers())?;
-                drop(deal);
+                let dealt = degree_order.slice(0..degrees.numbers())?;
+                drop(degree_order);
                 self.distribute(indexed, Some(dealt), cut)
             }
             RelabelMode::Ranges {
                 span,
                 gather,
                 distribute,
-            } => self.distribute_by_ranges(indexed, &deal, cut, span, gather, distribute),
+            } => self.distribute_by_ranges(indexed, &degree_order, cut, span, gather, distribute),
         }
     }
 
@@ -173,7 +173,7 @@ impl<'a> ImportContext<'a> {
             need: write::WriteMemory::new(cut),
             numbers,
             lanes: self.lanes(),
-            ranks: self.crew.count(),
+            ranks: self.comm.count(),
             reader_bytes,
             vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
         };
@@ -189,14 +189,14 @@ impl<'a> ImportContext<'a> {
     fn distribute_by_ranges(
         &mut self,
         indexed: IndexedEdges<'a>,
-        deal: &DegreeOrder<'_>,
+        degree_order: &DegreeOrder<'_>,
         cut: &CutPlan,
         span: u64,
         gather: BufferSizes,
         distribute: BufferSizes,
     ) -> Result<Buckets, IngestError> {
         let (disk, progress) = (&**self.machine.disk, self.machine.progress);
-        let plan = cut.plan.by_destination(deal.numbers(), span);
+        let plan = cut.plan.by_destination(degree_order.numbers(), span);
         let here = ShuffleTarget {
             plan: &plan,
             owners: &[],
@@ -205,18 +205,25 @@ impl<'a> ImportContext<'a> {
         let by_destination = self.read_into(indexed, None, here, BY_DESTINATION, gather, &meter)?;
         let gathered = Gathered {
             plan: &plan,
-            spill: &by_destination.spill,
+            bucket_file: &by_destination.bucket_file,
         };
-        let by_source = self.relabel(deal, gathered, here, BY_SOURCE, gather, &meter)?;
+        let by_source = self.relabel(degree_order, gathered, here, BY_SOURCE, gather, &meter)?;
         drop(by_destination);
         disk.remove_file(&self.temporary.join(BY_DESTINATION))?;
         let gathered = Gathered {
             plan: &plan,
-            spill: &by_source.spill,
+            bucket_file: &by_source.bucket_file,
         };
         let distribute = self.agreed(distribute)?;
         let meter = Meter::new(progress, "distribute", self.edges_here);
-        let buckets = self.relabel(deal, gathered, cut.to_all(), ARCS, distribute, &meter)?;
+        let buckets = self.relabel(
+            degree_order,
+            gathered,
+            cut.to_all(),
+            ARCS,
+            distribute,
+            &meter,
+        )?;
         drop(by_source);
         disk.remove_file(&self.temporary.join(BY_SOURCE))?;
         self.done("distribute");
@@ -226,7 +233,7 @@ impl<'a> ImportContext<'a> {
     /// Calls the destinations of gathered edges by their indices, and gathers the edges the other way round as a plan has it.
     fn relabel(
         &mut self,
-        deal: &DegreeOrder<'_>,
+        degree_order: &DegreeOrder<'_>,
         gathered: Gathered<'_>,
         to: ShuffleTarget<'_>,
         file: &str,
@@ -235,8 +242,8 @@ impl<'a> ImportContext<'a> {
     ) -> Result<Buckets, IngestError> {
         let (machine, plan) = (self.machine, to.plan);
         let (disk, budget, slab_bytes) = (&**machine.disk, machine.budget, sizes.slab_bytes);
-        let spill = self.spill(plan, file, sizes)?;
-        let post = self.post(to, sizes)?;
+        let bucket_file = self.bucket_file(plan, file, sizes)?;
+        let shuffle = self.shuffle(to, sizes)?;
         // Workers go on from one range to the next with what they have.
         let resting = Mutex::new(Vec::new());
         let make = || {
@@ -244,13 +251,13 @@ impl<'a> ImportContext<'a> {
                 return Ok(state);
             }
             let same = IdToIndex::Same.look_up();
-            let ways = (&spill, post.as_ref());
+            let ways = (&bucket_file, shuffle.as_ref());
             let distributor = Distributor::new(plan, same, ways, disk, budget, slab_bytes, meter)?;
             Ok((GatheredReader::new(&gathered, disk, budget)?, distributor))
         };
         let read = || {
             for range in 0..gathered.plan.buckets() {
-                let indices = deal.slice(gathered.destinations(range))?;
+                let indices = degree_order.slice(gathered.destinations(range))?;
                 let work = |(reader, sink): &mut (GatheredReader, Distributor<'_>), unit: u64| {
                     gathered.read(range, unit, &indices, reader, machine.stop, sink)
                 };
@@ -268,10 +275,17 @@ impl<'a> ImportContext<'a> {
             let distributors = states.into_iter().map(|(_, distributor)| distributor);
             self.gather(plan, distributors)
         };
-        let (counts, written) = fill(&spill, post.as_ref(), disk, budget, slab_bytes, read)?;
+        let (counts, written) = fill(
+            &bucket_file,
+            shuffle.as_ref(),
+            disk,
+            budget,
+            slab_bytes,
+            read,
+        )?;
         drop(resting);
-        drop(post);
-        self.buckets(to, spill, counts, written)
+        drop(shuffle);
+        self.buckets(to, bucket_file, counts, written)
     }
 }
 

@@ -132,7 +132,7 @@ impl<'a> ImportContext<'a> {
         let files = halves
             .iter()
             .flat_map(|half| (0..half.files.len()).map(move |number| (half, number)));
-        let rank = self.crew.rank();
+        let rank = self.comm.rank();
         let files: Vec<(&DirectSide<'_>, usize)> = files
             .zip(&cut.owners)
             .filter_map(|(file, owner)| (*owner == rank).then_some(file))

@@ -29,7 +29,7 @@ impl<'a> ImportContext<'a> {
         cut: &CutPlan,
     ) -> Result<Buckets, IngestError> {
         let plan = &cut.plan;
-        let ranks = self.crew.count();
+        let ranks = self.comm.count();
         let need = write::WriteMemory::new(cut);
         let demand = Demand::new(plan, indexed.source.reader_bytes(), ranks, need);
         let memory = self.memory();
@@ -46,7 +46,7 @@ impl<'a> ImportContext<'a> {
 
     /// The same sizes with chunks of the length that all ranks agree on, since these go from one to the other.
     pub(super) fn agreed(&self, sizes: BufferSizes) -> Result<BufferSizes, IngestError> {
-        let chunk_bytes = self.crew.least(sizes.chunk_bytes as u64)? as usize;
+        let chunk_bytes = self.comm.all_reduce_min(sizes.chunk_bytes as u64)? as usize;
         Ok(BufferSizes {
             chunk_bytes,
             ..sizes
@@ -64,15 +64,15 @@ impl<'a> ImportContext<'a> {
         meter: &Meter<'_>,
     ) -> Result<Buckets, IngestError> {
         let (machine, plan) = (self.machine, to.plan);
-        let spill = self.spill(plan, file, sizes)?;
-        let post = self.post(to, sizes)?;
+        let bucket_file = self.bucket_file(plan, file, sizes)?;
+        let shuffle = self.shuffle(to, sizes)?;
         let indices = indexed.indices.look_up().dealt(dealt.as_ref());
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor = Distributor::new(
                 plan,
                 indices,
-                (&spill, post.as_ref()),
+                (&bucket_file, shuffle.as_ref()),
                 &**machine.disk,
                 machine.budget,
                 sizes.slab_bytes,
@@ -98,20 +98,20 @@ impl<'a> ImportContext<'a> {
         };
         let disk = &**machine.disk;
         let (counts, written) = fill(
-            &spill,
-            post.as_ref(),
+            &bucket_file,
+            shuffle.as_ref(),
             disk,
             machine.budget,
             sizes.slab_bytes,
             read,
         )?;
-        drop(post);
+        drop(shuffle);
         indexed.source.check_unchanged(disk)?;
-        self.buckets(to, spill, counts, written)
+        self.buckets(to, bucket_file, counts, written)
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
-    pub(super) fn post(
+    pub(super) fn shuffle(
         &self,
         to: ShuffleTarget<'_>,
         sizes: BufferSizes,
@@ -119,7 +119,7 @@ impl<'a> ImportContext<'a> {
         match to.owners {
             [] => Ok(None),
             owners => BucketShuffle::new(
-                &self.crew,
+                &self.comm,
                 self.machine.budget,
                 owners.to_vec(),
                 sizes.chunk_bytes,
@@ -131,15 +131,18 @@ impl<'a> ImportContext<'a> {
     pub(super) fn buckets(
         &mut self,
         to: ShuffleTarget<'_>,
-        spill: BucketFile,
+        bucket_file: BucketFile,
         mut counts: Buffer,
         written: u64,
     ) -> Result<Buckets, IngestError> {
         self.report.temporary_bytes += written;
         if !to.owners.is_empty() {
-            self.crew.add_up(counts.typed_mut())?;
+            self.comm.sum_elementwise(counts.typed_mut())?;
         }
-        Ok(Buckets { spill, counts })
+        Ok(Buckets {
+            bucket_file,
+            counts,
+        })
     }
 
     /// What there is of the budget.
@@ -158,7 +161,7 @@ impl<'a> ImportContext<'a> {
     }
 
     /// A temporary file for the arcs of all buckets.
-    pub(super) fn spill(
+    pub(super) fn bucket_file(
         &self,
         plan: &DistributionPlan,
         file: &str,

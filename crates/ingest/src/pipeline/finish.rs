@@ -16,7 +16,7 @@ impl ImportContext<'_> {
         kept: ArcCounts,
         staging: &StagingDir<'_>,
     ) -> Result<(), IngestError> {
-        self.tell_first(&graph, staging)?;
+        self.send_to_root(&graph, staging)?;
         let options = self.options;
         let report = &mut self.report;
         report.arcs = kept.arcs;
@@ -50,7 +50,7 @@ impl ImportContext<'_> {
                 format!("{:?}", options.self_loops).to_lowercase(),
             ),
         ];
-        let Some(ids) = ids.filter(|_| self.crew.is_first()) else {
+        let Some(ids) = ids.filter(|_| self.comm.is_first()) else {
             self.copy(staging)?;
             // The spools here are there until the graph is finished.
             drop(graph);
@@ -77,22 +77,26 @@ impl ImportContext<'_> {
     }
 
     /// Has the first rank know which column files the others have written, and what it has to read of them to finish the graph.
-    fn tell_first(&self, graph: &GraphWriter, staging: &StagingDir<'_>) -> Result<(), IngestError> {
-        let crew = self.crew;
-        let mut listeners: Vec<_> = (0..crew.count()).map(|_| graph.listen()).collect();
-        crew.tell_first(
-            |says| graph.tell(says),
+    fn send_to_root(
+        &self,
+        graph: &GraphWriter,
+        staging: &StagingDir<'_>,
+    ) -> Result<(), IngestError> {
+        let comm = self.comm;
+        let mut listeners: Vec<_> = (0..comm.count()).map(|_| graph.listen()).collect();
+        comm.send_to_root(
+            |send| graph.tell(send),
             |from, bytes| Ok(listeners[from].take(bytes)?),
         )?;
         let (disk, budget, folder) = (&**self.machine.disk, self.machine.budget, staging.path());
         let copied = |_| CopiedFiles::new(disk, budget, folder);
-        let mut copied: Vec<_> = (0..crew.count()).map(copied).collect();
-        let elsewhere = match staging.makers()[crew.rank()] {
+        let mut copied: Vec<_> = (0..comm.count()).map(copied).collect();
+        let elsewhere = match staging.makers()[comm.rank()] {
             0 => Vec::new(),
             _ => graph.spools(),
         };
-        crew.tell_first(
-            |says| send_files(disk, budget, folder, &elsewhere, says),
+        comm.send_to_root(
+            |send| send_files(disk, budget, folder, &elsewhere, send),
             |from, bytes| Ok(copied[from].take(bytes)?),
         )?;
         Ok(copied.into_iter().try_for_each(CopiedFiles::end)?)
@@ -100,22 +104,22 @@ impl ImportContext<'_> {
 
     /// Gives hosts that have a disk of their own what the first rank has written, once it has; all ranks wait for it.
     fn copy(&self, staging: &StagingDir<'_>) -> Result<(), IngestError> {
-        let (crew, disk) = (self.crew, &**self.machine.disk);
+        let (comm, disk) = (self.comm, &**self.machine.disk);
         let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());
         let is_maker = |rank: &usize| makers[*rank] == *rank;
-        if crew.is_first() {
+        if comm.is_first() {
             let names = common_files(disk, folder)?;
-            for to in (1..crew.count()).filter(is_maker) {
-                crew.tell(to, |says| send_files(disk, budget, folder, &names, says))?;
+            for to in (1..comm.count()).filter(is_maker) {
+                comm.send_to(to, |send| send_files(disk, budget, folder, &names, send))?;
             }
-        } else if is_maker(&crew.rank()) {
+        } else if is_maker(&comm.rank()) {
             let mut copied = CopiedFiles::new(disk, budget, folder);
-            crew.hear(0, |bytes| Ok(copied.take(bytes)?))?;
+            comm.receive_from(0, |bytes| Ok(copied.take(bytes)?))?;
             copied.end()?;
             disk.sync_dir(&folder.join("columns"))?;
             disk.sync_dir(folder)?;
         }
-        crew.gather(Vec::new())?;
+        comm.gather(Vec::new())?;
         Ok(())
     }
 }

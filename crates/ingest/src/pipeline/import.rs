@@ -73,10 +73,10 @@ fn store(
         fabric: fabric.as_ref().map(|fabric| fabric as &dyn Fabric),
         ..machine
     };
-    let crew = ImportCommunicator::new(machine.fabric, machine.stop);
-    crew.check_same(source, vertices, options)?;
-    let source = &crew.part_of(source);
-    let vertices = vertices.map(|vertices| crew.part_of(vertices));
+    let comm = ImportCommunicator::new(machine.fabric, machine.stop);
+    comm.check_identical_input(source, vertices, options)?;
+    let source = &comm.part_of(source);
+    let vertices = vertices.map(|vertices| comm.part_of(vertices));
     let vertices = vertices
         .as_ref()
         .map(|vertices| vertices as &dyn EdgeSource);
@@ -112,42 +112,42 @@ fn store(
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let job = JobIdentity::new(options, &crew, source, vertices);
-    let place = ImportDirs::open(machine, crew, parent, job, options)?;
+    let job = JobIdentity::new(options, &comm, source, vertices);
+    let dirs = ImportDirs::open(machine, comm, parent, job, options)?;
     let mut import = ImportContext {
         machine,
-        log: place.log.as_ref(),
+        log: dirs.log.as_ref(),
         options,
-        crew,
+        comm,
         source,
         vertices,
-        temporary: place.temporary.path(),
-        staging: place.staging.path(),
+        temporary: dirs.temporary.path(),
+        staging: dirs.staging.path(),
         report: ImportReport::default(),
         edges_here: 0,
         started: machine.clock.now(),
     };
 
-    let made = import.make(computed, &place.staging).and_then(|()| {
+    let made = import.make(computed, &dirs.staging).and_then(|()| {
         let sent = fabric.as_ref().map_or(0, CountedFabric::bytes_sent);
         import.report.each_rank =
-            moved(&crew, [counted.bytes_read(), counted.bytes_written(), sent])?;
+            moved(&comm, [counted.bytes_read(), counted.bytes_written(), sent])?;
         Ok(())
     });
     let mut report = import.report;
-    let stays = place.settle(&made);
+    let stays = dirs.settle(&made);
     if let Err(error) = made {
         // The others end before what they work in goes.
-        if let Some(fabric) = crew.fabric() {
+        if let Some(fabric) = comm.fabric() {
             fabric.fail(&error.to_string());
         }
         if stays {
-            machine.progress.keeps(place.temporary.path());
+            machine.progress.keeps(dirs.temporary.path());
         }
         return Err(error);
     }
     report.peak_memory = machine.budget.peak();
-    place.end(&options.output, || {
+    dirs.end(&options.output, || {
         // Somebody else may have given the name to something meanwhile.
         Ok(disk.exists(&options.output)?.then(exists_already))
     })?;
@@ -155,8 +155,8 @@ fn store(
 }
 
 /// What each rank has moved, from what this one has read, written and sent.
-fn moved(crew: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
-    let [read, written, sent] = mine.map(|mine| crew.numbers(mine));
+fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
+    let [read, written, sent] = mine.map(|mine| comm.all_gather_u64(mine));
     let (read, written, sent) = (read?, written?, sent?);
     let each = read.into_iter().zip(written).zip(sent);
     Ok(each
@@ -202,32 +202,34 @@ impl<'a> ImportContext<'a> {
         staging: &StagingDir<'_>,
     ) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
-        let found = self.take_up(staging)?;
-        let (tally, edges) = match (computed, found) {
+        let found = self.resume(staging)?;
+        let (arc_stats, edges) = match (computed, found) {
             (Some(computed), _) => {
-                let tally = self.count_out(computed);
+                let arc_stats = self.count_out(computed);
                 // A bit says for each arc whether its source has more.
-                check_space(disk, staging.path(), tally.arcs_in.arcs() / 8)?;
-                (tally, EdgeStage::Computed(computed))
+                check_space(disk, staging.path(), arc_stats.arcs_in.arcs() / 8)?;
+                (arc_stats, EdgeStage::Computed(computed))
             }
-            (None, ResumePoint::Distributed(tally, order, buckets)) => {
-                (tally, EdgeStage::Distributed(order, buckets))
+            (None, ResumePoint::Distributed(arc_stats, order, buckets)) => {
+                (arc_stats, EdgeStage::Distributed(order, buckets))
             }
-            (None, ResumePoint::Indexed(tally, indexed)) => (tally, EdgeStage::Indexed(indexed)),
+            (None, ResumePoint::Indexed(arc_stats, indexed)) => {
+                (arc_stats, EdgeStage::Indexed(indexed))
+            }
             (None, ResumePoint::Nothing) => {
                 // Every arc has a key in a bucket.
                 let arc_bytes = 1 + self.source.weights().bytes() as u64;
                 let edges = self.source.edges().unwrap_or(0);
                 // Each rank has about as many.
-                let here = edges / self.crew.count() as u64;
+                let here = edges / self.comm.count() as u64;
                 check_space(disk, self.temporary, here.saturating_mul(arc_bytes))?;
                 let found = self.scan()?;
-                self.keep_scanned(&found)?;
+                self.checkpoint_scan(&found)?;
                 self.indexed_of(found)?
             }
             (None, ResumePoint::Scanned(found)) => self.indexed_of(found)?,
         };
-        let cut = self.cut(&tally)?;
+        let cut = self.cut(&arc_stats)?;
         let mut graph = GraphWriter::create(
             self.machine.disk.clone(),
             self.machine.budget.clone(),
@@ -242,18 +244,18 @@ impl<'a> ImportContext<'a> {
             EdgeStage::Indexed(mut indexed) => {
                 let buckets = match indexed.degrees.take() {
                     None => self.distribute(indexed, None, &cut)?,
-                    Some(degrees) => self.deal(indexed, degrees, &cut, &graph)?,
+                    Some(degrees) => self.degree_order(indexed, degrees, &cut, &graph)?,
                 };
-                self.keep_distributed(&tally, &graph, &buckets)?;
+                self.checkpoint_buckets(&arc_stats, &graph, &buckets)?;
                 self.write(&cut, buckets, &graph)?
             }
             EdgeStage::Distributed(order, buckets) => {
                 let plan = &cut.plan;
                 let counts = plan.buckets() * plan.parts;
                 let are_its = buckets.counts.typed::<u64>().len() == counts
-                    && buckets.spill.buckets() == plan.buckets();
+                    && buckets.bucket_file.buckets() == plan.buckets();
                 if !are_its {
-                    return Err(IngestError::damaged(buckets.spill.path(), 0));
+                    return Err(IngestError::damaged(buckets.bucket_file.path(), 0));
                 }
                 if let Some(order) = order {
                     graph.go_on_with_order(order);
@@ -261,7 +263,7 @@ impl<'a> ImportContext<'a> {
                 self.write(&cut, buckets, &graph)?
             }
         };
-        self.finish(graph, tally.ids, kept, staging)
+        self.finish(graph, arc_stats.ids, kept, staging)
     }
 
     /// Step 2, which is kept.
@@ -269,8 +271,8 @@ impl<'a> ImportContext<'a> {
         &mut self,
         found: scan::ScanResult<'a>,
     ) -> Result<(ArcStats, EdgeStage<'a>), IngestError> {
-        let (tally, indexed) = self.index(found)?;
-        self.keep_indexed(&tally, &indexed)?;
-        Ok((tally, EdgeStage::Indexed(indexed)))
+        let (arc_stats, indexed) = self.index(found)?;
+        self.checkpoint_ids(&arc_stats, &indexed)?;
+        Ok((arc_stats, EdgeStage::Indexed(indexed)))
     }
 }

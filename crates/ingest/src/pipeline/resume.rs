@@ -47,7 +47,7 @@ pub(super) type DoneFiles = BTreeMap<(Side, usize), ArcCounts>;
 
 impl<'a> ImportContext<'a> {
     /// The last step that all ranks have ended. All else goes.
-    pub(super) fn take_up(
+    pub(super) fn resume(
         &mut self,
         staging: &StagingDir<'_>,
     ) -> Result<ResumePoint<'a>, IngestError> {
@@ -63,24 +63,24 @@ impl<'a> ImportContext<'a> {
                 Some((_, ResumePoint::Scanned(..))) => 1,
                 _ => 0,
             };
-            most = self.crew.least(mine)?;
-            if self.crew.all(mine == most)? {
+            most = self.comm.all_reduce_min(mine)?;
+            if self.comm.all_true(mine == most)? {
                 break found;
             }
         };
         log.remove_records(&STEPS[most as usize..])?;
         // Of what ranks of one disk see, one removes what is not column files; those go when they are written anew.
-        let is_maker = staging.makers()[self.crew.rank()] == self.crew.rank();
+        let is_maker = staging.makers()[self.comm.rank()] == self.comm.rank();
         let common = match is_maker {
             true => common_of(&**self.machine.disk, self.staging)?,
             false => Vec::new(),
         };
         log.clean(common)?;
-        self.crew.gather(Vec::new())?;
-        let Some((account, found)) = found else {
+        self.comm.gather(Vec::new())?;
+        let Some((counters, found)) = found else {
             return Ok(ResumePoint::Nothing);
         };
-        account.give(self);
+        counters.give(self);
         let step = match &found {
             ResumePoint::Distributed(..) => "write",
             ResumePoint::Indexed(..) => "distribute",
@@ -98,25 +98,34 @@ impl<'a> ImportContext<'a> {
     ) -> Result<Option<(ReportCounters, ResumePoint<'a>)>, IngestError> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
         let distributed = |from: &mut RecordReader<'_>| {
-            let account = ReportCounters::take(from)?;
-            let tally = ArcStats::take(from)?;
+            let counters = ReportCounters::decode(from)?;
+            let arc_stats = ArcStats::decode(from)?;
             let order = from.optional(|from| Ok([from.number()?, from.number()?]))?;
-            let spill = BucketFile::take(disk, budget, &self.temporary.join(ARCS), from)?;
+            let bucket_file = BucketFile::decode(disk, budget, &self.temporary.join(ARCS), from)?;
             let bytes = from.count(1)?;
             let counts = budget.buffer("counts of arcs", bytes as usize);
             let mut counts = counts.map_err(io::Error::other)?;
             from.exact(&mut counts)?;
-            let buckets = Buckets { spill, counts };
-            Ok((account, ResumePoint::Distributed(tally, order, buckets)))
+            let buckets = Buckets {
+                bucket_file,
+                counts,
+            };
+            Ok((
+                counters,
+                ResumePoint::Distributed(arc_stats, order, buckets),
+            ))
         };
         let indexed = |from: &mut RecordReader<'_>| {
-            let account = ReportCounters::take(from)?;
-            let tally = ArcStats::take(from)?;
-            Ok((account, ResumePoint::Indexed(tally, self.indexed(from)?)))
+            let counters = ReportCounters::decode(from)?;
+            let arc_stats = ArcStats::decode(from)?;
+            Ok((
+                counters,
+                ResumePoint::Indexed(arc_stats, self.indexed(from)?),
+            ))
         };
         let scanned = |from: &mut RecordReader<'_>| {
-            let account = ReportCounters::take(from)?;
-            Ok((account, ResumePoint::Scanned(self.scanned(from)?)))
+            let counters = ReportCounters::decode(from)?;
+            Ok((counters, ResumePoint::Scanned(self.scanned(from)?)))
         };
         let mut found = None;
         if most >= 3 {
@@ -132,7 +141,7 @@ impl<'a> ImportContext<'a> {
     }
 
     /// Keeps what step 1 has found.
-    pub(super) fn keep_scanned(&self, found: &scan::ScanResult<'_>) -> Result<(), IngestError> {
+    pub(super) fn checkpoint_scan(&self, found: &scan::ScanResult<'_>) -> Result<(), IngestError> {
         let Some(log) = self.due()? else {
             return Ok(());
         };
@@ -147,15 +156,15 @@ impl<'a> ImportContext<'a> {
             graph: &[],
         };
         log.write(SCANNED, &files, |out| {
-            ReportCounters::of(self).put(out)?;
-            found.source.put(out)?;
-            out.optional(found.vertices.as_ref(), EdgeReplay::put)?;
+            ReportCounters::of(self).encode(out)?;
+            found.source.encode(out)?;
+            out.optional(found.vertices.as_ref(), EdgeReplay::encode)?;
             let scanned = &found.scanned;
             out.optional(scanned.id_max, |id, out| out.number(id))?;
-            scanned.arcs_in.put(out)?;
-            out.optional(scanned.arcs_out.as_ref(), RangeHistogram::put)?;
+            scanned.arcs_in.encode(out)?;
+            out.optional(scanned.arcs_out.as_ref(), RangeHistogram::encode)?;
             out.bytes(&scanned.sample.to_bytes())?;
-            out.optional(found.presence.as_ref(), IdBitmap::put)
+            out.optional(found.id_bitmap.as_ref(), IdBitmap::encode)
         });
         Ok(())
     }
@@ -168,12 +177,12 @@ impl<'a> ImportContext<'a> {
             self.take_source(vertices, from)
         })?;
         let id_max = from.optional(RecordReader::number)?;
-        let arcs_in = RangeHistogram::take(budget, from)?;
-        let arcs_out = from.optional(|from| RangeHistogram::take(budget, from))?;
+        let arcs_in = RangeHistogram::decode(budget, from)?;
+        let arcs_out = from.optional(|from| RangeHistogram::decode(budget, from))?;
         let sample = IdSample::merged(&[from.bytes()?]).map_err(|_| broken())?;
-        let presence = from.optional(|from| {
+        let id_bitmap = from.optional(|from| {
             let most = (budget.available() / 2).min(self.options.work_bytes_max);
-            IdBitmap::take(budget, most, from)
+            IdBitmap::decode(budget, most, from)
         })?;
         Ok(scan::ScanResult {
             source,
@@ -189,7 +198,7 @@ impl<'a> ImportContext<'a> {
                 loops: 0,
                 temporary_bytes: 0,
             },
-            presence,
+            id_bitmap,
         })
     }
 
@@ -200,13 +209,13 @@ impl<'a> ImportContext<'a> {
         from: &mut RecordReader<'_>,
     ) -> io::Result<EdgeReplay<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
-        EdgeReplay::take(disk, budget, (input, self.temporary), from)
+        EdgeReplay::decode(disk, budget, (input, self.temporary), from)
     }
 
     /// Keeps what step 2 has found.
-    pub(super) fn keep_indexed(
+    pub(super) fn checkpoint_ids(
         &self,
-        tally: &ArcStats,
+        arc_stats: &ArcStats,
         indexed: &IndexedEdges<'_>,
     ) -> Result<(), IngestError> {
         let Some(log) = self.due()? else {
@@ -216,18 +225,18 @@ impl<'a> ImportContext<'a> {
         let temporary: Vec<&Path> = indexed.source.path().into_iter().chain(degrees).collect();
         let files = StepFiles {
             temporary: &temporary,
-            graph: &tally.files(self.staging),
+            graph: &arc_stats.files(self.staging),
         };
         log.write(INDEXED, &files, |out| {
-            ReportCounters::of(self).put(out)?;
-            tally.put(out)?;
-            indexed.source.put(out)?;
+            ReportCounters::of(self).encode(out)?;
+            arc_stats.encode(out)?;
+            indexed.source.encode(out)?;
             let ranks = match &indexed.indices {
                 IdToIndex::Same => None,
                 IdToIndex::Rank(ranks) => Some(ranks),
             };
-            out.optional(ranks, RankBitmap::put)?;
-            out.optional(indexed.degrees.as_ref(), OutDegrees::put)
+            out.optional(ranks, RankBitmap::encode)?;
+            out.optional(indexed.degrees.as_ref(), OutDegrees::encode)
         });
         Ok(())
     }
@@ -235,10 +244,10 @@ impl<'a> ImportContext<'a> {
     fn indexed(&self, from: &mut RecordReader<'_>) -> io::Result<IndexedEdges<'a>> {
         let (disk, budget) = (&**self.machine.disk, self.machine.budget);
         let source = self.take_source(self.source, from)?;
-        let ranks = from.optional(|from| RankBitmap::take(budget, from))?;
+        let ranks = from.optional(|from| RankBitmap::decode(budget, from))?;
         let indices = ranks.map_or(IdToIndex::Same, IdToIndex::Rank);
         let path = self.temporary.join(DEGREES);
-        let degrees = from.optional(|from| OutDegrees::take(disk, budget, &path, from))?;
+        let degrees = from.optional(|from| OutDegrees::decode(disk, budget, &path, from))?;
         Ok(IndexedEdges {
             source,
             indices,
@@ -247,9 +256,9 @@ impl<'a> ImportContext<'a> {
     }
 
     /// Keeps what step 4 has gathered.
-    pub(super) fn keep_distributed(
+    pub(super) fn checkpoint_buckets(
         &self,
-        tally: &ArcStats,
+        arc_stats: &ArcStats,
         graph: &GraphWriter,
         buckets: &Buckets,
     ) -> Result<(), IngestError> {
@@ -257,19 +266,19 @@ impl<'a> ImportContext<'a> {
             return Ok(());
         };
         let order = graph.order_made();
-        let mut of_graph = tally.files(self.staging);
+        let mut of_graph = arc_stats.files(self.staging);
         of_graph.extend(order.map(|_| graph.order_path()));
         let files = StepFiles {
-            temporary: &[buckets.spill.path()],
+            temporary: &[buckets.bucket_file.path()],
             graph: &of_graph,
         };
         log.write(DISTRIBUTED, &files, |out| {
-            ReportCounters::of(self).put(out)?;
-            tally.put(out)?;
+            ReportCounters::of(self).encode(out)?;
+            arc_stats.encode(out)?;
             out.optional(order, |order, out| {
                 order.iter().try_for_each(|number| out.number(*number))
             })?;
-            buckets.spill.put(out)?;
+            buckets.bucket_file.encode(out)?;
             out.bytes(&buckets.counts)
         });
         Ok(())
@@ -280,7 +289,7 @@ impl<'a> ImportContext<'a> {
         let Some(log) = self.log else {
             return Ok(None);
         };
-        Ok(self.crew.all(log.is_due())?.then_some(log))
+        Ok(self.comm.all_true(log.is_due())?.then_some(log))
     }
 
     /// Column files of `graph` that were written before. What is left of others goes.
@@ -308,12 +317,12 @@ impl<'a> ImportContext<'a> {
                     };
                     let mut listener = graph.listen();
                     loop {
-                        let said = from.bytes()?;
-                        if said.is_empty() {
+                        let payload = from.bytes()?;
+                        if payload.is_empty() {
                             break;
                         }
                         // Of more than memory holds the rest is written anew.
-                        listener.take(&said).map_err(|_| broken())?;
+                        listener.take(&payload).map_err(|_| broken())?;
                     }
                     if graph.has(side, number) {
                         done.insert((side, number), kept);
@@ -387,7 +396,7 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
                 for number in [number, kept.arcs, kept.loops_dropped, kept.others_dropped] {
                     out.number(number)?;
                 }
-                graph.tell_of(*side, number as usize, |said| out.bytes(said))?;
+                graph.tell_of(*side, number as usize, |payload| out.bytes(payload))?;
                 out.number(0)?;
             }
             Ok(())
@@ -401,15 +410,15 @@ impl ArcStats {
         self.ids.map(|ids| ids.files(graph)).unwrap_or_default()
     }
 
-    fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         let ids = self.ids.map(|ids| ids.to_numbers().to_vec());
         out.numbers(ids.unwrap_or_default().into_iter())?;
         out.number(self.vertices)?;
-        self.arcs_in.put(out)?;
-        out.optional(self.arcs_out.as_ref(), RangeCounts::put)
+        self.arcs_in.encode(out)?;
+        out.optional(self.arcs_out.as_ref(), RangeCounts::encode)
     }
 
-    fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
+    fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
         let ids = match &from.numbers()?[..] {
             [] => None,
             numbers => Some(IdsSummary::from_numbers(numbers).ok_or_else(broken)?),
@@ -418,8 +427,8 @@ impl ArcStats {
         Ok(ArcStats {
             ids,
             vertices,
-            arcs_in: RangeCounts::take(vertices, from)?,
-            arcs_out: from.optional(|from| RangeCounts::take(vertices, from))?,
+            arcs_in: RangeCounts::decode(vertices, from)?,
+            arcs_out: from.optional(|from| RangeCounts::decode(vertices, from))?,
         })
     }
 }
@@ -462,11 +471,11 @@ impl ReportCounters {
         ] = self.0;
     }
 
-    fn put(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
+    fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         self.0.iter().try_for_each(|number| out.number(*number))
     }
 
-    fn take(from: &mut RecordReader<'_>) -> io::Result<Self> {
+    fn decode(from: &mut RecordReader<'_>) -> io::Result<Self> {
         let mut numbers = [0; 11];
         for number in &mut numbers {
             *number = from.number()?;

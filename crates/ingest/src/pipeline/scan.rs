@@ -5,7 +5,7 @@
 
 use super::context::{ImportContext, buffer_bytes};
 use crate::error::IngestError;
-use crate::external::edge_file::{SPOOL_CHUNK_BYTES_MAX, TempEdgeFile};
+use crate::external::edge_file::{EDGE_CHUNK_BYTES_MAX, TempEdgeFile};
 use crate::external::reread::EdgeReplay;
 use crate::ids::bitmap::IdBitmap;
 use crate::layout::scan::{Scan, Scanned, needs_spool};
@@ -44,7 +44,7 @@ impl ScanMemory {
 
     /// Bytes of a chunk where so many are free, and what the reading takes: shorter chunks rather than none.
     pub(crate) fn fitting(&self, available: u64) -> (usize, u64) {
-        let most = SPOOL_CHUNK_BYTES_MAX;
+        let most = EDGE_CHUNK_BYTES_MAX;
         let mut chunk_bytes = buffer_bytes(available, self.lanes * 64, CHUNK_BYTES_MIN, most);
         while self.bytes(chunk_bytes) > available && chunk_bytes > CHUNK_BYTES_MIN {
             chunk_bytes /= 2;
@@ -77,13 +77,13 @@ pub(crate) struct ScanResult<'a> {
     pub(crate) source: EdgeReplay<'a>,
     pub(crate) vertices: Option<EdgeReplay<'a>>,
     pub(crate) scanned: Scanned,
-    pub(crate) presence: Option<IdBitmap>,
+    pub(crate) id_bitmap: Option<IdBitmap>,
 }
 
 impl<'a> ImportContext<'a> {
     /// Step 1.
     pub(crate) fn scan(&mut self) -> Result<ScanResult<'a>, IngestError> {
-        let (machine, crew) = (self.machine, self.crew);
+        let (machine, comm) = (self.machine, self.comm);
         let disk = &**machine.disk;
         let known = self.source.vertices().is_some();
         if known && self.vertices.is_some() {
@@ -96,7 +96,7 @@ impl<'a> ImportContext<'a> {
             vertices: self.vertices.is_some(),
         };
         let (chunk_bytes, needed) = need.fitting(machine.budget.available());
-        let spool = |name: &str, source: &dyn EdgeSource| {
+        let edge_file = |name: &str, source: &dyn EdgeSource| {
             TempEdgeFile::create(
                 disk,
                 self.temporary.join(name),
@@ -105,20 +105,20 @@ impl<'a> ImportContext<'a> {
             )
         };
         let edges_spool = if needs_spool(self.source) {
-            Some(spool("input", self.source)?)
+            Some(edge_file("input", self.source)?)
         } else {
             None
         };
         self.check("the first reading of the edges", needed)?;
         // Of all ranks, since their ids are put together.
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
-        let amount = crew.sum(amount)?;
-        let presence = (self.source.ids() == Ids::Integer && !known).then(|| {
+        let amount = comm.sum(amount)?;
+        let id_bitmap = (self.source.ids() == Ids::Integer && !known).then(|| {
             let bytes_max = presence_bytes_max(machine.budget.available() - needed, amount);
             let bytes_max = bytes_max.min(self.options.work_bytes_max);
             IdBitmap::new(machine.budget, bytes_max)
         });
-        let scan = |source: &'a dyn EdgeSource, spool: Option<&TempEdgeFile>, step| {
+        let scan = |source: &'a dyn EdgeSource, edge_file: Option<&TempEdgeFile>, step| {
             let meter = Meter::new(machine.progress, step, source.amount());
             let scan = Scan {
                 disk: machine.disk,
@@ -127,8 +127,8 @@ impl<'a> ImportContext<'a> {
                 stop: machine.stop,
                 meter: &meter,
                 source,
-                presence: presence.as_ref(),
-                spool,
+                id_bitmap: id_bitmap.as_ref(),
+                edge_file,
                 directed: self.options.directed,
                 self_loops: self.options.self_loops,
                 reverse: self.options.turns_round(),
@@ -137,25 +137,27 @@ impl<'a> ImportContext<'a> {
         };
         let mut scanned = scan(self.source, edges_spool.as_ref(), "scan")?;
         self.edges_here = scanned.report.edges;
-        scanned.put_together(&crew)?;
+        scanned.merge_ranks(&comm)?;
         let vertices = match self.vertices {
             None => None,
             Some(vertices) => {
-                let spool = spool("vertices", vertices)?;
-                let mut found = scan(vertices, Some(&spool), "vertices")?;
-                found.put_together(&crew)?;
+                let edge_file = edge_file("vertices", vertices)?;
+                let mut found = scan(vertices, Some(&edge_file), "vertices")?;
+                found.merge_ranks(&comm)?;
                 scanned.id_max = scanned.id_max.max(found.id_max);
                 scanned.sample.merge(found.sample);
                 self.report.vertex_lines = found.report.lines;
                 self.report.vertex_lines_skipped = found.report.skipped;
                 self.report.temporary_bytes += found.temporary_bytes;
-                Some(EdgeReplay::Spool(
-                    spool.arrange(|piece| found.starts[piece as usize]),
+                Some(EdgeReplay::TempFile(
+                    edge_file.arrange(|piece| found.starts[piece as usize]),
                 ))
             }
         };
         let source = match edges_spool {
-            Some(spool) => EdgeReplay::Spool(spool.arrange(|piece| scanned.starts[piece as usize])),
+            Some(edge_file) => {
+                EdgeReplay::TempFile(edge_file.arrange(|piece| scanned.starts[piece as usize]))
+            }
             None => EdgeReplay::Input(self.source, std::mem::take(&mut scanned.starts)),
         };
         // What was rewritten while it was read is a mixture, of whatever length it is.
@@ -181,7 +183,7 @@ impl<'a> ImportContext<'a> {
             source,
             vertices,
             scanned,
-            presence,
+            id_bitmap,
         })
     }
 }

@@ -163,7 +163,7 @@ impl ImportContext<'_> {
         };
         // The largest first, so that workers end together.
         let mut order: Vec<usize> = (0..plan.buckets()).collect();
-        order.retain(|&bucket| cut.owners[bucket] == self.crew.rank());
+        order.retain(|&bucket| cut.owners[bucket] == self.comm.rank());
         let all: u64 = order.iter().map(|&bucket| arcs_of(bucket)).sum();
         let file = |bucket| {
             let (_, side, number) = place(bucket);
@@ -174,7 +174,7 @@ impl ImportContext<'_> {
         order.retain(|&bucket| !done.contains_key(&file(bucket)));
         order.sort_by_key(|&bucket| std::cmp::Reverse(arcs_of(bucket)));
         let record_bytes = sort_bucket::record_bytes(plan.weights, duplicates) as u64;
-        let chunk_bytes = buckets.spill.chunk_bytes();
+        let chunk_bytes = buckets.bucket_file.chunk_bytes();
         let writer_bytes = GraphWriter::memory(plan.weights, machine.budget.total());
         let least = least_bytes(writer_bytes, chunk_bytes, plan.weights, duplicates);
         // That the notes leave enough was known when arcs were distributed.
@@ -205,7 +205,7 @@ impl ImportContext<'_> {
         meter.advance(all - order.iter().map(|&bucket| arcs_of(bucket)).sum::<u64>());
         let completed = CompletedFiles::new(self, graph);
         let make = || {
-            let inbox = ChunkReader::new(
+            let chunk_reader = ChunkReader::new(
                 &**machine.disk,
                 machine.budget,
                 chunk_bytes,
@@ -215,7 +215,10 @@ impl ImportContext<'_> {
                 .budget
                 .buffer("arcs to sort", lanes.sort_bytes as usize)?;
             Ok((
-                sort_bucket::SortScratch { inbox, records },
+                sort_bucket::SortScratch {
+                    chunk_reader,
+                    records,
+                },
                 ArcCounts::default(),
             ))
         };
@@ -229,7 +232,7 @@ impl ImportContext<'_> {
             let file = sort_bucket::BucketSort {
                 plan,
                 columns,
-                spill: &buckets.spill,
+                bucket_file: &buckets.bucket_file,
                 duplicates,
                 stop: machine.stop,
                 number,
@@ -265,7 +268,7 @@ impl ImportContext<'_> {
         before.for_each(|(_, part)| kept.add(*part));
         states.into_iter().for_each(|(_, part)| kept.add(part));
         let mut sums = [kept.arcs, kept.loops_dropped, kept.others_dropped];
-        self.crew.add_up(&mut sums)?;
+        self.comm.sum_elementwise(&mut sums)?;
         let [arcs, loops_dropped, others_dropped] = sums;
         let kept = ArcCounts {
             arcs,

@@ -210,7 +210,7 @@ impl Finder<'_> {
         let content = match kind {
             FileFormat::Pairs(width) => FileContent::Pairs(width),
             FileFormat::Parquet => {
-                let ask = DialectRequest {
+                let request = DialectRequest {
                     path,
                     syntax: Syntax::Text,
                     columns,
@@ -219,10 +219,14 @@ impl Finder<'_> {
                     options: self.text,
                     before: None,
                 };
-                FileContent::Parquet(Arc::new(ParquetFile::open(self.disk, self.budget, ask)?))
+                FileContent::Parquet(Arc::new(ParquetFile::open(
+                    self.disk,
+                    self.budget,
+                    request,
+                )?))
             }
             FileFormat::Text(syntax) => {
-                let ask = DialectRequest {
+                let request = DialectRequest {
                     path,
                     syntax,
                     columns,
@@ -232,13 +236,13 @@ impl Finder<'_> {
                     before: before.as_deref(),
                 };
                 let (dialect, head) = if compression == Compression::None {
-                    dialect_of(ask, head, last)?
+                    dialect_of(request, head, last)?
                 } else {
                     self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
                     let mut unpacker = Unpacker::new(self.budget, compression.leased_bytes())?;
                     let mut unpacked = unpacker.open(path, compression, &mut self.bytes)?;
                     let (head, last) = unpacked.next(0)?;
-                    dialect_of(ask, head, last)?
+                    dialect_of(request, head, last)?
                 };
                 let dialect = match before {
                     Some(before) if *before == dialect => before,
@@ -253,7 +257,7 @@ impl Finder<'_> {
             stamp,
             content,
             compression,
-            places: Vec::new(),
+            states: Vec::new(),
         };
         match kind {
             FileFormat::Pairs(width)
@@ -274,11 +278,11 @@ const LOOK_BYTES: usize = 4096;
 
 /// How a text that begins with `head` is read.
 fn dialect_of(
-    ask: DialectRequest<'_>,
+    request: DialectRequest<'_>,
     head: &[u8],
     whole: bool,
 ) -> Result<(Dialect, Preamble), IngestError> {
-    let refuse = |problem: String| Err(IngestError::input(ask.path, problem));
+    let refuse = |problem: String| Err(IngestError::input(request.path, problem));
     if let Some(foreign) = by_magic(head) {
         return refuse(foreign.problem());
     }
@@ -288,14 +292,15 @@ fn dialect_of(
     if head[..head.len().min(LOOK_BYTES)].contains(&0) {
         return refuse("the file holds zero bytes, so it is no text in UTF-8; if it holds raw pairs, say --format raw-u32 or raw-u64".into());
     }
-    let by_columns = ask.options.source_column.is_some() && ask.options.target_column.is_some();
-    if ask.syntax != Syntax::Dimacs
+    let by_columns =
+        request.options.source_column.is_some() && request.options.target_column.is_some();
+    if request.syntax != Syntax::Dimacs
         && !by_columns
         && let Some(foreign) = by_text(head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head))
     {
         return refuse(foreign.problem());
     }
-    sniff(ask, head, whole)
+    sniff(request, head, whole)
 }
 
 /// What is wrong with a folder of which no file is taken.

@@ -98,7 +98,7 @@ pub struct InputFile {
     pub(crate) content: FileContent,
     pub(crate) compression: Compression,
     /// Of a file with quotes: where the byte before each of its pieces lies.
-    pub(crate) places: Vec<LexState>,
+    pub(crate) states: Vec<LexState>,
 }
 
 impl InputFile {

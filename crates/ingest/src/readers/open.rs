@@ -261,15 +261,15 @@ impl FileSource {
                 Some(bytes) => bytes,
                 None => bytes.insert(ReadAhead::new(disk, budget)?),
             };
-            let places = places_of_pieces(bytes, file, self.piece_bytes, stop)?;
-            self.input.edges[number].places = places;
+            let states = states_of_pieces(bytes, file, self.piece_bytes, stop)?;
+            self.input.edges[number].states = states;
         }
         Ok(())
     }
 }
 
 /// Where the byte before each piece of a file lies.
-fn places_of_pieces(
+fn states_of_pieces(
     bytes: &mut ReadAhead,
     file: &InputFile,
     piece_bytes: u64,
@@ -284,8 +284,8 @@ fn places_of_pieces(
     };
     // Pieces that begin in the head have nothing before the first edge.
     let first = head.bytes.div_ceil(piece_bytes).max(1);
-    let mut places = vec![LexState::Start; first as usize];
-    let (mut place, mut offset, mut kept) = (None, head.bytes, 0);
+    let mut states = vec![LexState::Start; first as usize];
+    let (mut state, mut offset, mut kept) = (None, head.bytes, 0);
     bytes.open(&file.path, file.bytes, head.bytes, file.bytes)?;
     loop {
         if stop.requested() {
@@ -294,34 +294,34 @@ fn places_of_pieces(
         let (run, last) = bytes.next(kept)?;
         let mut at = 0;
         while at < run.len() {
-            let here = match place {
-                Some(place) => place,
+            let here = match state {
+                Some(state) => state,
                 // A line begins.
                 None if run.len() - at < mark_bytes && !last => break,
-                None => dialect.place(&run[at..]),
+                None => dialect.state(&run[at..]),
             };
             let step = dialect.cut.step(run, at, here);
             loop {
-                let next = places.len() as u64 * piece_bytes - 1;
+                let next = states.len() as u64 * piece_bytes - 1;
                 match next.checked_sub(offset) {
                     Some(next) if next < step.to as u64 => {
                         let before = &run[at.min(next as usize)..next as usize];
-                        places.push(match here {
+                        states.push(match here {
                             LexState::Quoted => here,
-                            _ => dialect.cut.place_behind(before, here),
+                            _ => dialect.cut.state_after(before, here),
                         });
                     }
                     // Before the first edge.
-                    None => places.push(LexState::Start),
+                    None => states.push(LexState::Start),
                     Some(_) => break,
                 }
             }
-            (at, place) = (step.to, (!step.ends).then_some(step.place));
+            (at, state) = (step.to, (!step.ends).then_some(step.state));
         }
         kept = run.len() - at;
         offset += at as u64;
         if last {
-            return Ok(places);
+            return Ok(states);
         }
     }
 }

@@ -65,9 +65,9 @@ impl ParquetFile {
     pub(crate) fn open(
         disk: &Arc<dyn Disk>,
         budget: &Budget,
-        ask: DialectRequest<'_>,
+        request: DialectRequest<'_>,
     ) -> Result<Self, IngestError> {
-        let path = ask.path;
+        let path = request.path;
         let file = ByteFile::open(disk, budget, path, 64 << 10)?;
         // The footer's length stands before the last four bytes.
         let bytes = file.bytes();
@@ -113,14 +113,14 @@ impl ParquetFile {
             .iter()
             .take_while(|name| name.starts_with("__index_level_") || name.starts_with("Unnamed: "))
             .count();
-        let chosen = choose(&ask, Some(&names), index, names.len(), &|column| {
+        let chosen = choose(&request, Some(&names), index, names.len(), &|column| {
             kinds.get(column) == Some(&ParquetType::Float)
         })?;
         let Chosen {
             columns,
             names: called,
         } = chosen;
-        let wanted = match (ask.columns, ask.weighted) {
+        let wanted = match (request.columns, request.weighted) {
             (RecordKind::Vertex, _) => columns[..1].to_vec(),
             (RecordKind::Edge, false) => columns[..2].to_vec(),
             (RecordKind::Edge, true) => columns.to_vec(),
@@ -163,7 +163,7 @@ impl ParquetFile {
             _lease: lease,
             names: called,
             ignored,
-            columns: ask.columns,
+            columns: request.columns,
         })
     }
 
@@ -268,7 +268,7 @@ impl ParquetFile {
         }
         let mut report = PieceReport::default();
         let mut batch = EdgeBatch::new(want);
-        let (mut done, mut told) = (0, 0);
+        let (mut done, mut reported) = (0, 0);
         while done < rows {
             if stop.requested() {
                 return Err(IngestError::Stopped);
@@ -313,8 +313,8 @@ impl ParquetFile {
             batch.deliver(sink)?;
             done += count as u64;
             let bytes = (u128::from(group_bytes) * u128::from(done) / u128::from(rows)) as u64;
-            sink.progress(bytes - told);
-            told = bytes;
+            sink.progress(bytes - reported);
+            reported = bytes;
         }
         report.lines = report.edges + report.skipped;
         Ok(report)

@@ -237,8 +237,8 @@ impl PieceReader for FileReader<'_> {
             FileContent::Text(dialect, head) => (dialect, head),
         };
         // A piece after the first begins within a line, but for the one that begins with the first edge.
-        let place = file.places.get((piece - first) as usize).copied();
-        let within = (range.start > head.bytes).then_some(place.unwrap_or(LexState::Plain));
+        let state = file.states.get((piece - first) as usize).copied();
+        let within = (range.start > head.bytes).then_some(state.unwrap_or(LexState::Plain));
         let malformed = match source.skip {
             true => Malformed::Skip,
             false => Malformed::Fail,

@@ -25,7 +25,7 @@ pub(crate) struct SortContext<'a> {
     pub(crate) workers: &'a Workers,
     pub(crate) stop: &'a Stop,
     /// The ranks that build it together: each has a run of the ids.
-    pub(crate) crew: ImportCommunicator<'a>,
+    pub(crate) comm: ImportCommunicator<'a>,
     /// A directory for temporary files.
     pub(crate) directory: &'a Path,
     /// Bytes of a chunk of a bucket, and how many are read ahead.
@@ -54,27 +54,27 @@ impl<'a> SortContext<'a> {
             .join(format!("{what}-{}", self.files.fetch_add(1, Relaxed)))
     }
 
-    pub(super) fn inbox(&self) -> Result<ChunkReader, IngestError> {
+    pub(super) fn chunk_reader(&self) -> Result<ChunkReader, IngestError> {
         ChunkReader::new(&**self.disk, self.budget, self.chunk_bytes, self.read_ahead)
     }
 
     /// The way to the ranks that buckets belong to, where there are others.
-    pub(super) fn post(
+    pub(super) fn shuffle(
         &self,
         owners: impl Iterator<Item = usize>,
     ) -> Result<Option<BucketShuffle<'a>>, IngestError> {
-        BucketShuffle::new(&self.crew, self.budget, owners.collect(), self.chunk_bytes)
+        BucketShuffle::new(&self.comm, self.budget, owners.collect(), self.chunk_bytes)
     }
 
     /// Fills buckets, those of other ranks too.
     pub(super) fn fill(
         &self,
-        spill: &BucketFile,
-        post: Option<&BucketShuffle<'_>>,
+        bucket_file: &BucketFile,
+        shuffle: Option<&BucketShuffle<'_>>,
         work: impl FnOnce() -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         let (disk, bytes) = (&**self.disk, self.write_bytes);
-        let ((), written) = fill(spill, post, disk, self.budget, bytes, work)?;
+        let ((), written) = fill(bucket_file, shuffle, disk, self.budget, bytes, work)?;
         self.written.fetch_add(written, Relaxed);
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::progress::Meter;
 pub(crate) struct IdDictionary {
     ids: u64,
     chunk_bytes: usize,
-    leaves: Vec<SortedRun>,
+    sorted_runs: Vec<SortedRun>,
     file: FileHandle,
 }
 
@@ -31,28 +31,28 @@ impl IdDictionary {
     /// # Errors
     /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
     pub(crate) fn build(
-        place: &SortContext<'_>,
+        context: &SortContext<'_>,
         mut ends: EdgeEnds<'_>,
     ) -> Result<(Self, OrderedEdgeFile), IngestError> {
         if ends.edges >= NOWHERE / 2 {
             return Err(IngestError::internal("more than 2^47 edges"));
         }
         // Positions: runs of edges whose indices one worker holds at a time, each where the edges are.
-        let starts = position_starts(place, &ends)?;
-        let (starts, owners) = of_all_ranks(place, &starts)?;
+        let starts = position_starts(context, &ends)?;
+        let (starts, owners) = of_all_ranks(context, &starts)?;
         let sample = std::mem::take(&mut ends.sample);
-        let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
+        let occurrences = Occurrences::create(context, sample.splitters(context.splitters))?;
         // Runs of ids of about as many occurrences, as the sample has them.
-        let (ranks, buckets) = (place.crew.count(), occurrences.buckets());
-        let post = place.post((0..buckets).map(|bucket| bucket * ranks / buckets))?;
+        let (ranks, buckets) = (context.comm.count(), occurrences.buckets());
+        let shuffle = context.shuffle((0..buckets).map(|bucket| bucket * ranks / buckets))?;
         let meter = Meter::new(ends.progress, "ids: collect", ends.edges_here);
         let read = || {
             for (source, nowhere) in [(Some(ends.source), false), (ends.vertices, true)] {
                 let Some(source) = source else { continue };
                 let make = || {
-                    let writer = OccurrenceWriter::new(&occurrences, place, post.as_ref())?;
+                    let writer = OccurrenceWriter::new(&occurrences, context, shuffle.as_ref())?;
                     Ok((
-                        source.reader(place.disk, place.budget)?,
+                        source.reader(context.disk, context.budget)?,
                         OccurrenceSink {
                             writer,
                             meter: (!nowhere).then_some(&meter),
@@ -61,62 +61,64 @@ impl IdDictionary {
                     ))
                 };
                 let states = parallel::run(
-                    place.workers,
+                    context.workers,
                     usize::MAX,
-                    place.stop,
+                    context.stop,
                     source.units(),
                     make,
-                    |(reader, sink), unit| source.read(unit, reader, place.stop, sink),
+                    |(reader, sink), unit| source.read(unit, reader, context.stop, sink),
                 )?;
                 states
                     .into_iter()
-                    .try_for_each(|(_, sink)| sink.writer.finish(place))?;
+                    .try_for_each(|(_, sink)| sink.writer.finish(context))?;
             }
             Ok(())
         };
-        place.fill(occurrences.spill(), post.as_ref(), read)?;
-        drop(post);
-        occurrences.put_together(&place.crew)?;
+        context.fill(occurrences.bucket_file(), shuffle.as_ref(), read)?;
+        drop(shuffle);
+        occurrences.merge_ranks(&context.comm)?;
 
         let positions = BucketFile::create(
-            &**place.disk,
-            place.path("positions"),
+            &**context.disk,
+            context.path("positions"),
             starts.len(),
-            place.chunk_bytes,
+            context.chunk_bytes,
         )?;
-        let file = place.disk.open(&place.path("ids"), Open::CreatePrivate)?;
+        let file = context
+            .disk
+            .open(&context.path("ids"), Open::CreatePrivate)?;
         let end = AtomicU64::new(0);
-        let leaves = Mutex::new(Vec::new());
+        let sorted_runs = Mutex::new(Vec::new());
         let mut tasks = occurrences.tasks(&[]);
         let all = tasks.iter().map(|task| task.count).sum();
         let meter = Meter::new(ends.progress, "ids: sort", all);
-        let post = place.post(owners.iter().copied())?;
+        let shuffle = context.shuffle(owners.iter().copied())?;
         let resolve = || {
             while !tasks.is_empty() {
                 let more = Mutex::new(Vec::new());
                 let make = || {
                     Ok((
-                        place.inbox()?,
+                        context.chunk_reader()?,
                         SortedRunWriter::new(
-                            place,
+                            context,
                             &positions,
-                            post.as_ref(),
+                            shuffle.as_ref(),
                             &starts,
                             &file,
                             &end,
-                            &leaves,
+                            &sorted_runs,
                         )?,
                     ))
                 };
-                let work = |(inbox, writer): &mut (ChunkReader, SortedRunWriter<'_>),
+                let work = |(chunk_reader, writer): &mut (ChunkReader, SortedRunWriter<'_>),
                             number: u64| {
                     let task = &tasks[number as usize];
                     if task.is_single() {
-                        writer.single(task, inbox)?;
-                    } else if task.memory() <= place.sort_bytes {
-                        writer.leaf(task, inbox)?;
+                        writer.single(task, chunk_reader)?;
+                    } else if task.memory() <= context.sort_bytes {
+                        writer.sorted_run(task, chunk_reader)?;
                     } else {
-                        let split = split(place, task, inbox)?;
+                        let split = split(context, task, chunk_reader)?;
                         lock(&more).extend(split.tasks(&task.path));
                         return Ok(());
                     }
@@ -124,9 +126,9 @@ impl IdDictionary {
                     Ok(())
                 };
                 let states = parallel::run(
-                    place.workers,
+                    context.workers,
                     usize::MAX,
-                    place.stop,
+                    context.stop,
                     tasks.len() as u64,
                     make,
                     work,
@@ -140,30 +142,30 @@ impl IdDictionary {
             }
             Ok(())
         };
-        place.fill(&positions, post.as_ref(), resolve)?;
-        drop(post);
+        context.fill(&positions, shuffle.as_ref(), resolve)?;
+        drop(shuffle);
 
-        let mut leaves = leaves
+        let mut sorted_runs = sorted_runs
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        leaves.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
-        let mut bases = vec![0; leaves.len()];
-        let mut ids = place
-            .crew
-            .before(leaves.iter().map(|leaf| leaf.ids).sum())?;
+        sorted_runs.sort_unstable_by(|a: &SortedRun, b: &SortedRun| a.path.cmp(&b.path));
+        let mut bases = vec![0; sorted_runs.len()];
+        let mut ids = context
+            .comm
+            .exclusive_prefix_sum(sorted_runs.iter().map(|sorted_run| sorted_run.ids).sum())?;
         let first = ids;
-        for leaf in &leaves {
-            bases[leaf.number as usize] = ids;
-            ids += leaf.ids;
+        for sorted_run in &sorted_runs {
+            bases[sorted_run.number as usize] = ids;
+            ids += sorted_run.ids;
         }
         let ids = ids - first;
-        let bases = IndexBases::of_all_ranks(&place.crew, &bases)?;
-        let edges = join(place, &ends, &positions, &starts, &owners, &bases)?;
+        let bases = IndexBases::of_all_ranks(&context.comm, &bases)?;
+        let edges = join(context, &ends, &positions, &starts, &owners, &bases)?;
         Ok((
             Self {
                 ids,
-                chunk_bytes: place.write_bytes,
-                leaves,
+                chunk_bytes: context.write_bytes,
+                sorted_runs,
                 file,
             },
             edges,
@@ -178,17 +180,21 @@ impl IdDictionary {
     /// Calls `each` with the ids that this rank has in ascending order; those of the next rank follow.
     pub(crate) fn for_each_id(
         &self,
-        place: &SortContext<'_>,
+        context: &SortContext<'_>,
         mut each: impl FnMut(&[u8]) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
-        let mut inbox =
-            ChunkReader::new(&**place.disk, place.budget, self.chunk_bytes, WRITE_AHEAD)?;
-        for leaf in &self.leaves {
-            inbox.read(
+        let mut chunk_reader = ChunkReader::new(
+            &**context.disk,
+            context.budget,
+            self.chunk_bytes,
+            WRITE_AHEAD,
+        )?;
+        for sorted_run in &self.sorted_runs {
+            chunk_reader.read(
                 &self.file,
                 self.chunk_bytes,
-                leaf.chunks.iter().copied(),
-                place.stop,
+                sorted_run.chunks.iter().copied(),
+                context.stop,
                 |mut records| {
                     while let Some((length, rest)) = records.split_at_checked(2) {
                         let length = usize::from(u16::from_le_bytes([length[0], length[1]]));

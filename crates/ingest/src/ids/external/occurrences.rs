@@ -27,7 +27,7 @@ pub(super) const NOWHERE: u64 = (1 << (8 * POSITION_BYTES)) - 1;
 /// A temporary file of occurrences, bucket by bucket.
 #[derive(Debug)]
 pub(super) struct Occurrences {
-    spill: BucketFile,
+    bucket_file: BucketFile,
     splitters: Splitters,
     /// Per bucket the number of occurrences and the bytes of their ids.
     sizes: Vec<(AtomicU64, AtomicU64)>,
@@ -35,18 +35,18 @@ pub(super) struct Occurrences {
 
 impl Occurrences {
     pub(super) fn create(
-        place: &SortContext<'_>,
+        context: &SortContext<'_>,
         splitters: Splitters,
     ) -> Result<Self, IngestError> {
         let buckets = splitters.buckets();
-        let spill = BucketFile::create(
-            &**place.disk,
-            place.path("occurrences"),
+        let bucket_file = BucketFile::create(
+            &**context.disk,
+            context.path("occurrences"),
             buckets,
-            place.chunk_bytes,
+            context.chunk_bytes,
         )?;
         Ok(Self {
-            spill,
+            bucket_file,
             splitters,
             sizes: (0..buckets).map(|_| Default::default()).collect(),
         })
@@ -55,18 +55,18 @@ impl Occurrences {
     pub(super) fn buckets(&self) -> usize {
         self.sizes.len()
     }
-    pub(super) fn spill(&self) -> &BucketFile {
-        &self.spill
+    pub(super) fn bucket_file(&self) -> &BucketFile {
+        &self.bucket_file
     }
 
     /// Takes over what other ranks put in the buckets of this one, and forgets what went to theirs.
-    pub(super) fn put_together(&self, crew: &ImportCommunicator<'_>) -> Result<(), IngestError> {
+    pub(super) fn merge_ranks(&self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         let counts = |size: &(AtomicU64, AtomicU64)| [size.0.load(Relaxed), size.1.load(Relaxed)];
         let mut sums: Vec<u64> = self.sizes.iter().flat_map(counts).collect();
-        crew.add_up(&mut sums)?;
+        comm.sum_elementwise(&mut sums)?;
         for (bucket, (size, sums)) in self.sizes.iter().zip(sums.chunks_exact(2)).enumerate() {
             // Of another rank's there is nothing here.
-            let is_here = self.spill.chunks(bucket) > 0;
+            let is_here = self.bucket_file.chunks(bucket) > 0;
             size.0.store(if is_here { sums[0] } else { 0 }, Relaxed);
             size.1.store(sums[1], Relaxed);
         }
@@ -105,18 +105,18 @@ pub(super) struct OccurrenceWriter<'a> {
 impl<'a> OccurrenceWriter<'a> {
     pub(super) fn new(
         occurrences: &'a Occurrences,
-        place: &SortContext<'_>,
-        post: Option<&'a BucketShuffle<'a>>,
+        context: &SortContext<'_>,
+        shuffle: Option<&'a BucketShuffle<'a>>,
     ) -> Result<Self, IngestError> {
         let writer = BucketWriter::new(
-            &occurrences.spill,
-            &**place.disk,
-            place.budget,
-            place.write_bytes,
+            &occurrences.bucket_file,
+            &**context.disk,
+            context.budget,
+            context.write_bytes,
         )?;
         Ok(Self {
             occurrences,
-            writer: writer.sending(post),
+            writer: writer.sending(shuffle),
             sizes: vec![(0, 0); occurrences.sizes.len()],
         })
     }
@@ -135,12 +135,12 @@ impl<'a> OccurrenceWriter<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(self, place: &SortContext<'_>) -> Result<(), IngestError> {
+    pub(super) fn finish(self, context: &SortContext<'_>) -> Result<(), IngestError> {
         for (sum, (count, bytes)) in self.occurrences.sizes.iter().zip(&self.sizes) {
             sum.0.fetch_add(*count, Relaxed);
             sum.1.fetch_add(*bytes, Relaxed);
         }
-        place.written.fetch_add(self.writer.finish()?, Relaxed);
+        context.written.fetch_add(self.writer.finish()?, Relaxed);
         Ok(())
     }
 }
@@ -188,13 +188,13 @@ impl BucketTask {
 
     pub(super) fn read(
         &self,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
         stop: &Stop,
         mut each: impl FnMut(&[u8], u64) -> Result<(), IngestError>,
     ) -> Result<(), IngestError> {
         self.occurrences
-            .spill
-            .read(self.bucket, inbox, stop, |records| {
+            .bucket_file
+            .read(self.bucket, chunk_reader, stop, |records| {
                 for_each_occurrence(records, &mut each)
             })
     }
@@ -263,18 +263,20 @@ impl EdgeBatchSink for OccurrenceSink<'_> {
 
 /// Splits a bucket that is too large to sort, by splitters from its own occurrences.
 pub(super) fn split(
-    place: &SortContext<'_>,
+    context: &SortContext<'_>,
     task: &BucketTask,
-    inbox: &mut ChunkReader,
+    chunk_reader: &mut ChunkReader,
 ) -> Result<Occurrences, IngestError> {
     let mut sample = IdSample::default();
-    task.read(inbox, place.stop, |id, _| {
+    task.read(chunk_reader, context.stop, |id, _| {
         sample.offer(id);
         Ok(())
     })?;
-    let occurrences = Occurrences::create(place, sample.splitters(place.splitters))?;
-    let mut writer = OccurrenceWriter::new(&occurrences, place, None)?;
-    task.read(inbox, place.stop, |id, position| writer.put(id, position))?;
-    writer.finish(place)?;
+    let occurrences = Occurrences::create(context, sample.splitters(context.splitters))?;
+    let mut writer = OccurrenceWriter::new(&occurrences, context, None)?;
+    task.read(chunk_reader, context.stop, |id, position| {
+        writer.put(id, position)
+    })?;
+    writer.finish(context)?;
     Ok(occurrences)
 }

@@ -28,7 +28,7 @@ pub(super) const RESOLVED_BYTES: usize = 12;
 /// # Errors
 /// The indices of so few buckets do not fit memory.
 pub(super) fn position_starts(
-    place: &SortContext<'_>,
+    context: &SortContext<'_>,
     ends: &EdgeEnds<'_>,
 ) -> Result<Vec<u64>, IngestError> {
     if ends.edges_here == 0 {
@@ -36,19 +36,21 @@ pub(super) fn position_starts(
     }
     let edge_bytes = 2 * size_of::<u64>() as u64;
     // Every worker has an open chunk for each bucket of all ranks.
-    let buckets_max = (place.positions_max / place.crew.count() as u64).max(1);
+    let buckets_max = (context.positions_max / context.comm.count() as u64).max(1);
     let least = ends.edges_here.div_ceil(buckets_max);
-    let edges_max = (place.sort_bytes / edge_bytes).max(least).clamp(1, 1 << 30);
-    if edges_max * edge_bytes > place.join_bytes {
+    let edges_max = (context.sort_bytes / edge_bytes)
+        .max(least)
+        .clamp(1, 1 << 30);
+    if edges_max * edge_bytes > context.join_bytes {
         // Half a worker's share holds the indices of a bucket, an eighth the open chunks of all.
-        let chunks = 16 * (place.chunk_bytes * place.crew.count()) as u64;
+        let chunks = 16 * (context.chunk_bytes * context.comm.count()) as u64;
         let squared = (ends.edges_here * edge_bytes).saturating_mul(chunks);
         let share = squared.isqrt();
         return Err(IngestError::too_little_memory(
             "the ends of edges",
-            share * place.workers.count() as u64 + place.passing_bytes,
-            place.budget.available(),
-            place.budget,
+            share * context.workers.count() as u64 + context.passing_bytes,
+            context.budget.available(),
+            context.budget,
         ));
     }
     if ends.weights == EdgeKind::None {
@@ -70,12 +72,12 @@ pub(super) fn position_starts(
 
 /// The first edge of each bucket of all ranks, and which rank has the bucket.
 pub(super) fn of_all_ranks(
-    place: &SortContext<'_>,
+    context: &SortContext<'_>,
     mine: &[u64],
 ) -> Result<(Vec<u64>, Vec<usize>), IngestError> {
     let (mut starts, mut owners) = (Vec::new(), Vec::new());
-    for (rank, said) in place.crew.gather(bytes_of(mine))?.iter().enumerate() {
-        starts.extend(numbers_of(said));
+    for (rank, payload) in context.comm.gather(bytes_of(mine))?.iter().enumerate() {
+        starts.extend(numbers_of(payload));
         owners.resize(starts.len(), rank);
     }
     Ok((starts, owners))
@@ -90,27 +92,27 @@ pub(super) struct IndexBases {
 impl IndexBases {
     /// From those of this rank's leaves.
     pub(super) fn of_all_ranks(
-        crew: &ImportCommunicator<'_>,
+        comm: &ImportCommunicator<'_>,
         mine: &[u64],
     ) -> Result<Self, IngestError> {
-        let of_ranks = crew.gather(bytes_of(mine))?;
-        let of_ranks = of_ranks.iter().map(|said| numbers_of(said).collect());
+        let of_ranks = comm.gather(bytes_of(mine))?;
+        let of_ranks = of_ranks.iter().map(|payload| numbers_of(payload).collect());
         Ok(IndexBases {
             of_ranks: of_ranks.collect(),
         })
     }
 
     /// What a leaf of this rank is called in records.
-    pub(super) fn code(crew: &ImportCommunicator<'_>, number: u32) -> Result<u32, IngestError> {
-        let code = u64::from(number) * crew.count() as u64 + crew.rank() as u64;
+    pub(super) fn code(comm: &ImportCommunicator<'_>, number: u32) -> Result<u32, IngestError> {
+        let code = u64::from(number) * comm.count() as u64 + comm.rank() as u64;
         u32::try_from(code)
             .map_err(|_| IngestError::internal("more than 2^32 parts of a dictionary"))
     }
 
     fn of(&self, code: u32) -> Option<u64> {
         let ranks = self.of_ranks.len();
-        let leaves = self.of_ranks.get(code as usize % ranks)?;
-        leaves.get(code as usize / ranks).copied()
+        let sorted_runs = self.of_ranks.get(code as usize % ranks)?;
+        sorted_runs.get(code as usize / ranks).copied()
     }
 }
 
@@ -124,17 +126,17 @@ fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
 
 /// Puts the indices of the edges of this rank in the order of the input.
 pub(super) fn join(
-    place: &SortContext<'_>,
+    context: &SortContext<'_>,
     ends: &EdgeEnds<'_>,
     positions: &BucketFile,
     starts: &[u64],
     owners: &[usize],
     bases: &IndexBases,
 ) -> Result<OrderedEdgeFile, IngestError> {
-    let spool = TempEdgeFile::create(
-        &**place.disk,
-        place.path("edges"),
-        place.write_bytes,
+    let edge_file = TempEdgeFile::create(
+        &**context.disk,
+        context.path("edges"),
+        context.write_bytes,
         ends.weights,
     )?;
     let unit_starts: Vec<u64> = if ends.weights == EdgeKind::None {
@@ -142,83 +144,82 @@ pub(super) fn join(
     } else {
         ends.source.unit_starts()
     };
-    let rank = place.crew.rank();
+    let rank = context.comm.rank();
     let buckets = owners.partition_point(|owner| *owner < rank)
         ..owners.partition_point(|owner| *owner <= rank);
     let meter = Meter::new(ends.progress, "ids: number", ends.edges_here);
     let make = || {
-        let reader = ends.source.reader(place.disk, place.budget)?;
+        let reader = ends.source.reader(context.disk, context.budget)?;
         Ok((
-            place.inbox()?,
+            context.chunk_reader()?,
             reader,
-            EdgeFileWriter::new(&spool, &**place.disk, place.budget, WRITE_AHEAD)?,
+            EdgeFileWriter::new(&edge_file, &**context.disk, context.budget, WRITE_AHEAD)?,
         ))
     };
-    let work =
-        |(inbox, reader, writer): &mut (ChunkReader, EdgeReplayReader<'_>, EdgeFileWriter<'_>),
-         task: u64| {
-            let bucket = buckets.start + task as usize;
-            let start = starts[bucket];
-            let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
-            let slots = 2 * (end - start) as usize;
-            let mut indices = place
-                .budget
-                .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
-            let list = &mut indices.typed_mut::<u64>()[..slots];
-            let mut filled = 0;
-            positions.read(bucket, inbox, place.stop, |records| {
-                for record in records.chunks_exact(RESOLVED_BYTES) {
-                    let word = |at: usize| {
-                        u32::from_le_bytes([
-                            record[at],
-                            record[at + 1],
-                            record[at + 2],
-                            record[at + 3],
-                        ])
-                    };
-                    let (Some(slot), Some(base)) =
-                        (list.get_mut(word(0) as usize), bases.of(word(4)))
-                    else {
-                        return Err(IngestError::internal(
-                            "an end of an edge lies outside its bucket",
-                        ));
-                    };
-                    *slot = base + u64::from(word(8));
-                    filled += 1;
-                }
-                Ok(())
-            })?;
-            if filled != slots {
-                return Err(IngestError::internal(
-                    "ends of edges got lost in the dictionary",
-                ));
+    let work = |(chunk_reader, reader, writer): &mut (
+        ChunkReader,
+        EdgeReplayReader<'_>,
+        EdgeFileWriter<'_>,
+    ),
+                task: u64| {
+        let bucket = buckets.start + task as usize;
+        let start = starts[bucket];
+        let end = starts.get(bucket + 1).copied().unwrap_or(ends.edges);
+        let slots = 2 * (end - start) as usize;
+        let mut indices = context
+            .budget
+            .buffer("indices of the ends of edges", slots * size_of::<u64>())?;
+        let list = &mut indices.typed_mut::<u64>()[..slots];
+        let mut filled = 0;
+        positions.read(bucket, chunk_reader, context.stop, |records| {
+            for record in records.chunks_exact(RESOLVED_BYTES) {
+                let word = |at: usize| {
+                    u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
+                };
+                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.of(word(4)))
+                else {
+                    return Err(IngestError::internal(
+                        "an end of an edge lies outside its bucket",
+                    ));
+                };
+                *slot = base + u64::from(word(8));
+                filled += 1;
             }
-            meter.advance(end - start);
-            let mut sink = JoinSink {
-                list,
-                start,
-                writer,
-            };
-            if ends.weights == EdgeKind::None {
-                return sink.take((end - start) as usize, &[], start);
-            }
-            let from = unit_starts.partition_point(|&unit| unit < start);
-            let to = unit_starts.partition_point(|&unit| unit < end);
-            (from..to)
-                .try_for_each(|unit| ends.source.read(unit as u64, reader, place.stop, &mut sink))
+            Ok(())
+        })?;
+        if filled != slots {
+            return Err(IngestError::internal(
+                "ends of edges got lost in the dictionary",
+            ));
+        }
+        meter.advance(end - start);
+        let mut sink = JoinSink {
+            list,
+            start,
+            writer,
         };
+        if ends.weights == EdgeKind::None {
+            return sink.take((end - start) as usize, &[], start);
+        }
+        let from = unit_starts.partition_point(|&unit| unit < start);
+        let to = unit_starts.partition_point(|&unit| unit < end);
+        (from..to).try_for_each(|unit| {
+            ends.source
+                .read(unit as u64, reader, context.stop, &mut sink)
+        })
+    };
     let states = parallel::run(
-        place.workers,
+        context.workers,
         usize::MAX,
-        place.stop,
+        context.stop,
         buckets.len() as u64,
         make,
         work,
     )?;
     for (_, _, writer) in states {
-        place.written.fetch_add(writer.finish()?, Relaxed);
+        context.written.fetch_add(writer.finish()?, Relaxed);
     }
-    Ok(spool.arrange(|_| 0))
+    Ok(edge_file.arrange(|_| 0))
 }
 
 /// Writes edges by index, with the weights that pass by.

@@ -41,13 +41,13 @@ pub(super) struct SortedRun {
 
 /// One worker's way from buckets of ids to leaves.
 pub(super) struct SortedRunWriter<'a> {
-    place: &'a SortContext<'a>,
+    context: &'a SortContext<'a>,
     positions: BucketWriter<'a>,
     starts: &'a [u64],
     file: &'a FileHandle,
     end: &'a AtomicU64,
-    outbox: ChunkWriter,
-    leaves: &'a Mutex<Vec<SortedRun>>,
+    chunk_writer: ChunkWriter,
+    sorted_runs: &'a Mutex<Vec<SortedRun>>,
     /// A buffer of chunks that fills, and where it will lie in the file.
     open: Option<(Buffer, u64)>,
     /// Where in it the last chunk begins, and where it ends so far.
@@ -59,28 +59,33 @@ pub(super) struct SortedRunWriter<'a> {
 
 impl<'a> SortedRunWriter<'a> {
     pub(super) fn new(
-        place: &'a SortContext<'a>,
+        context: &'a SortContext<'a>,
         positions: &'a BucketFile,
-        post: Option<&'a BucketShuffle<'a>>,
+        shuffle: Option<&'a BucketShuffle<'a>>,
         starts: &'a [u64],
         file: &'a FileHandle,
         end: &'a AtomicU64,
-        leaves: &'a Mutex<Vec<SortedRun>>,
+        sorted_runs: &'a Mutex<Vec<SortedRun>>,
     ) -> Result<Self, IngestError> {
         Ok(Self {
-            place,
+            context,
             positions: BucketWriter::new(
                 positions,
-                &**place.disk,
-                place.budget,
-                place.write_bytes,
+                &**context.disk,
+                context.budget,
+                context.write_bytes,
             )?
-            .sending(post),
+            .sending(shuffle),
             starts,
             file,
             end,
-            outbox: ChunkWriter::new(&**place.disk, place.budget, place.write_bytes, WRITE_AHEAD)?,
-            leaves,
+            chunk_writer: ChunkWriter::new(
+                &**context.disk,
+                context.budget,
+                context.write_bytes,
+                WRITE_AHEAD,
+            )?,
+            sorted_runs,
             open: None,
             start: 0,
             at: 0,
@@ -90,9 +95,9 @@ impl<'a> SortedRunWriter<'a> {
 
     /// A number for a new leaf.
     fn number(&self) -> u32 {
-        let mut leaves = lock(self.leaves);
-        let number = leaves.len() as u32;
-        leaves.push(SortedRun {
+        let mut sorted_runs = lock(self.sorted_runs);
+        let number = sorted_runs.len() as u32;
+        sorted_runs.push(SortedRun {
             path: Vec::new(),
             number,
             ids: 0,
@@ -103,24 +108,24 @@ impl<'a> SortedRunWriter<'a> {
 
     fn close(&mut self, number: u32, task: &BucketTask, ids: u64) {
         self.end_chunk();
-        let leaf = SortedRun {
+        let sorted_run = SortedRun {
             path: task.path.clone(),
             number,
             ids,
             chunks: std::mem::take(&mut self.chunks),
         };
-        lock(self.leaves)[number as usize] = leaf;
+        lock(self.sorted_runs)[number as usize] = sorted_run;
     }
 
     /// The occurrences of one id, too many or just enough: streamed.
     pub(super) fn single(
         &mut self,
         task: &BucketTask,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
         let mut id = None;
-        task.read(inbox, self.place.stop, |found, position| {
+        task.read(chunk_reader, self.context.stop, |found, position| {
             if id.is_none() {
                 id = Some(found.to_vec());
             }
@@ -134,13 +139,13 @@ impl<'a> SortedRunWriter<'a> {
     }
 
     /// Sorts the occurrences of a bucket.
-    pub(super) fn leaf(
+    pub(super) fn sorted_run(
         &mut self,
         task: &BucketTask,
-        inbox: &mut ChunkReader,
+        chunk_reader: &mut ChunkReader,
     ) -> Result<(), IngestError> {
         let number = self.number();
-        let (what, budget) = ("ids to sort", self.place.budget);
+        let (what, budget) = ("ids to sort", self.context.budget);
         let count = task.count as usize;
         let mut records = budget.buffer(what, count * size_of::<[u64; 3]>())?;
         let mut scratch = budget.buffer(what, count * size_of::<[u64; 3]>())?;
@@ -148,7 +153,7 @@ impl<'a> SortedRunWriter<'a> {
         // A record: the id's first bytes, its place and length in the arena, its position.
         let list = &mut records.typed_mut::<[u64; 3]>()[..count];
         let (mut filled, mut used) = (0, 0);
-        task.read(inbox, self.place.stop, |id, position| {
+        task.read(chunk_reader, self.context.stop, |id, position| {
             let (Some(record), Some(text)) =
                 (list.get_mut(filled), arena.get_mut(used..used + id.len()))
             else {
@@ -208,10 +213,10 @@ impl<'a> SortedRunWriter<'a> {
             0
         };
         let bytes = header + 2 + id.len();
-        if self.open.is_none() || self.at + bytes > self.place.write_bytes {
+        if self.open.is_none() || self.at + bytes > self.context.write_bytes {
             self.flush();
-            let offset = self.end.fetch_add(self.place.write_bytes as u64, Relaxed);
-            self.open = Some((self.outbox.take()?, offset));
+            let offset = self.end.fetch_add(self.context.write_bytes as u64, Relaxed);
+            self.open = Some((self.chunk_writer.take()?, offset));
             (self.start, self.at) = (0, 0);
         }
         if self.at == self.start {
@@ -250,18 +255,18 @@ impl<'a> SortedRunWriter<'a> {
     fn flush(&mut self) {
         self.end_chunk();
         if let Some((buffer, offset)) = self.open.take() {
-            self.outbox.write(self.file, offset, buffer, self.at);
+            self.chunk_writer.write(self.file, offset, buffer, self.at);
         }
     }
 
     /// The end of an edge at `position` is the id of that rank in that leaf.
-    fn resolved(&mut self, position: u64, leaf: u32, rank: u32) -> Result<(), IngestError> {
+    fn resolved(&mut self, position: u64, sorted_run: u32, rank: u32) -> Result<(), IngestError> {
         if position == NOWHERE {
             return Ok(());
         }
         let bucket = self.starts.partition_point(|&start| 2 * start <= position) - 1;
         let slot = (position - 2 * self.starts[bucket]) as u32;
-        let code = IndexBases::code(&self.place.crew, leaf)?;
+        let code = IndexBases::code(&self.context.comm, sorted_run)?;
         let out = self.positions.room(bucket, RESOLVED_BYTES)?;
         out[0..4].copy_from_slice(&slot.to_le_bytes());
         out[4..8].copy_from_slice(&code.to_le_bytes());
@@ -271,8 +276,8 @@ impl<'a> SortedRunWriter<'a> {
 
     pub(super) fn finish(mut self) -> Result<(), IngestError> {
         self.flush();
-        let written = self.positions.finish()? + self.outbox.drain()?;
-        self.place.written.fetch_add(written, Relaxed);
+        let written = self.positions.finish()? + self.chunk_writer.drain()?;
+        self.context.written.fetch_add(written, Relaxed);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Chosen {
 }
 
 /// Where an option finds its column: by the name as it is written, by number from 1, or by the name in another case.
-pub(super) fn place(column: &str, names: Option<&[String]>) -> Option<usize> {
+pub(super) fn column_index(column: &str, names: Option<&[String]>) -> Option<usize> {
     let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
     named(&|name| name == column)
         .or_else(|| column.parse::<usize>().ok()?.checked_sub(1))
@@ -22,25 +22,27 @@ pub(super) fn place(column: &str, names: Option<&[String]>) -> Option<usize> {
 /// Finds the columns that are wanted: by option, by name, else from `index` on. Rows have `width` columns; `is_fraction` tells
 /// which hold fractions, which are no ids.
 pub(crate) fn choose(
-    ask: &DialectRequest<'_>,
+    request: &DialectRequest<'_>,
     names: Option<&[String]>,
     index: usize,
     width: usize,
     is_fraction: &dyn Fn(usize) -> bool,
 ) -> Result<Chosen, IngestError> {
-    let (options, refuse) = (ask.options, |problem| IngestError::input(ask.path, problem));
+    let (options, refuse) = (request.options, |problem| {
+        IngestError::input(request.path, problem)
+    });
     let have = || match names {
         Some(names) => format!("it has {}", names.join(", ")),
         None => "it has no header (--header yes if the first line is one); give a number".into(),
     };
     let find = |option: &Option<String>, what: &str| match option {
         None => Ok(None),
-        Some(column) => match (place(column, names), column.parse::<usize>()) {
-            (Some(place), Ok(number)) if place + 1 != number => Err(refuse(format!(
+        Some(column) => match (column_index(column, names), column.parse::<usize>()) {
+            (Some(column_index), Ok(number)) if column_index + 1 != number => Err(refuse(format!(
                 "{what} {column}: column {} has that name and another that number; say --header no, and give numbers",
-                place + 1
+                column_index + 1
             ))),
-            (Some(place), _) => Ok(Some(place)),
+            (Some(column_index), _) => Ok(Some(column_index)),
             (None, _) => Err(refuse(format!(
                 "{what} {column}: there is no such column; {}",
                 have()
@@ -61,7 +63,7 @@ pub(crate) fn choose(
         columns,
         names: columns.map(called),
     };
-    if ask.columns == RecordKind::Vertex {
+    if request.columns == RecordKind::Vertex {
         return Ok(chosen([names.and_then(known_vertex).unwrap_or(index); 3]));
     }
     if let (Some(names), None, None) = (names, &options.source_column, &options.target_column)
@@ -107,7 +109,7 @@ pub(crate) fn choose(
             .and_then(|names| known_weight(names, ends))
             .unwrap_or(ends[0].max(ends[1]) + 1),
     };
-    let needed = match ask.weighted {
+    let needed = match request.weighted {
         true => ends[0].max(ends[1]).max(weight),
         false => ends[0].max(ends[1]),
     };

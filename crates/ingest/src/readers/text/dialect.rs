@@ -105,7 +105,7 @@ pub(crate) struct Dialect {
 
 impl Dialect {
     /// Whether a record that begins with these bytes is a comment.
-    pub(crate) fn place(&self, bytes: &[u8]) -> LexState {
+    pub(crate) fn state(&self, bytes: &[u8]) -> LexState {
         match &self.comments {
             Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => LexState::Comment,
             _ => LexState::Start,

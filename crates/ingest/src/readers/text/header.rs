@@ -21,7 +21,7 @@ impl Sniff<'_> {
             return Ok((false, None));
         };
         // An option names a column of the first line.
-        let options = self.ask.options;
+        let options = self.request.options;
         let by_option = [
             &options.source_column,
             &options.target_column,
@@ -30,14 +30,14 @@ impl Sniff<'_> {
         .into_iter()
         .flatten()
         .any(|column| {
-            column.parse::<usize>().is_err() && self.place(column, Some(names)).is_some()
+            column.parse::<usize>().is_err() && self.column_index(column, Some(names)).is_some()
         });
-        let known = match self.ask.columns {
+        let known = match self.request.columns {
             RecordKind::Edge => known_pair(names).is_some(),
             RecordKind::Vertex => known_vertex(names).is_some(),
         };
         let same_as_before = self
-            .ask
+            .request
             .before
             .and_then(|before| before.header.as_deref())
             .is_some_and(|header| body.first().is_some_and(|line| line.text == header));
@@ -53,8 +53,8 @@ impl Sniff<'_> {
             below.iter().any(|row| kind(row, column).is_number())
                 && kinds.all(|kind| kind.is_number() || kind == FieldKind::Empty)
         };
-        let pair = known_pair(names).filter(|_| known && self.ask.columns == RecordKind::Edge);
-        let ends = self.places(None).or(pair).unwrap_or([0, 1]);
+        let pair = known_pair(names).filter(|_| known && self.request.columns == RecordKind::Edge);
+        let ends = self.end_columns(None).or(pair).unwrap_or([0, 1]);
         // A name of a column is no id.
         let recurs = |column: usize| {
             first.get(column).is_some_and(|cell| {
@@ -104,7 +104,7 @@ impl Sniff<'_> {
         if below.is_empty() || ends.iter().any(is_number) {
             return Ok((false, None));
         }
-        let looks = match (self.ask.columns, names) {
+        let looks = match (self.request.columns, names) {
             (RecordKind::Edge, _) => match (names.get(ends[0]), names.get(ends[1])) {
                 (Some(first), Some(second)) => look_like_a_pair(first, second),
                 _ => false,

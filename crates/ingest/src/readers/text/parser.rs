@@ -158,15 +158,15 @@ impl<'d> Parser<'d> {
         let limit = limit.min(bytes.len());
         self.has_zeros = memchr(0, bytes).is_some();
         let mut at = 0;
-        if let Some(place) = &mut self.within {
-            match self.dialect.cut.record_from(bytes, 0, last, place) {
+        if let Some(state) = &mut self.within {
+            match self.dialect.cut.record_from(bytes, 0, last, state) {
                 Ok(record) => {
                     self.within = None;
                     at = record.next;
                 }
                 // A CR at the end waits for what follows it.
                 Err(NoRecord::Partial) => {
-                    let is_quoted = *place == LexState::Quoted;
+                    let is_quoted = *state == LexState::Quoted;
                     return Ok(bytes.len() - usize::from(!is_quoted && bytes.ends_with(b"\r")));
                 }
                 // The piece where the quote opens tells.
@@ -226,8 +226,8 @@ impl<'d> Parser<'d> {
         at: usize,
         last: bool,
     ) -> Result<Option<(&'a [u8], usize)>, ParseError> {
-        let place = self.dialect.place(&bytes[at..]);
-        match self.dialect.cut.record(bytes, at, last, place) {
+        let state = self.dialect.state(&bytes[at..]);
+        match self.dialect.cut.record(bytes, at, last, state) {
             Ok(record) => {
                 let line = &bytes[at..record.end];
                 if self.dialect.cut.quotes == Quotes::Enclose {

@@ -97,7 +97,7 @@ pub(crate) struct LexStep {
     /// Where it ends.
     pub(crate) to: usize,
     /// Where that lies.
-    pub(crate) place: LexState,
+    pub(crate) state: LexState,
     /// A line ends there.
     pub(crate) ends: bool,
 }
@@ -187,34 +187,34 @@ impl RecordFormat {
             || self.is_open && matches!(byte, b',' | b'\t' | b';' | b'|')
     }
 
-    /// The record that begins at `at`, in `place`: a comment or none. The text ends with `bytes` if they are the `last`.
+    /// The record that begins at `at`, in `state`: a comment or none. The text ends with `bytes` if they are the `last`.
     #[inline]
     pub(super) fn record(
         &self,
         bytes: &[u8],
         at: usize,
         last: bool,
-        mut place: LexState,
+        mut state: LexState,
     ) -> Result<RecordSpan, NoRecord> {
-        self.record_from(bytes, at, last, &mut place)
+        self.record_from(bytes, at, last, &mut state)
     }
 
-    /// The same from within a record: `place` says where `at` lies, and where the bytes end.
+    /// The same from within a record: `state` says where `at` lies, and where the bytes end.
     pub(super) fn record_from(
         &self,
         bytes: &[u8],
         mut at: usize,
         last: bool,
-        place: &mut LexState,
+        state: &mut LexState,
     ) -> Result<RecordSpan, NoRecord> {
         while at < bytes.len() {
-            let step = self.step(bytes, at, *place);
+            let step = self.step(bytes, at, *state);
             if step.ends {
                 return line_end(bytes, step.to - 1, last).ok_or(NoRecord::Partial);
             }
-            (at, *place) = (step.to, step.place);
+            (at, *state) = (step.to, step.state);
         }
-        match (last, *place) {
+        match (last, *state) {
             (false, _) => Err(NoRecord::Partial),
             (true, LexState::Quoted) => Err(NoRecord::Unclosed),
             (true, _) => Ok(RecordSpan {
@@ -227,20 +227,20 @@ impl RecordFormat {
     /// Goes on from `at` to behind the next byte that changes what follows: a quote that opens or closes a field, or a line end. A quote
     /// inside a plain field is text here, and an error where the field is cut.
     #[inline]
-    pub(crate) fn step(&self, bytes: &[u8], at: usize, place: LexState) -> LexStep {
+    pub(crate) fn step(&self, bytes: &[u8], at: usize, state: LexState) -> LexStep {
         let rest = bytes.get(at..).unwrap_or(&[]);
-        let to = |found: usize, place| LexStep {
+        let to = |found: usize, state| LexStep {
             to: at + found + 1,
-            place,
+            state,
             ends: false,
         };
-        let rest_is = |place| LexStep {
+        let rest_is = |state| LexStep {
             to: bytes.len(),
-            place,
+            state,
             ends: false,
         };
-        let is_comment = place == LexState::Comment;
-        match place {
+        let is_comment = state == LexState::Comment;
+        match state {
             LexState::Quoted => match memchr(QUOTE, rest) {
                 Some(found) => return to(found, LexState::Closing),
                 None => return rest_is(LexState::Quoted),
@@ -255,8 +255,8 @@ impl RecordFormat {
         match found {
             Some(found) if rest[found] == QUOTE && !is_comment => {
                 let opens = match found {
-                    0 => place == LexState::Start,
-                    3 if place == LexState::Start && rest.starts_with(MARK) => true,
+                    0 => state == LexState::Start,
+                    3 if state == LexState::Start && rest.starts_with(MARK) => true,
                     _ => self.separates(rest[found - 1]),
                 };
                 to(
@@ -272,17 +272,17 @@ impl RecordFormat {
                 ends: true,
                 ..to(found, LexState::Start)
             },
-            None => rest_is(self.place_behind(rest, place)),
+            None => rest_is(self.state_after(rest, state)),
         }
     }
 
-    /// Where the place behind some bytes of a line lies that begin in `place` and hold no quote.
-    pub(crate) fn place_behind(&self, bytes: &[u8], place: LexState) -> LexState {
-        match (place, bytes.last()) {
+    /// Where the place behind some bytes of a line lies that begin in `state` and hold no quote.
+    pub(crate) fn state_after(&self, bytes: &[u8], state: LexState) -> LexState {
+        match (state, bytes.last()) {
             (LexState::Comment, _) => LexState::Comment,
             (_, Some(last)) if self.separates(*last) => LexState::Start,
             (_, Some(_)) => LexState::Plain,
-            (place, None) => place,
+            (state, None) => state,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::cell;
 
-use super::columns::place;
+use super::columns::column_index;
 use super::comments::{is_surely_comment, mark, past_mark};
 use super::dialect::{Comments, DialectRequest, Quote, RecordKind, Syntax};
 use super::fault::shown;
@@ -24,7 +24,7 @@ pub(super) struct SampleRecord<'a> {
 }
 
 pub(super) struct Sniff<'a> {
-    pub(super) ask: DialectRequest<'a>,
+    pub(super) request: DialectRequest<'a>,
     pub(super) bytes: &'a [u8],
     /// Some lines are malformed: most decide, and the others are found when they are read.
     pub(super) by_most: cell::Cell<bool>,
@@ -32,16 +32,16 @@ pub(super) struct Sniff<'a> {
 
 impl<'a> Sniff<'a> {
     pub(super) fn refuse(&self, problem: impl Into<String>) -> IngestError {
-        IngestError::input(self.ask.path, problem)
+        IngestError::input(self.request.path, problem)
     }
 
     pub(super) fn is_tabular(&self) -> bool {
-        matches!(self.ask.syntax, Syntax::Csv | Syntax::Tsv)
-            || self.ask.options.quote == Quote::Encloses
+        matches!(self.request.syntax, Syntax::Csv | Syntax::Tsv)
+            || self.request.options.quote == Quote::Encloses
     }
 
     pub(super) fn quotes(&self) -> Quotes {
-        match (self.ask.options.quote, self.is_tabular()) {
+        match (self.request.options.quote, self.is_tabular()) {
             (Quote::None, _) => Quotes::Text,
             (Quote::Encloses, _) => Quotes::Enclose,
             (Quote::Auto, true) if self.has_quotes() => Quotes::Enclose,
@@ -53,7 +53,7 @@ impl<'a> Sniff<'a> {
     /// Whether the line that begins with these bytes is a comment: one in the head of a file, before any edge, or any.
     pub(super) fn is_comment(&self, line: &[u8], in_head: bool) -> bool {
         let line = past_mark(line);
-        match &self.ask.options.comments {
+        match &self.request.options.comments {
             Comments::Auto => in_head && is_surely_comment(line),
             Comments::Prefix(prefix) => {
                 line.starts_with(prefix.as_bytes()) || in_head && is_surely_comment(line)
@@ -83,7 +83,7 @@ impl<'a> Sniff<'a> {
             *at >= head && !self.is_comment(&self.bytes[start..], false)
         };
         let mut quotes = memchr::memchr_iter(b'"', self.bytes).filter(is_in_edge);
-        match self.ask.syntax {
+        match self.request.syntax {
             Syntax::Tsv => quotes.any(|at| {
                 let before = at.checked_sub(1).map(|at| self.bytes[at]);
                 before.is_none_or(|before| matches!(before, b'\t' | b'\n' | b'\r' | 0xbf))
@@ -101,7 +101,7 @@ impl<'a> Sniff<'a> {
                 Quotes::Enclose | Quotes::Absent if blanks => Quotes::Within,
                 quotes => quotes,
             },
-            trims: blanks || !self.is_tabular() && self.ask.options.delimiter.is_none(),
+            trims: blanks || !self.is_tabular() && self.request.options.delimiter.is_none(),
             is_open: false,
         }
     }
@@ -120,15 +120,15 @@ impl<'a> Sniff<'a> {
         let mut in_head = true;
         while at < self.bytes.len() && lines.len() < SAMPLE_RECORDS {
             let line = &self.bytes[at..];
-            let place = match self.is_comment(line, in_head) {
+            let state = match self.is_comment(line, in_head) {
                 true => LexState::Comment,
                 false => LexState::Start,
             };
-            let record = match cut.record(self.bytes, at, whole, place) {
+            let record = match cut.record(self.bytes, at, whole, state) {
                 Ok(record) => record,
                 Err(NoRecord::Unclosed) => {
                     return Err(IngestError::UnclosedQuote {
-                        path: self.ask.path.to_path_buf(),
+                        path: self.request.path.to_path_buf(),
                         line: 1 + line_ends(b'\n', &self.bytes[..at]),
                     });
                 }
@@ -138,7 +138,7 @@ impl<'a> Sniff<'a> {
             if trim(text).is_empty() {
                 blank += u64::from(lines.is_empty());
             } else {
-                in_head &= place == LexState::Comment || mark(text).is_some();
+                in_head &= state == LexState::Comment || mark(text).is_some();
                 lines.push(SampleRecord {
                     start: at,
                     next: record.next,
@@ -164,7 +164,7 @@ impl<'a> Sniff<'a> {
     }
 
     pub(super) fn may_be_comment(&self, line: &[u8]) -> bool {
-        self.ask.options.comments == Comments::Auto && mark(line).is_some()
+        self.request.options.comments == Comments::Auto && mark(line).is_some()
     }
 
     pub(super) fn width(&self, cut: &RecordFormat, line: &[u8]) -> Result<usize, IngestError> {
@@ -176,7 +176,7 @@ impl<'a> Sniff<'a> {
     pub(super) fn line_error(&self, line: &[u8], problem: LineProblem) -> IngestError {
         let at = line.as_ptr() as usize - self.bytes.as_ptr() as usize;
         IngestError::Line {
-            path: self.ask.path.to_path_buf(),
+            path: self.request.path.to_path_buf(),
             line: 1 + line_ends(b'\n', &self.bytes[..at]),
             found: shown(line),
             problem,
@@ -203,8 +203,8 @@ impl<'a> Sniff<'a> {
     /// Columns that a line has at least.
     pub(super) fn needed(&self) -> usize {
         let number = |name: &Option<String>| name.as_ref().and_then(|name| name.parse().ok());
-        let options = self.ask.options;
-        let least = match self.ask.columns {
+        let options = self.request.options;
+        let least = match self.request.columns {
             RecordKind::Vertex => return 1,
             RecordKind::Edge => 2,
         };
@@ -215,16 +215,16 @@ impl<'a> Sniff<'a> {
     }
 
     /// The columns of the ends that the options give by number; `names` are those of a header.
-    pub(super) fn places(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
-        let options = self.ask.options;
-        let place = |option: &Option<String>| self.place(option.as_deref()?, names);
+    pub(super) fn end_columns(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
+        let options = self.request.options;
+        let place = |option: &Option<String>| self.column_index(option.as_deref()?, names);
         Some([
             place(&options.source_column)?,
             place(&options.target_column)?,
         ])
     }
 
-    pub(super) fn place(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
-        place(column, names)
+    pub(super) fn column_index(&self, column: &str, names: Option<&[String]>) -> Option<usize> {
+        column_index(column, names)
     }
 }

@@ -24,15 +24,15 @@ impl Sniff<'_> {
     pub(super) fn delimiter(
         &self,
         body: &[SampleRecord<'_>],
-        told: Option<Delimiter>,
+        delimiter: Option<Delimiter>,
     ) -> Result<Delimiter, IngestError> {
-        if let Some(told) = told {
-            return Ok(told);
+        if let Some(delimiter) = delimiter {
+            return Ok(delimiter);
         }
         let blanks = Delimiter::Blanks;
         let [tab, comma] = [Delimiter::Byte(b'\t'), Delimiter::Byte(b',')];
         let others = [Delimiter::Byte(b';'), Delimiter::Byte(b'|')];
-        let usual = match self.ask.syntax {
+        let usual = match self.request.syntax {
             Syntax::Csv => comma,
             Syntax::Text | Syntax::Tsv | Syntax::Dimacs => tab,
         };
@@ -50,7 +50,7 @@ impl Sniff<'_> {
             fitting = all_that_fit(true);
             let most = fitting.iter().map(|(_, fit)| fit.lines).max().unwrap_or(0);
             fitting.retain(|(_, fit)| fit.lines == most);
-            match (self.ask.skips, 2 * most > body.len()) {
+            match (self.request.skips, 2 * most > body.len()) {
                 (true, _) if fitting.is_empty() => {
                     return Ok(if self.is_tabular() { usual } else { blanks });
                 }
@@ -58,7 +58,7 @@ impl Sniff<'_> {
                 _ => self.by_most.set(true),
             }
         }
-        if self.ask.columns == RecordKind::Vertex {
+        if self.request.columns == RecordKind::Vertex {
             // A list with one column needs no separator.
             let single = |fit: &Fit| fit.width == Some(1);
             let cut: Vec<_> = fitting
@@ -100,7 +100,7 @@ impl Sniff<'_> {
                     return Ok(usual);
                 }
                 // Each line is left out when it is read.
-                if self.ask.skips {
+                if self.request.skips {
                     return Ok(if self.is_tabular() { usual } else { blanks });
                 }
                 // By the separator that cuts most lines, the first that it does not cut.
@@ -174,7 +174,7 @@ impl Sniff<'_> {
                 if let (Some((named, _)), None) = (named.next(), named.next()) {
                     return Ok(*named);
                 }
-                let before = self.ask.before.map(|before| before.cut.delimiter);
+                let before = self.request.before.map(|before| before.cut.delimiter);
                 if let Some(before) = before.filter(|before| has(*before)) {
                     return Ok(before);
                 }
@@ -217,7 +217,9 @@ impl Sniff<'_> {
     ) -> Option<Fit> {
         let mut integers = true;
         let mut widths = Vec::with_capacity(body.len());
-        let ends = self.places(None).unwrap_or([0, usize::from(needed > 1)]);
+        let ends = self
+            .end_columns(None)
+            .unwrap_or([0, usize::from(needed > 1)]);
         for (row, line) in body.iter().enumerate() {
             let cells = match self.cells(cut, line.text) {
                 Ok(cells) => cells,

@@ -18,16 +18,16 @@ use crate::error::IngestError;
 
 /// Decides how a file that begins with `bytes` is read; they are all of it where it is `whole`.
 pub(crate) fn sniff(
-    ask: DialectRequest<'_>,
+    request: DialectRequest<'_>,
     bytes: &[u8],
     whole: bool,
 ) -> Result<(Dialect, Preamble), IngestError> {
     let sniff = Sniff {
-        ask,
+        request,
         bytes,
         by_most: cell::Cell::new(false),
     };
-    sniff.run(ask.options.delimiter, whole)
+    sniff.run(request.options.delimiter, whole)
 }
 
 impl Sniff<'_> {
@@ -37,7 +37,7 @@ impl Sniff<'_> {
         whole: bool,
     ) -> Result<(Dialect, Preamble), IngestError> {
         let (lines, _) = self.lines(told, whole)?;
-        if self.ask.syntax == Syntax::Dimacs {
+        if self.request.syntax == Syntax::Dimacs {
             return Ok((self.dimacs(), Preamble::default()));
         }
         let was_told = told.is_some();
@@ -61,9 +61,9 @@ impl Sniff<'_> {
                 let body = &lines[doubtful..];
                 // Whether malformed lines are left out or not, such lines are the same.
                 let strict = Sniff {
-                    ask: DialectRequest {
+                    request: DialectRequest {
                         skips: false,
-                        ..self.ask
+                        ..self.request
                     },
                     bytes: self.bytes,
                     by_most: cell::Cell::new(false),
@@ -77,12 +77,12 @@ impl Sniff<'_> {
             }
             Some(body) => (doubtful + marked, Some(self.delimiter(body, told)?)),
         };
-        let default = match self.ask.syntax {
+        let default = match self.request.syntax {
             Syntax::Csv => Delimiter::Byte(b','),
             Syntax::Tsv => Delimiter::Byte(b'\t'),
             Syntax::Text | Syntax::Dimacs => Delimiter::Blanks,
         };
-        let before = self.ask.before.map(|before| before.cut.delimiter);
+        let before = self.request.before.map(|before| before.cut.delimiter);
         let cut = self.cut(delimiter.or(before).unwrap_or(default));
         if !was_told && cut.quotes == Quotes::Enclose {
             // By the separator that was found other quotes may open a column.
@@ -126,7 +126,7 @@ impl Sniff<'_> {
         for line in body {
             match self.cells(&cut, line.text) {
                 Ok(cells) => rows.push(cells),
-                Err(_) if self.ask.skips || self.by_most.get() => rows.push(Vec::new()),
+                Err(_) if self.request.skips || self.by_most.get() => rows.push(Vec::new()),
                 Err(problem) => return Err(self.line_error(line.text, problem)),
             }
         }
@@ -134,13 +134,13 @@ impl Sniff<'_> {
         let mut names: Option<Vec<String>> = rows.first().map(|row| names_of(row));
         // A commented header: #source,target.
         if let Some(first) = names.as_mut().and_then(|names| names.first_mut())
-            && self.ask.options.comments == Comments::Auto
+            && self.request.options.comments == Comments::Auto
             && let Some(bare) = first.strip_prefix('#')
         {
             *first = bare.to_string();
         }
         let header_names = names.clone();
-        let (is_header, doubt) = match self.ask.options.header {
+        let (is_header, doubt) = match self.request.options.header {
             Header::Yes => (!rows.is_empty(), None),
             Header::No => (false, None),
             Header::Auto => self.is_header(&rows, names.as_deref().unwrap_or(&[]), body)?,
@@ -168,7 +168,7 @@ impl Sniff<'_> {
                 names.push(String::new());
             } else if is_index(0) || is_index(1) {
                 names.insert(0, String::new());
-            } else if self.places(None).is_none() {
+            } else if self.end_columns(None).is_none() {
                 return Err(self.refuse(format!(
                     "the first line names {} columns and the lines below have {}: say which hold the ids by number (--source-column 2 --target-column 3, if the first has no name)",
                     names.len(),
@@ -181,21 +181,27 @@ impl Sniff<'_> {
         let Chosen {
             columns: wanted,
             names: called,
-        } = choose(&self.ask, names.as_deref(), index.into(), most, &|column| {
-            rows.iter().filter_map(|row| row.get(column)).any(|cell| {
-                let text = String::from_utf8_lossy(cell);
-                text.trim()
-                    .parse::<f64>()
-                    .is_ok_and(|number| number.fract() != 0.0)
-            })
-        })?;
+        } = choose(
+            &self.request,
+            names.as_deref(),
+            index.into(),
+            most,
+            &|column| {
+                rows.iter().filter_map(|row| row.get(column)).any(|cell| {
+                    let text = String::from_utf8_lossy(cell);
+                    text.trim()
+                        .parse::<f64>()
+                        .is_ok_and(|number| number.fract() != 0.0)
+                })
+            },
+        )?;
         // Who names the columns takes lines of any length.
-        let any_length =
-            self.ask.columns == RecordKind::Vertex || self.places(names.as_deref()).is_some();
+        let any_length = self.request.columns == RecordKind::Vertex
+            || self.end_columns(names.as_deref()).is_some();
         let widths = widths[usize::from(has_more)..].to_vec();
         let width = width_of(
             widths,
-            (self.ask.skips || self.by_most.get()) && !any_length,
+            (self.request.skips || self.by_most.get()) && !any_length,
         );
         // Others have the columns of the header.
         let width = match &names {
@@ -258,12 +264,12 @@ impl Sniff<'_> {
                 .iter()
                 .all(|row| wanted[..2].iter().all(|&end| is_integer(row, end)));
         // A part without a header is read by that of the part before it.
-        let before = self.ask.before.filter(|before| {
+        let before = self.request.before.filter(|before| {
             names.is_none()
-                && self.ask.options.header == Header::Auto
+                && self.request.options.header == Header::Auto
                 && before.named
                 && before.cut.delimiter == cut.delimiter
-                && before.syntax == self.ask.syntax
+                && before.syntax == self.request.syntax
                 && width.is_some()
                 && before.columns == width
         });
@@ -272,9 +278,9 @@ impl Sniff<'_> {
             None => (wanted, called, doubt),
         };
         let dialect = Dialect {
-            syntax: self.ask.syntax,
+            syntax: self.request.syntax,
             cut,
-            comments: self.ask.options.comments.clone(),
+            comments: self.request.options.comments.clone(),
             wanted,
             columns: width,
             integers_below,
