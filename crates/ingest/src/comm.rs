@@ -109,7 +109,9 @@ impl<'a> ImportCommunicator<'a> {
         self.reduce(all_gather_u64, |a, b| a + b)
     }
 
-    /// Has the first rank `take` what each other one `send`, one rank after the other; a rank says it by calling what it is given.
+    /// Sends the bytes of every other rank to the root, which passes them to `take` rank by rank.
+    ///
+    /// A rank sends bytes by calling the argument of `send`.
     pub(crate) fn send_to_root(
         &self,
         send: impl FnOnce(&mut PayloadWriter<'_>) -> Result<(), IngestError>,
@@ -177,7 +179,7 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// Of so many things in order, those that are this rank's.
+    /// Returns this rank's range of `all` items in order.
     fn part(&self, all: u64) -> Range<u64> {
         let (rank, count) = (self.rank() as u128, self.count() as u128);
         let cut = |number: u128| (u128::from(all) * number / count) as u64;

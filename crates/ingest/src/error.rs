@@ -70,7 +70,7 @@ pub enum IngestError {
         line: u64,
         /// How the line starts.
         found: String,
-        /// What is wrong with it.
+        /// The problem with the line.
         problem: LineProblem,
     },
 
@@ -83,7 +83,7 @@ pub enum IngestError {
         row: u64,
         /// The column.
         column: String,
-        /// What is wrong with its cell.
+        /// The problem with the cell.
         problem: CellProblem,
     },
 
@@ -112,7 +112,7 @@ pub enum IngestError {
     Input {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The problem, and a hint.
         problem: String,
     },
 
@@ -130,7 +130,9 @@ pub enum IngestError {
     },
 
     /// A file is not the one that was read before.
-    #[error("{what} changed while it was read: import it again when nobody writes to it")]
+    #[error(
+        "cannot import {what}: it changed while it was read; import it again when no process writes to it"
+    )]
     InputChanged {
         /// The file, or all input.
         what: String,
@@ -160,7 +162,7 @@ pub enum IngestError {
         least: u64,
     },
 
-    /// The disk has certainly no room for what is to be written.
+    /// The disk has too little free space for the graph and the temporary files.
     #[error(
         "{}: at least {needed} bytes would be written there and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
     )]
@@ -221,7 +223,7 @@ pub enum IngestError {
     },
 }
 
-/// What is wrong with a line.
+/// A problem with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
@@ -352,7 +354,7 @@ pub enum LineProblem {
     NotDimacs,
 }
 
-/// What is wrong with a cell of a row.
+/// A problem with a cell of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellProblem {

@@ -1,7 +1,7 @@
-//! What an import will move, before it is done: bytes read, written and sent by each of its steps.
+//! Estimates of an import: bytes that each of its steps reads, writes and sends.
 //!
-//! Sizes of buffers, numbers of workers and what fits memory come from the functions that the steps themselves call; bytes of the graph
-//! from its [outline](Outline). What is added here is how often each step moves what.
+//! The functions of the steps themselves give sizes of buffers, numbers of workers and what fits memory. The graph's
+//! [outline](Outline) gives its bytes. This file adds how often each step moves them.
 
 use graphmill_graph::{EdgeKind, Expected, GraphWriter, IdKind, Likeness, Order, Outline};
 use graphmill_storage::Budget;
@@ -21,9 +21,9 @@ use crate::pipeline::{memory, scan, write};
 use crate::readers::files::FileSource;
 use crate::report::Moved;
 
-/// Batches that are looked at, one by one.
+/// Batches that the estimate examines one by one, at most.
 const BATCHES_MAX: u64 = 1 << 16;
-/// Edges that are looked at: what they take as records is counted in 64 bits.
+/// Edges of an estimate, at most: 64 bits count the bytes of their records.
 const EDGES_MAX: u64 = 1 << 56;
 /// Edges of a piece of a generated graph, and bytes of one of a file.
 const PIECE_EDGES: u64 = Generated::PIECE_EDGES;
@@ -38,19 +38,19 @@ const SORTED_BYTES: f64 = 56.0;
 const NOTE_BYTES: f64 = 56.0;
 /// Bytes of a sample of ids: twelve each, at most 4,096, on average three quarters of these.
 const SAMPLE_BYTES: f64 = 12.0 * 3072.0;
-/// Bytes of the label of a parcel.
+/// Bytes of the label of a chunk that a rank sends.
 const LABEL_BYTES: f64 = 8.0;
 
 /// Where edges come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// They are drawn, as `generate` does: vertices are known, nothing is read.
+    /// Generated edges: the vertices are known, and nothing is read.
     Drawn,
-    /// Files of raw pairs of ids, of so many bytes an edge.
+    /// Files of raw pairs of ids, with this many bytes an edge.
     Pairs(u64),
 }
 
-/// An import that nobody has begun.
+/// The input and the options of an import to estimate.
 #[derive(Clone, Debug)]
 pub struct ImportQuestion<'o> {
     /// How edges are spread over vertices.
@@ -63,7 +63,7 @@ pub struct ImportQuestion<'o> {
     pub input: Input,
     /// What an edge carries.
     pub weights: EdgeKind,
-    /// What the graph is to be. Vertices are in order of ids, all edges are kept, and arcs are stored one way.
+    /// The options of the graph: the order of ids, all edges kept, arcs stored in one direction.
     pub options: &'o ImportOptions,
     /// Ranks.
     pub ranks: usize,
@@ -154,7 +154,7 @@ impl BucketStreams {
     fn read(&self) -> f64 {
         self.chunks() * self.chunk_bytes as f64
     }
-    /// What goes to others of what a rank has, of so many ranks.
+    /// Returns the bytes that a rank sends to the others, if each of `ranks` ranks has a share.
     fn sent(&self, ranks: f64) -> f64 {
         (self.bytes + self.chunks() * LABEL_BYTES) * (ranks - 1.0) / ranks / ranks
     }
@@ -204,7 +204,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         _ => IdKind::Dense,
     };
 
-    // From here on edges may come from a spool, in which vertices have their indices.
+    // From here on edges may come from an edge file with indices of vertices.
     let mut edges_read = of.input_bytes() / of.ranks;
     let mut temporary = 0.0;
     let mut ids = [of.bitmap_sums(has_bitmap); 2];
@@ -321,7 +321,7 @@ fn reader_bytes(input: Input) -> u64 {
     }
 }
 
-/// Granules of so many vertices, with as many arcs each.
+/// Granules of `vertices` vertices with `arcs` arcs, evenly distributed.
 fn even(vertices: u64, arcs: u64) -> RangeCounts {
     let width = 1u64 << granule_shift(vertices);
     let count = vertices.div_ceil(width);
@@ -390,7 +390,7 @@ impl ImportEstimator<'_> {
         }
     }
 
-    /// What each rank sends where all add up so many bytes of numbers.
+    /// Returns the bytes that each rank sends in an all-reduce of `bytes` bytes.
     fn all_reduce(&self, bytes: f64) -> f64 {
         2.0 * bytes * (self.ranks - 1.0) / self.ranks
     }
@@ -453,7 +453,9 @@ impl ImportEstimator<'_> {
         }
     }
 
-    /// A dictionary of so many ids, sorted on disk: occurrences, leaves, positions, edges of indices.
+    /// Estimates a dictionary of `vertices` ids, sorted on disk.
+    ///
+    /// It has occurrences, sorted runs, positions, and edges of indices.
     fn dictionary(&self, vertices: u64) -> Result<DictionarySums, IngestError> {
         let question = self.question;
         let shares = DictionaryMemory::new(
@@ -473,7 +475,7 @@ impl ImportEstimator<'_> {
         let buckets = (shares.splitters + 1) as f64;
         let occurrences = streams(ends * OCCURRENCE_BYTES, buckets, OCCURRENCE_BYTES as usize);
         let (mut read, mut written) = (self.input_bytes(), occurrences.written());
-        // Buckets that do not fit memory are looked at, read again and written as smaller ones.
+        // A bucket that exceeds memory is sampled, read again and written as smaller buckets.
         let mut of_bucket = ends / buckets;
         while of_bucket * SORTED_BYTES > shares.sort_bytes as f64 && of_bucket > 1.0 {
             read += 2.0 * ends * OCCURRENCE_BYTES;
@@ -556,7 +558,7 @@ impl ImportEstimator<'_> {
             crate::build::sort_bucket::record_bytes(question.weights, question.options.duplicates)
                 as f64;
         let of_bucket = arcs as f64 / plan.buckets().max(1) as f64;
-        // Parts of a bucket are ranges of keys, half of which none may have.
+        // Parts of a bucket are ranges of keys, and half of the ranges may be empty.
         let part = of_bucket * 2.0 / plan.parts as f64;
         let wanted = ((of_bucket + part) * record) as u64;
         let lanes = write::SortLanes::new(

@@ -1,5 +1,6 @@
-//! What fuzz targets call, since what reads these bytes is nobody else's: records of what an import has done, and the temporary files
-//! that they tell of. Of any bytes no panic, and no more memory than the budget.
+//! Entry points of the fuzz targets: they decode records of a checkpoint and the temporary files that the records name.
+//!
+//! Any bytes must decode without a panic, and within the budget's memory.
 
 use std::path::Path;
 use std::sync::Arc;

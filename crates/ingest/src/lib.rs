@@ -1,13 +1,13 @@
 //! Edge files in, a stored graph out.
 //!
-//! This crate turns "here is an edge list" into "here is a stored graph", inside a memory budget and with all cores. It knows
+//! This crate turns an edge list into a stored graph, inside a memory budget and with all cores. It knows
 //! files of edges and how a graph is written; it never runs an algorithm.
 //!
-//! | file | what it holds |
+//! | file | content |
 //! | --- | --- |
 //! | `pipeline/` | [`import`]: the steps in their order, and each of them |
-//! | `estimate.rs` | [`outlook()`]: what an import would read, write and send |
-//! | `checkpoint/` | what is kept of an import that is interrupted, and the folders where it works |
+//! | `estimate.rs` | [`outlook()`]: the bytes that an import would read, write and send |
+//! | `checkpoint/` | the checkpoint of an interrupted import, and the directories where it works |
 //! | `build/` | arcs to the buckets of column files; a bucket to a column file: sort, duplicates, cells |
 //! | `layout/` | counts of arcs; where batches and column files end; the order of degree; the key that orders arcs |
 //! | `ids/` | from ids to indices: a bitmap in memory, or a dictionary on disk |
@@ -18,7 +18,7 @@
 //! | `options.rs`, `progress.rs`, `report.rs` | [`ImportOptions`], [`Progress`], [`ImportReport`] |
 //! | `source.rs`, `limits.rs` | [`EdgeSource`], [`EdgeSink`]: how edges travel, and their limits |
 //! | `error.rs` | [`IngestError`] |
-//! | `fuzzing.rs` | what fuzz targets call |
+//! | `fuzzing.rs` | entry points of fuzz targets |
 
 #![forbid(unsafe_code)]
 

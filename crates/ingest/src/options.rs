@@ -1,6 +1,6 @@
-//! What an import runs on, and what it is asked for.
+//! The resources of an import, and its options.
 //!
-//! Memory, threads and `work_bytes_max` decide how often something is read; the other options alone decide what is written.
+//! Memory, threads and `work_bytes_max` decide how often something is read; the other options alone decide the stored graph.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,23 +44,27 @@ pub struct ImportOptions {
     pub duplicates: Duplicates,
     /// What becomes of edges from a vertex to itself.
     pub self_loops: SelfLoops,
-    /// Whether arcs are stored turned round as well. An undirected graph is its own reverse: nothing more is stored.
+    /// True if the transposed graph is stored too. An undirected graph is its own transpose.
     pub reverse: bool,
     /// The order in which vertices get their indices.
     pub order: Order,
-    /// Vertices of a batch, exactly (dealt in order of degree: at most), at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX); by default batches are cut by
-    /// vertices and edges.
+    /// Vertices of a batch; by default vertices and edges decide where batches end.
+    ///
+    /// Exactly this many, or at most this many in order of degree; at most [`SPAN_MAX`](graphmill_graph::Batches::SPAN_MAX).
     pub batch_size: Option<u64>,
     /// A cell whose source span over edges is at most this gets a bitmap of its sources.
     pub csr_ratio: u32,
-    /// Keep what was done in folders beside the output and among the temporary files when the import does not come to its end, so that
-    /// the next one of the same goes on with it: each step that ends so long after what was kept last. Of sources that [tell what they
-    /// are](crate::EdgeSource::identity); with `None` nothing is kept, and nothing gone on with.
+    /// The least time between two checkpoints; `None`: no checkpoint is written or resumed.
+    ///
+    /// The import writes a checkpoint after a step, in directories beside the output and among the temporary files. If it is
+    /// interrupted, the next import of the same input resumes from it. Only sources with an [identity](crate::EdgeSource::identity)
+    /// have checkpoints.
     pub keep_every: Option<Duration>,
     /// How the input is read, a line each, which the graph keeps.
     pub read: Vec<String>,
-    /// Bytes of ids or arcs that one worker keeps in memory at a time at most, however much there is: for experiments.
-    /// Does not change what is written.
+    /// Bytes of ids or arcs that one worker has in memory at a time, at most: for experiments.
+    ///
+    /// It does not change the stored graph.
     pub work_bytes_max: u64,
 }
 

@@ -1,4 +1,4 @@
-//! How far an import is, for whoever listens: a step and, of its units, how many are done.
+//! The progress of an import, for a listener: a step, and how many of its units are done.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -7,23 +7,31 @@ use crate::error::IngestError;
 
 /// Hears how far an import is.
 pub trait Progress: Sync + std::fmt::Debug {
-    /// Of the `total` units (bytes, edges or arcs) of a step, `done` are done. Called often, from any thread.
+    /// Reports that `done` of `total` units (bytes, edges or arcs) of a step are done.
+    ///
+    /// Any thread may call it, often.
     fn update(&self, step: &'static str, done: u64, total: u64);
 
-    /// Work goes on with a step, since another import of the same had ended those before; so many column files are complete.
+    /// Reports that the import resumes at `step`, with this many complete column files.
+    ///
+    /// An earlier import of the same input had ended the steps before.
     fn goes_on(&self, _step: &'static str, _files: usize) {}
 
-    /// Nothing of what is done is kept: in a folder another import of the same works, or nobody can tell whether it does.
+    /// Reports that the import writes no checkpoint.
+    ///
+    /// In the directory, another import of the same input works, or locks cannot tell whether one does.
     fn keeps_nothing(&self, _folder: &Path) {}
 
-    /// What is done from now on is not kept, because of an error.
+    /// Reports that the import writes no further checkpoint, because of an error.
     fn keeps_no_more(&self, _error: &IngestError) {}
 
-    /// The import ends before its time, and what it has done is kept in a folder: the next import of the same goes on with it.
+    /// Reports that the import was interrupted, and that its checkpoint is in this directory.
+    ///
+    /// The next import of the same input resumes from it.
     fn keeps(&self, _folder: &Path) {}
 }
 
-/// Nobody listens.
+/// A listener that ignores all reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

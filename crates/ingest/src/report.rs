@@ -13,7 +13,9 @@ pub struct Moved {
     pub sent: u64,
 }
 
-/// The account of one import. It balances: `edges = edges_kept + dropped_self_loops + dropped_duplicates`, and
+/// The report of one import.
+///
+/// It balances: `edges = edges_kept + dropped_self_loops + dropped_duplicates`, and
 /// `lines = edges + skipped + comments + blank`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
@@ -50,7 +52,7 @@ pub struct ImportReport {
     pub peak_memory: u64,
     /// What each rank read, wrote and sent.
     pub each_rank: Vec<Moved>,
-    /// How the input was read, a line for each way: what is asked of [`FileSource::notices`](crate::FileSource::notices).
+    /// How the input was read, one line a way: for [`FileSource::notices`](crate::FileSource::notices).
     pub read: Vec<String>,
     /// The steps in order, each with the time it took.
     pub steps: Vec<(&'static str, Duration)>,

@@ -1,11 +1,11 @@
-//! Where edges come from: the one interface between readers, generators and the pipeline that stores them.
+//! The interface between readers, generators and the pipeline that stores their edges.
 //!
 //! 1. An [`EdgeSource`] is cut in numbered pieces. Pieces are independent, so workers take them in any order; their
 //!    numbers are their order in the input, and so the order of all edges is (piece, position in the piece).
 //! 2. Each worker makes one [`PieceReader`], which owns the worker's buffers and its queue to the disk.
 //! 3. A reader delivers the edges of a piece to an [`EdgeSink`] in batches, in order.
 //!
-//! Reading a piece again delivers the same edges, as long as nobody changes the files.
+//! Reading a piece again delivers the same edges, as long as no process changes the files.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use graphmill_storage::{Budget, Disk, Stop};
 
 use crate::error::IngestError;
 
-/// The bit that tells negative integers from others; turned, signed integers have the order of unsigned ones.
+/// The sign bit of integers; with it flipped, signed integers have the order of unsigned ones.
 pub(crate) const SIGN: u64 = 1 << 63;
 
 /// What the ids of a source's vertices are.
@@ -37,7 +37,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// Which of the two methods of a sink are called.
     fn ids(&self) -> Ids;
 
-    /// Whether edges come with weights. Weights are finite; those of kind `F32` fit an `f32` exactly.
+    /// The type of the edges' weights. Weights are finite; weights of kind `F32` fit an `f32` exactly.
     fn weights(&self) -> EdgeKind;
 
     /// `Some(n)`: the vertices are exactly the integers below `n`, whether or not an edge names them.
@@ -49,7 +49,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// All that there is to read, in the unit in which a sink hears of [progress](EdgeSink::progress).
     fn amount(&self) -> u64;
 
-    /// Whether reading a second time costs little more than the transfer from the disk: nothing to parse or unpack.
+    /// True if a second reading costs little more than the disk's transfer: no parsing, no unpacking.
     fn rereads_fast(&self) -> bool;
 
     /// The lengths of what it reads, by which ranks that read it together see that it is the same.
@@ -57,13 +57,14 @@ pub trait EdgeSource: Debug + Send + Sync {
         vec![self.amount()]
     }
 
-    /// What tells it from every other source, also from itself after a change: an import goes on with what another has kept of the same
-    /// source. `None` where that cannot be told.
+    /// Returns a text that only this source has, and only until it changes; `None` if there is none.
+    ///
+    /// An import resumes from a checkpoint of a source with the same identity.
     fn identity(&self) -> Option<String> {
         None
     }
 
-    /// Looks whether what was read is still what it was when the source was made; asked for after the last of several readings.
+    /// Checks that the input has not changed since the source was made; called after the last reading.
     ///
     /// # Errors
     /// [`IngestError::InputChanged`], or the disk cannot say.
@@ -102,11 +103,12 @@ pub trait PieceReader: Send {
 
 /// What takes in the edges of a piece.
 pub trait EdgeSink {
-    /// Between 1 and [`BATCH_EDGES_MAX`](crate::BATCH_EDGES_MAX) edges (source, destination) that follow each other in the input; as many weights
-    /// as edges, or none from a source without.
+    /// Takes 1 to [`BATCH_EDGES_MAX`](crate::BATCH_EDGES_MAX) consecutive edges (source, destination).
+    ///
+    /// `weights` has one weight an edge, or none if the source has none.
     ///
     /// # Errors
-    /// Whatever the sink meets; the reader passes it on.
+    /// The errors of the sink; the reader passes them on.
     fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError>;
 
     /// The same between text ids.
@@ -115,12 +117,15 @@ pub trait EdgeSink {
     /// As above.
     fn texts(&mut self, edges: &[(&[u8], &[u8])], weights: &[f64]) -> Result<(), IngestError>;
 
-    /// So much more was read: bytes of files as they lie on disk, edges of generators. Over all pieces it adds up to
-    /// about [`EdgeSource::amount`].
+    /// Reports that the reader has read `amount` more: bytes of files on disk, or edges of generators.
+    ///
+    /// Over all pieces the sum is about [`EdgeSource::amount`].
     fn progress(&mut self, _amount: u64) {}
 }
 
-/// What was in a piece. `lines == edges + comments + blank + headers + skipped` for text; raw pairs and generators have
+/// The counts of a piece.
+///
+/// `lines == edges + comments + blank + headers + skipped` for text; raw pairs and generators have
 /// no lines, but `edges + skipped` records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PieceReport {

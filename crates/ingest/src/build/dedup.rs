@@ -1,8 +1,8 @@
-//! What becomes of arcs that join the same two vertices.
+//! Duplicate arcs: arcs that join the same two vertices.
 //!
-//! Input is a run of records sorted by key that holds every arc with each of its keys; output is what is kept, in
+//! The input is a run of records sorted by key that holds every arc with each of its keys. The output is the retained arcs, in
 //! place and in an order that only the input decides. An undirected edge is two arcs that carry the same weight and the
-//! same sequence number, so whatever is decided for one is decided for the other.
+//! same sequence number, so a decision for one arc holds for the other.
 
 use graphmill_graph::EdgeKind;
 
@@ -55,8 +55,9 @@ impl Weighted for [u64; 3] {
     }
 }
 
-/// Applies `policy` to sorted `records` and moves what is kept to the front, still sorted; returns how many. Calls
-/// `dropped(key, arcs)` for every key that lost arcs.
+/// Applies `policy` to sorted `records`, moves the retained ones to the front and returns their number.
+///
+/// The retained records stay sorted. The function calls `dropped(key, arcs)` for every key that lost arcs.
 ///
 /// # Errors
 /// [`IngestError::SumTooLarge`].

@@ -57,8 +57,9 @@ impl DistributionPlan {
             .flatten()
     }
 
-    /// The plan by which edges are gathered by ranges of `span` destinations of so many `numbers`, one way and all of them, before
-    /// they are distributed by this one.
+    /// The plan that gathers edges by ranges of `span` of the `numbers` destinations, before this plan.
+    ///
+    /// It stores each edge in one direction and drops none.
     pub(crate) fn by_destination(&self, numbers: u64, span: u64) -> Self {
         let ranges = numbers.div_ceil(span);
         let cut = |range: u64| numbers.min(range * span);
@@ -72,7 +73,7 @@ impl DistributionPlan {
             layout,
             directed: true,
             self_loops: SelfLoops::Keep,
-            // What is gathered is not put in order.
+            // Gathered edges stay unsorted.
             part_shifts: vec![0; ranges as usize],
             parts: 1,
             vertices: numbers,
@@ -108,7 +109,7 @@ pub(crate) struct Distributor<'a> {
     edges: u64,
 }
 
-/// Bytes that a worker leases besides its chunks.
+/// Bytes that a worker leases in addition to its chunks.
 pub(crate) fn fixed_bytes(buckets: usize, parts: usize, packing: RecordPacking) -> u64 {
     let lines = if packing.has_payload() { 3 } else { 1 };
     lines * AlignedBuffer::footprint(buckets * LINE * size_of::<u64>())
@@ -201,7 +202,9 @@ impl<'a> Distributor<'a> {
         Ok(())
     }
 
-    /// Flushes all lines and waits for the disk; returns the counts of all parts, the edges taken in, the bytes written.
+    /// Flushes all lines and waits for the disk.
+    ///
+    /// Returns the counts of all parts, the edges it received and the bytes it wrote.
     pub(crate) fn finish(mut self) -> Result<(Buffer, u64, u64), IngestError> {
         let mut lines = self.lines();
         for bucket in 0..lines.fill.len() {

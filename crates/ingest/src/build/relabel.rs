@@ -70,7 +70,7 @@ impl Gathered<'_> {
         cuts[range]..cuts[range + 1]
     }
 
-    /// Hands the edges of one task of a range to `sink`; `indices` has those of its destinations.
+    /// Passes the edges of one task of a range to `sink`; `indices` holds the range's destinations.
     pub(crate) fn read(
         &self,
         range: usize,

@@ -97,7 +97,7 @@ pub(crate) struct BucketSort<'a> {
     pub(crate) number: usize,
 }
 
-/// A range of keys in parts of `1 << shift` keys, the first of which begins at `key`.
+/// A range of keys in parts of `1 << shift` keys; the first part begins at `key`.
 #[derive(Clone, Copy)]
 struct PartCounts<'a> {
     key: u64,
@@ -168,7 +168,9 @@ impl BucketSort<'_> {
         Ok(())
     }
 
-    /// The part of `1 << shift` keys from `key` on, of `count` arcs, too many for memory: counts it in finer parts.
+    /// Counts a part in finer parts and writes these, because its `count` arcs exceed memory.
+    ///
+    /// The part has `1 << shift` keys from `key` on.
     fn subdivide<R: ArcRecord>(
         &self,
         key: u64,
@@ -282,8 +284,9 @@ impl BucketSort<'_> {
         self.emit(&[survivor], writer, kept)
     }
 
-    /// Hands out the weights of the `count` arcs of one key in ascending order of their bits, each with how often it comes: as many as
-    /// the worker's memory holds by one reading of the bucket.
+    /// Passes each weight of the `count` arcs of one key to `each`, ascending by bits, with its frequency.
+    ///
+    /// One reading of the bucket yields as many weights as the worker's memory holds.
     fn weights(
         &self,
         key: u64,

@@ -23,7 +23,7 @@ pub(crate) struct JobIdentity {
 }
 
 impl JobIdentity {
-    /// The import of the part of the input that a rank of the crew reads, if what it does can be kept.
+    /// Returns the identity of this rank's part of an import; `None` if it can have no checkpoint.
     pub(crate) fn new(
         options: &ImportOptions,
         comm: &ImportCommunicator<'_>,
@@ -54,13 +54,15 @@ impl JobIdentity {
         format!("{} {makers:?}", self.text)
     }
 
-    /// Where that is the name of the folder of temporary files of some import, how the names of the folders of its graph begin.
+    /// Returns the prefix of an import's graph directories if `name` is its directory of temporary files.
     pub(crate) fn graphs_of(name: &str) -> Option<String> {
         let (output, _) = name.strip_prefix(".graphmill-import-")?.split_once('-')?;
         Some(format!(".graphmill-graph-{output}-"))
     }
 
-    /// Whether that is the name of a folder, of temporary files or of a graph, that a rank beyond its own made: for the same output, by more ranks.
+    /// True if `name` is a directory of a rank that this job does not have.
+    ///
+    /// An import to the same output by more ranks made it, for temporary files or for a graph.
     pub(crate) fn is_beyond(&self, name: &str) -> bool {
         let number = ["import", "graph"].iter().find_map(|what| {
             let own = format!(".graphmill-{what}-{:08x}-", self.output);
@@ -69,7 +71,9 @@ impl JobIdentity {
         number.is_some_and(|rank| rank >= self.ranks)
     }
 
-    /// Its folder of temporary files, at all ranks or at none: where another process works in one, nothing is kept.
+    /// Opens the job's directory of temporary files, on all ranks or on none.
+    ///
+    /// `None` if another process works in one of them: the import then writes no checkpoint.
     pub(crate) fn folder(
         &self,
         ports: (&Arc<dyn Disk>, &dyn Clock),

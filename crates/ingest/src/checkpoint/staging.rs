@@ -34,7 +34,9 @@ pub(crate) struct StagingDir<'a> {
 }
 
 impl<'a> StagingDir<'a> {
-    /// A new one in `folder`; or that of a job, with what was kept there, unless another process works in it or nobody could tell.
+    /// Opens the job's directory in `folder` with its checkpoint, or creates a new directory.
+    ///
+    /// It creates a new one if another process works in the job's directory, or if the file system cannot tell.
     pub(crate) fn create(
         (disk, clock): (&Arc<dyn Disk>, &dyn Clock),
         folder: &Path,
@@ -128,14 +130,16 @@ impl<'a> StagingDir<'a> {
         &self.makers
     }
 
-    /// Gives it its name, once all ranks have done their part. `taken` says what is wrong where something has that name already.
+    /// Renames the directory to its final name, after all ranks have done their part.
+    ///
+    /// `taken` returns the error to report if the final name exists.
     pub(crate) fn rename(
         mut self,
         to: &Path,
         taken: impl FnOnce() -> Result<Option<IngestError>, IngestError>,
     ) -> Result<(), IngestError> {
         let is_maker = self.scratch.is_some();
-        // From here on the folder is its maker's: another rank that ends meanwhile must not remove what is on its way to its name.
+        // From here on the maker owns the directory: another rank that ends meanwhile must not remove it during the rename.
         self.is_named = !is_maker;
         self.comm.gather(Vec::new())?;
         if let Some(scratch) = self.scratch.take() {
@@ -159,7 +163,7 @@ impl Drop for StagingDir<'_> {
     fn drop(&mut self) {
         // It may have its name by now, and another that of this one.
         self.hold = None;
-        // Whoever ends last takes what others left behind that ended before.
+        // The last rank to end removes the files of ranks that ended before.
         if !self.is_named && !self.stays.load(Relaxed) && self.comm.count() > 1 {
             let _ = self.disk.remove_dir_all(&self.path);
         }

@@ -1,7 +1,7 @@
-//! What is kept of an import that does not come to its end, so that the next one of the same goes on with it.
+//! The checkpoint of an interrupted import: the next import of the same input resumes from it.
 //!
-//! The temporary files and the graph so far are in folders that are named after the output. A step that has ended says in a *record*
-//! what those after it have to know, once all it wrote is durable:
+//! The temporary files and the partial graph lie in directories that are named after the output. After a step, each rank writes
+//! a *record* with all that later steps need, once the files of the step are durable:
 //!
 //! ```text
 //! job          which import it is
@@ -12,8 +12,9 @@
 //! ended        the graph is complete, and gets its name
 //! ```
 //!
-//! A record begins with the files that it tells of and their lengths: without these it is none. Whatever no record tells of is of a step
-//! that did not end, and goes before work goes on. Ranks go on from the last step that all of them have ended.
+//! A record begins with the names and lengths of its files; without these files it is invalid. A file that no record names
+//! belongs to a step that did not end, and is deleted before the import resumes. Ranks resume from the last step that all of them
+//! have ended.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -41,7 +42,7 @@ const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
 const CHUNK_BYTES: usize = 64 << 10;
 /// The record that says which import it is.
 const JOB: &str = "job";
-/// The record that says that the graph is complete: where it is not in its folder any more, it has its name.
+/// The record of a complete graph: if the graph's directory is missing, it has its final name.
 const ENDED: &str = "ended";
 /// Records of steps.
 pub(crate) const SCANNED: &str = "scanned";
@@ -49,7 +50,7 @@ pub(crate) const INDEXED: &str = "indexed";
 pub(crate) const DISTRIBUTED: &str = "distributed";
 /// All of them, in their order.
 pub(crate) const STEPS: [&str; 3] = [SCANNED, INDEXED, DISTRIBUTED];
-/// How the names of those of column files begin.
+/// The prefixes of records of column files.
 const COLUMNS: &str = "columns-";
 const REVERSE: &str = "reverse-";
 /// How the names of marks begin.
@@ -85,13 +86,14 @@ pub(crate) struct StepLog<'a> {
 pub(crate) struct StepFiles<'f> {
     /// Temporary ones, which are made durable.
     pub(crate) temporary: &'f [&'f Path],
-    /// Those of the graph, which are durable but for their names.
+    /// Files of the graph, which are durable except for their names.
     pub(crate) graph: &'f [PathBuf],
 }
 
 impl<'a> StepLog<'a> {
-    /// Of the import that `job` says, with records in `temporary`, and whether it is new there: others may have left some. It makes its graph
-    /// in `graph`.
+    /// Opens the log of the import `job` in `temporary`; returns it and whether the job is new there.
+    ///
+    /// Another import may have left its records there. The import makes its graph in `graph`.
     pub(crate) fn open(
         machine: Machine<'a>,
         (temporary, graph): (&Path, &Path),
@@ -114,7 +116,7 @@ impl<'a> StepLog<'a> {
             .as_ref()
             .is_none_or(|there| there.job != log.job.as_bytes());
         if !is_new {
-            // Whoever wrote the newest may have been killed before its name was durable, and what only those before it need goes now.
+            // A kill may have come before the newest record's name was durable, and the next line removes files that only older records need.
             machine.disk.sync_dir(&log.temporary)?;
             log.remove_records(&[ENDED])?;
         }
@@ -122,7 +124,7 @@ impl<'a> StepLog<'a> {
             if is_new {
                 log.former = PathBuf::from(OsString::from_vec(there.graph.clone()));
             }
-            // It may have been begun on another machine, which must not take it for one that nobody works at.
+            // The import may have begun on another machine, which must not take it for a dead one.
             let ours = machine_id(&**machine.disk, &log.temporary).into_bytes();
             if there.machine != ours {
                 log.write_job(&PendingRecord {
@@ -155,7 +157,7 @@ impl<'a> StepLog<'a> {
 
     /// Says that the graph is complete, and gets its name now, where anything is kept.
     pub(crate) fn end(&self) {
-        // Where nothing is kept the next import removes what is left anyway.
+        // Without a checkpoint the next import removes the leftovers anyway.
         if !self.is_whole.load(Relaxed) || !self.has_any() {
             return;
         }
@@ -166,11 +168,13 @@ impl<'a> StepLog<'a> {
         self.write(ENDED, &none, |_| Ok(()));
     }
 
-    /// Removes what killed imports of this machine have left in a folder where no rank had ended a step, or whose graph has got its name; and
-    /// of ranks that `own` does not have any more. What cannot be removed is in nobody's way.
+    /// Removes the leftovers of killed imports of this machine from `folder`.
+    ///
+    /// An import's leftovers go if no rank had ended a step, if its graph has its final name, or if they belong to ranks that `own`
+    /// does not have. A leftover that cannot be removed does no harm.
     pub(crate) fn remove_dead(machine: Machine<'a>, folder: &Path, own: &JobIdentity) {
         let disk = &**machine.disk;
-        // One at a time, of all ranks and imports: they would take each other for processes that go on with what is left, and leave it there.
+        // One rank of one import at a time: two would take each other for imports that resume, and leave the leftovers in place.
         let _turn = lock_dir(machine, folder);
         let is_beyond = |path: &Path| name_of(path).is_some_and(|name| own.is_beyond(name));
         let is_of_import = |path: &Path| name_of(path).and_then(JobIdentity::graphs_of).is_some();
@@ -221,7 +225,7 @@ impl<'a> StepLog<'a> {
             let is_its = is_of(graph);
             // Where it is apart, locks may reach fewer there.
             let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
-            // Where a rank of `own` goes on in that folder, it removes what is not its.
+            // A rank of `own` that resumes in that directory removes all that is not its own.
             let is_taken = is_superseded && !is_beyond(graph);
             if is_its && !is_taken && disk.is_dir(graph).unwrap_or(false) {
                 if !is_beside && !disk.is_local(graph) {
@@ -252,8 +256,9 @@ impl<'a> StepLog<'a> {
         self.is_whole.load(Relaxed) && since >= self.every
     }
 
-    /// Writes a record with what `put` puts there, once the files that it tells of are durable. Where that fails, nothing more is kept, and
-    /// that is told: the import itself may yet come to its end.
+    /// Makes `files` durable, then writes a record with the bytes that `put` writes.
+    ///
+    /// If that fails, the log stops writing records and reports it; the import itself may still succeed.
     pub(crate) fn write(
         &self,
         name: &str,
@@ -321,7 +326,7 @@ impl<'a> StepLog<'a> {
         Ok(())
     }
 
-    /// What `take` makes of a record, if it is there, whole, and with its files. One that memory does not hold is none either.
+    /// Reads a record with `take`; `None` if it is missing, corrupt, without its files, or exceeds memory.
     pub(crate) fn read<T>(
         &self,
         name: &str,
@@ -362,11 +367,12 @@ impl<'a> StepLog<'a> {
         has_marks(&**self.machine.disk, &self.graph)
     }
 
-    /// Removes what another import had kept here, but for what says so: the folder in which it made its graph, where it is not this one's and
-    /// nobody works there, and the records.
+    /// Removes the records and the graph directory of another import, except for its job record.
+    ///
+    /// The graph directory stays if it is this import's, or if another process works there.
     pub(crate) fn supersede(&self) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
-        // What cannot be removed is in nobody's way.
+        // A directory that cannot be removed does no harm.
         if is_graph_of(&self.former, &self.temporary)
             && disk.is_local(&self.former)
             && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone, Owner::Own)
@@ -376,7 +382,9 @@ impl<'a> StepLog<'a> {
         self.remove_all_records()
     }
 
-    /// Removes all records of steps, durably: nobody goes on with them any more. Which import it was stays known until another begins.
+    /// Removes all records of steps, durably, so that no import resumes from them.
+    ///
+    /// The job record stays until another import begins.
     pub(crate) fn remove_all_records(&self) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         // First: without it the records still say themselves that they are there.
@@ -389,12 +397,12 @@ impl<'a> StepLog<'a> {
         }
         let mut names = self.names()?;
         names.retain(|name| name != JOB);
-        // As long as there are any of steps, it says that nobody needs them.
+        // The record of the end goes last: while it exists, no import needs the records of steps.
         names.sort_by_key(|name| name == ENDED);
         self.remove_records(&names)
     }
 
-    /// Removes records, durably, so that nobody takes what is changed from then on for what they tell of.
+    /// Removes records, durably, before the files that they name change.
     pub(crate) fn remove_records(&self, names: &[impl AsRef<str>]) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         let mut any = false;
@@ -411,7 +419,7 @@ impl<'a> StepLog<'a> {
         Ok(())
     }
 
-    /// Removes what no record tells of: temporary files, and of the graph those of `graph`.
+    /// Removes all files that no record names: temporary files, and the files of the graph in `graph`.
     pub(crate) fn clean(&self, graph: Vec<PathBuf>) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         let mut kept = Vec::new();
@@ -469,7 +477,9 @@ fn name_of(path: &Path) -> Option<&str> {
     path.file_name().and_then(OsStr::to_str)
 }
 
-/// A hold of the folder in which leftovers are, unless somebody has it for long or there are no locks: each leftover is held besides.
+/// Locks the directory of leftovers; `None` if another process holds it for long, or without locks.
+///
+/// Each leftover has a lock of its own.
 fn lock_dir(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
     for attempt in 0..HOLD_ATTEMPTS {
         if attempt > 0 {
@@ -484,7 +494,7 @@ fn lock_dir(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
     None
 }
 
-/// The name of the file that says that the rank has ended a step which has this folder of temporary files.
+/// Returns the name of the mark of the rank that has this directory of temporary files.
 fn mark_of(temporary: &Path) -> String {
     let rank = name_of(temporary).and_then(|name| name.rsplit('-').next());
     format!("{MARK}{}", rank.unwrap_or_default())
@@ -495,7 +505,7 @@ fn is_mark(path: &Path) -> bool {
     name_of(path).is_some_and(|name| name.starts_with(MARK))
 }
 
-/// Whether a rank has said in the folder of a graph that it has ended a step; also where the disk does not say.
+/// True if any rank has left a mark in the directory of a graph, or if the disk cannot tell.
 fn has_marks(disk: &dyn Disk, graph: &Path) -> bool {
     let there = disk.list(graph);
     there.map_or(true, |there| there.iter().any(|path| is_mark(path)))
@@ -548,7 +558,7 @@ impl PendingRecord {
     }
 }
 
-/// The name of the record of some column files, the first of which this is.
+/// Returns the name of the record of some column files, given the first of them.
 pub(crate) fn of_files(side: Side, number: usize) -> String {
     match side {
         Side::Forward => format!("{COLUMNS}{number:05}"),

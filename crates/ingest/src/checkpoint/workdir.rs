@@ -1,4 +1,4 @@
-//! Where an import works: temporary files, the graph so far, and what is kept of both when it does not come to its end.
+//! The directories of an import: temporary files, the partial graph, and the checkpoint of both.
 
 use std::path::Path;
 
@@ -21,8 +21,9 @@ pub(crate) struct ImportDirs<'a> {
 }
 
 impl<'a> ImportDirs<'a> {
-    /// Of an import that makes its graph in `parent`: that of a job, with what was kept of it, if no other process works there; else a
-    /// new one.
+    /// Opens the directories of an import that makes its graph in `parent`.
+    ///
+    /// They are the job's, with its checkpoint, if no other process works there; else new ones.
     pub(crate) fn open(
         machine: Machine<'a>,
         comm: ImportCommunicator<'a>,
@@ -84,8 +85,9 @@ impl<'a> ImportDirs<'a> {
         })
     }
 
-    /// Has all of it go when the import ends, unless there is something to go on with; whether there is. `made` is what came of it: nobody
-    /// goes on with what turned out to be damaged.
+    /// Keeps the directories for the next import if there is a checkpoint; returns true if so.
+    ///
+    /// `made` is the result of the import: a checkpoint that turned out to be damaged is removed.
     pub(crate) fn settle(&self, made: &Result<(), IngestError>) -> bool {
         let Some(log) = &self.log else {
             return false;
@@ -109,7 +111,9 @@ impl<'a> ImportDirs<'a> {
         has_any
     }
 
-    /// Gives the graph its name; all else goes. `taken` says what is wrong where something has that name already.
+    /// Renames the graph to its final name and removes all else.
+    ///
+    /// `taken` returns the error to report if the final name exists.
     pub(crate) fn end(
         self,
         output: &Path,
@@ -121,7 +125,7 @@ impl<'a> ImportDirs<'a> {
         self.staging.rename(output, taken)?;
         self.temporary.stay(false);
         if let Some(log) = &self.log {
-            // Where it is killed before or meanwhile, what is left goes with the next import. The graph is there, whatever becomes of this.
+            // If the process is killed here, the next import removes the rest; the graph is complete in any case.
             let _ = log.remove_all_records();
         }
         Ok(())

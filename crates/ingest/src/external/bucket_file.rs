@@ -142,8 +142,9 @@ impl ChunkReader {
         Ok(Self { queue, free })
     }
 
-    /// Reads runs of chunks of `chunk_bytes`, given as offsets and lengths, and calls `each` with the records of every
-    /// chunk, in order.
+    /// Reads runs of chunks and calls `each` with the records of every chunk, in order.
+    ///
+    /// A run is an offset and a length; chunks have `chunk_bytes` bytes.
     pub(crate) fn read(
         &mut self,
         file: &FileHandle,
@@ -161,7 +162,7 @@ impl ChunkReader {
                 (offset + at, (bytes - at).min(piece_bytes) as usize)
             })
         });
-        // What is in flight, in order, and what arrived before its turn.
+        // Reads in flight, in order, and buffers that arrived before their turn.
         let mut expected = VecDeque::new();
         let mut early: Vec<(u64, Buffer, usize)> = Vec::new();
         loop {
@@ -249,10 +250,10 @@ pub(crate) struct BucketFile {
 }
 
 impl BucketFile {
-    /// Bytes of the table that a worker leases at a time, for so many chunks.
+    /// Bytes of the table that a worker leases at a time, for `LEASED_CHUNKS` chunks.
     const TABLE_BYTES: u64 = LEASED_CHUNKS * size_of::<u64>() as u64;
 
-    /// Bytes that the table of `chunks` chunks takes at most, when so many workers write them.
+    /// Returns the most bytes that the table of `chunks` chunks takes if `lanes` workers write them.
     pub(crate) fn table_bytes(chunks: u64, lanes: u64) -> u64 {
         (chunks / LEASED_CHUNKS + lanes) * Self::TABLE_BYTES
     }
@@ -374,8 +375,9 @@ impl BucketFile {
     }
 }
 
-/// Does `work`, which fills buckets of a file, while what other ranks send for it is taken in; what it came to, and the bytes written
-/// of what came. The memory of parcels is leased meanwhile.
+/// Runs `work`, which fills buckets of a file, and receives the chunks of other ranks meanwhile.
+///
+/// Returns the result of `work` and the bytes that the received chunks took on disk. The shuffle's memory is leased meanwhile.
 pub(crate) fn fill<T: Send>(
     bucket_file: &BucketFile,
     shuffle: Option<&BucketShuffle<'_>>,
@@ -428,7 +430,9 @@ pub(crate) struct BucketWriter<'a> {
 }
 
 impl<'a> BucketWriter<'a> {
-    /// Leases a chunk a bucket and [`SLABS`] slabs of `slab_bytes`, at least a chunk, each when it is first needed.
+    /// Creates a writer; it leases a chunk a bucket and [`SLABS`] slabs when it first needs them.
+    ///
+    /// A slab has `slab_bytes` bytes, at least a chunk.
     pub(crate) fn new(
         bucket_file: &'a BucketFile,
         disk: &dyn Disk,
@@ -454,12 +458,14 @@ impl<'a> BucketWriter<'a> {
         })
     }
 
-    /// The same, which sends what is in the buckets of other ranks on.
+    /// Returns the writer with a shuffle, to which it passes the records of other ranks' buckets.
     pub(crate) fn sending(self, shuffle: Option<&'a BucketShuffle<'a>>) -> Self {
         Self { shuffle, ..self }
     }
 
-    /// Room for the next `bytes` of records of a bucket; they lie in one chunk. At most a chunk less its header.
+    /// Returns space for the next `bytes` bytes of records of a bucket, in one chunk.
+    ///
+    /// `bytes` is at most a chunk less its header.
     #[inline]
     pub(crate) fn room(&mut self, bucket: usize, bytes: usize) -> Result<&mut [u8], IngestError> {
         let open = &self.open[bucket];
@@ -568,7 +574,7 @@ impl<'a> BucketWriter<'a> {
         }
     }
 
-    /// Sends what is left to disk and waits for it; returns the bytes written.
+    /// Writes the remaining chunks, waits for the disk, and returns the bytes written.
     pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
         for bucket in 0..self.open.len() {
             self.flush(bucket)?;

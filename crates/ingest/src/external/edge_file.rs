@@ -36,8 +36,9 @@ enum IdEncoding {
 
 #[derive(Clone, Copy, Debug)]
 struct EdgeChunk {
-    /// The piece of the input, and the number within it of the first edge; later the number within the input.
+    /// The piece of the input.
     piece: u64,
+    /// The number of the first edge within the piece; in an [`OrderedEdgeFile`] within the input.
     first: u64,
     edges: u32,
     width: IdEncoding,
@@ -61,7 +62,7 @@ struct ChunkTable {
     leases: Vec<Lease>,
 }
 
-/// What takes in edges that come back from a spool, a run at a time, with the number of the first in the input.
+/// A receiver of the edges of an edge file, a run at a time, with the first edge's number in the input.
 pub(crate) trait EdgeBatchSink {
     /// Edges between integer ids; `weights` is empty for graphs without.
     fn integers(
@@ -116,7 +117,7 @@ impl TempEdgeFile {
     }
 }
 
-/// A spool that is complete, in the order of the input.
+/// A complete edge file, in the order of the input.
 #[derive(Debug)]
 pub(crate) struct OrderedEdgeFile {
     file: FileHandle,
@@ -140,7 +141,7 @@ impl OrderedEdgeFile {
             .map(|chunk| chunk.first)
     }
 
-    /// Bytes of the buffers that an inbox for this file needs at least.
+    /// Returns the least bytes of the buffers of a reader of this file.
     pub(crate) fn chunk_bytes(&self) -> usize {
         self.chunk_bytes
     }
@@ -497,7 +498,7 @@ impl<'a> EdgeFileWriter<'a> {
         Ok(())
     }
 
-    /// Moves the descriptions of chunks to the spool and leases room for more.
+    /// Moves the descriptions of chunks to the edge file and leases memory for more.
     fn hand_over(&mut self) -> Result<(), IngestError> {
         let lease = self
             .budget
@@ -509,7 +510,7 @@ impl<'a> EdgeFileWriter<'a> {
         Ok(())
     }
 
-    /// Sends what is left to disk and waits for it; returns the bytes written.
+    /// Writes the remaining edges, waits for the disk, and returns the bytes written.
     pub(crate) fn finish(mut self) -> Result<u64, IngestError> {
         self.flush()?;
         lock(&self.edge_file.table).chunks.append(&mut self.chunks);

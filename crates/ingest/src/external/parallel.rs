@@ -64,8 +64,9 @@ where
     }
 }
 
-/// Runs `work` once for each task below `tasks` on at most `lanes` workers; returns the states of those that took part.
-/// `make` gives a worker its state before its first task.
+/// Runs `work` once for each of `tasks` tasks on at most `lanes` workers.
+///
+/// `make` creates a worker's state before its first task. Returns the states of the workers that took part.
 pub(crate) fn run<S, M, W>(
     workers: &Workers,
     lanes: usize,

@@ -6,7 +6,7 @@
 
 use graphmill_raw::Element;
 
-/// What is sorted: a key, perhaps followed by a weight and a sequence number.
+/// A record to sort: a key, optionally followed by a weight and a sequence number.
 pub(crate) trait SortRecord: Element + Default {
     /// Orders the records.
     fn key(&self) -> u64;
@@ -33,7 +33,7 @@ impl SortRecord for [u64; 3] {
     }
 }
 
-/// Bits of a digit at most: its counters fit a core's first-level cache. Fewer when there are few records.
+/// Bits of a digit, at most: its counters fit a core's first-level cache. Few records take fewer bits.
 const DIGIT_BITS: u32 = 11;
 const DIGIT_BITS_FEW: u32 = 8;
 const FEW: usize = 4096;
@@ -43,10 +43,12 @@ const RADIX: usize = 1 << DIGIT_BITS;
 const DIGITS_MAX: usize = u64::BITS.div_ceil(DIGIT_BITS_FEW) as usize;
 /// Below this many records a comparison sort is faster than clearing the counters.
 const SMALL: usize = 256;
-/// Bytes of records above which they are split first: with the scratch, what a core's second-level cache holds.
+/// Bytes of records above which they are split first; with the scratch they fill a second-level cache.
 const CACHE_BYTES: usize = 512 << 10;
 
-/// Sorts `records` by key. `scratch` has at least as many records; what it holds afterwards is not defined.
+/// Sorts `records` by key.
+///
+/// `scratch` has at least as many records; its content afterwards is undefined.
 pub(crate) fn sort<R: SortRecord>(records: &mut [R], scratch: &mut [R]) {
     let scratch = &mut scratch[..records.len()];
     if records.len() <= SMALL {

@@ -1,4 +1,4 @@
-//! Edges that can be read again: the input itself, where that is cheap, or a spool of it.
+//! Edges that can be read again: from the input itself if that is cheap, or from an edge file.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) enum EdgeReplayReader<'a> {
     TempFile(ChunkReader),
 }
 
-/// Chunks of a spool in flight.
+/// Chunks of an edge file in flight.
 const AHEAD: usize = 4;
 
 impl<'a> EdgeReplay<'a> {
@@ -145,7 +145,7 @@ impl<'a> EdgeReplay<'a> {
                     sequence: starts[unit as usize],
                 };
                 reader.read(unit, stop, &mut numbered)?;
-                // Whoever numbers edges relies on the pieces being what they were.
+                // Sequence numbers are only right if the pieces have not changed.
                 match starts.get(unit as usize + 1) {
                     Some(&next) if next != numbered.sequence => Err(IngestError::input_changed()),
                     _ => Ok(()),

@@ -6,7 +6,9 @@ use graphmill_storage::{Budget, Lease};
 use crate::comm::{ImportCommunicator, mismatch};
 use crate::error::IngestError;
 
-/// A temporary file whose buckets belong to ranks, while all of them fill it: what is put in a bucket of another rank goes there.
+/// A shuffle of records into the buckets of a temporary file that are spread over ranks.
+///
+/// All ranks fill the buckets; a record for a bucket of another rank is sent there.
 #[derive(Debug)]
 pub(crate) struct BucketShuffle<'a> {
     courier: Courier<'a>,
@@ -18,12 +20,14 @@ pub(crate) struct BucketShuffle<'a> {
 }
 
 impl<'a> BucketShuffle<'a> {
-    /// Bytes of memory that it takes between so many ranks, for chunks of so many bytes.
+    /// Returns the bytes of memory of a shuffle between `ranks` ranks, for chunks of `chunk_bytes` bytes.
     pub(crate) fn memory(ranks: usize, chunk_bytes: usize) -> u64 {
         Courier::memory(ranks, chunk_bytes)
     }
 
-    /// For chunks of up to so many bytes, the same at all ranks; `None` where there are no others.
+    /// Creates the shuffle for chunks of up to `chunk_bytes` bytes; `None` if this is the only rank.
+    ///
+    /// `chunk_bytes` is the same on all ranks.
     pub(crate) fn new(
         comm: &ImportCommunicator<'a>,
         budget: &Budget,
@@ -52,8 +56,9 @@ impl<'a> BucketShuffle<'a> {
         Ok(owner != self.rank)
     }
 
-    /// Does `work`, which fills buckets, while `take(from, bucket, records)` takes in what other ranks send, until all ranks have done
-    /// theirs.
+    /// Runs `work`, which fills buckets, and receives from other ranks until all ranks are done.
+    ///
+    /// `take(from, bucket, records)` receives the records that another rank sends.
     pub(crate) fn while_taking<T: Send>(
         &self,
         take: impl FnMut(usize, usize, &[u8]) -> Result<(), IngestError> + Send,

@@ -4,7 +4,9 @@
 //! memory ("Graphs Selected" and Table 2 there): the two ends of locality, with the same vertices, edges and degrees. Its
 //! text leaves open what comes after the last vertex; here it is the first, so that every vertex has the same degree.
 
-/// Vertex i has edges to i + gap, i + 2 gap, ..., i + degree gap, modulo the number of vertices, in this order.
+/// A circulant graph: vertex i has edges to i + gap, ..., i + degree gap, modulo the vertices.
+///
+/// The edges of a vertex are in this order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circulant {
     pub(crate) vertices: u64,
@@ -54,8 +56,9 @@ impl Circulant {
         }
     }
 
-    /// How many different neighbours a vertex could have: after so many multiples of the gap they come again, and the last of
-    /// them is the vertex itself.
+    /// Returns the number of different neighbours that a vertex can have.
+    ///
+    /// After this many multiples of the gap the neighbours repeat, and the last of them is the vertex itself.
     pub(crate) fn period(self) -> u64 {
         let (mut a, mut b) = (self.vertices, self.gap);
         while b > 0 {
@@ -69,7 +72,9 @@ impl Circulant {
         self.degree.checked_div(self.period()).unwrap_or(0)
     }
 
-    /// Whether there are several arcs between two vertices in the same direction, where each edge goes one way or `both_ways`.
+    /// True if several arcs join two vertices in one direction.
+    ///
+    /// Each edge is stored in one direction, or in both if `both_ways`.
     pub(crate) fn repeats(self, both_ways: bool) -> bool {
         let period = self.period();
         // Forth by j and back by k multiples is the same where j + k is the period.

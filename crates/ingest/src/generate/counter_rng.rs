@@ -8,8 +8,9 @@ pub(super) enum RngStream {
     Weight,
 }
 
-/// Random numbers by position: SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-/// OOPSLA 2014), whose n-th number needs none before it, from a start that depends on seed and purpose.
+/// A random generator by position: SplitMix64 with a start that depends on seed and purpose.
+///
+/// Its n-th number needs none before it (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CounterRng {
     start: u64,

@@ -8,11 +8,12 @@ const LEVELS: u32 = 5;
 /// Random 32-bit numbers for one edge at most: 48 levels take ten.
 const DRAWS_MAX: usize = 10;
 
-/// The recursion of R-MAT (Chakrabarti, Zhan and Faloutsos, "R-MAT: a recursive model for graph mining", SDM 2004),
-/// several levels at a time: which of the 4^levels cells an edge falls into is drawn at once, by an alias table
-/// (Walker, "An efficient method for generating discrete random variables with general distributions", TOMS 1977).
-/// That a path of several levels can be drawn as one is from Huebschle-Schneider and Sanders, "Linear work generation
-/// of R-MAT graphs", Network Science 2020.
+/// The recursion of R-MAT, several levels at a time.
+///
+/// An alias table draws at once which of the 4^levels cells an edge falls into (Walker, "An efficient method for generating
+/// discrete random variables with general distributions", TOMS 1977). R-MAT is from Chakrabarti, Zhan and Faloutsos, "R-MAT: a
+/// recursive model for graph mining", SDM 2004. Huebschle-Schneider and Sanders show that a path of several levels can be drawn
+/// as one ("Linear work generation of R-MAT graphs", Network Science 2020).
 #[derive(Debug)]
 pub(super) struct RmatWalk {
     /// For the first levels, where their number is no multiple of [`LEVELS`].
@@ -52,12 +53,13 @@ impl RmatWalk {
     }
 }
 
-/// The cells of some levels of the recursion, each as likely as the product of its quadrants. A cell's number has the
-/// bits of its row above those of its column.
+/// The cells of some levels of the recursion, each as likely as the product of its quadrants.
+///
+/// A cell's number has the bits of its row above those of its column.
 #[derive(Debug)]
 struct QuadrantTable {
     levels: u32,
-    /// Per cell the share of draws, of 2^(32 - 2 levels), that stay with it; in the low half the cell of the others.
+    /// Per cell its share of draws, of 2^(32 - 2 levels); in the low half the cell that gets the others.
     table: Vec<u64>,
 }
 
@@ -130,7 +132,7 @@ mod tests {
                     _ => 0.19,
                 };
                 let expected = (0..levels).map(quadrant).product::<f64>() * 4_294_967_296.0;
-                // Shares are rounded, those of all other cells to the disadvantage of the few likely ones.
+                // Shares are rounded, and the few likely cells lose what all other cells gain.
                 let error = (ways as f64 - expected).abs();
                 assert!(
                     error <= 1100.0 && error <= 1.0 + expected / 500.0,

@@ -12,7 +12,9 @@ pub(super) const PIECE_EDGES: u64 = 1 << 18;
 /// How edges are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphRule {
-    /// R-MAT with the parameters of Graph 500 (A 0.57, B and C 0.19), `degree * 2^scale` edges, labels permuted.
+    /// R-MAT with the parameters of Graph 500, `degree * 2^scale` edges and permuted labels.
+    ///
+    /// The parameters are 0.57 for A, and 0.19 for B and C.
     Kronecker {
         /// Logarithm of the number of vertices, 1 to 48.
         scale: u8,
@@ -40,9 +42,10 @@ pub enum GraphRule {
         /// Edges from each vertex, fewer than there are vertices.
         degree: u64,
     },
-    /// Vertex i has edges to i + gap, i + 2 gap, ..., i + degree gap, modulo the number of vertices. Where multiples of the
-    /// gap coincide modulo that number, there are as many edges between the same vertices, and where one is a multiple of
-    /// it, an edge from each vertex to itself: every vertex has `degree` edges whatever the gap.
+    /// Vertex i has edges to i + gap, ..., i + degree gap, modulo the number of vertices, in this order.
+    ///
+    /// Every vertex has `degree` edges for any gap. If multiples of the gap coincide modulo that number, several edges join the same
+    /// vertices. If one is a multiple of it, each vertex has an edge to itself.
     Scattered {
         /// Number of vertices.
         vertices: u64,
@@ -82,7 +85,9 @@ pub struct Generated {
 impl Generated {
     /// Edges of a piece.
     pub(crate) const PIECE_EDGES: u64 = PIECE_EDGES;
-    /// The graph that `rule` and `seed` give. Weights, of either precision, are integers from 1 to 255, drawn uniformly.
+    /// Creates the graph of `rule` and `seed`.
+    ///
+    /// Weights are integers from 1 to 255, drawn uniformly, for either precision.
     ///
     /// # Errors
     /// There are no vertices to draw edges between, or too few, or more vertices or edges than 64 bits count.
@@ -133,15 +138,17 @@ impl Generated {
         })
     }
 
-    /// How many different vertices each has edges to, where multiples of the gap of a scattered graph coincide modulo the
-    /// number of vertices.
+    /// Returns the number of different neighbours of each vertex, if some edges of it coincide.
+    ///
+    /// Edges coincide if multiples of the gap of a scattered graph are equal modulo the number of vertices.
     pub fn coinciding(&self) -> Option<u64> {
         let graph = self.rule.circulant()?;
         graph.repeats(false).then(|| graph.period())
     }
 
-    /// The graph as one whose arcs can be told in the order of the stored graph: where the rule allows that and nothing has to
-    /// be decided about arcs between the same vertices.
+    /// Returns the graph as a circulant one, if its arcs can be generated in the order of the stored graph.
+    ///
+    /// `None` if the rule does not allow that, or if duplicate arcs need a decision.
     pub(crate) fn circulant(&self, directed: bool, duplicates: Duplicates) -> Option<Circulant> {
         let undecided = self.weights != EdgeKind::None || duplicates != Duplicates::Keep;
         self.rule

@@ -27,7 +27,7 @@ const BACK: u64 = 1 << 63;
 #[derive(Debug)]
 pub(crate) struct SortedArcs {
     graph: Circulant,
-    /// Distance, and number of the edge among those of its source. Those of one round, then the same of the next.
+    /// Per step its distance and its edge's number at the source, of one round, then of the next.
     steps: Buffer,
     count: usize,
 }
@@ -189,7 +189,7 @@ impl SourceArcs<'_> {
         self.end - self.at
     }
 
-    /// Goes on to the next source, which there has to be.
+    /// Advances to the next source, which must exist.
     #[inline(always)]
     pub(crate) fn advance(&mut self) {
         let Some(first) = self.first.checked_sub(1) else {

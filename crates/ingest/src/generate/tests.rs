@@ -338,7 +338,7 @@ fn steps_go_beyond_indices_of_32_bits() {
     let graph = Circulant::new(vertices, degree, gap);
     let budget = Budget::new(1 << 20);
     let steps = SortedArcs::new(graph, ArcDirections::Forth, SelfLoops::Keep, &budget).unwrap();
-    // In the middle, and at the end of the range, where neighbours are those of the beginning.
+    // In the middle, and at the end of the range, where neighbours wrap around to the beginning.
     for start in [1 << 32, vertices - 20] {
         let span = 20;
         let mut expected: Vec<_> = (start..start + span)

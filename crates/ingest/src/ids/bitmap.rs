@@ -54,7 +54,9 @@ impl IdBitmap {
         }
     }
 
-    /// Bytes of the bits of the ids below `range`, and the bytes that the set takes of them, ranks included; the same as `new` has it.
+    /// Returns the bytes of the bits of ids below `range`, and the bytes of the set with its ranks.
+    ///
+    /// They are the bytes that `new` counts.
     pub(crate) fn bytes(range: u64) -> (u64, u64) {
         let chunks = range.div_ceil(1 << CHUNK_SHIFT);
         (
@@ -63,7 +65,7 @@ impl IdBitmap {
         )
     }
 
-    /// Makes room for the ids up to `id_max`; `false` when memory does not allow that, from then on for good.
+    /// Allocates the bitmap for ids up to `id_max`; false, from then on for good, if memory is short.
     pub(crate) fn reserve(&self, id_max: u64) -> bool {
         if self.overflowed.load(Relaxed) {
             return false;
@@ -148,11 +150,12 @@ impl IdBitmap {
         Ok(id_bitmap)
     }
 
-    /// The ranks of the ids that this or another rank of the crew marked, none of them above `id_max`, or `None` when an id did not
-    /// fit somewhere.
+    /// Returns the ranks of the ids that any rank of the import marked, none above `id_max`.
+    ///
+    /// `None` if an id did not fit in the memory of some rank.
     ///
     /// # Errors
-    /// The budget has no room for them, or a rank is lost.
+    /// The budget has no memory for them, or a rank is lost.
     pub(crate) fn ranks(
         self,
         comm: &ImportCommunicator<'_>,
@@ -199,8 +202,9 @@ impl IdBitmap {
 /// The marked ids in ascending order, each with its rank: the index of its vertex.
 #[derive(Debug)]
 pub(crate) struct RankBitmap {
-    /// For 32 ids, in one word so that a look-up costs one cache line: low their bits, high the ids of the chunk before
-    /// them.
+    /// For 32 ids one word, so that a lookup costs one cache line: low the bits, high the ids before them.
+    ///
+    /// The high half counts within the chunk.
     entries: Buffer,
     /// For each chunk the ids before it.
     bases: Vec<u64>,

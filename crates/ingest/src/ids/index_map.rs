@@ -3,7 +3,7 @@
 use super::bitmap::{RankBitmap, RankLookup};
 use super::order_window::OrderWindow;
 
-/// How an integer id becomes the rank of its vertex, which is its index where vertices are in order of ids.
+/// A map from an integer id to the rank of its vertex, which is its index in the order of ids.
 #[derive(Debug)]
 pub(crate) enum IdToIndex {
     /// It is one already.
@@ -33,13 +33,14 @@ pub(crate) struct IndexLookup<'a> {
 }
 
 impl<'a> IndexLookup<'a> {
-    /// The same where the vertices of those numbers have been dealt other indices.
+    /// Returns the lookup with the indices in order of degree of the vertices in the window.
     pub(crate) fn dealt(self, dealt: Option<&'a OrderWindow>) -> Self {
         Self { dealt, ..self }
     }
 
-    /// The indices of the ends of edges, as many as there are; ids that do not occur get some number, perhaps no index.
-    /// Returns the largest.
+    /// Maps the ids of edges' ends to indices and returns the largest.
+    ///
+    /// An id that does not occur maps to some number that may be no index. `mapped` has as many entries as `edges`.
     pub(crate) fn map(&self, edges: &[(u64, u64)], mapped: &mut [(u64, u64)]) -> u64 {
         match self.ranks {
             None => mapped.copy_from_slice(edges),

@@ -22,7 +22,7 @@ pub(crate) struct OrderWindow {
 }
 
 impl OrderWindow {
-    /// Bytes of the budget for so many numbers of a graph of so many vertices.
+    /// Returns the leased bytes for `numbers` numbers of a graph of `vertices` vertices.
     pub(crate) fn bytes(vertices: u64, numbers: u64) -> u64 {
         let bytes = if is_wide(vertices) { 8 } else { 4 };
         AlignedBuffer::footprint((numbers * bytes) as usize)

@@ -15,7 +15,7 @@ use crate::ids::index_map::IdToIndex;
 use crate::options::SelfLoops;
 use crate::progress::Meter;
 
-/// What is counted, and with what.
+/// The input and the resources of a count of arcs.
 pub(crate) struct CountContext<'a> {
     pub(crate) meter: &'a Meter<'a>,
     pub(crate) disk: &'a Arc<dyn Disk>,

@@ -20,7 +20,9 @@ const BATCH_VERTICES: u64 = 1 << 20;
 /// Number of batches at which their vertex cap starts to double.
 const BATCHES_AIM: u64 = 4096;
 
-/// In-edges that close a column file, of `arcs` in all: so that there are some files where ranks share them, and never many.
+/// Returns the in-edges that close a column file, given `arcs` in all.
+///
+/// There are enough files for ranks to share, and never many.
 fn file_arcs(arcs: u64) -> u64 {
     (arcs / 32).clamp(1 << 18, 1 << 22)
 }
@@ -28,8 +30,9 @@ fn file_arcs(arcs: u64) -> u64 {
 /// Bits of a sort key: (destination batch of the file, source, destination in its batch).
 const KEY_BITS: u32 = 64;
 
-/// Whether sort keys hold the arcs of so many vertices, in batches of `size` where that is given. Batches that are cut by their arcs
-/// too are no narrower where it matters: few of them are.
+/// True if sort keys hold the arcs of `vertices` vertices, in batches of `size` vertices if given.
+///
+/// Batches that are also cut by their arcs are not narrower where it matters: only few of them are.
 pub(crate) fn keys_hold(vertices: u64, size: Option<u64>) -> bool {
     let span = size.unwrap_or_else(|| batch_vertices_max(vertices));
     bits_of(vertices) + bits_of(span.min(vertices)) <= KEY_BITS
@@ -49,7 +52,9 @@ pub(crate) fn batch_vertices_max(vertices: u64) -> u64 {
     cap
 }
 
-/// Vertex indices with counts of arcs: `first[g]..first[g + 1]` are the indices of granule `g`, which has `arcs[g]`.
+/// Vertex indices with counts of arcs, by granule.
+///
+/// `first[g]..first[g + 1]` are the indices of granule `g`, which has `arcs[g]` arcs.
 #[derive(Clone, Debug)]
 pub(crate) struct RangeCounts {
     first: Vec<u64>,
@@ -77,7 +82,7 @@ impl RangeCounts {
         out.numbers(self.arcs.iter().copied())
     }
 
-    /// Those of so many vertices that [were encoded](RangeCounts::encode).
+    /// Reads the counts of `vertices` vertices that [were encoded](RangeCounts::encode).
     pub(crate) fn decode(vertices: u64, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let (first, arcs) = (from.numbers()?, from.numbers()?);
         let is_sound = first.len() == arcs.len() + 1
@@ -100,7 +105,7 @@ impl RangeCounts {
         self.first.last().copied().unwrap_or(0)
     }
 
-    /// The boundaries of the batches: 0, ..., |V|. `size`: exactly so many vertices a batch, whatever their edges.
+    /// Returns the boundaries of the batches, 0, ..., |V|. With `size`, each batch has that many vertices.
     pub(crate) fn batches(&self, size: Option<u64>) -> Vec<u64> {
         let vertices = self.vertices();
         let mut cuts = vec![0];
@@ -134,8 +139,9 @@ impl RangeCounts {
         cuts
     }
 
-    /// Where to end the batch that begins at `start` and could go on to `end`: a batch a little wider than a power of two
-    /// would pay one more bit for every destination, and as many accumulators again.
+    /// Returns the end of the batch that begins at `start` and could extend to `end`.
+    ///
+    /// A batch slightly wider than a power of two would pay one more bit for every destination, and twice the accumulators.
     fn power_of_two(&self, start: u64, end: u64) -> u64 {
         let power = 1u64 << (end - start).ilog2();
         if end - start - power > power / 4 {
@@ -147,7 +153,7 @@ impl RangeCounts {
         if cut - start > power / 2 { cut } else { end }
     }
 
-    /// The rank of so many that owns each of some files of batches: runs of files with about as many in-edges each.
+    /// Returns the owner of each file of batches: runs of files with about the same in-edges a rank.
     pub(crate) fn owners(&self, cuts: &[u64], files: &[Range<usize>], ranks: usize) -> Vec<usize> {
         let all = u128::from(self.arcs()).max(1);
         let (mut below, mut from) = (self.arcs_below(), 0);
@@ -159,7 +165,9 @@ impl RangeCounts {
         files.iter().map(owner).collect()
     }
 
-    /// Tells of indices, ascending, how many in-edges the vertices below have; those of a granule are taken in proportion.
+    /// Returns a function from ascending indices to the in-edges of the vertices below each index.
+    ///
+    /// In-edges within a granule count in proportion.
     fn arcs_below(&self) -> impl FnMut(u64) -> u64 + '_ {
         let (mut granule, mut whole) = (0, 0u64);
         move |index| {
@@ -176,10 +184,12 @@ impl RangeCounts {
         }
     }
 
-    /// The runs of batches that share a column file: closed at 2^22 in-edges, or fewer in a small graph, or when the sort keys of one more batch
-    /// would not fit 64 bits. In-edges of a batch that ends inside a granule are taken in proportion.
+    /// Returns the runs of batches that share a column file.
     ///
-    /// `None`: there are so many vertices that even one batch's keys do not fit.
+    /// A file is closed at 2^22 in-edges, or fewer in a small graph, or before the sort keys of one more batch exceed 64 bits.
+    /// In-edges of a batch that ends inside a granule count in proportion.
+    ///
+    /// `None` if the vertices are too many for the keys of even one batch.
     pub(crate) fn files(&self, cuts: &[u64]) -> Option<Vec<Range<usize>>> {
         let key_bits = bits_of(self.vertices()) + destination_bits(cuts);
         let batches_max =
@@ -211,8 +221,7 @@ pub(crate) fn destination_bits(cuts: &[u64]) -> u32 {
     )
 }
 
-/// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache, more when there are
-/// many batches.
+/// Bits of the entries of the table that finds a batch: few enough for a core's first-level cache.
 const TABLE_BITS: u32 = 12;
 const TABLE_BITS_MAX: u32 = 16;
 

@@ -51,13 +51,13 @@ pub(crate) struct OutDegrees {
 pub(crate) struct Sections(u64);
 
 impl Sections {
-    /// Bytes that so many workers take to count in so many sections.
+    /// Returns the bytes that `lanes` workers take to count in `sections` sections.
     fn bytes(lanes: u64, sections: u64) -> u64 {
         let of = |each| AlignedBuffer::footprint(sections as usize * each);
         of(SECTION * size_of::<u32>()) + lanes * of(LINE * size_of::<u16>())
     }
 
-    /// Bytes that so many workers take to count the arcs of at least a section, with what writes them.
+    /// Returns the bytes that `lanes` workers take to count at least a section and to write it.
     pub(crate) fn least_bytes(lanes: u64, numbers: u64) -> u64 {
         Self::bytes(lanes, 1) + OutDegrees::writer_bytes(numbers)
     }
@@ -95,7 +95,7 @@ impl Sections {
         self.0 * SECTION as u64
     }
 
-    /// How often the edges are read, where vertices have so many numbers.
+    /// Returns how often the edges are read to count the degrees of `numbers` vertices.
     pub(crate) fn readings(self, numbers: u64) -> u64 {
         numbers.div_ceil(self.numbers())
     }
@@ -107,13 +107,14 @@ impl OutDegrees {
     /// Bytes that a [walk](Self::walk) takes.
     pub(crate) const WALK_BYTES: u64 = (AHEAD * CHUNK_BYTES + RUN * size_of::<u64>()) as u64;
 
-    /// Bytes that the writer of the degrees of so many numbers takes.
+    /// Returns the bytes of the writer of the degrees of `numbers` vertices.
     fn writer_bytes(numbers: u64) -> u64 {
         ((SLABS + 1) * CHUNK_BYTES) as u64 + BucketFile::table_bytes(numbers / RUN as u64, 1)
     }
 
-    /// Counts the arcs of all edges into a new file `path`, so many sections at a time. `ids`: those that occur, where they number
-    /// the vertices.
+    /// Counts the arcs of all edges into a new file `path`, `sections` sections at a time.
+    ///
+    /// `ids`: the ids that occur, if ids number the vertices.
     pub(crate) fn count(
         count: &CountContext<'_>,
         sections: Sections,
@@ -171,7 +172,7 @@ impl OutDegrees {
         self.file.encode(out)
     }
 
-    /// Those of the file at `path` that [was encoded](OutDegrees::encode) there.
+    /// Reads the degrees in the file at `path` that [were encoded](OutDegrees::encode) there.
     pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,
@@ -207,7 +208,7 @@ impl OutDegrees {
         self.bytes
     }
 
-    /// Calls `each` with runs of degrees in order of number, and the number of the first of each, of the numbers below `end`.
+    /// Calls `each` with runs of degrees of the numbers below `end`, in order, and each run's first number.
     pub(crate) fn walk(
         &self,
         disk: &dyn Disk,
@@ -251,8 +252,9 @@ fn add_up(counters: &mut [u32], comm: &ImportCommunicator<'_>) -> Result<(), Ing
     Ok(())
 }
 
-/// Counts the arcs that leave the vertices of the numbers from `first` on, as many as there are whole sections of counters; returns
-/// the number of all arcs.
+/// Counts the arcs that leave the vertices from number `first` on; returns the number of all arcs.
+///
+/// `counters` holds whole sections, a counter for each vertex.
 fn count_from(
     count: &CountContext<'_>,
     first: u64,
@@ -317,7 +319,7 @@ impl DegreeSink<'_> {
         }
     }
 
-    /// Counts what is left; returns the number of arcs.
+    /// Counts the remaining arcs; returns the number of arcs.
     fn finish(mut self) -> u64 {
         (0..self.sections.len()).for_each(|section| self.flush(section));
         self.arcs

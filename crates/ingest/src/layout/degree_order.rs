@@ -2,12 +2,12 @@
 //!
 //! 1. The out-degrees are read once and counted by value: few values are distinct, since n distinct degrees take at least n²/2
 //!    arcs.
-//! 2. How many vertices have a greater degree says where those of a degree begin in descending order; in order of ids, each
-//!    takes the next place of its degree. That is its *turn*.
-//! 3. Turns are dealt over the batches like cards: turn t goes to batch `t mod B`, place `t / B`.
+//! 2. The number of vertices with a greater degree is the first place of a degree in descending order. In order of ids, each
+//!    vertex takes the next place of its degree. That is its *turn*.
+//! 3. Turns are assigned to the batches round robin: turn t goes to batch `t mod B`, place `t / B`.
 //!
-//! So the indices by number follow from one reading of the degrees, in constant memory. What needs them in another order gets
-//! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never what is written.
+//! So the indices by number follow from one reading of the degrees, in constant memory. A reader in another order gets
+//! them window by window, by as many readings as there are windows: memory decides how often degrees are read, never the stored bytes.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -28,8 +28,9 @@ const LARGE_BYTES: u64 = 64;
 const WINDOW_BYTES_MIN: u64 = 128 << 10;
 const WINDOW_MIN: u64 = 1 << 10;
 
-/// The number of batches over which so many vertices are dealt, and their arcs with them, under the same caps. `size`: vertices
-/// of a batch at most, whatever their edges.
+/// Returns the number of batches for `vertices` vertices in order of degree, under the usual caps.
+///
+/// `size`: vertices of a batch at most, regardless of their edges.
 pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
     if let Some(size) = size {
         return vertices.div_ceil(size.max(1));
@@ -48,8 +49,7 @@ pub(crate) fn batches(vertices: u64, arcs: u64, size: Option<u64>) -> u64 {
     }
 }
 
-/// The boundaries of `batches` batches over which so many vertices are dealt: the first ones have one more where they cannot
-/// all have as many.
+/// Returns the boundaries of `batches` batches of equal size; the first ones may have one vertex more.
 pub(crate) fn cuts(vertices: u64, batches: u64) -> Vec<u64> {
     let (each, more) = (vertices / batches.max(1), vertices % batches.max(1));
     let cut = |batch: u64| batch * each + batch.min(more);
@@ -73,7 +73,7 @@ impl Default for DegreeCounts {
 }
 
 impl DegreeCounts {
-    /// Bytes of one for a graph of so many vertices and arcs, at most.
+    /// Returns the bytes of the counts of a graph of `vertices` vertices and `arcs` arcs, at most.
     fn bytes(vertices: u64, arcs: u64) -> u64 {
         let distinct = (2 * arcs).isqrt() + 1;
         let large = distinct.min(vertices).min(arcs / SMALL as u64);
@@ -109,7 +109,7 @@ fn of_vertices(run: &mut [u64]) -> &[u64] {
     &run[..kept]
 }
 
-/// Vertices that are dealt over batches in descending order of out-degree.
+/// An assignment of vertices to batches, round robin in descending order of out-degree.
 #[derive(Debug)]
 pub(crate) struct DegreeOrder<'a> {
     degrees: &'a OutDegrees,
@@ -124,15 +124,15 @@ pub(crate) struct DegreeOrder<'a> {
 }
 
 impl<'a> DegreeOrder<'a> {
-    /// Bytes of the budget that a deal of so many vertices and arcs takes.
+    /// Returns the leased bytes of an order of `vertices` vertices and `arcs` arcs.
     pub(crate) fn bytes(vertices: u64, arcs: u64) -> u64 {
         2 * DegreeCounts::bytes(vertices, arcs)
     }
-    /// Bytes that writing the order takes besides, at least.
+    /// The least bytes that writing the order takes in addition.
     pub(crate) const WRITE_BYTES: u64 =
         OutDegrees::WALK_BYTES + OrderWriter::MEMORY + 2 * WINDOW_BYTES_MIN;
 
-    /// Deals the vertices of these degrees over `batches`.
+    /// Assigns the vertices of these degrees to `batches` batches.
     pub(crate) fn new(
         degrees: &'a OutDegrees,
         disk: &'a dyn Disk,
@@ -166,7 +166,7 @@ impl<'a> DegreeOrder<'a> {
         self.degrees.numbers()
     }
 
-    /// Calls `each` with runs of indices in order of number, and the number of the first of each, of the numbers below `end`.
+    /// Calls `each` with runs of indices of the numbers below `end`, in order, and each run's first number.
     fn indices(
         &self,
         end: u64,
@@ -190,7 +190,7 @@ impl<'a> DegreeOrder<'a> {
             })
     }
 
-    /// Writes the order: the ranks by index, by windows of at most so many bytes, then the indices by rank.
+    /// Writes the ranks by index, in windows of at most `window_bytes_max` bytes, then the indices by rank.
     pub(crate) fn write(
         &self,
         mut order: OrderWriter,

@@ -78,7 +78,7 @@ impl EdgeKeyLayout {
         }
     }
 
-    /// Bits of the keys of a file of so many batches.
+    /// Returns the bits of the keys of a file of `batches` batches.
     pub(crate) fn key_bits(&self, batches: usize) -> u32 {
         bits_of(batches as u64) + self.vertex_bits + self.destination_bits
     }
@@ -140,7 +140,7 @@ fn shr(value: u64, bits: u32) -> u64 {
     value.checked_shr(bits).unwrap_or(0)
 }
 
-/// A mask of so many bits.
+/// Returns a mask of the low `bits` bits.
 #[inline(always)]
 pub(crate) fn low_bits(bits: u32) -> u64 {
     shr(u64::MAX, u64::BITS - bits)
@@ -178,8 +178,9 @@ impl RecordPacking {
         self.weight_bytes + self.sequence_bytes > 0
     }
 
-    /// Packs arcs into `out`, which has room for exactly as many. Weights and sequence numbers that the packing does
-    /// not hold are not looked at.
+    /// Packs arcs into `out`, which has space for exactly as many.
+    ///
+    /// The function ignores weights and sequence numbers that the packing does not hold.
     #[inline]
     pub(crate) fn pack(&self, keys: &[u64], weights: &[u64], sequences: &[u64], out: &mut [u8]) {
         if !self.has_payload() {

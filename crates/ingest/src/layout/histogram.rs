@@ -7,8 +7,9 @@ use graphmill_storage::{Budget, Buffer, RecordReader, RecordWriter, StorageError
 use crate::comm::ImportCommunicator;
 use crate::error::IngestError;
 
-/// Granules at most: a span of ids is cut in 16,385 to 32,768 of them, or one an id when there are fewer ids. Where every
-/// fourth id occurs, a granule has at most the 4,096th part of the vertices, and so is never more than a batch.
+/// Granules, at most: a span of ids is cut in 16,385 to 32,768 of them, or in one an id if shorter.
+///
+/// If every fourth id occurs, a granule has at most the 4,096th part of the vertices, and so is never more than a batch.
 pub(crate) const GRANULES_MAX: usize = 1 << 15;
 
 /// Number of bits that hold every value below `span`.
@@ -38,7 +39,7 @@ impl RangeHistogram {
         Ok(Self { counts, shift: 0 })
     }
 
-    /// Makes room for ids up to `id_max`; exact, since ranges only ever join.
+    /// Grows the range to `id_max`; counts stay exact, since ranges only ever join.
     pub(crate) fn grow(&mut self, id_max: u64) {
         let shift = granule_shift(id_max.saturating_add(1));
         if shift <= self.shift {
@@ -53,8 +54,9 @@ impl RangeHistogram {
         self.shift = shift;
     }
 
-    /// The counters and the shift that takes an id to its counter, for a hot loop. Ids beyond what [`grow`](Self::grow)
-    /// made room for would be counted wrong.
+    /// Returns the counters and the shift that takes an id to its counter, for a hot loop.
+    ///
+    /// An id beyond the range of the last [`grow`](Self::grow) would be counted wrong.
     pub(crate) fn counters(&mut self) -> (&mut [u64], u32) {
         (self.counts.typed_mut::<u64>(), self.shift)
     }

@@ -1,6 +1,6 @@
 //! The first reading of the edges: how many there are, which ids occur, how many arcs each range of ids receives.
 //!
-//! Edges that cannot be read again cheaply (text, packed files) are spooled on the way, so that they are parsed once.
+//! Edges that cannot be read again cheaply (text, packed files) go to an edge file on the way, so that they are parsed once.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 
-/// Chunks of the spool that one worker has in memory.
+/// Chunks of the edge file that one worker has in memory.
 pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
 
 /// What the scan is to find out, and with what.
@@ -60,7 +60,9 @@ impl Scan<'_> {
         Self::sum_bytes(reverse) + (EDGE_FILE_BUFFERS * chunk_bytes) as u64
     }
 
-    /// Bytes of what so many workers leave: the sum of their counts, and the tables of their spools where these are short.
+    /// Returns the bytes that `lanes` workers leave: the sum of their counts, and the tables of edge files.
+    ///
+    /// The tables count for edge files that are short.
     pub(crate) fn found_bytes(lanes: u64, reverse: bool) -> u64 {
         Self::sum_bytes(reverse) + lanes * EdgeFileWriter::TABLE_BYTES
     }
@@ -309,7 +311,7 @@ impl Scanned {
     }
 }
 
-/// Whether a source has to be spooled.
+/// True if the edges of a source must go to an edge file.
 pub(crate) fn needs_spool(source: &dyn EdgeSource) -> bool {
     source.ids() == Ids::Text || !source.rereads_fast()
 }

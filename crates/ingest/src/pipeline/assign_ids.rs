@@ -2,7 +2,7 @@
 //!
 //! 1. The indices: known already, ranks in a bitmap, or a dictionary on disk, which turns the edges into edges of indices.
 //! 2. The ids, in their order, go to the graph, unless they are indices themselves.
-//! 3. The counts are those of the scan where ids lie close enough; else the edges are read again to count. In order of degree they
+//! 3. The scan's counts serve if ids lie close enough; else the edges are read again to count. In order of degree they
 //!    are read again to count arcs vertex by vertex, and ranges do not matter.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -29,7 +29,7 @@ use crate::source::Ids;
 /// The temporary file of out-degrees.
 pub(crate) const DEGREES: &str = "degrees";
 
-/// Ids of a range, for each edge, that a table of the range is worth; of fewer edges than these it may be as long.
+/// Ids of a range per edge, at most, for a table of the range; with few edges, the free length holds.
 const SPAN_SHARE: u64 = 16;
 const SPAN_EDGES_FREE: u64 = 1 << 18;
 
@@ -46,7 +46,7 @@ pub(crate) struct ArcStats {
 pub(crate) struct IndexedEdges<'a> {
     pub(crate) source: EdgeReplay<'a>,
     pub(crate) indices: IdToIndex,
-    /// Where vertices are dealt by them.
+    /// `None` unless vertices get their indices in order of degree.
     pub(crate) degrees: Option<OutDegrees>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct DictionaryMemory {
 }
 
 impl DictionaryMemory {
-    /// Of so many free bytes among the workers of each of so many ranks, which `agree` on numbers.
+    /// Divides `available` free bytes among `lanes` workers of each rank; `agree` is a minimum over ranks.
     pub(crate) fn new(
         available: u64,
         lanes: u64,
@@ -199,7 +199,7 @@ impl<'a> ImportContext<'a> {
         Ok((arc_stats, indexed))
     }
 
-    /// How far counting is, which reads the edges so many times.
+    /// Returns the progress of counting, which reads the edges `readings` times.
     fn counting(&self, readings: u64) -> Meter<'a> {
         Meter::new(self.machine.progress, "count", readings * self.edges_here)
     }
@@ -227,8 +227,10 @@ impl<'a> ImportContext<'a> {
         }
     }
 
-    /// The out-degrees of all vertices. Ids below `span` become the numbers of vertices where a table of all of them takes little
-    /// of the memory and is not mostly gaps: then no end of an edge has to be looked up twice.
+    /// Counts the out-degrees of all vertices.
+    ///
+    /// Ids below `span` become the numbers of vertices if a table of all of them takes little of the memory and is not mostly gaps.
+    /// Then no end of an edge has to be looked up twice.
     fn degrees(
         &mut self,
         source: &EdgeReplay<'a>,
@@ -294,8 +296,9 @@ impl<'a> ImportContext<'a> {
         })
     }
 
-    /// Writes the ids that are not indices themselves, at the first rank; returns the index of the first vertex of each granule of the
-    /// integer ids below `span`, or nothing without.
+    /// Writes, on the first rank, the ids that are not indices themselves.
+    ///
+    /// Returns the index of the first vertex of each granule of the integer ids below `span`, or nothing without `span`.
     fn write_ids(
         &self,
         indices: &IdToIndex,
@@ -365,7 +368,7 @@ impl<'a> ImportContext<'a> {
                         Ok(put(writer, id)?)
                     })?;
                 }
-                // After its own the first rank has those of the others, in order of rank.
+                // After its own ids, the first rank writes the ids of the others, in order of rank.
                 let mut came = Vec::new();
                 self.comm.send_to_root(
                     |send| {
@@ -399,7 +402,7 @@ impl<'a> ImportContext<'a> {
     }
 }
 
-/// The first id of some that are each after their length, and what follows it; `None` when not all of it is there.
+/// Splits the first id from a list of ids with lengths; `None` if it is incomplete.
 fn next_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     rest.split_at_checked(u16::from_le_bytes(*length).into())

@@ -1,7 +1,7 @@
-//! How many workers distribute arcs, and by buffers of which size: a function of counts and of memory alone.
+//! The number of workers that distribute arcs, and the sizes of their buffers: a function of counts and of memory alone.
 //!
-//! All that distribution leases is in the sum, and all that is leased after it, so that a budget that is too small is refused
-//! before anything large is written. Where memory is short there are fewer workers first, then shorter slabs and chunks.
+//! The sum covers all leases of distribution and of the steps after it, so that a budget that is too small is refused
+//! before anything large is written. If memory is short, there are fewer workers first, then shorter slabs and chunks.
 
 use super::write;
 use crate::build::distribute::{self, DistributionPlan};
@@ -29,13 +29,13 @@ pub(crate) struct MemorySnapshot {
 }
 
 impl MemorySnapshot {
-    /// What is left when so many bytes of it are taken.
+    /// Returns the budget after a lease of `bytes` bytes; `None` if fewer are free.
     pub(crate) fn less(self, bytes: u64) -> Option<Self> {
         let available = self.available.checked_sub(bytes)?;
         Some(Self { available, ..self })
     }
 
-    /// A budget that is so much larger.
+    /// Returns a budget that is `bytes` bytes larger.
     pub(crate) fn and(self, bytes: u64) -> Self {
         Self {
             total: self.total + bytes,
@@ -48,7 +48,7 @@ impl MemorySnapshot {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     buckets: u64,
-    /// Bytes of a worker's reader, and of what else it has besides slabs and chunks.
+    /// Bytes of a worker's reader, and of its other memory except slabs and chunks.
     reader_bytes: u64,
     fixed_bytes: u64,
     /// Bytes of a line of arcs, which lies in one chunk, and of all arcs.
@@ -66,7 +66,7 @@ fn halves(from: usize, to: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Demand {
-    /// Of edges each reader of which takes `reader_bytes`.
+    /// Creates the demand of `plan`, given the bytes of a reader of the edges.
     pub(crate) fn new(
         plan: &DistributionPlan,
         reader_bytes: u64,
@@ -120,8 +120,9 @@ impl Demand {
             .find_map(|lanes| self.sizes_of(lanes, memory))
     }
 
-    /// The sizes for exactly so many workers: a quarter of the memory for slabs, or less where chunks need the rest, and
-    /// chunks as large as can be.
+    /// Returns the sizes for exactly `lanes` workers; `None` if memory is too small.
+    ///
+    /// Slabs get a quarter of the memory, or less if chunks need the rest; chunks are as large as possible.
     fn sizes_of(&self, lanes: u64, memory: MemorySnapshot) -> Option<BufferSizes> {
         let share = (memory.available / lanes).checked_sub(self.reader_bytes + self.fixed_bytes)?;
         let quarter = share / 4 / SLABS as u64;

@@ -36,7 +36,7 @@ pub(super) fn read_ahead(chunk_bytes: usize) -> usize {
     (READ_AHEAD_BYTES / chunk_bytes).clamp(8, 32)
 }
 
-/// One of so many shares of free memory, as a power of two from `least` to `most` bytes.
+/// Returns one of `shares` shares of free memory, as a power of two from `least` to `most` bytes.
 pub(super) fn buffer_bytes(available: u64, shares: u64, least: usize, most: usize) -> usize {
     let share = available / shares.max(1);
     let power = share.checked_ilog2().map_or(0, |power| 1u64 << power);
@@ -57,7 +57,7 @@ impl ImportContext<'_> {
         self.machine.workers.count() as u64
     }
 
-    /// An error unless so many bytes are free.
+    /// Returns an error unless `needed` bytes are free.
     pub(super) fn check(&self, what: &'static str, needed: u64) -> Result<(), IngestError> {
         let available = self.machine.budget.available();
         if needed > available {

@@ -54,7 +54,7 @@ impl CutPlan {
     }
 }
 
-/// What is counted before anything is cut.
+/// The counts that decide where batches and column files end.
 pub(crate) struct CutInput<'c> {
     pub(crate) vertices: u64,
     pub(crate) edges: u64,
@@ -63,7 +63,7 @@ pub(crate) struct CutInput<'c> {
     pub(crate) weights: EdgeKind,
 }
 
-/// Where batches and column files end, where arcs go, and which of so many ranks writes each file.
+/// Cuts the graph: where batches and column files end, where arcs go, and which rank writes each file.
 pub(crate) fn cut(
     counted: &CutInput<'_>,
     ranks: usize,

@@ -1,4 +1,4 @@
-//! Step 4 of an import in order of degree: vertices are dealt over the batches, and edges distributed by the indices they get.
+//! Step 4 of an import in order of degree: vertices are assigned to batches round robin, and edges distributed by the new indices.
 //!
 //! The indices of all vertices are in memory while edges are distributed, if it holds them. Else edges are gathered by ranges of
 //! their destinations first, then by ranges of their sources, so that the indices of one range suffice (`relabel.rs`).
@@ -40,7 +40,7 @@ const RANGES_FEW: u64 = 64;
 enum RelabelMode {
     /// All indices are in memory.
     Whole,
-    /// Those of `span` vertices are, and edges are gathered twice before they are distributed.
+    /// The indices of `span` vertices are in memory; edges are gathered twice before they are distributed.
     Ranges {
         span: u64,
         gather: BufferSizes,
@@ -48,7 +48,7 @@ enum RelabelMode {
     },
 }
 
-/// What decides the way, besides memory.
+/// The input of the choice, in addition to memory.
 struct RelabelInput<'a> {
     plan: &'a DistributionPlan,
     need: write::WriteMemory,
@@ -230,7 +230,7 @@ impl<'a> ImportContext<'a> {
         Ok(buckets)
     }
 
-    /// Calls the destinations of gathered edges by their indices, and gathers the edges the other way round as a plan has it.
+    /// Replaces the destinations of gathered edges by indices and gathers the transposed edges by a plan.
     fn relabel(
         &mut self,
         degree_order: &DegreeOrder<'_>,
@@ -244,7 +244,7 @@ impl<'a> ImportContext<'a> {
         let (disk, budget, slab_bytes) = (&**machine.disk, machine.budget, sizes.slab_bytes);
         let bucket_file = self.bucket_file(plan, file, sizes)?;
         let shuffle = self.shuffle(to, sizes)?;
-        // Workers go on from one range to the next with what they have.
+        // Workers take their state from one range to the next.
         let resting = Mutex::new(Vec::new());
         let make = || {
             if let Some(state) = lock(&resting).pop() {
@@ -299,7 +299,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Of so many vertices in 64 batches, each a column file, and 16 edges for each.
+    /// A plan of `vertices` vertices in 64 batches, each a column file, with 16 edges a vertex.
     fn plan(vertices: u64) -> DistributionPlan {
         let cuts = (0..=64).map(|batch| vertices * batch / 64).collect();
         let layout = EdgeKeyLayout::new(cuts);

@@ -102,7 +102,7 @@ impl<'a> ImportContext<'a> {
             .map(|ways| SortedArcs::bytes(circulant, ways))
             .sum();
         if steps_bytes > machine.budget.available() {
-            // Cells cannot be counted then: what is needed for as many as there could be.
+            // Cells cannot be counted then: check the memory for the largest possible number of cells.
             let need = write::WriteMemory::new(cut);
             self.need("the neighbours of a vertex", |total| {
                 steps_bytes.saturating_add(need.bytes(total, GRAIN))
@@ -205,7 +205,7 @@ impl<'a> ImportContext<'a> {
         Ok(((available - notes) / lane(total)) as usize)
     }
 
-    /// An error unless what a budget of so many bytes is `needed` for is free.
+    /// Returns an error unless the bytes that are `needed` with the budget's total are free.
     fn need(&self, what: &'static str, needed: impl Fn(u64) -> u64) -> Result<(), IngestError> {
         let budget = self.machine.budget;
         let (total, available) = (budget.total(), budget.available());
@@ -293,7 +293,7 @@ impl<'a> CellBuffer<'a> {
         Ok(())
     }
 
-    /// Writes the arcs from `sources`, which end with a batch and of which the first has one.
+    /// Writes the arcs from `sources`, which end with a batch; the first source has at least one arc.
     fn cell(
         &mut self,
         range: RangeArcs<'_>,

@@ -21,7 +21,7 @@ use crate::ids::order_window::OrderWindow;
 use crate::progress::Meter;
 
 impl<'a> ImportContext<'a> {
-    /// Step 4, by the indices that vertices were `dealt`, if they were.
+    /// Runs step 4, by the indices in `dealt` if vertices are in order of degree.
     pub(super) fn distribute(
         &mut self,
         indexed: IndexedEdges<'a>,
@@ -44,7 +44,7 @@ impl<'a> ImportContext<'a> {
         Ok(buckets)
     }
 
-    /// The same sizes with chunks of the length that all ranks agree on, since these go from one to the other.
+    /// Returns the sizes with the chunk length that all ranks agree on, since ranks exchange chunks.
     pub(super) fn agreed(&self, sizes: BufferSizes) -> Result<BufferSizes, IngestError> {
         let chunk_bytes = self.comm.all_reduce_min(sizes.chunk_bytes as u64)? as usize;
         Ok(BufferSizes {
@@ -153,7 +153,7 @@ impl<'a> ImportContext<'a> {
         }
     }
 
-    /// The error for a budget that wants so many bytes more.
+    /// Returns the error of a budget that lacks `more` bytes.
     pub(super) fn too_little(&self, more: u64) -> IngestError {
         let budget = self.machine.budget;
         let available = budget.available();

@@ -1,4 +1,4 @@
-//! Step 6 of an import, *finish*: what belongs to vertices is written, with the account of edges kept and dropped.
+//! Step 6 of an import, *finish*: the vertices' files are written, with the numbers of retained and dropped edges.
 
 use graphmill_graph::{CopiedFiles, Facts, GraphWriter, IdsSummary, common_files, send_files};
 
@@ -52,7 +52,7 @@ impl ImportContext<'_> {
         ];
         let Some(ids) = ids.filter(|_| self.comm.is_first()) else {
             self.copy(staging)?;
-            // The spools here are there until the graph is finished.
+            // The temporary files here exist until the graph is finished.
             drop(graph);
             self.done("finish");
             return Ok(());
@@ -76,7 +76,7 @@ impl ImportContext<'_> {
         Ok(())
     }
 
-    /// Has the first rank know which column files the others have written, and what it has to read of them to finish the graph.
+    /// Sends the first rank the manifest of the column files of the others, and their data that it needs.
     fn send_to_root(
         &self,
         graph: &GraphWriter,
@@ -102,7 +102,7 @@ impl ImportContext<'_> {
         Ok(copied.into_iter().try_for_each(CopiedFiles::end)?)
     }
 
-    /// Gives hosts that have a disk of their own what the first rank has written, once it has; all ranks wait for it.
+    /// Copies the files of the first rank to hosts with a disk of their own; all ranks wait for it.
     fn copy(&self, staging: &StagingDir<'_>) -> Result<(), IngestError> {
         let (comm, disk) = (self.comm, &**self.machine.disk);
         let (budget, folder, makers) = (self.machine.budget, staging.path(), staging.makers());

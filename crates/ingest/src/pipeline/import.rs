@@ -40,8 +40,9 @@ pub fn import(
     store(machine, source, vertices, None, options)
 }
 
-/// Stores `graph` as [`import`] would, the same bytes, but without gathering and sorting arcs where the rule tells them in the order
-/// of the stored graph.
+/// Stores `graph` as [`import`] would, with the same bytes.
+///
+/// If the rule gives arcs in the order of the stored graph, it neither gathers nor sorts them.
 ///
 /// # Errors
 /// As for [`import`].
@@ -148,7 +149,7 @@ fn store(
     }
     report.peak_memory = machine.budget.peak();
     dirs.end(&options.output, || {
-        // Somebody else may have given the name to something meanwhile.
+        // Another process may have taken the name meanwhile.
         Ok(disk.exists(&options.output)?.then(exists_already))
     })?;
     Ok(report)

@@ -16,8 +16,9 @@ use crate::options::ImportOptions;
 /// Tables of a small input that later steps hold: counts, ranges of ids, checksums.
 const TABLES_BYTES: u64 = 128 << 10;
 
-/// Refuses a budget that is too small for an import of any edges with such weights, and of a list of `vertices` if there is one,
-/// each reader of which takes `reader_bytes`.
+/// Refuses a budget that is too small for an import of any edges with such weights.
+///
+/// It covers a list of `vertices` if there is one. Each reader of either takes `reader_bytes`.
 ///
 /// # Errors
 /// [`IngestError::TooLittleMemory`].
@@ -33,7 +34,7 @@ pub fn check_memory(
     check(budget, lanes, reader_bytes, weights, vertices, options)
 }
 
-/// The same of so many workers.
+/// Checks the budget as [`check_memory`] does, for `lanes` workers.
 pub(crate) fn check(
     budget: &Budget,
     lanes: u64,

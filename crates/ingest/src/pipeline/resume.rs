@@ -1,4 +1,4 @@
-//! What is kept of the steps of an import (`step_log.rs` says where), and gone on with.
+//! The records that the steps of an import write (`step_log.rs` says where), and how an import resumes from them.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -30,7 +30,7 @@ use crate::layout::histogram::RangeHistogram;
 use crate::layout::scan::Scanned;
 use crate::source::{EdgeSource, PieceReport};
 
-/// From where an import goes on.
+/// The step from which an import resumes.
 pub(super) enum ResumePoint<'a> {
     /// From the start.
     Nothing,
@@ -69,7 +69,7 @@ impl<'a> ImportContext<'a> {
             }
         };
         log.remove_records(&STEPS[most as usize..])?;
-        // Of what ranks of one disk see, one removes what is not column files; those go when they are written anew.
+        // One rank of each disk removes the common files; column files are replaced when they are written again.
         let is_maker = staging.makers()[self.comm.rank()] == self.comm.rank();
         let common = match is_maker {
             true => common_of(&**self.machine.disk, self.staging)?,
@@ -292,7 +292,7 @@ impl<'a> ImportContext<'a> {
         Ok(self.comm.all_true(log.is_due())?.then_some(log))
     }
 
-    /// Column files of `graph` that were written before. What is left of others goes.
+    /// Returns the column files of `graph` that are complete, and removes the others.
     pub(super) fn done_files(
         &self,
         graph: &GraphWriter,
@@ -321,7 +321,7 @@ impl<'a> ImportContext<'a> {
                         if payload.is_empty() {
                             break;
                         }
-                        // Of more than memory holds the rest is written anew.
+                        // If memory does not hold all, the rest is written again.
                         listener.take(&payload).map_err(|_| broken())?;
                     }
                     if graph.has(side, number) {

@@ -1,7 +1,7 @@
-//! Step 1 of an import, *scan*: the edges are read once, and what is slow to read is spooled on the way.
+//! Step 1 of an import, *scan*: the edges are read once, and a slow input goes to an edge file on the way.
 //!
-//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, but no more than is in proportion to the
-//! input: few edges between far ids are found in a dictionary, which step 2 makes where the bitmap does not do.
+//! Of the memory that the reading leaves, half is for a bitmap of the ids that occur, in proportion to the
+//! input at most. Few edges between distant ids need a dictionary, which step 2 makes if the bitmap does not hold the ids.
 
 use super::context::{ImportContext, buffer_bytes};
 use crate::error::IngestError;
@@ -13,11 +13,12 @@ use crate::options::SelfLoops;
 use crate::progress::Meter;
 use crate::source::{EdgeSource, Ids};
 
-/// Bytes of a chunk of the spool, at least.
+/// Bytes of a chunk of the edge file, at least.
 const CHUNK_BYTES_MIN: usize = 16 << 10;
 
-/// Bytes of the bitmap of ids, its ranks included, for each byte of the input at most: of text with 15 bytes an edge that is a range
-/// of 160 ids an edge. A bitmap of a wider range is nearly all gaps.
+/// Bytes of the bitmap of ids, ranks included, for each byte of the input, at most.
+///
+/// For text with 15 bytes an edge, that is a range of 160 ids an edge. A bitmap of a wider range is nearly all gaps.
 const PRESENCE_SHARE: u64 = 4;
 /// Bytes that it may take however short the input.
 const PRESENCE_BYTES_FREE: u64 = 12 << 20;
@@ -42,7 +43,9 @@ impl ScanMemory {
         self.lanes * lane + found + held
     }
 
-    /// Bytes of a chunk where so many are free, and what the reading takes: shorter chunks rather than none.
+    /// Returns the bytes of a chunk, and of the reading, with `available` bytes free.
+    ///
+    /// Chunks become shorter before the reading fails.
     pub(crate) fn fitting(&self, available: u64) -> (usize, u64) {
         let most = EDGE_CHUNK_BYTES_MAX;
         let mut chunk_bytes = buffer_bytes(available, self.lanes * 64, CHUNK_BYTES_MIN, most);
@@ -58,7 +61,7 @@ impl ScanMemory {
     }
 }
 
-/// Bytes of a bitmap of ids at most, where so many bytes are free and the input has `amount` bytes.
+/// Returns the most bytes of a bitmap of ids, with `free` bytes free and an input of `amount` bytes.
 pub(crate) fn presence_bytes_max(free: u64, amount: u64) -> u64 {
     let worth = amount
         .saturating_mul(PRESENCE_SHARE)

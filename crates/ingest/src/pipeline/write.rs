@@ -23,7 +23,9 @@ pub(crate) const TABLES_BYTES: u64 = 256 << 10;
 /// Arcs that a worker must be able to sort in memory.
 const RECORDS_MIN: u64 = 1 << 17;
 
-/// Bytes that a worker takes to write a column file, where the graph's writer takes `writer_bytes`, without arcs in memory.
+/// Returns the bytes that a worker takes to write a column file, without arcs in memory.
+///
+/// The graph's writer takes `writer_bytes` of them.
 fn fixed_bytes(writer_bytes: u64, chunk_bytes: usize) -> u64 {
     writer_bytes + TABLES_BYTES + (read_ahead(chunk_bytes) * chunk_bytes) as u64
 }
@@ -46,8 +48,9 @@ pub(crate) struct WriteMemory {
     duplicates: Duplicates,
     /// Bytes that are held already: the tables of batches, the counts of parts.
     held: u64,
-    /// Bytes that the graph's writer notes of cells until the end, and those that the end takes besides.
+    /// Bytes that the graph's writer notes of cells until the end.
     notes: u64,
+    /// Bytes that the end takes in addition.
     finish: u64,
 }
 
@@ -57,7 +60,7 @@ impl WriteMemory {
         Self::of(&cut.shape, &cut.plan, cut.bytes())
     }
 
-    /// Of a shape and a plan, where the tables of batches take so many bytes.
+    /// Creates the demand of a shape and a plan, with `tables_bytes` bytes for the tables of batches.
     pub(crate) fn of(
         shape: &Shape,
         plan: &distribute::DistributionPlan,
@@ -83,20 +86,21 @@ impl WriteMemory {
         }
     }
 
-    /// What is held, and what will be, of which the workers have nothing.
+    /// Returns the bytes that are held now and later, and are not the workers'.
     pub(crate) fn held_and_noted(&self) -> u64 {
         self.held + self.notes
     }
 
-    /// Bytes that one worker takes of a budget of `total` bytes, with what is held, where buckets are in chunks of
-    /// `chunk_bytes`.
+    /// Returns the bytes that one worker takes of a budget of `total` bytes, with the held bytes.
+    ///
+    /// Buckets have chunks of `chunk_bytes` bytes.
     pub(crate) fn bytes(&self, total: u64, chunk_bytes: usize) -> u64 {
         let writer_bytes = GraphWriter::memory(self.weights, total);
         let write = least_bytes(writer_bytes, chunk_bytes, self.weights, self.duplicates);
         self.held + self.notes + write.max(self.finish)
     }
 
-    /// Of so many cells in column files, and nothing else.
+    /// Creates the demand of `cells` cells in `files` column files alone.
     #[cfg(test)]
     pub(crate) fn of_cells(files: u64, cells: u64) -> Self {
         Self {
@@ -118,8 +122,9 @@ pub(crate) struct SortLanes {
 }
 
 impl SortLanes {
-    /// Of `most` workers at most, with so many free bytes of a budget of `total` bytes, where the largest column file wants `wanted`
-    /// bytes to be sorted at once.
+    /// Chooses the workers, at most `most`, and the bytes in which each sorts.
+    ///
+    /// The largest column file wants `wanted` bytes to be sorted at once. The budget has `total` bytes, some of them free.
     pub(crate) fn new(
         plan: &distribute::DistributionPlan,
         (most, wanted): (u64, u64),
@@ -243,7 +248,7 @@ impl ImportContext<'_> {
                 &mut writer,
             )?;
             writer.finish()?;
-            // Arcs turned round are the same arcs: they are counted once.
+            // Transposed arcs are the same arcs: they are counted once.
             if side == Side::Forward {
                 kept.add(written);
             }

@@ -15,11 +15,11 @@ use crate::error::IngestError;
 const RUN_BYTES: usize = 256 << 10;
 /// Bytes of the state of a gzip decoder: its window of 32 KiB, tables and margin.
 const GZIP_BYTES: u64 = 64 << 10;
-/// The largest window of zstd without `--ultra` or `--long`, as a power of two: what every decoder must take.
+/// The largest window of zstd without `--ultra` or `--long`, as a power of two: every decoder takes it.
 const ZSTD_WINDOW_LOG: u32 = 23;
 /// The largest that is taken at all: `--ultra -22`, `--long=27`.
 const ZSTD_WINDOW_LOG_MAX: u32 = 27;
-/// Bytes of the state of a zstd decoder besides its window: tables, a block of 128 KiB twice, margin.
+/// Bytes of the state of a zstd decoder except its window: tables, a block of 128 KiB twice, margin.
 const ZSTD_BYTES: u64 = 512 << 10;
 
 /// How a file is compressed.
@@ -94,7 +94,9 @@ impl Compression {
     }
 }
 
-/// The window that the first frame asks for, or the common one when that is larger (RFC 8878, section 3.1.1.1).
+/// Returns the larger of the window that the first frame asks for and the common one.
+///
+/// See RFC 8878, section 3.1.1.1.
 fn zstd_window_log(path: &Path, head: &[u8]) -> Result<u32, IngestError> {
     let asked = match head {
         // A frame in a single segment (bit 5): its window is its content, whose size follows the id of a dictionary.

@@ -1,13 +1,13 @@
-//! Which files an input is made of, and what each of them is.
+//! Detection of the files of an input, and of the format of each.
 //!
-//! A folder stands for all its files, and those of its folders, in order of their names. Hidden files and those that by
-//! convention say something about the edges instead of holding them (names that start with `.` or `_`, `.properties`, `.md`,
-//! `.crc`, copies that editors keep) are left out and listed.
+//! A directory stands for all its files, and the files of its directories, in order of their names. Hidden files, and files that
+//! by convention describe the edges instead of holding them (names that start with `.` or `_`, `.properties`, `.md`,
+//! `.crc`, copies that editors keep), are left out and listed.
 //!
 //! Beside the edges (`.e`) and vertices (`.v`) of LDBC Graphalytics often lie the answers of its algorithms, which look like
-//! edges. So of a folder with a `.e` file, and of any folder that is said to be LDBC, only those two kinds are taken.
+//! edges. So of a directory with a `.e` file, and of any directory that is declared LDBC, only those two kinds are read.
 //!
-//! The format of a file follows from its name, without an ending that says it is compressed; so `x.csv.gz` is CSV.
+//! The format of a file follows from its name, without an ending of a compression; so `x.csv.gz` is CSV.
 //! Whether a text file is compressed follows from its first bytes. Raw pairs may begin with any bytes: for them it follows
 //! from the name.
 
@@ -273,7 +273,7 @@ impl Finder<'_> {
 
 /// Bytes of a file from which it is decided how it is read.
 const SAMPLE_BYTES: u64 = 256 << 10;
-/// Bytes that are looked at for what no text has.
+/// Bytes that the detection searches for bytes that no text has.
 const LOOK_BYTES: usize = 4096;
 
 /// How a text that begins with `head` is read.
@@ -303,7 +303,7 @@ fn dialect_of(
     sniff(request, head, whole)
 }
 
-/// What is wrong with a folder of which no file is taken.
+/// Returns the problem of a directory without a file to read.
 fn no_edges(format: Format) -> &'static str {
     match format {
         Format::Ldbc => "the folder holds no LDBC files of edges (.e)",
@@ -316,10 +316,12 @@ fn has_ending(name: &Path, ending: &str) -> bool {
         .is_some_and(|found| found.eq_ignore_ascii_case(ending))
 }
 
-/// The files that `paths` are, or that are in their folders, but for those that hold no edges by convention.
+/// Returns the files `paths`, and the files of the directories among them that hold edges.
+///
+/// Files that hold no edges by convention are left out.
 ///
 /// # Errors
-/// A folder cannot be read, or is more than 64 folders deep.
+/// A directory cannot be read, or is more than 64 directories deep.
 pub fn files_of(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, IngestError> {
     fn add(
         disk: &dyn Disk,
@@ -353,8 +355,9 @@ fn too_deep(folder: &Path) -> IngestError {
     IngestError::input(folder, problem)
 }
 
-/// Whether what is in an input folder holds no edges by convention: hidden files, descriptions, and `FILE.graphmill`, where a
-/// graph is kept that was made of a file.
+/// True if a file of an input directory holds no edges by convention.
+///
+/// That is a hidden file, a description, or `FILE.graphmill`, which holds a graph that was made of a file.
 pub fn says_something_else(path: &Path) -> bool {
     let hidden = path
         .file_name()

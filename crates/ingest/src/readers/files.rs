@@ -33,8 +33,9 @@ pub enum OnError {
 pub struct ReadOptions {
     /// What the files are.
     pub format: Format,
-    /// What the ids are; `None`: integers if all are in the first 64 MiB, else text. [`Ids::Integer`] stands for signed
-    /// integers too, where one of those is negative.
+    /// The type of the ids; `None`: integers if all ids in the first 64 MiB are, else text.
+    ///
+    /// [`Ids::Integer`] stands for signed integers too, if one of those ids is negative.
     pub ids: Option<Ids>,
     /// Whether a column is a weight: a finite number, negative ones too, that is rounded to this type.
     pub weights: EdgeKind,
@@ -42,7 +43,7 @@ pub struct ReadOptions {
     pub text: TextOptions,
     /// What to do with a malformed line.
     pub on_error: OnError,
-    /// Bytes of a piece of a file that is not compressed; does not change what is read.
+    /// Bytes of a piece of a file that is not compressed; it does not change the edges.
     pub piece_bytes: u64,
 }
 

@@ -21,7 +21,7 @@ pub enum Format {
     Text,
     /// Text separated by commas.
     Csv,
-    /// LDBC Graphalytics: `.e` files of edges, `.v` files of vertices; other files of a folder are left out.
+    /// LDBC Graphalytics: `.e` files of edges, `.v` files of vertices; the other files are left out.
     Ldbc,
     /// The arcs (`a u v w`) of a file in DIMACS format.
     Dimacs,
@@ -112,7 +112,7 @@ impl InputFile {
         self.bytes
     }
 
-    /// A raw file of so many (unpacked) bytes ends within a pair.
+    /// Returns the error of a raw file of `bytes` (unpacked) bytes that ends within a pair.
     pub(crate) fn no_whole_pairs(&self, bytes: u64, width: IdWidth) -> IngestError {
         let (pair, bits) = (width.pair_bytes(), width.pair_bytes() * 4);
         IngestError::input(

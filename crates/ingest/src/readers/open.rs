@@ -24,7 +24,9 @@ use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader};
 const DETECT_BYTES: u64 = 64 << 20;
 
 impl FileSource {
-    /// Bytes of the budget that a reader of these files takes, as far as their names tell: those of folders are not looked at.
+    /// Returns the bytes of the budget that a reader of these files takes, by their names alone.
+    ///
+    /// It does not list directories.
     pub fn reader_bytes_by_name<'p>(paths: impl IntoIterator<Item = &'p PathBuf>) -> u64 {
         let unpacker = |path: &PathBuf| Compression::of_name(path).leased_bytes();
         READER_BYTES + paths.into_iter().map(unpacker).max().unwrap_or(0)
@@ -103,7 +105,9 @@ impl FileSource {
         Ok(source)
     }
 
-    /// The vertices in a column of the files `paths` (`id` and the like, else the first), each as an edge from itself to itself.
+    /// Opens the vertices in a column of the files `paths`, each as an edge from itself to itself.
+    ///
+    /// The column is `id` or the like, else the first.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -152,7 +156,9 @@ impl FileSource {
         Ok(source)
     }
 
-    /// What the ids of the first bytes are, and which one makes them text; finds out too whether quotes enclose columns.
+    /// Detects the type of the ids in the first bytes, and the id that makes them text.
+    ///
+    /// It also detects whether quotes enclose columns.
     fn detect(
         &mut self,
         disk: &Arc<dyn Disk>,
@@ -382,7 +388,7 @@ impl EdgeSource for FileSource {
     }
 
     fn identity(&self) -> Option<String> {
-        // What the files are and when they were changed, and what is made of them.
+        // The files, their modification times, and how they are read.
         Some(format!("{self:?}"))
     }
 

@@ -40,7 +40,7 @@ enum ParquetType {
     Other,
 }
 
-/// A file, and what is taken of it.
+/// A file, and the columns that are read of it.
 pub(crate) struct ParquetFile {
     metadata: ParquetMetaData,
     _lease: Lease,
@@ -321,7 +321,7 @@ impl ParquetFile {
     }
 }
 
-/// What is made of rows.
+/// The types that rows are converted to.
 #[derive(Clone, Copy)]
 pub(crate) struct RowRequest {
     pub(crate) ids: Ids,

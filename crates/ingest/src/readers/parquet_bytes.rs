@@ -1,8 +1,9 @@
 //! The bytes of a Parquet file as the `parquet` crate reads them, through a disk and within bounds.
 //!
-//! The crate allocates what the header of a page says. So a header is looked at before the crate parses it: no page may be
-//! larger than its row group says. It also goes through lists of booleans, which no header and no footer has, for as long as their
-//! length says, though it takes them for empty: a file with any is refused. Its panics on broken files become errors.
+//! The crate allocates as much as the header of a page says. So this file reads a header before the crate parses it: no page may
+//! be larger than its row group says. The crate also loops over lists of booleans for as long as their length says, though it
+//! takes them for empty. No header and no footer has such a list, so a file with any is refused. The crate's panics on broken
+//! files become errors.
 
 use std::io::{ErrorKind, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +18,7 @@ use parquet::file::reader::{ChunkReader, Length};
 /// Bytes of a page header that hold the sizes of the page.
 const HEADER_BYTES: usize = 32;
 
-/// A file, of which no page may unpack to more than so many bytes.
+/// A file whose pages may unpack to a limited number of bytes.
 #[derive(Clone, Debug)]
 pub struct ParquetBytes {
     file: ByteFile,
@@ -90,7 +91,7 @@ impl ChunkReader for ParquetBytes {
             && let Some(at) = memmem::find(&bytes, b"\x1f\x8b\x08")
         {
             let unpacked = MultiGzDecoder::new(&bytes[at..]).take(most + 1);
-            // What is no gzip after all, the library finds out.
+            // If this is no gzip after all, the library reports it.
             let count = std::io::copy(&mut { unpacked }, &mut std::io::sink()).unwrap_or(0);
             if count > most {
                 return Err(broken("a page unpacks to more than its row group says"));
@@ -100,7 +101,9 @@ impl ChunkReader for ParquetBytes {
     }
 }
 
-/// What a page unpacks to, by its header in Thrift's compact protocol: field 1 is its type, 2 its size, 3 its packed size.
+/// Returns the bytes that a page unpacks to, by its header in Thrift's compact protocol.
+///
+/// Field 1 is its type, 2 its size, 3 its packed size.
 fn page_bytes(header: &[u8]) -> Option<u64> {
     let mut at = 0;
     let mut number = |field: u8| {
@@ -132,8 +135,9 @@ fn page_bytes(header: &[u8]) -> Option<u64> {
 /// Levels of structures that the library follows.
 const LEVELS_MAX: u32 = 64;
 
-/// Refuses a structure of Thrift's compact protocol with lists whose elements the library takes to have no bytes. What is broken in another
-/// way, the library finds out.
+/// Refuses a structure in Thrift's compact protocol with lists whose elements have no bytes.
+///
+/// The library takes the elements of such lists to have no bytes. It reports other damage itself.
 pub(super) fn refuse_empty_lists(from: &mut dyn Read) -> ParquetResult<()> {
     match skip(from, STRUCT, LEVELS_MAX) {
         Err(error) if error.kind() == ErrorKind::InvalidData => {

@@ -21,7 +21,7 @@ use crate::source::{EdgeSink, PieceReader, PieceReport};
 
 /// Bytes of a batch: ids or references to them, and weights.
 const BATCH_BYTES: u64 = (BATCH_EDGES_MAX * (4 + 1) * size_of::<u64>()) as u64;
-/// Bytes of a reader, besides what unpacking takes.
+/// Bytes of a reader, without the memory of unpacking.
 pub(super) const READER_BYTES: u64 = ReadAhead::LEASED_BYTES + BATCH_BYTES;
 
 /// One worker's reader.
@@ -62,8 +62,9 @@ impl<'a> FileReader<'a> {
         })
     }
 
-    /// Gives `parser` the records that begin in `range`, after the head of the file (of the unpacked bytes when the file is
-    /// compressed, and then from 0); returns the number of unpacked bytes that were looked at.
+    /// Passes `parser` the records that begin in `range`, after the head of the file.
+    ///
+    /// The range counts unpacked bytes if the file is compressed, and then from 0. Returns the number of unpacked bytes read.
     pub(super) fn text(
         &mut self,
         file: &InputFile,
@@ -276,8 +277,9 @@ fn report_of(head: &Preamble) -> PieceReport {
     }
 }
 
-/// Gives `parser` the records of `runs` that begin before byte `end` of the file, after the first `skip` bytes; `runs` begin
-/// with byte `offset`. Returns where the first record begins that was not taken.
+/// Passes `parser` the records of `runs` that begin before byte `end` of the file.
+///
+/// It skips the first `skip` bytes; `runs` begin with byte `offset`. Returns where the first record begins that it did not take.
 fn lines(
     runs: &mut impl ByteRuns,
     mut offset: u64,

@@ -16,15 +16,16 @@ use crate::error::IngestError;
 pub(crate) const HEADROOM_BYTES: usize = 64 << 10;
 /// Bytes of a read.
 const READ_BYTES: usize = 256 << 10;
-/// Bytes of a read beyond what is wanted for certain: most lines end in them.
+/// Bytes of a read beyond those surely needed: most lines end in them.
 const EXTRA_BYTES: usize = 16 << 10;
 /// Buffers: one in use, the others on their way.
 const BUFFERS: usize = 3;
 
 /// A run of bytes after another.
 pub(crate) trait ByteRuns {
-    /// The next run, and whether it is the last. It begins with the last `kept` bytes of the run before, at most
-    /// [`HEADROOM_BYTES`].
+    /// Returns the next run, and whether it is the last.
+    ///
+    /// It begins with the last `kept` bytes of the run before, at most [`HEADROOM_BYTES`].
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError>;
 
     /// Bytes read of the file so far.
@@ -92,8 +93,9 @@ impl ReadAhead {
         Ok(budget.buffer("buffers to read edges", HEADROOM_BYTES + READ_BYTES)?)
     }
 
-    /// Goes to byte `start` of the file `path`, which has `bytes` bytes. Bytes up to `wanted` are read ahead, those
-    /// after it when they are asked for.
+    /// Opens the file `path` of `bytes` bytes at byte `start`.
+    ///
+    /// It reads bytes up to `wanted` ahead, and bytes after it on request.
     pub(crate) fn open(
         &mut self,
         path: &Path,
@@ -119,7 +121,7 @@ impl ReadAhead {
         Ok(())
     }
 
-    /// Waits for what is on its way and collects all buffers.
+    /// Waits for the reads in flight and collects all buffers.
     fn close(&mut self) -> Result<(), IngestError> {
         self.opened = None;
         self.window = 0..0;

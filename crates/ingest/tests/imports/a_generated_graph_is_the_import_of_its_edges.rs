@@ -215,7 +215,7 @@ fn kronecker_stored_both_ways_has_the_arcs_that_its_name_says() {
     );
 }
 
-/// A graph whose arcs are told in order, both ways round and with weights.
+/// A graph with weights whose arcs are generated in order, in both directions.
 fn generate(bench: &Bench) -> Result<(), IngestError> {
     let rule = GraphRule::Scattered {
         vertices: 2000,

@@ -1,4 +1,4 @@
-//! An import whose disk loses its power at any operation, or fails, goes on with what it has kept, to the same bytes.
+//! An import resumes after a power cut or a disk error at any operation, and stores the same bytes.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use graphmill_storage::{Budget, Fault, FaultKind, On, Random, SimDisk, Stop, Sys
 const GRAPH: &str = "/data/graph";
 const BUDGET: u64 = 8 << 20;
 
-/// What is imported.
+/// The input of an import.
 enum From<'a> {
     Edges(&'a Memory),
     Rule(Generated),
@@ -33,7 +33,7 @@ struct Case<'a> {
     own_disks: bool,
 }
 
-/// Hears with which step imports go on.
+/// A listener that records the steps at which imports resume.
 #[derive(Debug, Default)]
 struct Heard(Mutex<BTreeSet<&'static str>>);
 
@@ -115,7 +115,7 @@ impl Case<'_> {
         benches.iter().map(of).collect()
     }
 
-    /// Has `fault` happen at operations of a disk, about so many of them, and goes on.
+    /// Injects `fault` at about `times` operations of a disk, and resumes after each.
     fn check(&self, times: u64, fault: impl Fn(u64) -> Fault) -> BTreeSet<&'static str> {
         let fresh = self.bench(7);
         for done in self.import(&fresh, &Heard::default()) {
@@ -206,7 +206,7 @@ fn edges(ids: Ids, count: u64, id: impl Fn(u64) -> VertexId) -> Memory {
     }
 }
 
-/// Power cuts at so many operations, more where more is asked for.
+/// The number of operations with a power cut: `times`, or a multiple by the environment.
 fn times(times: u64) -> u64 {
     let more = std::env::var("GRAPHMILL_SEEDS").ok();
     times * more.and_then(|more| more.parse().ok()).unwrap_or(1)
@@ -335,7 +335,7 @@ fn after_a_failure_of_the_disk() {
     }
 }
 
-/// What is beside a graph.
+/// The files and directories beside a graph.
 fn beside(benches: &[Bench]) -> Vec<PathBuf> {
     benches[0].disk.list(Path::new("/data")).unwrap()
 }
@@ -420,7 +420,7 @@ fn what_more_ranks_have_kept_goes_with_an_import_by_fewer() {
     assert!(were_left > 10, "{were_left} left");
 }
 
-/// Whether an import has kept what another can go on with.
+/// True if an import has left a checkpoint.
 fn is_any_kept(benches: &[Bench]) -> bool {
     let is = |path: &PathBuf, what: &str| path.to_string_lossy().contains(what);
     let mut folders = beside(benches);

@@ -33,7 +33,7 @@ fn source(first: u64) -> Memory {
 /// A cell: bytes of its blocks, bytes of its index.
 type Cell = (Vec<u8>, Vec<u8>, Vec<u8>);
 
-/// What is stored of such a graph, its batches and vertices counted from `first` on.
+/// The stored content of such a graph, with batches and vertices counted from `first` on.
 struct Stored {
     cells: BTreeMap<(usize, usize), Cell>,
     arcs: Vec<(u64, u64, u64)>,

@@ -1,4 +1,4 @@
-//! Rows of Parquet files to edges: which columns, which types, and what is refused.
+//! Rows of Parquet files to edges: columns, types, and refused files.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! Text files as people have them: the edges of each, or the error, and what is said of it.
+//! Text files from practice: the edges of each, or the error, and the notices about it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -59,7 +59,7 @@ fn folder(files: &[(&str, &[u8])]) -> Arc<dyn Disk> {
     disk
 }
 
-/// The edges of a folder, and what is said of it.
+/// Reads the edges of a directory, and the notices about it.
 fn read_all(disk: &Arc<dyn Disk>, options: &ReadOptions) -> Result<(String, String), String> {
     let budget = Budget::new(64 << 20);
     let say = |error: IngestError| error.to_string();

@@ -1,5 +1,6 @@
-//! In order of degree, the vertices are dealt over the batches: that of degree-rank r lies in batch r mod B, at place r / B.
-//! Degrees are those of the input, duplicates among them.
+//! In order of degree, vertices are assigned round robin: degree rank r gets batch r mod B, place r / B.
+//!
+//! Degrees are those in the input, with duplicates.
 
 use std::collections::HashSet;
 use std::path::Path;

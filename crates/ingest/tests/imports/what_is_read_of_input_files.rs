@@ -82,7 +82,7 @@ fn a_folder_without_ldbc_files_is_read_by_other_names() {
     assert!(error.contains("no LDBC files"), "{error}");
 }
 
-/// Edges that are counted by nobody.
+/// A sink that ignores all edges.
 struct Nowhere;
 
 impl EdgeSink for Nowhere {
@@ -204,7 +204,7 @@ fn pairs_that_change_between_two_readings_are_an_error() {
         };
         let outcome = import(machine, &source, None, &ImportOptions::new("/graph"));
         if step == "write" {
-            // By then nothing is read of them any more.
+            // From here on nothing is read of them.
             outcome.unwrap();
             continue;
         }

@@ -31,7 +31,7 @@ pub(crate) struct SortContext<'a> {
     /// Bytes of a chunk of a bucket, and how many are read ahead.
     pub(crate) chunk_bytes: usize,
     pub(crate) read_ahead: usize,
-    /// Bytes of what is written at once: slabs of chunks, and chunks of the edges that result.
+    /// Bytes of one write: slabs of chunks, and chunks of the edges that result.
     pub(crate) write_bytes: usize,
     /// Memory for what goes to other ranks, and comes from them.
     pub(crate) passing_bytes: u64,
@@ -66,7 +66,7 @@ impl<'a> SortContext<'a> {
         BucketShuffle::new(&self.comm, self.budget, owners.collect(), self.chunk_bytes)
     }
 
-    /// Fills buckets, those of other ranks too.
+    /// Fills buckets, including those of other ranks.
     pub(super) fn fill(
         &self,
         bucket_file: &BucketFile,

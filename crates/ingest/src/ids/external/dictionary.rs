@@ -26,10 +26,12 @@ pub(crate) struct IdDictionary {
 }
 
 impl IdDictionary {
-    /// Builds the dictionary of all ends of edges; returns it with the edges between indices, in the order of the input.
+    /// Builds the dictionary of all ends of edges.
+    ///
+    /// Returns it with the edges between indices, in the order of the input.
     ///
     /// # Errors
-    /// What the disk reports, a budget too small, more than 2^47 edges, or a stop.
+    /// The disk fails, the budget is too small, there are more than 2^47 edges, or a stop is requested.
     pub(crate) fn build(
         context: &SortContext<'_>,
         mut ends: EdgeEnds<'_>,
@@ -177,7 +179,7 @@ impl IdDictionary {
         self.ids
     }
 
-    /// Calls `each` with the ids that this rank has in ascending order; those of the next rank follow.
+    /// Calls `each` with the ids of this rank in ascending order; the next rank's ids follow them.
     pub(crate) fn for_each_id(
         &self,
         context: &SortContext<'_>,

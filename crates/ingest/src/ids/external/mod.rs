@@ -7,10 +7,10 @@
 //!    each has a bucket for itself, so that an id however frequent never stops a bucket from becoming smaller.
 //! 2. *Leaves*: a bucket that fits memory is sorted by id; the ids that differ, in order, are its part of the
 //!    dictionary. A larger one is split again by splitters of its own; one of a single id is streamed. For each occurrence
-//!    its leaf and its rank there go to the bucket of its position.
+//!    its sorted run and its rank there go to the bucket of its position.
 //! 3. *Order*: leaves are put in the order of their ids, which gives each the index of its first id.
 //! 4. *Join*: a bucket of positions is a run of edges of the input: with all their indices in place it becomes a piece of
-//!    a new spool, in which vertices are called by their index.
+//!    a new edge file, in which edges join indices.
 //!
 //! Which buckets there are depends on samples and memory; what comes out does not.
 

@@ -1,7 +1,7 @@
 //! Occurrences: the ends of edges, each an id and its position in the input, in buckets of ids.
 //!
-//! 1. [`OccurrenceSink`] takes in the edges and puts both ends into the bucket between two splitters that the id falls in.
-//! 2. A bucket that is not empty is a [`BucketTask`]: what is in it is to become a leaf, or is [`split`] into more buckets.
+//! 1. [`OccurrenceSink`] receives the edges and puts both ends into the bucket between two splitters that the id falls in.
+//! 2. A bucket with records is a [`BucketTask`]: its records become a sorted run, or are [`split`] into more buckets.
 //!
 //! A record is the length of the id in two bytes, the id, and the position in six.
 
@@ -165,7 +165,7 @@ fn for_each_occurrence(
     Ok(())
 }
 
-/// A bucket that is to become a leaf, or more buckets.
+/// A bucket that becomes a sorted run, or more buckets.
 pub(super) struct BucketTask {
     occurrences: Arc<Occurrences>,
     bucket: usize,

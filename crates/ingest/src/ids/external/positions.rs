@@ -4,7 +4,7 @@
 //! 2. Leaves put what they resolve into those buckets, in any order.
 //! 3. [`join`] puts the indices of a bucket in place and writes its edges, with the weights that the input has for them.
 //!
-//! A record is the end's place in its bucket, the number of its leaf and its rank there, four bytes each.
+//! A record is the end's place in its bucket, the number of its sorted run and its rank there, four bytes each.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,14 +19,15 @@ use crate::external::parallel;
 use crate::external::reread::EdgeReplayReader;
 use crate::progress::Meter;
 
-/// Bytes of a record of a position: the end's place in its bucket, its leaf, its rank there.
+/// Bytes of a record of a position: the end's place in its bucket, its sorted run, its rank there.
 pub(super) const RESOLVED_BYTES: usize = 12;
 
-/// The first edge of each bucket of the positions of this rank. With weights a bucket consists of whole units of the source, which
-/// are read once more for them.
+/// Returns the first edge of each bucket of the positions of this rank.
+///
+/// With weights, a bucket consists of whole units of the source, which are read once more for the weights.
 ///
 /// # Errors
-/// The indices of so few buckets do not fit memory.
+/// The indices of a bucket exceed memory even with as many buckets as possible.
 pub(super) fn position_starts(
     context: &SortContext<'_>,
     ends: &EdgeEnds<'_>,
@@ -83,14 +84,14 @@ pub(super) fn of_all_ranks(
     Ok((starts, owners))
 }
 
-/// The index of the first id of each leaf.
+/// The index of the first id of each sorted run.
 pub(super) struct IndexBases {
     /// Of each rank, by number.
     of_ranks: Vec<Vec<u64>>,
 }
 
 impl IndexBases {
-    /// From those of this rank's leaves.
+    /// Gathers the bases from the sorted runs of all ranks.
     pub(super) fn of_all_ranks(
         comm: &ImportCommunicator<'_>,
         mine: &[u64],
@@ -102,7 +103,7 @@ impl IndexBases {
         })
     }
 
-    /// What a leaf of this rank is called in records.
+    /// Returns the code of a sorted run of this rank in records.
     pub(super) fn code(comm: &ImportCommunicator<'_>, number: u32) -> Result<u32, IngestError> {
         let code = u64::from(number) * comm.count() as u64 + comm.rank() as u64;
         u32::try_from(code)

@@ -2,7 +2,7 @@
 //!
 //! 1. A bucket of ids is sorted in memory by their first eight bytes, and where those are the same by the whole ids. One
 //!    that holds a single id is streamed.
-//! 2. Every id that differs from the one before goes to the leaf; each occurrence tells the bucket of its position the leaf
+//! 2. Every id that differs from the one before goes to the sorted run; each occurrence tells the bucket of its position the run
 //!    and the rank there.
 //!
 //! Leaves are numbered as they are made, which says nothing of their order: that is the order of their paths.
@@ -53,7 +53,7 @@ pub(super) struct SortedRunWriter<'a> {
     /// Where in it the last chunk begins, and where it ends so far.
     start: usize,
     at: usize,
-    /// The chunks of the leaf.
+    /// The chunks of the sorted run.
     chunks: Vec<(u64, u64)>,
 }
 
@@ -93,7 +93,7 @@ impl<'a> SortedRunWriter<'a> {
         })
     }
 
-    /// A number for a new leaf.
+    /// Returns a number for a new sorted run.
     fn number(&self) -> u32 {
         let mut sorted_runs = lock(self.sorted_runs);
         let number = sorted_runs.len() as u32;
@@ -205,7 +205,7 @@ impl<'a> SortedRunWriter<'a> {
         Ok(())
     }
 
-    /// The next id of the leaf.
+    /// Adds the next id to the sorted run.
     fn id(&mut self, id: &[u8]) -> Result<(), IngestError> {
         let header = if self.at == self.start {
             HEADER_BYTES
@@ -259,7 +259,7 @@ impl<'a> SortedRunWriter<'a> {
         }
     }
 
-    /// The end of an edge at `position` is the id of that rank in that leaf.
+    /// Records that the end of an edge at `position` is the id of that rank in that sorted run.
     fn resolved(&mut self, position: u64, sorted_run: u32, rank: u32) -> Result<(), IngestError> {
         if position == NOWHERE {
             return Ok(());

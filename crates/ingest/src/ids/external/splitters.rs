@@ -5,11 +5,11 @@
 use crate::comm::mismatch;
 use crate::error::IngestError;
 
-/// Ids in a sample, and the bytes they take, before every other one is left out. No budget is asked for so little.
+/// Ids in a sample before every other one is dropped. The sample is too small to lease.
 const IDS_MAX: usize = 4096;
 const BYTES_MAX: usize = 256 << 10;
 
-/// A sample of the ids that pass by, of bounded size: every so many, ever fewer.
+/// A sample of ids of bounded size: every n-th id, where n doubles as the sample fills.
 #[derive(Debug, Default)]
 pub(crate) struct IdSample {
     ids: Vec<Vec<u8>>,
@@ -116,7 +116,7 @@ pub(super) fn prefix(id: &[u8]) -> u64 {
     u64::from_be_bytes(bytes)
 }
 
-/// Ids that separate buckets: bucket `2 i` lies before splitter `i`, bucket `2 i + 1` is splitter `i` itself.
+/// Ids that separate buckets: bucket `2 i` lies before splitter `i`, bucket `2 i + 1` is the splitter.
 #[derive(Debug)]
 pub(super) struct Splitters {
     prefixes: Vec<u64>,
@@ -147,7 +147,7 @@ impl Splitters {
 mod tests {
     use super::*;
 
-    /// A sample of `count` ids of so many bytes.
+    /// A sample of `count` ids of `bytes` bytes.
     fn sample(count: usize, bytes: usize) -> IdSample {
         let mut sample = IdSample::default();
         for number in 0..count {

@@ -5,13 +5,13 @@ use super::names::{ids_of_datasets, known_pair, known_vertex, known_weight};
 use super::record::trim;
 use crate::error::IngestError;
 
-/// The columns of source, destination and weight, and what they are called: by a header, else by number from 1.
+/// The columns of source, destination and weight, and their names: by a header, else by number from 1.
 pub(crate) struct Chosen {
     pub(crate) columns: [usize; 3],
     pub(crate) names: [String; 3],
 }
 
-/// Where an option finds its column: by the name as it is written, by number from 1, or by the name in another case.
+/// Returns the column of an option: by exact name, by number from 1, or by name in another case.
 pub(super) fn column_index(column: &str, names: Option<&[String]>) -> Option<usize> {
     let named = |is: &dyn Fn(&str) -> bool| names?.iter().position(|name| is(name.trim()));
     named(&|name| name == column)
@@ -19,8 +19,9 @@ pub(super) fn column_index(column: &str, names: Option<&[String]>) -> Option<usi
         .or_else(|| named(&|name| name.eq_ignore_ascii_case(column)))
 }
 
-/// Finds the columns that are wanted: by option, by name, else from `index` on. Rows have `width` columns; `is_fraction` tells
-/// which hold fractions, which are no ids.
+/// Chooses the requested columns: by option, by name, else from `index` on.
+///
+/// Rows have `width` columns; `is_fraction` returns true for columns of fractions, which are no ids.
 pub(crate) fn choose(
     request: &DialectRequest<'_>,
     names: Option<&[String]>,

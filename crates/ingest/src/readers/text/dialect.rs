@@ -17,7 +17,7 @@ pub(crate) enum Syntax {
     Dimacs,
 }
 
-/// What is wanted of a line.
+/// The kind of a line: an edge or a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RecordKind {
     /// Source, destination and, for graphs with weights, a weight.
@@ -125,7 +125,7 @@ pub(crate) struct Preamble {
     pub(crate) headers: u64,
 }
 
-/// What is asked of a file.
+/// A request for the dialect of a file.
 #[derive(Clone, Copy)]
 pub(crate) struct DialectRequest<'a> {
     pub(crate) path: &'a Path,

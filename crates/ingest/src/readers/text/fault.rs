@@ -20,7 +20,7 @@ pub(crate) enum ParseError {
 }
 
 impl ParseError {
-    /// The same, where so many bytes come before those given.
+    /// Returns the error with its byte offset increased by `before`.
     pub(crate) fn after(self, before: u64) -> Self {
         match self {
             Self::Line { problem, found, at } => Self::Line {

@@ -1,10 +1,10 @@
 //! Lines of text to edges: SNAP and GAPBS lists, CSV, LDBC Graphalytics, the arcs of DIMACS, lists of vertices.
 //!
 //! 1. [`sniff`](sniff::sniff) decides from the first bytes of a file how it is read: its [`Dialect`](dialect::Dialect).
-//! 2. [`Parser::lines`](parser::Parser::lines) takes a run of bytes. Most lines are `integer separator integer`: a short loop that looks at eight
-//!    bytes at once reads them.
-//! 3. Whatever that loop does not know (quotes, odd spacing, long numbers, text, other columns) goes record by record through
-//!    [`RecordFormat`](record::RecordFormat), which knows everything and decides what is an error.
+//! 2. [`Parser::lines`](parser::Parser::lines) takes a run of bytes. Most lines are `integer separator integer`: a short loop that
+//!    reads eight bytes at once parses them.
+//! 3. All other lines (quotes, odd spacing, long numbers, text, other columns) go record by record through
+//!    [`RecordFormat`](record::RecordFormat), which knows all rules and decides what is an error.
 
 pub(crate) mod columns;
 mod comments;

@@ -78,7 +78,9 @@ const WEIGHTS: &[&str] = &[
     "match_weight",
 ];
 
-/// A name in lower case, without the type or the group that Neo4j writes after it: `:START_ID(Person)`, `weight:float`.
+/// Returns a name in lower case, without the type or group that Neo4j appends.
+///
+/// Examples are `:START_ID(Person)` and `weight:float`.
 fn plain(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let name = name.split('(').next().unwrap_or_default();
@@ -96,7 +98,7 @@ pub(crate) fn known_pair(names: &[String]) -> Option<[usize; 2]> {
     PAIRS.iter().find_map(known)
 }
 
-/// The column with which ids make a key, where ids of several datasets are beside each other, as Splink writes them.
+/// Returns the column that makes a key with the ids of several datasets, as Splink writes it.
 pub(crate) fn ids_of_datasets(names: &[String]) -> Option<&str> {
     let names = || names.iter().map(|name| name.trim());
     let has = |wanted: &str| names().any(|name| name.eq_ignore_ascii_case(wanted));
@@ -129,7 +131,9 @@ fn is_identifier(name: &str) -> bool {
         && chars.all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.' | '-'))
 }
 
-/// Whether two names look like those of the ends of an edge: `record_a` and `record_b`, `person_id` and `group_id`.
+/// True if two names look like the ends of an edge.
+///
+/// Examples are `record_a` and `record_b`, or `person_id` and `group_id`.
 pub(crate) fn look_like_a_pair(first: &str, second: &str) -> bool {
     const ENDS: &[[&str; 2]] = &[
         ["1", "2"],

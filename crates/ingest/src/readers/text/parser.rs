@@ -20,7 +20,9 @@ pub(crate) enum Malformed {
     Fail,
     /// It is counted.
     Skip,
-    /// It is counted, but an id that is no integer is an error, and so is a quote where none was: both decide how the file is read.
+    /// Count it, but fail at an id that is no integer, and at a quote outside of quoted columns.
+    ///
+    /// Both decide how the file is read.
     Probe,
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct Parser<'d> {
     inner_ends: u64,
     /// The last id that was no integer.
     no_integer: Vec<u8>,
-    /// There are zero bytes among those at hand.
+    /// True if the bytes of this run hold a zero byte.
     has_zeros: bool,
     /// Whether an id is negative, or too large for a signed integer.
     negative: bool,
@@ -143,8 +145,9 @@ impl<'d> Parser<'d> {
         [self.negative, self.huge]
     }
 
-    /// Takes the records of `bytes` that begin before `limit`, and returns where the first one begins that was not taken. The
-    /// text ends with `bytes` if they are the `last`.
+    /// Parses the records of `bytes` that begin before `limit`.
+    ///
+    /// Returns where the first record begins that it did not take. The text ends with `bytes` if they are the `last`.
     ///
     /// # Errors
     /// A malformed line, unless those are skipped, an unclosed quote, or an error of `sink`.
@@ -219,7 +222,7 @@ impl<'d> Parser<'d> {
         Ok(at)
     }
 
-    /// The record at `at`, without its end, and where the next begins; `None` where it goes on after `bytes`.
+    /// Returns the record at `at`, without its end, and the start of the next; `None` if it is incomplete.
     fn record<'a>(
         &mut self,
         bytes: &'a [u8],
@@ -249,8 +252,9 @@ impl<'d> Parser<'d> {
         Ok(())
     }
 
-    /// Reads easy lines from `at` on; returns where it stopped: at `limit`, at a line that is not easy, or because the
-    /// batch is full.
+    /// Reads easy lines from `at` on and returns where it stopped.
+    ///
+    /// It stops at `limit`, at a line that is not easy, or because the batch is full.
     #[inline(always)]
     fn easy<const KIND: u8>(&mut self, bytes: &[u8], mut at: usize, limit: usize) -> usize {
         let before = self.edges.len();

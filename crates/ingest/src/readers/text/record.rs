@@ -1,7 +1,7 @@
 //! Records and their fields: where a line of text ends, and where its columns do.
 //!
 //! A record ends with LF, CRLF or a lone CR. With [`Quotes::Enclose`] (RFC 4180) a field in quotes may hold separators, line
-//! ends and doubled quotes. The `csv-core` crate reads such text too, but takes what is uncertain without a word: quotes inside
+//! ends and doubled quotes. The `csv-core` crate reads such text too, but silently accepts uncertain input: quotes inside
 //! a plain field, text after a closing quote, a quote that is never closed. Each is an error here.
 
 use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
@@ -9,7 +9,7 @@ use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memchr3};
 use crate::error::LineProblem;
 
 const QUOTE: u8 = b'"';
-/// Bytes of fields behind those that are wanted that are looked at one by one.
+/// Bytes of the fields behind the requested ones that are scanned one by one.
 const FIELDS_BYTES: usize = 32;
 /// A byte-order mark.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -57,7 +57,9 @@ impl std::str::FromStr for Delimiter {
 pub(crate) enum Quotes {
     /// It encloses a field (RFC 4180).
     Enclose,
-    /// There is none: one that occurs is an error. In TSV, which programs write without quotes, only one that begins a field.
+    /// No quotes: one that occurs is an error. In TSV, only one that begins a field is.
+    ///
+    /// Programs write TSV without quotes.
     Absent,
     /// It is text, but no wanted field begins with one.
     Within,
@@ -125,7 +127,7 @@ pub(super) struct Field<'a> {
 /// Why no record could be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoRecord {
-    /// It goes on after these bytes.
+    /// The record continues after these bytes.
     Partial,
     /// The text ends in a quoted field.
     Unclosed,
@@ -159,7 +161,7 @@ fn line_end(bytes: &[u8], end: usize, last: bool) -> Option<RecordSpan> {
     Some(RecordSpan { end, next })
 }
 
-/// Line ends in `bytes`, of which `before` is the byte before.
+/// Returns the number of line ends in `bytes`, which follow the byte `before`.
 pub(crate) fn line_ends(before: u8, bytes: &[u8]) -> u64 {
     // An LF after a CR ends no line of its own.
     let mut before = (before == b'\r').then_some(usize::MAX);
@@ -187,7 +189,9 @@ impl RecordFormat {
             || self.is_open && matches!(byte, b',' | b'\t' | b';' | b'|')
     }
 
-    /// The record that begins at `at`, in `state`: a comment or none. The text ends with `bytes` if they are the `last`.
+    /// Returns the record that begins at `at` in `state`: in a comment or at its start.
+    ///
+    /// The text ends with `bytes` if they are the `last`.
     #[inline]
     pub(super) fn record(
         &self,
@@ -224,8 +228,9 @@ impl RecordFormat {
         }
     }
 
-    /// Goes on from `at` to behind the next byte that changes what follows: a quote that opens or closes a field, or a line end. A quote
-    /// inside a plain field is text here, and an error where the field is cut.
+    /// Advances from `at` to behind the next byte that changes the state: a quote or a line end.
+    ///
+    /// The quote opens or closes a field. A quote inside a plain field is text here, and an error where the field is cut.
     #[inline]
     pub(crate) fn step(&self, bytes: &[u8], at: usize, state: LexState) -> LexStep {
         let rest = bytes.get(at..).unwrap_or(&[]);
@@ -366,8 +371,9 @@ impl RecordFormat {
         Ok(Some(plain(if self.trims { trim(field) } else { field })))
     }
 
-    /// Where the line ends in which a field ends at `at` with a separator, if `count` fields follow it, or any number, by a quick look:
-    /// `None` where that is not known.
+    /// Returns the end of a line after the field that ends at `at` with a separator, by a quick scan.
+    ///
+    /// `count` fields must follow that one, or any number. `None` if the scan cannot tell.
     #[inline]
     pub(super) fn fields_end(
         &self,
@@ -396,7 +402,7 @@ impl RecordFormat {
                 }
             }
         }
-        // Long fields: by what is quick at them.
+        // Long fields: use the fast search.
         let end = match quotes {
             true => memchr3(b'\n', b'\r', QUOTE, rest)?,
             false => memchr2(b'\n', b'\r', rest)?,
@@ -414,7 +420,7 @@ impl RecordFormat {
         (fits && rest[end] != QUOTE).then_some(at + 1 + end)
     }
 
-    /// How many more fields there are, of which the first is column `column`.
+    /// Returns the number of remaining fields; the first of them is column `column`.
     pub(super) fn count(
         &self,
         rest: Option<&[u8]>,

@@ -50,7 +50,9 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    /// Whether the line that begins with these bytes is a comment: one in the head of a file, before any edge, or any.
+    /// True if the line that begins with these bytes is a comment.
+    ///
+    /// `in_head`: the line lies before the first edge of the file.
     pub(super) fn is_comment(&self, line: &[u8], in_head: bool) -> bool {
         let line = past_mark(line);
         match &self.request.options.comments {
@@ -150,7 +152,9 @@ impl<'a> Sniff<'a> {
         Ok((lines, blank))
     }
 
-    /// Whether a line is an edge between integers behind the mark of a comment, above one without a mark: #1 2.
+    /// True if a line is an edge behind a comment's mark (`#1 2`), above a line without one.
+    ///
+    /// Its ends are integers.
     pub(super) fn is_edge_left_out(&self, cut: &RecordFormat, line: &[u8], below: &[u8]) -> bool {
         let numbers = |line: &[u8]| {
             self.cells(cut, line).is_ok_and(|cells| {
@@ -214,7 +218,7 @@ impl<'a> Sniff<'a> {
             .fold(least, usize::max)
     }
 
-    /// The columns of the ends that the options give by number; `names` are those of a header.
+    /// Returns the columns of the ends that the options give by number; `names` are those in a header.
     pub(super) fn end_columns(&self, names: Option<&[String]>) -> Option<[usize; 2]> {
         let options = self.request.options;
         let place = |option: &Option<String>| self.column_index(option.as_deref()?, names);

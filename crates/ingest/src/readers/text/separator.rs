@@ -95,7 +95,7 @@ impl Sniff<'_> {
         let has = |delimiter| fitting.iter().any(|(found, _)| *found == delimiter);
         match fitting[..] {
             [] => {
-                // Tell what is wrong with the first line that no separator cuts.
+                // Report the problem with the first line that no separator cuts.
                 if body.is_empty() {
                     return Ok(usual);
                 }
@@ -207,7 +207,7 @@ impl Sniff<'_> {
         }
     }
 
-    /// How `cut` fits all lines, or those that it `skips` not; `None` where one has fewer columns than needed.
+    /// Returns the fit of `cut` to all lines except skipped ones; `None` if one has too few columns.
     fn fit(
         &self,
         cut: &RecordFormat,

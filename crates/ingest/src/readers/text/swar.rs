@@ -1,6 +1,6 @@
 //! Numbers, eight bytes of text at a time.
 //!
-//! Only what is common and exact is known here; of everything else a `None` says so, and the rules look at the line again.
+//! This file handles only common and exact cases; for all others it returns `None`, and the rules read the line again.
 
 /// Number of decimal digits that eight bytes of text start with, and the eight bytes less `'0'` each.
 #[inline(always)]
@@ -23,8 +23,9 @@ fn value_of(digits: u64) -> u64 {
 
 const POWERS_OF_TEN: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// The number of at most 15 digits at `at`, and where it ends. `None`: there is none, it is longer, or so near to the
-/// end of `bytes` that eight bytes at once cannot be looked at.
+/// Returns the number of at most 15 digits at `at`, and its end.
+///
+/// `None` if there is none, it is longer, or it is too close to the end of `bytes` to read eight bytes at once.
 #[inline(always)]
 pub(super) fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (count, digits) = digits_of(bytes.get(at..)?.first_chunk()?);
@@ -49,16 +50,19 @@ pub(super) fn number_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     }
 }
 
-/// The same for an id, whose first digit is 0 only if it is the only one: `007` is another text than `7`.
+/// Returns the id at `at` and its end; its first digit is 0 only if it is the only one.
+///
+/// `007` is another text than `7`.
 #[inline(always)]
 pub(super) fn id_at(bytes: &[u8], at: usize) -> Option<(u64, usize)> {
     let (value, end) = number_at(bytes, at)?;
     (bytes[at] != b'0' || end == at + 1).then_some((value, end))
 }
 
-/// The decimal number at `at` that ends a line or a column, as a weight that needs no care in rounding: its digits make
-/// an integer that the type holds exactly, divided by a power of ten that it holds exactly too (Clinger, "How to read
-/// floating point numbers accurately", PLDI 1990, section 3).
+/// Returns the decimal number at `at` that ends a line or a column, if rounding is exact.
+///
+/// Its digits make an integer that the type holds exactly, divided by a power of ten that it holds exactly too (Clinger, "How to
+/// read floating point numbers accurately", PLDI 1990, section 3).
 #[inline(always)]
 pub(super) fn weight_at<const KIND: u8>(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (whole, mut end) = number_at(bytes, at)?;

@@ -42,7 +42,7 @@ fn digits_of(bytes: &[u8]) -> Option<u64> {
     })
 }
 
-/// What kind of thing a cell holds, for telling a header from what is below it.
+/// The kind of a field's content, to tell a header from the rows below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     Empty,
@@ -106,7 +106,7 @@ pub(crate) fn text_id(id: &[u8], column: usize) -> Result<&[u8], LineProblem> {
 pub(super) fn weight(bytes: &[u8], kind: EdgeKind, column: usize) -> Result<f64, LineProblem> {
     let bytes = trim(bytes);
     let text = std::str::from_utf8(bytes).map_err(|_| LineProblem::NotWeight { column })?;
-    // Spelled-out infinities are refused, numbers too large are told apart from them.
+    // Spelled-out infinities are refused; numbers that are too large are another error.
     let is_number = bytes.iter().any(u8::is_ascii_digit);
     let weight = match kind {
         EdgeKind::None => return Ok(0.0),

@@ -94,7 +94,7 @@ impl Bench {
         report
     }
 
-    /// The same by several ranks on one disk, each with so many threads and bytes; what each reports.
+    /// Imports by several ranks on one disk, each with this many threads and bytes; returns the reports.
     pub(crate) fn import_on_ranks(
         &self,
         source: &dyn EdgeSource,
@@ -106,7 +106,7 @@ impl Bench {
         Self::import_on_hosts(source, vertices, options, &hosts)
     }
 
-    /// The same by ranks of which each has the disk of a bench.
+    /// Imports by ranks that each have the disk of a bench; returns the reports.
     pub(crate) fn import_on_hosts(
         source: &dyn EdgeSource,
         vertices: Option<&Memory>,
@@ -201,7 +201,7 @@ impl Bench {
         files
     }
 
-    /// What is stored in `path`, after a check of every byte.
+    /// Reads the graph in `path`, after a check of every byte.
     pub(crate) fn read(&self, path: &Path) -> Plain {
         let budget = Budget::new(256 << 20);
         let graph = Arc::new(StoredGraph::open(&self.disk, &budget, path).unwrap());

@@ -7,7 +7,9 @@ use graphmill_ingest::{Duplicates, ImportOptions, SelfLoops};
 
 use super::Memory;
 
-/// A graph as a test sees it: ids in order, arcs (source, destination, weight bits) sorted, their ends by rank of id.
+/// A graph as a test sees it: ids in order, and sorted arcs (source, destination, weight bits).
+///
+/// The ends of arcs are ranks of ids.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Plain {
     pub(crate) ids: Vec<VertexId>,
