@@ -12,19 +12,19 @@ use graphmill_storage::{
     Budget, Clock, Job, JobError, Kind, Step, Stop, StorageError, Tiers, Worker, Workers,
 };
 
-use crate::comm::communicator::Ranks;
+use crate::comm::communicator::Communicator;
 use crate::comm::wire::Wire;
 use crate::config::{Combiner, DispatchChoice, EdgesAt, KernelChoice, SeekChoice};
 use crate::error::EngineError;
-use crate::graph_view::{CellBytes, OnDisk, Place, Way};
-use crate::memory::plan::Shape;
-use crate::metrics::traffic::{Access, Traffic};
-use crate::schedule::tasks::Columns;
+use crate::graph_view::{CellBytes, CellPosition, GraphView, UncachedBytes};
+use crate::memory::plan::GraphShape;
+use crate::metrics::traffic::{Access, MemoryTraffic};
+use crate::schedule::tasks::ColumnLayout;
 use crate::state::array_store::ArrayStore;
-use crate::state::row_file::RowIo;
-use crate::state::rows::Need;
+use crate::state::row_file::RowFileIo;
+use crate::state::rows::ColumnAccess;
 
-impl Columns for Machine<'_> {
+impl ColumnLayout for ExecContext<'_> {
     fn batches(&self) -> &Batches {
         &self.batches
     }
@@ -44,21 +44,21 @@ impl Columns for Machine<'_> {
 }
 
 /// What does not depend on the direction of arcs.
-pub(crate) struct Common {
-    pub(crate) ranks: Arc<Ranks>,
+pub(crate) struct EngineState {
+    pub(crate) ranks: Arc<Communicator>,
     /// Frames to and from other ranks, where there are any.
     pub(crate) wire: Option<Mutex<Wire>>,
     pub(crate) batches: Arc<Batches>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: GraphShape,
     pub(crate) budget: Budget,
     /// Where memory of each kind comes from.
     pub(crate) tiers: Tiers,
     pub(crate) workers: Arc<Workers>,
     /// What workers move in memory.
-    pub(crate) traffic: Traffic,
+    pub(crate) traffic: MemoryTraffic,
     pub(crate) arrays: ArrayStore,
     /// One a worker.
-    pub(crate) row_io: Vec<Mutex<RowIo>>,
+    pub(crate) row_io: Vec<Mutex<RowFileIo>>,
     /// Frames of the stored graph that seeks use again and again.
     pub(crate) frames: Mutex<FrameReader>,
     pub(crate) stop: Stop,
@@ -76,13 +76,13 @@ pub(crate) struct Common {
 
 /// What a phase works with.
 #[derive(Clone, Copy)]
-pub(crate) struct Machine<'e> {
-    common: &'e Common,
-    way: &'e Way,
+pub(crate) struct ExecContext<'e> {
+    common: &'e EngineState,
+    way: &'e GraphView,
     pub(crate) graph: &'e Arc<StoredGraph>,
 }
 
-impl Common {
+impl EngineState {
     /// Messages, and bytes, sent to other ranks since the last call.
     pub(crate) fn take_sent(&self) -> [u64; 2] {
         let wire = self.wire.as_ref();
@@ -90,24 +90,24 @@ impl Common {
     }
 }
 
-impl Deref for Machine<'_> {
-    type Target = Common;
+impl Deref for ExecContext<'_> {
+    type Target = EngineState;
     #[inline(always)]
-    fn deref(&self) -> &Common {
+    fn deref(&self) -> &EngineState {
         self.common
     }
 }
 
-impl<'e> Machine<'e> {
-    pub(crate) fn new(common: &'e Common, way: &'e Way) -> Self {
-        Machine {
+impl<'e> ExecContext<'e> {
+    pub(crate) fn new(common: &'e EngineState, way: &'e GraphView) -> Self {
+        ExecContext {
             common,
             way,
             graph: &way.graph,
         }
     }
     /// The cells of a source batch, in order of columns.
-    pub(crate) fn row(&self, batch: usize) -> &'e [Place] {
+    pub(crate) fn row(&self, batch: usize) -> &'e [CellPosition] {
         let (places, begins) = &self.way.rows;
         &places[begins[batch]..begins[batch + 1]]
     }
@@ -140,9 +140,14 @@ impl<'e> Machine<'e> {
         }
     }
     /// What a sparse pass may have to read, where so many bytes of cells and their lists of blocks are in memory.
-    pub(crate) fn on_disk(&self, weighted: bool, held: CellBytes, has_fanout: bool) -> OnDisk {
+    pub(crate) fn on_disk(
+        &self,
+        weighted: bool,
+        held: CellBytes,
+        has_fanout: bool,
+    ) -> UncachedBytes {
         let all = &self.way.bytes;
-        OnDisk {
+        UncachedBytes {
             block_lists: all.block_lists.saturating_sub(held.block_lists),
             cells: self.cells_on_disk(weighted, held.cells),
             all_cells: self.cells_on_disk(weighted, 0),
@@ -178,7 +183,7 @@ impl<'e> Machine<'e> {
             .into()
     }
     /// Counts rows that a worker had in its hands, of all vertices of a batch or of some.
-    pub(crate) fn count_rows(&self, worker: usize, needs: &[Need], rows: u64, all: bool) {
+    pub(crate) fn count_rows(&self, worker: usize, needs: &[ColumnAccess], rows: u64, all: bool) {
         let (read, written) = self.arrays.resident_bytes(needs);
         let (traffic, access) = (self.traffic.of(worker), Access::of(all));
         traffic.read(Kind::Vertices, access, rows * read);
@@ -195,27 +200,27 @@ impl<'e> Machine<'e> {
 
 /// The graph as it is stored, and with every arc turned round where it is there so and both ways fold alike.
 #[derive(Clone, Copy)]
-pub(crate) struct Ways<'e> {
-    pub(crate) stored: Machine<'e>,
-    pub(crate) turned: Option<Machine<'e>>,
+pub(crate) struct Orientations<'e> {
+    pub(crate) stored: ExecContext<'e>,
+    pub(crate) turned: Option<ExecContext<'e>>,
 }
 
-impl<'e> Ways<'e> {
+impl<'e> Orientations<'e> {
     /// One of the two.
-    pub(crate) fn way(self, turned: bool) -> Machine<'e> {
+    pub(crate) fn way(self, turned: bool) -> ExecContext<'e> {
         self.turned.filter(|_| turned).unwrap_or(self.stored)
     }
     /// Both, or the one.
-    pub(crate) fn each(self) -> impl Iterator<Item = Machine<'e>> {
+    pub(crate) fn each(self) -> impl Iterator<Item = ExecContext<'e>> {
         [Some(self.stored), self.turned].into_iter().flatten()
     }
 }
 
 /// Runs a job and gives back the engine's own error where that is what stopped it.
-pub(crate) fn run(machine: &Machine, job: &dyn Job) -> Result<(), EngineError> {
+pub(crate) fn run(machine: &ExecContext, job: &dyn Job) -> Result<(), EngineError> {
     let traffic = &machine.traffic;
     let outcome = match traffic.charges() {
-        true => machine.workers.run(&Charged { job, traffic }),
+        true => machine.workers.run(&DelayedJob { job, traffic }),
         false => machine.workers.run(job),
     };
     outcome.map_err(|error| match error {
@@ -225,12 +230,12 @@ pub(crate) fn run(machine: &Machine, job: &dyn Job) -> Result<(), EngineError> {
 }
 
 /// A job whose workers spend what they owe for the slow tier.
-struct Charged<'j> {
+struct DelayedJob<'j> {
     job: &'j dyn Job,
-    traffic: &'j Traffic,
+    traffic: &'j MemoryTraffic,
 }
 
-impl Job for Charged<'_> {
+impl Job for DelayedJob<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         let step = self.job.step(worker)?;
         self.traffic.spend(worker.index);

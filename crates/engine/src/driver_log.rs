@@ -16,14 +16,14 @@ use crate::error::EngineError;
 
 /// What was told, or is told again.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct DriverLog {
     /// Versions are published, so entries are kept.
     is_kept: bool,
     /// Calls within a call that is one entry.
     depth: u32,
     /// Entries so far.
     count: u64,
-    entries: Entries,
+    entries: LogEntries,
     /// How far entries of the run before were told again; `None` where all were.
     told: Option<usize>,
     /// The next set that the driver gets.
@@ -58,23 +58,23 @@ impl SavedSet {
     }
 }
 
-impl History {
+impl DriverLog {
     /// Of a run whose versions are published.
     pub(crate) fn kept() -> Self {
-        History {
+        DriverLog {
             is_kept: true,
-            ..History::default()
+            ..DriverLog::default()
         }
     }
 
     /// Of a run that goes on behind these entries, with these sets.
-    pub(crate) fn told_again(entries: Entries, sets: BTreeMap<u64, SavedSet>) -> Self {
-        History {
+    pub(crate) fn told_again(entries: LogEntries, sets: BTreeMap<u64, SavedSet>) -> Self {
+        DriverLog {
             is_kept: true,
             told: (!entries.bytes().is_empty()).then_some(0),
             entries,
             sets,
-            ..History::default()
+            ..DriverLog::default()
         }
     }
 
@@ -82,7 +82,7 @@ impl History {
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
-    pub(crate) fn entries(&self) -> &Entries {
+    pub(crate) fn entries(&self) -> &LogEntries {
         &self.entries
     }
     /// Number of entries so far.
@@ -148,14 +148,14 @@ fn name_of(call: &str) -> u32 {
 
 /// What calls were told, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Entries(Vec<u8>);
+pub(crate) struct LogEntries(Vec<u8>);
 
-impl Entries {
+impl LogEntries {
     /// Bytes of an entry besides what was told.
     const HEAD: usize = 8;
 
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
-        Entries(bytes)
+        LogEntries(bytes)
     }
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
@@ -168,7 +168,7 @@ impl Entries {
     /// The entry at a byte: its name, what was told, and where the next one begins.
     pub(crate) fn entry(&self, at: usize) -> Option<(u32, &[u8], usize)> {
         let rest = self.0.get(at..)?;
-        let (head, rest) = rest.split_first_chunk::<{ Entries::HEAD }>()?;
+        let (head, rest) = rest.split_first_chunk::<{ LogEntries::HEAD }>()?;
         let word = |i: usize| u32::from_le_bytes(head.as_chunks::<4>().0[i]);
         let said = rest.get(..word(1) as usize)?;
         Some((word(0), said, at + Self::HEAD + said.len()))
@@ -181,14 +181,14 @@ mod tests {
 
     #[test]
     fn what_was_told_is_told_again_and_no_other_program_is() {
-        let mut first = History::kept();
+        let mut first = DriverLog::kept();
         first.note("vertices", &[1, 2]);
         first.enter();
         first.note("within", &[9]);
         first.leave();
         first.note("edges", &[]);
         assert_eq!(first.count(), 2);
-        let again = || History::told_again(first.entries().clone(), BTreeMap::new());
+        let again = || DriverLog::told_again(first.entries().clone(), BTreeMap::new());
         let mut second = again();
         assert_eq!(second.answer("vertices").unwrap(), Some(vec![1, 2]));
         assert!(second.is_told_again());

@@ -10,29 +10,29 @@ use graphmill_graph::{
 use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{Budget, StorageError, Tiers};
 
-use crate::cache::graph_cache::Held;
-use crate::checkpoint::checkpointer::Recovery;
-use crate::comm::communicator::{Ranks, mismatch};
+use crate::cache::graph_cache::GraphCache;
+use crate::checkpoint::checkpointer::Checkpointer;
+use crate::comm::communicator::{Communicator, mismatch};
 use crate::comm::wire::Wire;
 use crate::config::{OnPass, Settings};
-use crate::context::{Common, Machine, Ways, run};
+use crate::context::{EngineState, ExecContext, Orientations, run};
 use crate::error::EngineError;
-use crate::exec::column::kernel::pass::{Done, Pass};
-use crate::exec::column::scratch::Workspace;
+use crate::exec::column::kernel::pass::{Pass, PassOutput};
+use crate::exec::column::scratch::ColumnScratch;
 use crate::exec::column::superstep;
 use crate::exec::send_pass::pass;
-use crate::exec::vertex_pass::Vertices;
-use crate::frontier::active_set::{ActivePool, ActiveSet};
-use crate::graph_view::Way;
-use crate::memory::plan::Shape;
+use crate::exec::vertex_pass::VertexPass;
+use crate::frontier::active_set::{ActiveSet, ActiveSetPool};
+use crate::graph_view::GraphView;
+use crate::memory::plan::GraphShape;
 use crate::metrics::run::{Convergence, Metrics, Mode, OfRank, Superstep};
-use crate::metrics::traffic::{Traffic, placed_at};
+use crate::metrics::traffic::{MemoryTraffic, placed_at};
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::Sizes;
 use crate::program::message::SendProgram;
 use crate::state::array_store::ArrayStore;
-use crate::state::row_file::{PageFile, RowIo, page_bytes};
-use crate::state::rows::{Need, Rows};
+use crate::state::row_file::{RowFile, RowFileIo, page_bytes};
+use crate::state::rows::{ColumnAccess, Rows};
 use crate::state::vertex_array::VertexArray;
 use crate::value::Sum;
 
@@ -43,11 +43,11 @@ pub(crate) const LOOKING_FRAMES: usize = 2;
 
 /// A stored graph with vertex arrays, ready for passes.
 pub struct Engine {
-    pub(crate) common: Common,
-    pub(crate) stored: Way,
+    pub(crate) common: EngineState,
+    pub(crate) stored: GraphView,
     /// The graph the other way round, where it is directed and imported so.
-    pub(crate) turned: Option<Way>,
-    pub(crate) active: Arc<ActivePool>,
+    pub(crate) turned: Option<GraphView>,
+    pub(crate) active: Arc<ActiveSetPool>,
     pub(crate) on_pass: Option<OnPass>,
     pub(crate) metrics: Metrics,
     /// A pass failed.
@@ -59,13 +59,13 @@ pub struct Engine {
     /// [`Engine::usual_degree`], once it was asked for.
     pub(crate) usual_degree: Option<f64>,
     /// What passes of any kind use of the graph.
-    pub(crate) held: Held,
+    pub(crate) held: GraphCache,
     /// Buffers that passes of one kind keep from one to the next, by the kind of program.
     pub(crate) workspaces: Option<(TypeId, Box<dyn Any + Send>)>,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
     /// Versions, where they are published.
-    pub(crate) recovery: Option<Recovery>,
+    pub(crate) recovery: Option<Checkpointer>,
 }
 
 impl Engine {
@@ -85,11 +85,11 @@ impl Engine {
     }
 
     /// The ranks, and which batches each of them owns.
-    fn ranks(graph: &StoredGraph, settings: &Settings) -> Result<Ranks, EngineError> {
+    fn ranks(graph: &StoredGraph, settings: &Settings) -> Result<Communicator, EngineError> {
         let (fabric, stop) = (settings.fabric.clone(), settings.stop.clone());
         let batches = 0..graph.batches().len();
         let Some(count) = fabric.as_ref().map(|fabric| fabric.ranks()) else {
-            return Ok(Ranks::new(None, vec![0, batches.end], stop));
+            return Ok(Communicator::new(None, vec![0, batches.end], stop));
         };
         // What each has is known by what it says.
         let name = format!("{:016x}-{}", graph.graph_id(), graph.meta().checksum());
@@ -99,7 +99,7 @@ impl Engine {
                 .clone()
                 .map(|batch| u8::from(graph.has_batch(batch))),
         );
-        let strangers = Ranks::new(fabric.clone(), vec![0; count + 1], stop.clone());
+        let strangers = Communicator::new(fabric.clone(), vec![0; count + 1], stop.clone());
         let said = strangers.gather(said)?;
         let parts = |said: &'_ Vec<u8>| {
             let (id, has) = said.split_at_checked(name.len()).unwrap_or_default();
@@ -120,17 +120,17 @@ impl Engine {
             path: graph.path().to_path_buf(),
             ranks: count,
         })?;
-        Ok(Ranks::new(fabric, cuts, stop))
+        Ok(Communicator::new(fabric, cuts, stop))
     }
 
     /// Bytes of the budget, besides what the open graph takes, that an engine over a graph can do with for programs of such
     /// sizes, where data lies on such tiers.
     #[must_use]
     pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
-        let shape = Shape::of(graph, workers).on(tiers);
+        let shape = GraphShape::of(graph, workers).on(tiers);
         let own = Self::own_bytes(graph, workers)
             // Frames of degrees, and sets of the driver that exist before the first pass.
-            + RowIo::FRAMES_BYTES * workers as u64
+            + RowFileIo::FRAMES_BYTES * workers as u64
             + 2 * shape.set_of_vertices;
         let sizes = Sizes {
             weighted: sizes.weighted && graph.edge != EdgeKind::None,
@@ -144,17 +144,17 @@ impl Engine {
 
     /// Bytes of the budget that an engine takes before anything is asked of it.
     pub(crate) fn own_bytes(graph: &Measure, workers: usize) -> u64 {
-        RowIo::memory(page_bytes(&graph.batches)) * workers as u64
+        RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
-            + Way::memory(graph)
-            + Shape::of(graph, workers).wire
-            + Recovery::MEMORY
+            + GraphView::memory(graph)
+            + GraphShape::of(graph, workers).wire
+            + Checkpointer::MEMORY
     }
 
     fn build(
         graph: Arc<StoredGraph>,
         settings: Settings,
-        ranks: Ranks,
+        ranks: Communicator,
         measure: &Measure,
         enough: u64,
     ) -> Result<Self, EngineError> {
@@ -166,14 +166,14 @@ impl Engine {
             .map(|asked| {
                 let disk = Arc::clone(&settings.disk);
                 let when = (now, settings.stop.clone());
-                Recovery::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
+                Checkpointer::new(disk, &settings.budget, &ranks, asked, when, page_bytes)
             })
             .transpose()?;
         let (pages, kept) = match &mut recovery {
             None => {
                 let path = settings.scratch.join("rows");
                 let disk = Arc::clone(&settings.disk);
-                (PageFile::create(disk, &path, page_bytes)?, None)
+                (RowFile::create(disk, &path, page_bytes)?, None)
             }
             Some(recovery) => {
                 let (pages, kept) = recovery.pages(page_bytes)?;
@@ -182,7 +182,7 @@ impl Engine {
         };
         let mut row_io = Vec::new();
         for _ in 0..settings.workers.count() {
-            row_io.push(Mutex::new(RowIo::new(
+            row_io.push(Mutex::new(RowFileIo::new(
                 settings.disk.as_ref(),
                 &settings.budget,
                 page_bytes,
@@ -198,10 +198,10 @@ impl Engine {
         );
         let turned = graph
             .turned()
-            .map(|graph| Way::new(Arc::new(graph), &settings.budget))
+            .map(|graph| GraphView::new(Arc::new(graph), &settings.budget))
             .transpose()?;
         let workers = settings.workers.count();
-        let traffic = Traffic::new(
+        let traffic = MemoryTraffic::new(
             workers,
             settings.charge,
             &settings.tiers,
@@ -212,11 +212,11 @@ impl Engine {
             true => None,
             false => Some(Wire::new(&settings.budget, ranks.count())?),
         };
-        let common = Common {
+        let common = EngineState {
             traffic,
             wire: wire.map(Mutex::new),
             ranks: Arc::clone(&ranks),
-            shape: Shape::of(measure, settings.workers.count()).on(&settings.tiers),
+            shape: GraphShape::of(measure, settings.workers.count()).on(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
             tiers: settings.tiers,
@@ -235,13 +235,13 @@ impl Engine {
             clock: settings.clock,
             scratch: settings.scratch,
         };
-        let active = ActivePool::new(batches, ranks, settings.budget.clone());
+        let active = ActiveSetPool::new(batches, ranks, settings.budget.clone());
         if let Some(recovery) = &recovery {
             *active.history() = recovery.history();
         }
         Ok(Engine {
             common,
-            stored: Way::new(graph, &settings.budget)?,
+            stored: GraphView::new(graph, &settings.budget)?,
             turned,
             active,
             on_pass: settings.on_pass,
@@ -255,7 +255,7 @@ impl Engine {
             enough,
             mean_weight: None,
             usual_degree: None,
-            held: Held::default(),
+            held: GraphCache::default(),
             workspaces: None,
             borrowed: 0,
             recovery,
@@ -304,7 +304,10 @@ impl Engine {
                 recovery.rows_are_paged();
             }
         }
-        self.metrics.rows_resident &= self.common.arrays.resident(&[Need::Read(array.id())]);
+        self.metrics.rows_resident &= self
+            .common
+            .arrays
+            .resident(&[ColumnAccess::Read(array.id())]);
         Ok(array)
     }
 
@@ -388,8 +391,8 @@ impl Engine {
         self.common.arrays.check(&needs)?;
         self.load_degrees(&needs)?;
         self.make_room_for(&needs);
-        let machine = Machine::new(&self.common, &self.stored);
-        let job = Vertices::new(&machine, rows, active, activated, work);
+        let machine = ExecContext::new(&self.common, &self.stored);
+        let job = VertexPass::new(&machine, rows, active, activated, work);
         let done = run(&machine, &job);
         self.broken = done.is_err();
         done.map_err(|error| self.too_small(error))?;
@@ -451,18 +454,18 @@ impl Engine {
         let kind = TypeId::of::<P>();
         // A program of another kind starts with buffers of its own; those of the last kind make room first.
         let mut workspace = match self.workspaces.take() {
-            Some((of, workspace)) if of == kind => workspace.downcast::<Workspace<P>>().ok(),
+            Some((of, workspace)) if of == kind => workspace.downcast::<ColumnScratch<P>>().ok(),
             _ => {
                 self.active.trim();
                 None
             }
         }
         .unwrap_or_default();
-        let stored = Machine::new(&self.common, &self.stored);
+        let stored = ExecContext::new(&self.common, &self.stored);
         let turned = self.turned.as_ref();
-        let ways = Ways {
+        let ways = Orientations {
             stored,
-            turned: turned.map(|way| Machine::new(&self.common, way)),
+            turned: turned.map(|way| ExecContext::new(&self.common, way)),
         };
         let (signal, apply) = needs.split_at(signal);
         let pass = Pass {
@@ -473,7 +476,7 @@ impl Engine {
             active,
             borrowed: self.borrowed,
         };
-        let mut done = Done {
+        let mut done = PassOutput {
             sums: Vec::new(),
             activated: self.active.empty(),
             report: Superstep::new(Mode::Scatter),
@@ -491,7 +494,7 @@ impl Engine {
         self.workspaces = Some((kind, workspace));
         self.broken = outcome.is_err();
         outcome.map_err(|error| self.too_small(error))?;
-        let Done {
+        let PassOutput {
             sums,
             mut activated,
             report,
@@ -543,7 +546,7 @@ impl Engine {
         let (send, apply) = needs.split_at(send);
         let sets = [self.active.empty(), self.active.empty()];
         self.make_room(pass::least::<P>(&self.machine(false), send, apply));
-        let machine = Machine::new(&self.common, &self.stored);
+        let machine = ExecContext::new(&self.common, &self.stored);
         let sent = pass::pass(&machine, program, send, apply, active, sets);
         self.broken = sent.is_err();
         let mut sent = sent.map_err(|error| self.too_small(error))?;
@@ -568,9 +571,9 @@ impl Engine {
     }
 
     /// The graph one way round, and what it is worked on with.
-    pub(crate) fn machine(&self, turned: bool) -> Machine<'_> {
+    pub(crate) fn machine(&self, turned: bool) -> ExecContext<'_> {
         let way = self.turned.as_ref().filter(|_| turned);
-        Machine::new(&self.common, way.unwrap_or(&self.stored))
+        ExecContext::new(&self.common, way.unwrap_or(&self.stored))
     }
 
     pub(crate) fn too_small(&self, error: EngineError) -> EngineError {
@@ -582,7 +585,7 @@ impl Engine {
     /// # Errors
     /// A rank is lost.
     pub fn share_metrics(&mut self) -> Result<(), EngineError> {
-        let Common {
+        let EngineState {
             ranks,
             wire,
             budget,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use graphmill_storage::{Budget, ByteFile, Disk, RecordReader, SimDisk};
 
-use crate::checkpoint::snapshot::Record;
+use crate::checkpoint::snapshot::Snapshot;
 use crate::exchange::frame::sections;
-use crate::frontier::bitmap::BatchSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::frontier::codec;
 
 const BUDGET: u64 = 16 << 20;
@@ -22,13 +22,13 @@ pub fn version(bytes: &[u8], span: usize) {
         .write_small(path, &[bytes, &sum].concat())
         .and_then(|()| ByteFile::open(&disk, &budget, path, 4096));
     let Ok(file) = file else { return };
-    let Ok(record) = Record::read(&file) else {
+    let Ok(record) = Snapshot::read(&file) else {
         return;
     };
     for (_, at) in &record.sets {
         let mut from = RecordReader::at(&file, *at);
         for _ in 0..from.number().unwrap_or(0) {
-            let mut set = BatchSet::default();
+            let mut set = HierarchicalBitmap::default();
             let made = set.reserve(span, &budget).is_ok();
             // The batch, and who is in it.
             if !made || from.number().is_err() || codec::take(&mut from, &mut set).is_err() {

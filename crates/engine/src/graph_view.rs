@@ -9,7 +9,7 @@ use crate::error::EngineError;
 
 /// What a sparse pass may have to read: bytes that are not in memory, of all ranks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct OnDisk {
+pub(crate) struct UncachedBytes {
     /// Of the lists of the blocks of cells.
     pub(crate) block_lists: u64,
     /// Of cells, and of the weights that are asked for.
@@ -23,10 +23,10 @@ pub(crate) struct OnDisk {
 }
 
 /// A graph one way round: as it is stored, or with every arc turned round.
-pub(crate) struct Way {
+pub(crate) struct GraphView {
     pub(crate) graph: Arc<StoredGraph>,
     /// The cells of each source batch, one row after the other, and where each row begins.
-    pub(crate) rows: (Vec<Place>, Vec<usize>),
+    pub(crate) rows: (Vec<CellPosition>, Vec<usize>),
     /// Bytes of the lists of blocks of the column that has most of them.
     pub(crate) longest_block_lists: u64,
     /// Bytes of all lists of blocks, and cells without weights.
@@ -34,7 +34,7 @@ pub(crate) struct Way {
     _lease: Lease,
 }
 
-impl Way {
+impl GraphView {
     pub(crate) fn new(graph: Arc<StoredGraph>, budget: &Budget) -> Result<Self, EngineError> {
         let columns = graph.forward().columns().iter();
         let cells = columns.map(|column| column.cells().len() as u64).sum();
@@ -48,7 +48,7 @@ impl Way {
             bytes.block_lists += block_lists;
             bytes.cells += sum(Cell::data_bytes);
         }
-        Ok(Way {
+        Ok(GraphView {
             bytes,
             longest_block_lists,
             rows: rows_of(&graph),
@@ -65,19 +65,19 @@ impl Way {
 
 /// Bytes of so many cells in rows, with where each row begins and the last one ends.
 fn rows_bytes(cells: u64, begins: usize) -> u64 {
-    cells * size_of::<Place>() as u64 + (begins * size_of::<usize>()) as u64
+    cells * size_of::<CellPosition>() as u64 + (begins * size_of::<usize>()) as u64
 }
 
 /// Where one cell of a row is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct CellPosition {
     pub(crate) column: u32,
     /// Its position among the cells of the column.
     pub(crate) position: u32,
 }
 
 /// The cells of each source batch, in order of columns, and where each row begins.
-fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
+fn rows_of(graph: &StoredGraph) -> (Vec<CellPosition>, Vec<usize>) {
     let batches = graph.batches().len();
     let mut begins = vec![0; batches + 1];
     for cell in (0..batches).flat_map(|column| graph.column(column).cells()) {
@@ -87,7 +87,7 @@ fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
         begins[batch + 1] += begins[batch];
     }
     let mut next = begins.clone();
-    let none = Place {
+    let none = CellPosition {
         column: 0,
         position: 0,
     };
@@ -95,7 +95,7 @@ fn rows_of(graph: &StoredGraph) -> (Vec<Place>, Vec<usize>) {
     for column in 0..batches {
         for (position, cell) in graph.column(column).cells().iter().enumerate() {
             let at = &mut next[cell.source_batch()];
-            places[*at] = Place {
+            places[*at] = CellPosition {
                 column: column as u32,
                 position: position as u32,
             };

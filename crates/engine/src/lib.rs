@@ -67,7 +67,7 @@ pub use driver::fixpoint::sizes_of;
 pub use driver::pregel::{Version, sizes_of_pregel};
 pub use engine::Engine;
 pub use error::EngineError;
-pub use estimate::model::{RunOutlook, RunQuestion, Traffic as PassTraffic};
+pub use estimate::model::{PassTraffic, RunOutlook, RunQuestion};
 pub use estimate::rank_estimator::run_outlook;
 pub use exec::in_memory::pass_limit::PassLimit;
 pub use frontier::active_set::ActiveSet;

@@ -10,18 +10,18 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, EdgeKind, FRAME_BYTES, F
 use graphmill_raw::{AlignedBuffer, Segments, prefetch};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
-use crate::cache::cells::Pins;
-use crate::context::{Machine, run};
+use crate::cache::cells::CellCache;
+use crate::context::{ExecContext, run};
 use crate::error::EngineError;
-use crate::metrics::traffic::{Access, OfWorker};
-use crate::schedule::numa::Deal;
+use crate::metrics::traffic::{Access, WorkerTraffic};
+use crate::schedule::numa::NumaQueue;
 use crate::value::EdgeValue;
 
 /// Frames of degrees that a worker keeps.
 const DEGREE_FRAMES: usize = 2;
 
 /// The lists of all vertices.
-pub(crate) struct Lists {
+pub(crate) struct AdjacencyLists {
     /// For each vertex the edges before its list, and before the end.
     begins: AlignedBuffer,
     records: AlignedBuffer,
@@ -55,9 +55,9 @@ macro_rules! with_words {
 }
 pub(crate) use with_words;
 
-impl Lists {
+impl AdjacencyLists {
     /// Bytes of the budget that they take, and that loading them takes besides.
-    pub(crate) fn memory(machine: &Machine, weighted: bool) -> (u64, u64) {
+    pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> (u64, u64) {
         let (batches, graph) = (&machine.batches, &machine.graph);
         let record = 4 * words(Self::kind_of(machine, weighted)) as u64;
         let begins = AlignedBuffer::footprint(8 * (batches.vertices() as usize + 1));
@@ -73,11 +73,11 @@ impl Lists {
     }
 
     /// Whether all edges are of this rank, and their destinations fit a word.
-    pub(crate) fn possible(machine: &Machine) -> bool {
+    pub(crate) fn possible(machine: &ExecContext) -> bool {
         machine.ranks.alone() && (1..=u64::from(u32::MAX)).contains(&machine.batches.vertices())
     }
 
-    fn kind_of(machine: &Machine, weighted: bool) -> EdgeKind {
+    fn kind_of(machine: &ExecContext, weighted: bool) -> EdgeKind {
         match weighted {
             true => machine.graph.edge_kind(),
             false => EdgeKind::None,
@@ -86,8 +86,8 @@ impl Lists {
 
     /// Decodes all cells, which are pinned.
     pub(crate) fn load(
-        machine: &Machine,
-        pins: &Pins,
+        machine: &ExecContext,
+        pins: &CellCache,
         weighted: bool,
     ) -> Result<Self, EngineError> {
         let batches = &machine.batches;
@@ -118,10 +118,10 @@ impl Lists {
             records: Segments::new(records, ends.iter().map(|end| end * words(kind)).collect()),
             kind,
             ends: &ends,
-            deal: Deal::of_all(batches.len()),
+            deal: NumaQueue::of_all(batches.len()),
         };
         run(machine, &job)?;
-        Ok(Lists {
+        Ok(AdjacencyLists {
             begins: job.begins.into_buffer(),
             records: job.records.into_buffer(),
             kind,
@@ -130,7 +130,7 @@ impl Lists {
     }
 
     /// Whether the edges have their weights with them, or have none.
-    pub(crate) fn suits(&self, machine: &Machine, weighted: bool) -> bool {
+    pub(crate) fn suits(&self, machine: &ExecContext, weighted: bool) -> bool {
         !weighted || self.kind == machine.graph.edge_kind()
     }
     /// What a record holds besides the destination.
@@ -148,7 +148,7 @@ impl Lists {
     }
 
     /// Counts looking at the lists of so many vertices, with so many edges together.
-    pub(crate) fn count(&self, traffic: &OfWorker, vertices: u64, edges: u64) {
+    pub(crate) fn count(&self, traffic: &WorkerTraffic, vertices: u64, edges: u64) {
         let [begin, record] = [2 * size_of::<u64>(), words(self.kind) * size_of::<u32>()];
         traffic.read(Kind::Index, Access::Random, vertices * begin as u64);
         traffic.read(Kind::Edges, Access::Random, edges * record as u64);
@@ -206,8 +206,8 @@ impl Lists {
     }
 }
 
-impl Lists {
-    /// As [`Lists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
+impl AdjacencyLists {
+    /// As [`AdjacencyLists::of`], and the same with so many records of the next vertices after it: what a walk in order of vertices has on its
     /// way.
     #[inline(always)]
     pub(crate) fn with_next<const WORDS: usize>(
@@ -238,7 +238,7 @@ pub(crate) fn value_of<E: EdgeValue, const WORDS: usize>(record: &[u32; WORDS]) 
 
 /// The cells of a source batch: column, position in it, and the cell.
 fn cells_of<'m>(
-    machine: &'m Machine<'_>,
+    machine: &'m ExecContext<'_>,
     batch: usize,
 ) -> impl Iterator<Item = (usize, usize, &'m Cell)> {
     machine.row(batch).iter().filter_map(|place| {
@@ -253,14 +253,14 @@ const SCRATCH_BYTES: u64 = 2 * (BLOCK_EDGES_MAX * size_of::<u32>()) as u64;
 
 /// Loading as a job: each step is one source batch.
 struct Loading<'p> {
-    machine: &'p Machine<'p>,
-    pins: &'p Pins,
+    machine: &'p ExecContext<'p>,
+    pins: &'p CellCache,
     begins: Segments<u64>,
     records: Segments<u32>,
     kind: EdgeKind,
     /// Where the edges of each batch begin.
     ends: &'p [usize],
-    deal: Deal<'p>,
+    deal: NumaQueue<'p>,
 }
 
 impl Loading<'_> {

@@ -12,10 +12,10 @@ use graphmill_graph::{Cell, ExtentReader, FanoutTable};
 use graphmill_raw::{AlignedBuffer, Segments, lock};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step, Worker};
 
-use crate::context::{Machine, run};
+use crate::context::{ExecContext, run};
 use crate::error::EngineError;
 use crate::graph_view::{CellBytes, join};
-use crate::schedule::numa::Deal;
+use crate::schedule::numa::NumaQueue;
 
 /// Bytes of one read while the cells are filled in.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -29,10 +29,10 @@ pub(crate) const STRETCHES: usize = 16;
 
 /// The pinned cells of a graph.
 #[derive(Default)]
-pub(crate) struct Pins {
+pub(crate) struct CellCache {
     /// Cells, their weights, lists of blocks, bitmaps.
     bytes: Option<[(AlignedBuffer, Lease); 4]>,
-    stretches: Stretches,
+    stretches: CachedRuns,
     /// Where the lists of blocks, and the bitmaps, of each column begin.
     index_starts: [Vec<usize>; 2],
     /// The fan-out lists of all vertices, when they fit.
@@ -47,8 +47,8 @@ pub(crate) struct Pins {
 
 /// The stretches of all columns, one column after the other: as many as it has cells, [`STRETCHES`] at most.
 #[derive(Default)]
-struct Stretches {
-    all: Vec<Stretch>,
+struct CachedRuns {
+    all: Vec<CachedRun>,
     /// The first of each column, and the end.
     firsts: Vec<usize>,
     _lease: Option<Lease>,
@@ -56,7 +56,7 @@ struct Stretches {
 
 /// What is pinned of a stretch.
 #[derive(Clone, Copy, Default)]
-struct Stretch {
+struct CachedRun {
     /// Its first so many cells.
     cells: usize,
     /// Where the bytes of these begin, among all that are pinned.
@@ -64,18 +64,18 @@ struct Stretch {
     weights: usize,
 }
 
-impl Stretches {
+impl CachedRuns {
     /// Bytes of the budget that they take.
-    fn memory(machine: &Machine) -> u64 {
+    fn memory(machine: &ExecContext) -> u64 {
         let columns = machine.batches.len();
         let stretches: usize = (0..columns)
             .map(|column| machine.own_cells(column).len().min(STRETCHES))
             .sum();
-        (stretches * size_of::<Stretch>() + (columns + 1) * size_of::<usize>()) as u64
+        (stretches * size_of::<CachedRun>() + (columns + 1) * size_of::<usize>()) as u64
     }
 
     /// With nothing pinned.
-    fn new(machine: &Machine) -> Result<Self, EngineError> {
+    fn new(machine: &ExecContext) -> Result<Self, EngineError> {
         let lease = machine
             .budget
             .lease("pinned cells", Self::memory(machine))?;
@@ -85,8 +85,8 @@ impl Stretches {
             end += machine.own_cells(column).len().min(STRETCHES);
             firsts.push(end);
         }
-        Ok(Stretches {
-            all: vec![Stretch::default(); end],
+        Ok(CachedRuns {
+            all: vec![CachedRun::default(); end],
             firsts,
             _lease: Some(lease),
         })
@@ -110,7 +110,7 @@ impl Stretches {
 
     /// That of the cell at a position, and the position of its first cell.
     #[inline]
-    fn at(&self, column: usize, cells: usize, position: usize) -> Option<(&Stretch, usize)> {
+    fn at(&self, column: usize, cells: usize, position: usize) -> Option<(&CachedRun, usize)> {
         let first = *self.firsts.get(column)?;
         let count = self.firsts.get(column + 1)? - first;
         let i = position * count / cells;
@@ -125,7 +125,7 @@ fn begin(i: usize, cells: usize, count: usize) -> usize {
 }
 
 /// Bytes of the weight of an edge, where weights are pinned.
-fn edge_bytes(machine: &Machine, weighted: bool) -> u64 {
+fn edge_bytes(machine: &ExecContext, weighted: bool) -> u64 {
     match weighted {
         true => machine.graph.edge_kind().bytes() as u64,
         false => 0,
@@ -133,13 +133,13 @@ fn edge_bytes(machine: &Machine, weighted: bool) -> u64 {
 }
 
 /// Bytes of a cell with its weights.
-fn cell_bytes(machine: &Machine, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
+fn cell_bytes(machine: &ExecContext, weighted: bool) -> impl Fn(&Cell) -> u64 + Copy + use<> {
     let edge_bytes = edge_bytes(machine, weighted);
     move |cell| cell.data_bytes() + cell.edges() * edge_bytes
 }
 
 /// Bytes of all cells with their weights, of all lists of blocks, and of all bitmaps.
-fn sums(machine: &Machine, weighted: bool) -> [u64; 3] {
+fn sums(machine: &ExecContext, weighted: bool) -> [u64; 3] {
     let cell_bytes = cell_bytes(machine, weighted);
     [
         machine.all_own_cells().map(cell_bytes).sum(),
@@ -155,13 +155,13 @@ pub(crate) fn are_bitmaps_pinned(bitmaps: u64, cells: u64, room: u64) -> bool {
 }
 
 /// Bytes of the budget that filling takes besides what is pinned: each kind is rounded up to whole pages.
-fn besides(machine: &Machine) -> u64 {
-    4 * 4096 + Pins::loading(machine) + Stretches::memory(machine)
+fn besides(machine: &ExecContext) -> u64 {
+    4 * 4096 + CellCache::loading(machine) + CachedRuns::memory(machine)
 }
 
-impl Pins {
+impl CellCache {
     /// Bytes of the budget in which all cells are pinned.
-    pub(crate) fn memory(machine: &Machine, weighted: bool) -> u64 {
+    pub(crate) fn memory(machine: &ExecContext, weighted: bool) -> u64 {
         let [data, lists, _] = sums(machine, weighted);
         let fanout = FanoutTable::memory(machine.graph.forward(), &(0..machine.batches.vertices()));
         let data = machine.tiers.leased(Kind::Edges, data);
@@ -170,7 +170,7 @@ impl Pins {
     }
 
     /// Bytes of the budget that filling takes only as long as it goes on: each worker reads through a stream of its own.
-    pub(crate) fn loading(machine: &Machine) -> u64 {
+    pub(crate) fn loading(machine: &ExecContext) -> u64 {
         Self::loading_by(machine.workers.count())
     }
 
@@ -180,7 +180,11 @@ impl Pins {
     }
 
     /// Fills at most `bytes` of the budget.
-    pub(crate) fn fill(machine: &Machine, weighted: bool, bytes: u64) -> Result<Self, EngineError> {
+    pub(crate) fn fill(
+        machine: &ExecContext,
+        weighted: bool,
+        bytes: u64,
+    ) -> Result<Self, EngineError> {
         let graph = &machine.graph;
         let count = machine.batches.len();
         let cell_bytes = cell_bytes(machine, weighted);
@@ -191,11 +195,11 @@ impl Pins {
         let data_leased = machine.tiers.leased(Kind::Edges, data_bytes);
         let room = bytes.saturating_sub(besides(machine));
         if room == 0 {
-            return Ok(Pins {
+            return Ok(CellCache {
                 all: data_bytes == 0,
                 all_block_lists: lists_bytes == 0,
                 weighted,
-                ..Pins::default()
+                ..CellCache::default()
             });
         }
         let lists = 0..machine.batches.vertices();
@@ -237,7 +241,7 @@ impl Pins {
             true => of,
             false => (u128::from(of) * u128::from(room) / u128::from(data_bytes.max(1))) as u64,
         };
-        let mut stretches = Stretches::new(machine)?;
+        let mut stretches = CachedRuns::new(machine)?;
         let bytes_of = |column: usize, cells: Range<usize>| {
             let cells = &machine.own_cells(column)[cells];
             cells.iter().map(cell_bytes).sum::<u64>()
@@ -303,8 +307,8 @@ impl Pins {
         let groups = groups(machine, &stretches);
         let firsts: Vec<usize> = groups.iter().map(|group| group.start).collect();
         let filling =
-            |kind, starts: &[usize], end| Filling::new(machine, kind, starts, end, &groups);
-        let job = Fill {
+            |kind, starts: &[usize], end| FillBuffer::new(machine, kind, starts, end, &groups);
+        let job = CacheFill {
             machine,
             stretches: &stretches,
             groups: &groups,
@@ -312,11 +316,11 @@ impl Pins {
             weights: filling(Kind::Edges, &column_starts[1], weights)?,
             block_lists: filling(Kind::Index, &index_starts[0], indices[0])?,
             bitmaps: filling(Kind::Index, &index_starts[1], indices[1])?,
-            deal: Deal::new(&firsts, count),
+            deal: NumaQueue::new(&firsts, count),
             read: AtomicU64::new(0),
         };
         run(machine, &job)?;
-        let Fill {
+        let CacheFill {
             data,
             weights,
             block_lists,
@@ -324,8 +328,8 @@ impl Pins {
             read,
             ..
         } = job;
-        let held = |filling: Filling| (filling.bytes.into_buffer(), filling.lease);
-        Ok(Pins {
+        let held = |filling: FillBuffer| (filling.bytes.into_buffer(), filling.lease);
+        Ok(CellCache {
             bytes: Some([data, weights, block_lists, bitmaps].map(held)),
             index_starts,
             stretches,
@@ -383,7 +387,7 @@ impl Pins {
     #[inline]
     pub(crate) fn cell(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         column: usize,
         position: usize,
     ) -> Option<(&[u8], &[u8])> {
@@ -408,7 +412,7 @@ impl Pins {
     #[inline]
     pub(crate) fn block_list(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         column: usize,
         position: usize,
     ) -> Option<&[u8]> {
@@ -419,7 +423,7 @@ impl Pins {
     #[inline]
     pub(crate) fn bitmap(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         column: usize,
         position: usize,
     ) -> Option<&[u8]> {
@@ -429,7 +433,7 @@ impl Pins {
     #[inline]
     fn of_index(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         part: usize,
         column: usize,
         position: usize,
@@ -445,15 +449,15 @@ impl Pins {
 }
 
 /// Bytes of one kind while they are filled in.
-struct Filling {
+struct FillBuffer {
     bytes: Segments<u8>,
     lease: Lease,
 }
 
-impl Filling {
+impl FillBuffer {
     /// Room for bytes of all columns up to `end`, which begin at `starts`, to be filled group by group.
     fn new(
-        machine: &Machine,
+        machine: &ExecContext,
         kind: Kind,
         starts: &[usize],
         end: usize,
@@ -465,7 +469,7 @@ impl Filling {
             .into_parts();
         let begin = |group: &Range<usize>| starts.get(group.start).copied().unwrap_or(0);
         let cuts = groups.iter().map(begin).chain([end]).collect();
-        Ok(Filling {
+        Ok(FillBuffer {
             bytes: Segments::new(memory, cuts),
             lease,
         })
@@ -474,7 +478,7 @@ impl Filling {
 
 /// Neighbouring columns that are filled in one go: tiny ones share their frames, and lie as close in memory as on disk
 /// when they are pinned whole.
-fn groups(machine: &Machine, stretches: &Stretches) -> Vec<Range<usize>> {
+fn groups(machine: &ExecContext, stretches: &CachedRuns) -> Vec<Range<usize>> {
     let graph = &machine.graph;
     let whole = |d: usize| {
         let mut of = stretches.of(d, machine.own_cells(d).len());
@@ -504,19 +508,19 @@ fn groups(machine: &Machine, stretches: &Stretches) -> Vec<Range<usize>> {
 }
 
 /// Filling as a job: each step is one group of columns.
-struct Fill<'p> {
-    machine: &'p Machine<'p>,
-    stretches: &'p Stretches,
+struct CacheFill<'p> {
+    machine: &'p ExecContext<'p>,
+    stretches: &'p CachedRuns,
     groups: &'p [Range<usize>],
-    data: Filling,
-    weights: Filling,
-    block_lists: Filling,
-    bitmaps: Filling,
-    deal: Deal<'p>,
+    data: FillBuffer,
+    weights: FillBuffer,
+    block_lists: FillBuffer,
+    bitmaps: FillBuffer,
+    deal: NumaQueue<'p>,
     read: AtomicU64,
 }
 
-impl Fill<'_> {
+impl CacheFill<'_> {
     fn group(&self, number: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let graph = &self.machine.graph;
         let (mut block_lists, mut bitmaps) = (Vec::new(), Vec::new());
@@ -572,7 +576,7 @@ impl Fill<'_> {
     }
 }
 
-impl Job for Fill<'_> {
+impl Job for CacheFill<'_> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let Some(number) = self.deal.take() else {

@@ -6,7 +6,7 @@
 use graphmill_graph::FrameReader;
 use graphmill_storage::Lease;
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 
@@ -15,20 +15,20 @@ const FRAMES: usize = 8;
 
 /// A degree's class: 0 for none, else one more than its exponent and the two bits after its highest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Class(u8);
+struct QuantizedDegree(u8);
 
-impl From<u64> for Class {
+impl From<u64> for QuantizedDegree {
     fn from(degree: u64) -> Self {
         let Some(exponent) = degree.checked_ilog2() else {
-            return Class(0);
+            return QuantizedDegree(0);
         };
         let bits = (u128::from(degree) << 2 >> exponent) as u32 & 3;
         // The largest classes are joined: no vertex has 2^63 edges.
-        Class((1 + 4 * exponent + bits).min(255) as u8)
+        QuantizedDegree((1 + 4 * exponent + bits).min(255) as u8)
     }
 }
 
-impl Class {
+impl QuantizedDegree {
     /// The largest degree of the class.
     const fn at_most(self) -> u64 {
         if self.0 == 0 {
@@ -46,15 +46,15 @@ const AT_MOST: [u64; 256] = {
     let mut all = [0; 256];
     let mut class = 0;
     while class < 256 {
-        all[class] = Class(class as u8).at_most();
+        all[class] = QuantizedDegree(class as u8).at_most();
         class += 1;
     }
     all
 };
 
 /// The classes of the out-degrees of a rank's vertices.
-pub(crate) struct DegreeClasses {
-    classes: Vec<Class>,
+pub(crate) struct DegreeSketch {
+    classes: Vec<QuantizedDegree>,
     /// The vertex that they begin with.
     first: u64,
     /// No vertex has more edges.
@@ -62,19 +62,19 @@ pub(crate) struct DegreeClasses {
     _lease: Lease,
 }
 
-impl DegreeClasses {
+impl DegreeSketch {
     /// Bytes of the budget that loading takes, at most.
-    pub(crate) fn memory(machine: &Machine) -> u64 {
+    pub(crate) fn memory(machine: &ExecContext) -> u64 {
         machine.arrays.vertices() + (FRAMES as u64) * (64 << 10)
     }
 
     /// The classes, and the bytes read for them.
-    pub(crate) fn load(machine: &Machine) -> Result<(Self, u64), EngineError> {
+    pub(crate) fn load(machine: &ExecContext) -> Result<(Self, u64), EngineError> {
         let graph = &machine.graph;
         let vertices = machine.arrays.vertices();
         let own = machine.ranks.own();
         let lease = machine.budget.lease("classes of degrees", vertices)?;
-        let mut classes = vec![Class(0); vertices as usize];
+        let mut classes = vec![QuantizedDegree(0); vertices as usize];
         let mut frames = FrameReader::new(graph, &machine.budget, FRAMES)?;
         let mut rest = &mut classes[..];
         for batch in own.clone() {
@@ -83,10 +83,10 @@ impl DegreeClasses {
             rest = later;
         }
         let largest = classes.iter().map(|class| class.0).max().unwrap_or(0);
-        let classes = DegreeClasses {
+        let classes = DegreeSketch {
             classes,
             first: machine.batches.cut(own.start),
-            largest: Class(largest).at_most(),
+            largest: QuantizedDegree(largest).at_most(),
             _lease: lease,
         };
         Ok((classes, frames.take_bytes_read()))
@@ -96,7 +96,7 @@ impl DegreeClasses {
     /// clear that they are no more than that, nobody counts further.
     pub(crate) fn edges(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         active: &ActiveSet,
         enough: u64,
     ) -> Result<u64, EngineError> {
@@ -122,12 +122,12 @@ mod tests {
 
     #[test]
     fn a_class_bounds_its_degrees_to_a_quarter() {
-        let mut last = Class(0);
+        let mut last = QuantizedDegree(0);
         for degree in (0..5000).chain((13..63).flat_map(|e| {
             let power = 1u64 << e;
             [power - 1, power, power + power / 4, power + power / 2 + 1]
         })) {
-            let class = Class::from(degree);
+            let class = QuantizedDegree::from(degree);
             let bound = class.at_most();
             assert!(bound >= degree, "{degree} in a class up to {bound}");
             assert!(
@@ -139,6 +139,6 @@ mod tests {
                 last = class;
             }
         }
-        assert_eq!(Class::from(u64::MAX), Class(255));
+        assert_eq!(QuantizedDegree::from(u64::MAX), QuantizedDegree(255));
     }
 }

@@ -1,8 +1,8 @@
 //! The order in which the cache evicts its parts when a pass needs their memory.
 
-use crate::cache::graph_cache::Held;
+use crate::cache::graph_cache::GraphCache;
 
-impl Held {
+impl GraphCache {
     /// Evicts while `lacks` returns true: decoded lists first, then cells, then everything.
     pub(crate) fn evict_while(&mut self, lacks: impl Fn() -> bool) {
         if lacks() {

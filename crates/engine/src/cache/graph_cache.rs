@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use graphmill_graph::Cell;
 
-use crate::cache::adjacency::Lists;
-use crate::cache::cells::Pins;
-use crate::cache::degree_sketch::DegreeClasses;
-use crate::context::{Machine, Ways};
+use crate::cache::adjacency::AdjacencyLists;
+use crate::cache::cells::CellCache;
+use crate::cache::degree_sketch::DegreeSketch;
+use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
-use crate::exchange::filter::Needs;
+use crate::exchange::filter::MessageFilter;
 use crate::graph_view::CellBytes;
 
 /// Dense passes that would be pulls if only the turned graph were in memory, before it is loaded: about as many as the loading
@@ -24,8 +24,8 @@ const SEEK_COST: u64 = 8;
 
 /// What is held of a graph as it is stored, and with its arcs turned round.
 #[derive(Default)]
-pub(crate) struct Held {
-    ways: [OfWay; 2],
+pub(crate) struct GraphCache {
+    ways: [OrientationCache; 2],
     /// Bytes read, and written, to fill it that no pass has accounted for.
     read: u64,
     written: u64,
@@ -37,22 +37,22 @@ pub(crate) struct Held {
 
 /// What is held of a graph one way round.
 #[derive(Default)]
-pub(crate) struct OfWay {
-    pub(crate) pins: Pins,
+pub(crate) struct OrientationCache {
+    pub(crate) pins: CellCache,
     /// The pins are filled with all that there was room for.
     filled: bool,
     /// All edges by vertex, where there was room to spare.
-    pub(crate) lists: Option<Lists>,
-    pub(crate) degrees: Option<DegreeClasses>,
+    pub(crate) lists: Option<AdjacencyLists>,
+    pub(crate) degrees: Option<DegreeSketch>,
     /// Which messages each other rank needs, where there are any.
-    pub(crate) needs: Option<Needs>,
+    pub(crate) needs: Option<MessageFilter>,
     /// Bytes that sparse passes have read.
     sought: u64,
     /// Bytes of all cells and lists of blocks, once they were asked for.
     whole: Option<u64>,
 }
 
-impl OfWay {
+impl OrientationCache {
     /// Whether all cells are in memory; `None` as long as nothing is pinned.
     pub(crate) fn all(&self) -> Option<bool> {
         self.filled.then(|| self.pins.all())
@@ -67,22 +67,22 @@ impl OfWay {
     }
     /// Gives the memory of pinned cells back.
     fn release_pins(&mut self) {
-        *self = OfWay {
+        *self = OrientationCache {
             degrees: self.degrees.take(),
             lists: self.lists.take(),
             needs: self.needs.take(),
-            ..OfWay::default()
+            ..OrientationCache::default()
         };
     }
 }
 
-impl Held {
-    pub(crate) fn way(&self, turned: bool) -> &OfWay {
+impl GraphCache {
+    pub(crate) fn way(&self, turned: bool) -> &OrientationCache {
         &self.ways[usize::from(turned)]
     }
     /// Whether the cells of both ways round are in memory, or are worth loading where there may be room for them.
     pub(crate) fn both(&self) -> bool {
-        match [&self.ways[0], &self.ways[1]].map(OfWay::all) {
+        match [&self.ways[0], &self.ways[1]].map(OrientationCache::all) {
             [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
             [stored, turned] => turned == Some(true) && stored != Some(false),
         }
@@ -102,14 +102,14 @@ impl Held {
     /// Bytes of the budget that lists of edges take.
     pub(crate) fn lists_leased_bytes(&self) -> u64 {
         let lists = self.ways.iter().flat_map(|way| &way.lists);
-        lists.map(Lists::leased_bytes).sum()
+        lists.map(AdjacencyLists::leased_bytes).sum()
     }
     /// Bytes of lists of edges.
     pub(crate) fn lists_bytes(&self) -> u64 {
         self.ways
             .iter()
             .flat_map(|way| &way.lists)
-            .map(Lists::bytes)
+            .map(AdjacencyLists::bytes)
             .sum()
     }
     /// Bytes read, and written, to fill it since the last call.
@@ -117,7 +117,7 @@ impl Held {
         [&mut self.read, &mut self.written].map(std::mem::take)
     }
     /// Whether lists are in memory for a program that asks for weights, or does not.
-    pub(crate) fn has_lists(&self, machine: &Machine, turned: bool, weighted: bool) -> bool {
+    pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
         let lists = &self.way(turned).lists;
         lists
             .as_ref()
@@ -125,11 +125,11 @@ impl Held {
     }
 
     /// Bytes of the budget that the lists one way round take, and all its cells, so far as they are not pinned.
-    fn lists_take(&self, machine: &Machine, turned: bool, weighted: bool) -> u64 {
-        let (lists, besides) = Lists::memory(machine, weighted);
+    fn lists_take(&self, machine: &ExecContext, turned: bool, weighted: bool) -> u64 {
+        let (lists, besides) = AdjacencyLists::memory(machine, weighted);
         let cells = match self.way(turned).has_all(weighted) {
             true => 0,
-            false => Pins::memory(machine, weighted),
+            false => CellCache::memory(machine, weighted),
         };
         [lists, besides, cells]
             .into_iter()
@@ -140,7 +140,7 @@ impl Held {
     /// room; `None` where no budget would do.
     pub(crate) fn lists_lack(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
         weighted: bool,
         leave: u64,
@@ -151,14 +151,15 @@ impl Held {
             false => self.leased_bytes(),
         };
         let lack = taken.saturating_add(leave);
-        Lists::possible(machine).then(|| lack.saturating_sub(machine.budget.available() + pinned))
+        AdjacencyLists::possible(machine)
+            .then(|| lack.saturating_sub(machine.budget.available() + pinned))
     }
 
     /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where nothing is lacking by
-    /// [`Held::lists_lack`]; whether they are there.
+    /// [`GraphCache::lists_lack`]; whether they are there.
     pub(crate) fn load_lists(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
         weighted: bool,
         leave: u64,
@@ -169,7 +170,7 @@ impl Held {
             if taken.saturating_add(leave) > machine.budget.available() {
                 self.release_pins();
             }
-            let (lists, besides) = Lists::memory(machine, weighted);
+            let (lists, besides) = AdjacencyLists::memory(machine, weighted);
             let room = machine.budget.available().saturating_sub(lists + besides);
             self.pin(machine, turned, weighted, room)?;
         }
@@ -177,7 +178,7 @@ impl Held {
         let way = &mut self.ways[usize::from(turned)];
         way.lists = None;
         if way.pins.all() {
-            way.lists = Some(Lists::load(machine, &way.pins, weighted)?);
+            way.lists = Some(AdjacencyLists::load(machine, &way.pins, weighted)?);
         }
         self.loading += machine.clock.now() - began;
         Ok(self.way(turned).lists.is_some())
@@ -189,7 +190,9 @@ impl Held {
     }
     /// Gives the memory of pinned cells back.
     pub(crate) fn release_pins(&mut self) {
-        self.ways.iter_mut().for_each(OfWay::release_pins);
+        self.ways
+            .iter_mut()
+            .for_each(OrientationCache::release_pins);
     }
     /// Gives the memory of lists back.
     pub(crate) fn release_lists(&mut self) {
@@ -199,25 +202,29 @@ impl Held {
     pub(crate) fn release_unsuited(&mut self, weighted: bool) {
         let ways = self.ways.iter_mut();
         ways.filter(|way| way.filled && !way.pins.suit(weighted))
-            .for_each(OfWay::release_pins);
+            .for_each(OrientationCache::release_pins);
     }
     /// Gives all memory back.
     pub(crate) fn release(&mut self) {
         let (read, written, loading) = (self.read, self.written, self.loading);
-        *self = Held {
+        *self = GraphCache {
             read,
             written,
             loading,
-            ..Held::default()
+            ..GraphCache::default()
         };
     }
 
     /// Makes the filtering lists of each way round, in so much memory each.
-    pub(crate) fn load_needs(&mut self, ways: Ways<'_>, room: u64) -> Result<(), EngineError> {
+    pub(crate) fn load_needs(
+        &mut self,
+        ways: Orientations<'_>,
+        room: u64,
+    ) -> Result<(), EngineError> {
         let files = ["needs", "needs-turned"];
         for ((machine, way), file) in ways.each().zip(&mut self.ways).zip(files) {
             if way.needs.is_none()
-                && let Some((needs, [read, written])) = Needs::load(&machine, file, room)?
+                && let Some((needs, [read, written])) = MessageFilter::load(&machine, file, room)?
             {
                 way.needs = Some(needs);
                 self.read += read;
@@ -229,15 +236,15 @@ impl Held {
 
     /// Gives the graph as it is stored such filtering lists.
     #[cfg(test)]
-    pub(crate) fn needs_at_hand(&mut self, needs: Needs) {
+    pub(crate) fn needs_at_hand(&mut self, needs: MessageFilter) {
         self.ways[0].needs = Some(needs);
     }
 
     /// Loads the classes of degrees of each way round.
-    pub(crate) fn load_degrees(&mut self, ways: Ways<'_>) -> Result<(), EngineError> {
+    pub(crate) fn load_degrees(&mut self, ways: Orientations<'_>) -> Result<(), EngineError> {
         for (machine, way) in ways.each().zip(&mut self.ways) {
             if way.degrees.is_none() {
-                let (degrees, read) = DegreeClasses::load(&machine)?;
+                let (degrees, read) = DegreeSketch::load(&machine)?;
                 way.degrees = Some(degrees);
                 self.read += read;
             }
@@ -253,7 +260,7 @@ impl Held {
     /// Whether sparse passes have read so much that filling the pins with so many bytes is worth it.
     pub(crate) fn earned(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
         weighted: bool,
         room: u64,
@@ -274,14 +281,14 @@ impl Held {
     /// Pins cells of the graph one way round, in at most so many bytes of the budget.
     pub(crate) fn pin(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
         weighted: bool,
         room: u64,
     ) -> Result<(), EngineError> {
         let began = machine.clock.now();
         let way = &mut self.ways[usize::from(turned)];
-        way.pins = Pins::fill(machine, weighted, room)?;
+        way.pins = CellCache::fill(machine, weighted, room)?;
         way.filled = true;
         self.loading += machine.clock.now() - began;
         self.read += way.pins.read();

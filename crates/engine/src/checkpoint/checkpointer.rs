@@ -21,13 +21,13 @@ use graphmill_storage::{
     Budget, ByteFile, Disk, FileAside, Lease, Patience, Stop, StorageError, is_broken, name_to_be,
 };
 
-use crate::checkpoint::snapshot::Record;
-use crate::comm::communicator::{Ranks, mismatch};
+use crate::checkpoint::snapshot::Snapshot;
+use crate::comm::communicator::{Communicator, mismatch};
 use crate::config::{Checkpoints, Every};
-use crate::driver_log::{Entries, History, SavedSet};
+use crate::driver_log::{DriverLog, LogEntries, SavedSet};
 use crate::error::EngineError;
-use crate::frontier::bitmap::Sets;
-use crate::state::row_file::{KeptSlots, PageFile, PageTable, RowIo};
+use crate::frontier::bitmap::BatchBitmaps;
+use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo};
 use crate::value::Sum;
 
 /// What a run goes on with.
@@ -41,7 +41,7 @@ pub struct Resumed {
 
 /// What is to be done between two calls of the driver.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Due {
+pub(crate) struct DueAction {
     /// A version is published.
     pub(crate) version: bool,
     /// Work ends.
@@ -49,7 +49,7 @@ pub(crate) struct Due {
 }
 
 /// The versions of a run on their way.
-pub(crate) struct Recovery {
+pub(crate) struct Checkpointer {
     disk: Arc<dyn Disk>,
     budget: Budget,
     asked: Checkpoints,
@@ -70,7 +70,7 @@ pub(crate) struct Recovery {
     /// One was begun.
     is_on_its_way: bool,
     /// What is gone on with, until all was told again.
-    found: Option<Found>,
+    found: Option<LoadedCheckpoint>,
     resumed: Option<Resumed>,
     /// For the chunks of a file that is written; nothing while one is.
     room: Option<Lease>,
@@ -79,9 +79,9 @@ pub(crate) struct Recovery {
 }
 
 /// A version that is gone on with.
-pub(crate) struct Found {
-    pub(crate) record: Record,
-    entries: Entries,
+pub(crate) struct LoadedCheckpoint {
+    pub(crate) record: Snapshot,
+    entries: LogEntries,
     path: PathBuf,
     file: ByteFile,
 }
@@ -98,7 +98,7 @@ const USUAL: Duration = Duration::from_secs(30);
 /// How long a run in memory has worked when what it did is worth keeping.
 const WORTH_KEEPING: Duration = Duration::from_secs(1);
 
-impl Recovery {
+impl Checkpointer {
     /// Bytes of the budget that versions take.
     pub(crate) const MEMORY: u64 = FileAside::memory(CHUNK_BYTES) + CHUNK_BYTES as u64;
 
@@ -106,13 +106,13 @@ impl Recovery {
     pub(crate) fn new(
         disk: Arc<dyn Disk>,
         budget: &Budget,
-        ranks: &Ranks,
+        ranks: &Communicator,
         asked: Checkpoints,
         (now, stop): (Duration, Stop),
         page_bytes: usize,
     ) -> Result<Self, EngineError> {
         let room = budget.lease("versions", FileAside::memory(CHUNK_BYTES))?;
-        let mut recovery = Recovery {
+        let mut recovery = Checkpointer {
             disk,
             budget: budget.clone(),
             asked,
@@ -169,10 +169,10 @@ impl Recovery {
     /// The newest version that all ranks have.
     fn newest(
         &mut self,
-        ranks: &Ranks,
+        ranks: &Communicator,
         there: &[(u64, PathBuf)],
         page_bytes: usize,
-    ) -> Result<Option<Found>, EngineError> {
+    ) -> Result<Option<LoadedCheckpoint>, EngineError> {
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());
         // A version that follows another says that all ranks had that one.
         let mut follows = false;
@@ -247,9 +247,9 @@ impl Recovery {
     }
 
     /// The file of a version, if it is what was written.
-    fn read(&self, path: &Path) -> Result<Option<(Record, ByteFile)>, EngineError> {
+    fn read(&self, path: &Path) -> Result<Option<(Snapshot, ByteFile)>, EngineError> {
         let file = ByteFile::open(&self.disk, &self.budget, path, CHUNK_BYTES)?;
-        match Record::read(&file) {
+        match Snapshot::read(&file) {
             Ok(record) => Ok(Some((record, file))),
             Err(error) if is_broken(&error) => Ok(None),
             Err(source) => Err(StorageError::Path {
@@ -261,7 +261,11 @@ impl Recovery {
     }
 
     /// A version with what calls were told, if all its pages are what was written; else the file that is not.
-    fn load(&self, path: &Path, page_bytes: usize) -> Result<Result<Found, PathBuf>, EngineError> {
+    fn load(
+        &self,
+        path: &Path,
+        page_bytes: usize,
+    ) -> Result<Result<LoadedCheckpoint, PathBuf>, EngineError> {
         let Some((record, file)) = self.read(path)? else {
             return Ok(Err(path.to_path_buf()));
         };
@@ -278,14 +282,14 @@ impl Recovery {
         if told.pages.len() as u64 > there || !are_there {
             return Ok(Err(rows));
         }
-        let mut pages = PageFile::open(
+        let mut pages = RowFile::open(
             Arc::clone(&self.disk),
             &rows,
             page_bytes,
             std::iter::empty(),
         )?;
         pages.stay(true);
-        let mut io = RowIo::new(&*self.disk, &self.budget, page_bytes)?;
+        let mut io = RowFileIo::new(&*self.disk, &self.budget, page_bytes)?;
         let mut entries = vec![0; told.pages.len() * page_bytes];
         let mut read = io.load(&pages, &told.pages, &mut entries);
         for pages_of in record
@@ -306,8 +310,8 @@ impl Recovery {
         if crc32fast::hash(&entries) != told.checksum {
             return Ok(Err(rows));
         }
-        Ok(Ok(Found {
-            entries: Entries::of(entries),
+        Ok(Ok(LoadedCheckpoint {
+            entries: LogEntries::of(entries),
             path: path.to_path_buf(),
             record,
             file,
@@ -322,21 +326,21 @@ impl Recovery {
     pub(crate) fn pages(
         &mut self,
         page_bytes: usize,
-    ) -> Result<(PageFile, KeptSlots), EngineError> {
+    ) -> Result<(RowFile, PinnedSlots), EngineError> {
         let path = self.asked.folder.join(ROWS);
         let disk = Arc::clone(&self.disk);
-        let mut kept = KeptSlots::default();
+        let mut kept = PinnedSlots::default();
         let mut pages = match &self.found {
-            Some(Found { record, .. }) => {
+            Some(LoadedCheckpoint { record, .. }) => {
                 kept.publish(record.number, record.slots());
                 self.told.clone_from(&record.told.pages);
-                PageFile::open(disk, &path, page_bytes, record.slots())?
+                RowFile::open(disk, &path, page_bytes, record.slots())?
             }
             None => {
                 if disk.exists(&path)? {
                     disk.remove_file(&path)?;
                 }
-                PageFile::create(disk, &path, page_bytes)?
+                RowFile::create(disk, &path, page_bytes)?
             }
         };
         pages.stay(true);
@@ -344,22 +348,22 @@ impl Recovery {
     }
 
     /// What the driver is told first.
-    pub(crate) fn history(&self) -> History {
+    pub(crate) fn history(&self) -> DriverLog {
         let Some(found) = &self.found else {
-            return History::kept();
+            return DriverLog::kept();
         };
         let saved = |(number, at): &(u64, u64)| {
             let (file, path, at) = (found.file.clone(), found.path.clone(), *at);
             (*number, SavedSet { file, path, at })
         };
-        History::told_again(
+        DriverLog::told_again(
             found.entries.clone(),
             found.record.sets.iter().map(saved).collect(),
         )
     }
 
     /// The version that is gone on with, when all was told again.
-    pub(crate) fn take_found(&mut self) -> Option<Record> {
+    pub(crate) fn take_found(&mut self) -> Option<Snapshot> {
         self.found.take().map(|found| found.record)
     }
 
@@ -436,9 +440,13 @@ impl Recovery {
     }
 
     /// What is to be done before the next call: all ranks agree.
-    pub(crate) fn due(&self, now: Duration, ranks: &Ranks) -> Result<Due, EngineError> {
+    pub(crate) fn due(
+        &self,
+        now: Duration,
+        ranks: &Communicator,
+    ) -> Result<DueAction, EngineError> {
         if self.is_decided {
-            return Ok(Due::default());
+            return Ok(DueAction::default());
         }
         let is_due = match self.interval() {
             Some(Every::Calls(calls)) => self.calls >= calls,
@@ -450,7 +458,7 @@ impl Recovery {
         let said = [is_due, self.stop.asked(), is_kept].map(u64::from);
         let [due, ends, kept] = ranks.total(said)?;
         let end = ends > 0;
-        Ok(Due {
+        Ok(DueAction {
             version: self.calls > 0 && (due > 0 || end && kept > 0),
             end,
         })
@@ -473,9 +481,9 @@ impl Recovery {
     /// Publishes the version that was begun, with these sets; the number of the oldest that is there then.
     pub(crate) fn publish(
         &mut self,
-        ranks: &Ranks,
-        record: &mut Record,
-        sets: &[(u64, Arc<Sets>)],
+        ranks: &Communicator,
+        record: &mut Snapshot,
+        sets: &[(u64, Arc<BatchBitmaps>)],
         now: impl Fn() -> Duration,
     ) -> Result<u64, EngineError> {
         let number = record.number;
@@ -541,7 +549,7 @@ fn sync_above(disk: &dyn Disk, folder: &Path) -> Result<(), StorageError> {
 }
 
 /// What every rank has found damaged, with the ranks.
-fn of_all(ranks: &Ranks, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
+fn of_all(ranks: &Communicator, own: &[PathBuf]) -> Result<Vec<(usize, PathBuf)>, EngineError> {
     let mut said = Vec::new();
     for path in own {
         said.extend(path.as_os_str().as_bytes());

@@ -14,16 +14,16 @@ use std::sync::Arc;
 use graphmill_raw::lock;
 use graphmill_storage::{ByteFile, RecordReader, RecordWriter, broken};
 
-use crate::frontier::bitmap::{BatchSet, Sets};
+use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
-use crate::state::array_store::SavedArray;
-use crate::state::row_file::{PageTable, Slot};
+use crate::state::array_store::SavedColumn;
+use crate::state::row_file::{PageTable, SlotRef};
 
 const MAGIC: &[u8; 8] = b"GMVERS\0\x03";
 
 /// What calls were told as a version has it: pages do not change once they are full.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct LogPage {
     pub(crate) checksum: u32,
     pub(crate) pages: PageTable,
     pub(crate) rest: Vec<u8>,
@@ -31,27 +31,31 @@ pub(crate) struct Told {
 
 /// A version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct Snapshot {
     pub(crate) job: u64,
     /// Entries that it has.
     pub(crate) number: u64,
     /// All ranks had one before it.
     pub(crate) follows: bool,
-    pub(crate) told: Told,
-    pub(crate) arrays: Vec<SavedArray>,
+    pub(crate) told: LogPage,
+    pub(crate) arrays: Vec<SavedColumn>,
     /// The sets by number, each with the byte of the file where its batches begin.
     pub(crate) sets: Vec<(u64, u64)>,
 }
 
-impl Record {
+impl Snapshot {
     /// All pages that it has.
-    pub(crate) fn slots(&self) -> impl Iterator<Item = &Slot> {
+    pub(crate) fn slots(&self) -> impl Iterator<Item = &SlotRef> {
         let arrays = self.arrays.iter().flat_map(|array| &array.pages);
         self.told.pages.iter().chain(arrays).flatten()
     }
 
     /// Writes it with these sets.
-    pub(crate) fn write(&self, sets: &[(u64, Arc<Sets>)], out: impl Write) -> io::Result<()> {
+    pub(crate) fn write(
+        &self,
+        sets: &[(u64, Arc<BatchBitmaps>)],
+        out: impl Write,
+    ) -> io::Result<()> {
         let mut out = RecordWriter::new(out, MAGIC)?;
         out.number(self.job)?;
         out.number(self.number)?;
@@ -68,7 +72,7 @@ impl Record {
         out.number(sets.len() as u64)?;
         for (number, of_batches) in sets {
             out.number(*number)?;
-            let has_any = |set: &&std::sync::Mutex<BatchSet>| lock(set).count() > 0;
+            let has_any = |set: &&std::sync::Mutex<HierarchicalBitmap>| lock(set).count() > 0;
             out.number(of_batches.iter().filter(has_any).count() as u64)?;
             for (batch, set) in of_batches.iter().enumerate() {
                 let set = lock(set);
@@ -85,21 +89,21 @@ impl Record {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`]: it is not what was written.
-    pub(crate) fn read(file: &ByteFile) -> io::Result<Record> {
+    pub(crate) fn read(file: &ByteFile) -> io::Result<Snapshot> {
         let mut from = RecordReader::open(file, MAGIC)?;
-        let mut record = Record {
+        let mut record = Snapshot {
             job: from.number()?,
             number: from.number()?,
             follows: from.array()? == [1],
-            ..Record::default()
+            ..Snapshot::default()
         };
-        record.told = Told {
+        record.told = LogPage {
             checksum: from.word()?,
             pages: pages(&mut from)?,
             rest: from.bytes()?,
         };
         for _ in 0..from.number()? {
-            record.arrays.push(SavedArray {
+            record.arrays.push(SavedColumn {
                 name: String::from_utf8(from.bytes()?).map_err(|_| broken())?,
                 element_bytes: from.word()? as usize,
                 pages: pages(&mut from)?,
@@ -133,7 +137,7 @@ fn pages(from: &mut RecordReader<'_>) -> io::Result<PageTable> {
     let count = from.count(12)?;
     let one = |_| {
         let (slot, checksum) = (from.number()?, from.word()?);
-        Ok(slot.checked_sub(1).map(|slot| Slot::new(slot, checksum)))
+        Ok(slot.checked_sub(1).map(|slot| SlotRef::new(slot, checksum)))
     };
     (0..count).map(one).collect()
 }
@@ -147,26 +151,26 @@ mod tests {
 
     use super::*;
 
-    fn example() -> (Record, Sets) {
+    fn example() -> (Snapshot, BatchBitmaps) {
         let of_batch = |members: std::ops::Range<usize>| {
-            let mut of_batch = BatchSet::default();
+            let mut of_batch = HierarchicalBitmap::default();
             of_batch.reserve(200, &Budget::new(1 << 20)).unwrap();
             members.for_each(|i| of_batch.insert(i));
             Mutex::new(of_batch)
         };
-        let record = Record {
+        let record = Snapshot {
             job: 5,
             number: 2,
             follows: true,
-            told: Told {
+            told: LogPage {
                 checksum: 9,
-                pages: vec![Some(Slot::new(0, 7))],
+                pages: vec![Some(SlotRef::new(0, 7))],
                 rest: b"sum".to_vec(),
             },
-            arrays: vec![SavedArray {
+            arrays: vec![SavedColumn {
                 name: "depth".into(),
                 element_bytes: 4,
-                pages: vec![None, Some(Slot::new(3, 0xdead_beef))],
+                pages: vec![None, Some(SlotRef::new(3, 0xdead_beef))],
             }],
             sets: Vec::new(),
         };
@@ -193,17 +197,17 @@ mod tests {
     #[test]
     fn a_version_comes_back_and_no_bit_of_it_can_change() {
         let bytes = written();
-        let back = Record::read(&file(&bytes)).unwrap();
+        let back = Snapshot::read(&file(&bytes)).unwrap();
         let sets = back.sets.clone();
         assert_eq!(sets.iter().map(|set| set.0).collect::<Vec<_>>(), [9, 10]);
         assert_eq!(
-            Record {
+            Snapshot {
                 sets,
                 ..example().0
             },
             back
         );
-        let is_noticed = |bytes: &[u8]| is_broken(&Record::read(&file(bytes)).unwrap_err());
+        let is_noticed = |bytes: &[u8]| is_broken(&Snapshot::read(&file(bytes)).unwrap_err());
         for at in 0..bytes.len() {
             assert!(is_noticed(&bytes[..at]), "cut at {at}");
             for bit in 0..8 {
@@ -222,7 +226,7 @@ mod tests {
             bad[at] = 0xff;
             let (all, sum) = bad.split_at_mut(bytes.len() - 4);
             sum.copy_from_slice(&crc32fast::hash(all).to_le_bytes());
-            if let Err(error) = Record::read(&file(&bad)) {
+            if let Err(error) = Snapshot::read(&file(&bad)) {
                 assert!(is_broken(&error), "byte {at}: {error}");
             }
         }
@@ -231,12 +235,12 @@ mod tests {
     #[test]
     fn sets_come_back_in_each_form() {
         let file = file(&written());
-        let record = Record::read(&file).unwrap();
+        let record = Snapshot::read(&file).unwrap();
         let mut from = RecordReader::at(&file, record.sets[0].1);
         let mut counts = Vec::new();
         for _ in 0..from.number().unwrap() {
             let batch = from.number().unwrap();
-            let mut back = BatchSet::default();
+            let mut back = HierarchicalBitmap::default();
             back.reserve(200, &Budget::new(1 << 20)).unwrap();
             assert!(codec::take(&mut from, &mut back).unwrap());
             counts.push((batch, back.count()));
@@ -244,7 +248,7 @@ mod tests {
         assert_eq!(counts, [(0, 1), (2, 200), (3, 150)]);
         // A batch of fewer vertices than the version says.
         let mut from = RecordReader::at(&file, record.sets[0].1);
-        let mut small = BatchSet::default();
+        let mut small = HierarchicalBitmap::default();
         small.reserve(100, &Budget::new(1 << 20)).unwrap();
         from.number().unwrap();
         for expected in [true, true, false] {

@@ -16,7 +16,7 @@ use crate::value::Sum;
 
 /// This rank and the others.
 #[derive(Debug)]
-pub(crate) struct Ranks {
+pub(crate) struct Communicator {
     fabric: Option<Arc<dyn Fabric>>,
     rank: usize,
     /// The batch that the part of each rank begins with, and where the last one ends.
@@ -24,10 +24,10 @@ pub(crate) struct Ranks {
     stop: Stop,
 }
 
-impl Ranks {
+impl Communicator {
     /// The ranks of a fabric, which own these runs of batches, or this one alone, which owns all.
     pub(crate) fn new(fabric: Option<Arc<dyn Fabric>>, cuts: Vec<usize>, stop: Stop) -> Self {
-        Ranks {
+        Communicator {
             rank: fabric.as_ref().map_or(0, |fabric| fabric.rank()),
             fabric,
             cuts,

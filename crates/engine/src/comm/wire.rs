@@ -6,7 +6,7 @@ use graphmill_fabric::{Channel, Operation};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Lease};
 
-use crate::comm::communicator::{Ranks, mismatch};
+use crate::comm::communicator::{Communicator, mismatch};
 use crate::error::EngineError;
 
 /// Bytes of a frame.
@@ -62,7 +62,7 @@ impl Wire {
     /// Sends bytes to a rank that waits for as many.
     pub(crate) fn send_rows(
         &mut self,
-        ranks: &Ranks,
+        ranks: &Communicator,
         to: usize,
         bytes: &[u8],
     ) -> Result<(), EngineError> {
@@ -89,7 +89,7 @@ impl Wire {
     /// Waits for as many bytes of a rank as there is room for.
     pub(crate) fn receive_rows(
         &mut self,
-        ranks: &Ranks,
+        ranks: &Communicator,
         from: usize,
         out: &mut [u8],
     ) -> Result<(), EngineError> {
@@ -105,7 +105,7 @@ impl Wire {
     /// Waits for so many bytes of a rank, and shows each part of them, from which byte on it is.
     pub(crate) fn receive_each(
         &mut self,
-        ranks: &Ranks,
+        ranks: &Communicator,
         from: usize,
         bytes: usize,
         mut show: impl FnMut(usize, &[u8]),
@@ -138,7 +138,7 @@ impl Wire {
     /// Waits for the end of an operation, which is the only one, and shows its frame.
     fn carry_out(
         &mut self,
-        ranks: &Ranks,
+        ranks: &Communicator,
         operation: Operation,
         show: impl FnOnce(&[u8]),
     ) -> Result<(), EngineError> {

@@ -6,10 +6,10 @@ use graphmill_raw::{Element, lock};
 use zerocopy::IntoBytes;
 
 use crate::comm::communicator::mismatch;
-use crate::context::Common;
+use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::state::rows::Need;
+use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
 use crate::value::Sum;
 
@@ -26,14 +26,14 @@ impl Engine {
         out: &mut Vec<T>,
     ) -> Result<(), EngineError> {
         let id = array.id();
-        self.common.arrays.check(&[Need::Read(id)])?;
-        let Common { ranks, wire, .. } = &self.common;
+        self.common.arrays.check(&[ColumnAccess::Read(id)])?;
+        let EngineState { ranks, wire, .. } = &self.common;
         out.clear();
         let owner = ranks.owner(batch);
         match wire {
             Some(wire) if owner != ranks.rank() => {
                 let wire = &mut *lock(wire);
-                let asked = Asked::Batch([u64::from(id.number()), batch as u64]);
+                let asked = CollectRequest::Batch([u64::from(id.number()), batch as u64]);
                 wire.send_rows(ranks, owner, &asked.bytes())?;
                 let span = self.common.batches.span(batch) as usize;
                 out.resize(span, T::new_zeroed());
@@ -61,7 +61,7 @@ impl Engine {
         if self.broken {
             return Err(EngineError::Broken);
         }
-        let needs = [Need::Read(id)];
+        let needs = [ColumnAccess::Read(id)];
         self.common.arrays.check(&needs)?;
         let mut io = match self.common.row_io.first() {
             Some(io) => lock(io),
@@ -80,7 +80,7 @@ impl Engine {
     /// # Errors
     /// Disk or budget failed, or a rank is lost.
     pub fn serve(&self) -> Result<(), EngineError> {
-        let Common { ranks, wire, .. } = &self.common;
+        let EngineState { ranks, wire, .. } = &self.common;
         let Some(wire) = wire else {
             return Ok(());
         };
@@ -88,7 +88,7 @@ impl Engine {
         loop {
             let mut asked = [0; 16];
             wire.receive_rows(ranks, 0, &mut asked)?;
-            let Asked::Batch([number, batch]) = Asked::of(&asked) else {
+            let CollectRequest::Batch([number, batch]) = CollectRequest::of(&asked) else {
                 return Ok(());
             };
             if !ranks.own().contains(&(batch as usize)) {
@@ -109,11 +109,11 @@ impl Engine {
     /// # Errors
     /// A rank is lost.
     pub fn dismiss(&self) -> Result<(), EngineError> {
-        let Common { ranks, wire, .. } = &self.common;
+        let EngineState { ranks, wire, .. } = &self.common;
         if let Some(wire) = wire {
             let wire = &mut *lock(wire);
             for rank in 1..ranks.count() {
-                wire.send_rows(ranks, rank, &Asked::Nothing.bytes())?;
+                wire.send_rows(ranks, rank, &CollectRequest::Nothing.bytes())?;
             }
         }
         Ok(())
@@ -121,27 +121,27 @@ impl Engine {
 }
 
 /// What rank 0 asks of another.
-enum Asked {
+enum CollectRequest {
     /// The rows of a batch: the number of the array, and the batch.
     Batch([u64; 2]),
     /// No more.
     Nothing,
 }
 
-impl Asked {
+impl CollectRequest {
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
-            Asked::Batch(asked) => asked.put(&mut bytes),
-            Asked::Nothing => [u64::MAX; 2].put(&mut bytes),
+            CollectRequest::Batch(asked) => asked.put(&mut bytes),
+            CollectRequest::Nothing => [u64::MAX; 2].put(&mut bytes),
         }
         bytes
     }
 
-    fn of(mut bytes: &[u8]) -> Asked {
+    fn of(mut bytes: &[u8]) -> CollectRequest {
         match <[u64; 2]>::take(&mut bytes) {
-            Some(asked) if asked != [u64::MAX; 2] => Asked::Batch(asked),
-            _ => Asked::Nothing,
+            Some(asked) if asked != [u64::MAX; 2] => CollectRequest::Batch(asked),
+            _ => CollectRequest::Nothing,
         }
     }
 }

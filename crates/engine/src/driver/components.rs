@@ -6,9 +6,9 @@ use graphmill_storage::{Kind, StorageError};
 use zerocopy::{FromBytes, IntoBytes};
 
 use crate::cache::adjacency::with_words;
-use crate::checkpoint::checkpointer::Recovery;
+use crate::checkpoint::checkpointer::Checkpointer;
 use crate::config::EdgesAt;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -16,7 +16,7 @@ use crate::exec::in_memory::{afforest, edge_scan};
 use crate::metrics::run::{Mode, Superstep};
 use crate::metrics::traffic::Access;
 use crate::program::edge::Direction;
-use crate::state::rows::{IdRank, Need};
+use crate::state::rows::{ColumnAccess, IdRank};
 use crate::state::vertex_array::{VertexArray, elements_mut};
 
 /// How components are found.
@@ -46,7 +46,10 @@ impl Engine {
             return Ok(true);
         }
         let (is_done, []) = self.call(std::any::type_name::<I>(), |engine| {
-            engine.recovery.iter_mut().for_each(Recovery::be_impatient);
+            engine
+                .recovery
+                .iter_mut()
+                .for_each(Checkpointer::be_impatient);
             Ok((u64::from(engine.unite_at_once(labels, how)?), []))
         })?;
         Ok(is_done == 1)
@@ -72,7 +75,10 @@ impl Engine {
         let over_lists = how != Unite::Cells
             && self.lists_are_worth_it(false, forward, if is_told { u64::MAX } else { 0 })
             && self.lists_for(false, forward, &labels, true)?;
-        let resident = self.common.arrays.resident(&[Need::Read(labels.id())]);
+        let resident = self
+            .common
+            .arrays
+            .resident(&[ColumnAccess::Read(labels.id())]);
         if !resident || how == Unite::Lists && !over_lists {
             return Ok(false);
         }
@@ -102,7 +108,10 @@ impl Engine {
             Err(StorageError::Budget(_)) => None,
             forest => Some(forest?),
         };
-        let resident = self.common.arrays.resident(&[Need::Write(labels.id())]);
+        let resident = self
+            .common
+            .arrays
+            .resident(&[ColumnAccess::Write(labels.id())]);
         let lacks = forest.is_none() || !resident || budget.available() < besides;
         let [lacks] = self.common.ranks.total([u64::from(lacks)])?;
         let Some(mut forest) = forest.filter(|_| lacks == 0) else {
@@ -234,7 +243,7 @@ impl Engine {
         over_lists: bool,
     ) -> Result<(), EngineError> {
         let forest = Forest::<I, I::Atomic>::new(labels);
-        let machine = Machine::new(&self.common, &self.stored);
+        let machine = ExecContext::new(&self.common, &self.stored);
         let way = self.held.way(false);
         let lists = way.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;

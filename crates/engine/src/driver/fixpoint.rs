@@ -6,14 +6,14 @@ use graphmill_storage::Kind;
 
 use crate::cache::adjacency::with_words;
 use crate::config::{EdgesAt, KernelChoice};
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::driver::pass_list::listed;
 use crate::driver::replay::pauses;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::exec::in_memory::bucket_queue::{Block, Store};
+use crate::exec::in_memory::bucket_queue::{BlockPool, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
-use crate::exec::in_memory::round::{Ground, WordOf};
+use crate::exec::in_memory::round::{RoundContext, WordOf};
 use crate::exec::in_memory::{delta_stepping, direction_optimizing};
 use crate::frontier::active_set::ActiveSet;
 use crate::metrics::run::Superstep;
@@ -21,7 +21,7 @@ use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::Sizes;
 use crate::program::monotone::{Label, LabelProgram};
-use crate::state::rows::{Need, Read, Write};
+use crate::state::rows::{ColumnAccess, Read, Write};
 use crate::state::vertex_array::{VertexArray, elements_mut};
 use crate::value::{Accumulator, EdgeValue, Sum};
 
@@ -165,7 +165,11 @@ impl Engine {
     ) -> Result<bool, EngineError> {
         let turned = self.goes_turned(direction);
         let weighted = self.of_weights(weighted);
-        if turned && self.turned.is_none() || !self.common.arrays.resident(&[Need::Read(rows.id())])
+        if turned && self.turned.is_none()
+            || !self
+                .common
+                .arrays
+                .resident(&[ColumnAccess::Read(rows.id())])
         {
             return Ok(false);
         }
@@ -194,7 +198,7 @@ impl Engine {
     /// Bytes that work over lists takes besides them and its labels.
     fn work_over_lists(&self) -> u64 {
         let vertices = self.vertices();
-        Store::memory(vertices, self.common.workers.count())
+        BlockPool::memory(vertices, self.common.workers.count())
             + direction_optimizing::memory(vertices)
     }
 
@@ -202,7 +206,11 @@ impl Engine {
     /// there are none for another reason, or the labels themselves are not in memory.
     #[must_use]
     pub fn least_over_lists<T>(&self, labels: &VertexArray<T>) -> Option<u64> {
-        if !self.common.arrays.resident(&[Need::Read(labels.id())]) {
+        if !self
+            .common
+            .arrays
+            .resident(&[ColumnAccess::Read(labels.id())])
+        {
             return None;
         }
         let leave = self.work_over_lists().max(self.borrowed);
@@ -230,7 +238,7 @@ impl Engine {
             return Ok(false);
         }
         let way = self.turned.as_ref().filter(|_| turned);
-        let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
+        let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
         let loaded = self.held.load_lists(&machine, turned, weighted, leave);
         self.take_loading();
         self.count_held();
@@ -256,7 +264,7 @@ impl Engine {
         self.common.arrays.put(labels.id(), rows);
         self.broken = outcome.is_err();
         let mut left = self.active.empty();
-        let of_left = |blocks: Vec<Block>| left.insert_these(blocks.iter().flatten());
+        let of_left = |blocks: Vec<VertexBlock>| left.insert_these(blocks.iter().flatten());
         outcome
             .and_then(of_left)
             .map_err(|error| self.too_small(error))?;
@@ -269,16 +277,16 @@ impl Engine {
         rows: &mut [u8],
         active: &ActiveSet,
         turned: bool,
-    ) -> Result<Vec<Block>, EngineError> {
+    ) -> Result<Vec<VertexBlock>, EngineError> {
         let symmetric = self.graph().symmetric();
         let way = self.turned.as_ref().filter(|_| turned);
-        let machine = Machine::new(&self.common, way.unwrap_or(&self.stored));
+        let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
         let held = &self.held;
         let Some(lists) = &held.way(turned).lists else {
             return Err(EngineError::NoReaders);
         };
         let against = if symmetric { turned } else { !turned };
-        let ground = Ground {
+        let ground = RoundContext {
             machine: &machine,
             program,
             lists,
@@ -286,7 +294,7 @@ impl Engine {
             labels: WordOf::<P>::shared(elements_mut(rows)),
         };
         let workers = machine.workers.count();
-        let store = Store::new(&machine.budget, machine.batches.vertices(), workers)?;
+        let store = BlockPool::new(&machine.budget, machine.batches.vertices(), workers)?;
         let first = store.blocks_of(active)?;
         let traffic = &self.common.traffic;
         let label = size_of::<P::Label>() as u64;

@@ -7,15 +7,15 @@ use graphmill_raw::{Element, Mailboxes};
 use graphmill_storage::Lease;
 
 /// Mailboxes of all vertices: one set, or one a worker.
-pub(crate) struct Sets<M> {
+pub(crate) struct MailboxSets<M> {
     pub(crate) sets: Vec<Mailboxes<M>>,
     pub(crate) workers: usize,
     pub(crate) leases: Vec<[Lease; 2]>,
 }
 
-impl<M: Element> Sets<M> {
+impl<M: Element> MailboxSets<M> {
     /// Adds sets to these.
-    pub(crate) fn add(&mut self, more: Sets<M>) {
+    pub(crate) fn add(&mut self, more: MailboxSets<M>) {
         self.sets.extend(more.sets);
         self.leases.extend(more.leases);
     }

@@ -2,10 +2,10 @@
 //! for what a pass cannot do without.
 
 use crate::config::EdgesAt;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::state::rows::Need;
+use crate::state::rows::ColumnAccess;
 
 impl Engine {
     /// Gives back the memory that passes keep from one to the next: messages, accumulators, cells of the graph. Arrays and
@@ -17,7 +17,7 @@ impl Engine {
     }
 
     /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
-    pub(crate) fn make_room_for(&mut self, needs: &[Need]) {
+    pub(crate) fn make_room_for(&mut self, needs: &[ColumnAccess]) {
         let row_bytes = self.common.arrays.staged_bytes(needs);
         self.make_room(self.common.shape.borrowed(row_bytes, needs.len()));
     }
@@ -41,7 +41,7 @@ impl Engine {
         self.metrics.lists_bytes = self.held.lists_bytes();
     }
 
-    pub(crate) fn load_degrees(&mut self, needs: &[Need]) -> Result<(), EngineError> {
+    pub(crate) fn load_degrees(&mut self, needs: &[ColumnAccess]) -> Result<(), EngineError> {
         if self.broken {
             return Err(EngineError::Broken);
         }
@@ -61,7 +61,7 @@ impl Engine {
             return Ok(());
         }
         self.workspaces = None;
-        let machine = Machine::new(&self.common, &self.stored);
+        let machine = ExecContext::new(&self.common, &self.stored);
         let room = machine.budget.available().saturating_sub(leave);
         let loaded = self.held.pin(&machine, false, false, room);
         self.take_loading();

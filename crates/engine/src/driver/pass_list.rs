@@ -4,14 +4,14 @@ use graphmill_storage::Clock;
 
 use crate::config::OnPass;
 use crate::metrics::run::{Metrics, Superstep};
-use crate::metrics::traffic::Traffic;
+use crate::metrics::traffic::MemoryTraffic;
 
 /// What lists each pass that it is told of, as long as the time since the one before, with what `count` says that it moved.
 pub(crate) fn listed<'e>(
     clock: &'e dyn Clock,
     on_pass: &'e Option<OnPass>,
     metrics: &'e mut Metrics,
-    traffic: &'e Traffic,
+    traffic: &'e MemoryTraffic,
     count: impl Fn(&Superstep) + 'e,
 ) -> impl FnMut(Superstep) + 'e {
     let mut began = clock.now();

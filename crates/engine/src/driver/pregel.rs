@@ -13,7 +13,7 @@ use graphmill_raw::lock;
 
 use crate::config::Combiner;
 use crate::driver::pregel_push;
-use crate::driver::pregel_step::{Step, Tally, name_of};
+use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -21,7 +21,7 @@ use crate::program::edge::{Activate, Direction, EdgeProgram, Reach};
 use crate::program::footprint::Sizes;
 use crate::program::message::SendProgram;
 use crate::program::outbox::Sink;
-use crate::program::vertex::{Facts, Pregel};
+use crate::program::vertex::{Pregel, SuperstepInfo};
 use crate::state::rows::{OutDegree, Read, Write};
 use crate::state::vertex_array::VertexArray;
 use crate::value::{Accumulator, Sum};
@@ -38,7 +38,7 @@ pub enum Version {
 
 /// What a vertex broadcast, what was sent to it: by vertex, [`Pregel::NOTHING`] where there is nothing.
 #[derive(Clone, Copy)]
-struct Boxes<M> {
+struct MailboxStore<M> {
     out: VertexArray<M>,
     mail: VertexArray<M>,
 }
@@ -57,9 +57,9 @@ impl Engine {
         version: Version,
         supersteps: Option<u64>,
     ) -> Result<P::Aggregate, EngineError> {
-        let mut step = Step {
+        let mut step = PregelStep {
             program: Arc::new(program),
-            facts: Facts {
+            facts: SuperstepInfo {
                 superstep: 0,
                 vertices: self.vertices(),
                 aggregated: P::Aggregate::ZERO,
@@ -89,8 +89,8 @@ impl Engine {
     /// Goes on to the next superstep.
     pub(crate) fn turn<P: Pregel>(
         &mut self,
-        step: &mut Step<P>,
-        tally: Tally<P::Aggregate>,
+        step: &mut PregelStep<P>,
+        tally: AggregateSum<P::Aggregate>,
     ) -> Result<(), EngineError> {
         step.facts.superstep += 1;
         step.facts.aggregated = tally.aggregate;
@@ -108,7 +108,7 @@ impl Engine {
 
     fn pull<P: Pregel>(
         &mut self,
-        step: &mut Step<P>,
+        step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
@@ -142,7 +142,7 @@ impl Engine {
                     *mail.insert(array)
                 }
             };
-            let boxes = Boxes {
+            let boxes = MailboxStore {
                 out,
                 mail: mailboxes,
             };
@@ -171,11 +171,11 @@ impl Engine {
     /// One superstep of the vertices in `waken`, whose mail is in their boxes; the tally, who is still awake, and who was sent to.
     fn compute<P: Pregel>(
         &mut self,
-        step: &Step<P>,
+        step: &PregelStep<P>,
         values: VertexArray<P::Value>,
-        boxes: Boxes<P::Message>,
+        boxes: MailboxStore<P::Message>,
         waken: &ActiveSet,
-    ) -> Result<(Tally<P::Aggregate>, ActiveSet, ActiveSet), EngineError> {
+    ) -> Result<(AggregateSum<P::Aggregate>, ActiveSet, ActiveSet), EngineError> {
         let rows = (
             values.write(),
             boxes.out.write(),
@@ -201,7 +201,7 @@ pub fn sizes_of_pregel<P: Pregel>(version: Version) -> Sizes {
 }
 
 /// A superstep of all vertices that is one pass: who receives computes at once.
-struct Everywhere<P: Pregel>(Step<P>);
+struct Everywhere<P: Pregel>(PregelStep<P>);
 
 impl<P: Pregel> EdgeProgram for Everywhere<P> {
     type SignalRows = Read<P::Message>;
@@ -210,7 +210,7 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
     type Message = P::Message;
     type Carried = P::Message;
     type Accumulator = P::Message;
-    type Sum = Tally<P::Aggregate>;
+    type Sum = AggregateSum<P::Aggregate>;
     const IDENTITY: P::Message = P::NOTHING;
     const REACH: Reach = Reach::Every;
     const EXACT: bool = P::EXACT;
@@ -237,7 +237,7 @@ impl<P: Pregel> EdgeProgram for Everywhere<P> {
         v: u64,
         (value, out, degree): (&mut P::Value, &mut P::Message, u64),
         mail: P::Message,
-    ) -> (Tally<P::Aggregate>, Activate) {
+    ) -> (AggregateSum<P::Aggregate>, Activate) {
         let message = (!mail.same(&P::NOTHING)).then_some(mail);
         let computed = self
             .0
@@ -293,7 +293,7 @@ impl<P: Pregel> EdgeProgram for Deliver<P> {
 }
 
 /// Vertices compute, and what they send goes into mailboxes.
-struct Compute<P: Pregel>(Step<P>);
+struct Compute<P: Pregel>(PregelStep<P>);
 
 impl<P: Pregel> SendProgram for Compute<P> {
     type SendRows = (
@@ -305,7 +305,7 @@ impl<P: Pregel> SendProgram for Compute<P> {
     type ApplyRows = Write<P::Message>;
     type Message = P::Message;
     type Accumulator = P::Message;
-    type Sum = Tally<P::Aggregate>;
+    type Sum = AggregateSum<P::Aggregate>;
     const IDENTITY: P::Message = P::NOTHING;
 
     #[inline(always)]
@@ -314,7 +314,7 @@ impl<P: Pregel> SendProgram for Compute<P> {
         v: u64,
         (value, out, mail, degree): (&mut P::Value, &mut P::Message, &mut P::Message, u64),
         sink: &mut Sink<'_, P::Message>,
-    ) -> (Tally<P::Aggregate>, Activate) {
+    ) -> (AggregateSum<P::Aggregate>, Activate) {
         let message = std::mem::replace(mail, P::NOTHING);
         let message = (!message.same(&P::NOTHING)).then_some(message);
         let computed = match P::SENDS {
@@ -339,8 +339,8 @@ impl<P: Pregel> SendProgram for Compute<P> {
         _: u64,
         mail: &mut P::Message,
         fold: P::Message,
-    ) -> (Tally<P::Aggregate>, Activate) {
+    ) -> (AggregateSum<P::Aggregate>, Activate) {
         self.0.program.combine(mail, fold);
-        (Tally::ZERO, wakes::<P>(mail))
+        (AggregateSum::ZERO, wakes::<P>(mail))
     }
 }

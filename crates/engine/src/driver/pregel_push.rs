@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::{Element, Mailboxes, lock};
 use graphmill_storage::{Job, JobError, Kind, Lease, Step as Stepped, StorageError, Worker};
 
-use crate::cache::adjacency::{Lists, value_of, with_words};
+use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
 use crate::config::Combiner;
-use crate::context::{Machine, run};
-use crate::driver::mailboxes::Sets;
-use crate::driver::pregel_step::{Step, Tally, name_of};
+use crate::context::{ExecContext, run};
+use crate::driver::mailboxes::MailboxSets;
+use crate::driver::pregel_step::{AggregateSum, PregelStep, name_of};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::exec::vertex_pass::close;
@@ -26,8 +26,8 @@ use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, Direction, EdgeProgram};
 use crate::program::footprint::Sizes;
 use crate::program::vertex::Pregel;
-use crate::schedule::numa::Deal;
-use crate::state::rows::{Need, OutDegree, Rows, Write};
+use crate::schedule::numa::NumaQueue;
+use crate::state::rows::{ColumnAccess, OutDegree, Rows, Write};
 use crate::state::vertex_array::VertexArray;
 use crate::value::{Accumulator, EdgeValue, Sum};
 
@@ -56,17 +56,17 @@ pub(crate) fn sizes<P: Pregel>(passes: Sizes) -> Sizes {
 }
 
 /// Where messages go.
-struct Post<M> {
+struct MailboxPair<M> {
     /// Of those that even supersteps take and odd ones send, and the others.
-    sets: [Sets<M>; 2],
+    sets: [MailboxSets<M>; 2],
     /// Broadcasts that wait for an edge pass.
     out: Mailboxes<M>,
     _out: [Lease; 2],
 }
 
-impl<M> Post<M> {
+impl<M> MailboxPair<M> {
     /// What was sent to a superstep.
-    fn to(&self, superstep: u64) -> &Sets<M> {
+    fn to(&self, superstep: u64) -> &MailboxSets<M> {
         &self.sets[superstep as usize % 2]
     }
 }
@@ -74,7 +74,7 @@ impl<M> Post<M> {
 impl Engine {
     pub(crate) fn push<P: Pregel>(
         &mut self,
-        step: &mut Step<P>,
+        step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
         limit: u64,
     ) -> Result<(), EngineError> {
@@ -100,7 +100,7 @@ impl Engine {
     /// are in the array of mail then.
     fn push_on<P: Pregel>(
         &mut self,
-        step: &mut Step<P>,
+        step: &mut PregelStep<P>,
         values: VertexArray<P::Value>,
         (mut waken, mail): (ActiveSet, Option<VertexArray<P::Message>>),
         limit: u64,
@@ -118,7 +118,10 @@ impl Engine {
         if self.common.budget.available() < boxes + besides {
             self.release();
         }
-        let resident = self.common.arrays.resident(&[Need::Read(values.id())]);
+        let resident = self
+            .common
+            .arrays
+            .resident(&[ColumnAccess::Read(values.id())]);
         if !resident || self.common.budget.available() < boxes + besides {
             return Err(EngineError::PushNeedsMemory {
                 bytes: rows + boxes,
@@ -148,7 +151,7 @@ impl Engine {
                 }
             }
         }
-        let post = Arc::new(Post { sets, out, _out });
+        let post = Arc::new(MailboxPair { sets, out, _out });
         if let Some(mail) = mail {
             let sent = post.to(step.facts.superstep);
             let program = &step.program;
@@ -167,7 +170,7 @@ impl Engine {
             }
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
-            let machine = Machine::new(&self.common, &self.stored);
+            let machine = ExecContext::new(&self.common, &self.stored);
             let lists = &self.held.way(false).lists;
             let batches: Vec<usize> = waken.batches().collect();
             let pass = Pushing {
@@ -181,9 +184,9 @@ impl Engine {
                 callers: &callers,
                 tallies: batches
                     .iter()
-                    .map(|_| Mutex::new((Tally::ZERO, 0)))
+                    .map(|_| Mutex::new((AggregateSum::ZERO, 0)))
                     .collect(),
-                deal: Deal::new(&batches, machine.batches.len()),
+                deal: NumaQueue::new(&batches, machine.batches.len()),
                 batches,
                 reached: Reached::new(machine.workers.count()),
             };
@@ -236,8 +239,8 @@ impl Engine {
     /// Moves what was sent to a superstep to the array of mail.
     fn keep_mail<P: Pregel>(
         &mut self,
-        step: &Step<P>,
-        post: Arc<Post<P::Message>>,
+        step: &PregelStep<P>,
+        post: Arc<MailboxPair<P::Message>>,
         waken: &ActiveSet,
     ) -> Result<(), EngineError> {
         let sent = Arc::into_inner(post).map(|post| {
@@ -268,14 +271,14 @@ impl Engine {
     }
 
     /// So many sets of empty mailboxes for all vertices.
-    fn sets<M: Element>(&self, count: usize) -> Result<Sets<M>, StorageError> {
+    fn sets<M: Element>(&self, count: usize) -> Result<MailboxSets<M>, StorageError> {
         let (mut sets, mut leases) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let (set, lease) = self.mailboxes(self.vertices() as usize)?;
             sets.push(set);
             leases.push(lease);
         }
-        Ok(Sets {
+        Ok(MailboxSets {
             sets,
             workers: self.common.workers.count(),
             leases,
@@ -303,28 +306,28 @@ impl Engine {
 
 /// One superstep as a job: each step is one batch.
 struct Pushing<'p, P: Pregel> {
-    machine: &'p Machine<'p>,
-    step: &'p Step<P>,
-    lists: Option<&'p Lists>,
-    needs: &'p [Need],
-    post: &'p Post<P::Message>,
+    machine: &'p ExecContext<'p>,
+    step: &'p PregelStep<P>,
+    lists: Option<&'p AdjacencyLists>,
+    needs: &'p [ColumnAccess],
+    post: &'p MailboxPair<P::Message>,
     waken: &'p ActiveSet,
     /// Those who do not vote to halt.
     awake: &'p ActiveSet,
     /// Those whose broadcasts wait.
     callers: &'p ActiveSet,
     batches: Vec<usize>,
-    deal: Deal<'p>,
+    deal: NumaQueue<'p>,
     /// By batch, with the edges that were gone along.
-    tallies: Vec<Mutex<(Tally<P::Aggregate>, u64)>>,
+    tallies: Vec<Mutex<(AggregateSum<P::Aggregate>, u64)>>,
     reached: Reached,
 }
 
 impl<P: Pregel> Pushing<'_, P> {
     /// The superstep: its tally, and who got a message.
-    fn superstep(self) -> Result<(Tally<P::Aggregate>, Superstep, Reached), EngineError> {
+    fn superstep(self) -> Result<(AggregateSum<P::Aggregate>, Superstep, Reached), EngineError> {
         run(self.machine, &self)?;
-        let mut tally = Tally::ZERO;
+        let mut tally = AggregateSum::ZERO;
         let mut report = Superstep::new(Mode::Push);
         for of_batch in &self.tallies {
             let of_batch = lock(of_batch);
@@ -348,7 +351,7 @@ impl<P: Pregel> Pushing<'_, P> {
         let mut io = lock(&machine.row_io[worker]);
         let mut open = machine.arrays.open(batch, self.needs, &mut io)?;
         let mut reached = lock(&self.reached.by_worker[worker]);
-        let mut tally = (Tally::ZERO, 0);
+        let mut tally = (AggregateSum::ZERO, 0);
         {
             let mut awake = self.awake.batch(batch)?;
             let mut callers = match self.lists {
@@ -438,7 +441,7 @@ impl<P: Pregel> Job for Pushing<'_, P> {
 /// A pass of broadcasts that wait, into the mailboxes of a superstep.
 struct Broadcasts<P: Pregel> {
     program: Arc<P>,
-    post: Arc<Post<P::Message>>,
+    post: Arc<MailboxPair<P::Message>>,
     to: u64,
 }
 

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use graphmill_raw::lock;
 
 use crate::program::edge::Activate;
-use crate::program::vertex::{Facts, Pregel, Vertex};
+use crate::program::vertex::{Pregel, SuperstepInfo, Vertex};
 use crate::value::{Accumulator, Sum};
 
 /// What the vertices of a superstep came to together.
 #[derive(Clone, Copy)]
-pub(crate) struct Tally<A> {
+pub(crate) struct AggregateSum<A> {
     pub(crate) aggregate: A,
     pub(crate) broadcasts: u64,
 }
 
-impl<A: Sum> Sum for Tally<A> {
-    const ZERO: Self = Tally {
+impl<A: Sum> Sum for AggregateSum<A> {
+    const ZERO: Self = AggregateSum {
         aggregate: A::ZERO,
         broadcasts: 0,
     };
@@ -31,7 +31,7 @@ impl<A: Sum> Sum for Tally<A> {
         self.broadcasts.put(to);
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Tally {
+        Some(AggregateSum {
             aggregate: A::take(from)?,
             broadcasts: u64::take(from)?,
         })
@@ -39,24 +39,24 @@ impl<A: Sum> Sum for Tally<A> {
 }
 
 /// A program in one superstep.
-pub(crate) struct Step<P: Pregel> {
+pub(crate) struct PregelStep<P: Pregel> {
     pub(crate) program: Arc<P>,
-    pub(crate) facts: Facts<P::Aggregate>,
-    pub(crate) wrong: Arc<Wrong>,
+    pub(crate) facts: SuperstepInfo<P::Aggregate>,
+    pub(crate) wrong: Arc<SendError>,
 }
 
 /// What a program did that it may not.
 #[derive(Default)]
-pub(crate) struct Wrong {
+pub(crate) struct SendError {
     /// It sent a message and had not said that it sends any.
     pub(crate) undeclared: AtomicBool,
     /// The least index that it sent a message to and that is no vertex's.
     pub(crate) nobody: Mutex<Option<u64>>,
 }
 
-impl<P: Pregel> Clone for Step<P> {
+impl<P: Pregel> Clone for PregelStep<P> {
     fn clone(&self) -> Self {
-        Step {
+        PregelStep {
             program: Arc::clone(&self.program),
             facts: self.facts,
             wrong: Arc::clone(&self.wrong),
@@ -65,13 +65,13 @@ impl<P: Pregel> Clone for Step<P> {
 }
 
 /// What a vertex did.
-pub(crate) struct Computed<P: Pregel> {
+pub(crate) struct ComputeResult<P: Pregel> {
     pub(crate) broadcast: Option<P::Message>,
-    pub(crate) tally: Tally<P::Aggregate>,
+    pub(crate) tally: AggregateSum<P::Aggregate>,
     pub(crate) awake: Activate,
 }
 
-impl<P: Pregel> Step<P> {
+impl<P: Pregel> PregelStep<P> {
     #[inline(always)]
     pub(crate) fn compute(
         &self,
@@ -80,7 +80,7 @@ impl<P: Pregel> Step<P> {
         degree: u64,
         message: Option<P::Message>,
         sends: &mut dyn FnMut(u64, P::Message),
-    ) -> Computed<P> {
+    ) -> ComputeResult<P> {
         let mut vertex = Vertex {
             value,
             index,
@@ -95,9 +95,9 @@ impl<P: Pregel> Step<P> {
         let broadcast = vertex
             .broadcast
             .filter(|message| degree > 0 && !message.same(&P::NOTHING));
-        Computed {
+        ComputeResult {
             broadcast,
-            tally: Tally {
+            tally: AggregateSum {
                 aggregate: vertex.aggregate,
                 broadcasts: u64::from(broadcast.is_some()),
             },

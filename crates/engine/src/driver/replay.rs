@@ -8,10 +8,10 @@ use std::time::Duration;
 use graphmill_fabric::FabricError;
 use graphmill_raw::{Mistake, lock};
 
-use crate::checkpoint::checkpointer::{Recovery, Resumed};
-use crate::checkpoint::snapshot::{Record, Told};
-use crate::comm::communicator::{Ranks, mismatch};
-use crate::context::Common;
+use crate::checkpoint::checkpointer::{Checkpointer, Resumed};
+use crate::checkpoint::snapshot::{LogPage, Snapshot};
+use crate::comm::communicator::{Communicator, mismatch};
+use crate::context::EngineState;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
@@ -62,7 +62,7 @@ impl Engine {
             set.hand_out(total)?;
         }
         self.active.history().note(name, &said);
-        self.recovery.iter_mut().for_each(Recovery::call_done);
+        self.recovery.iter_mut().for_each(Checkpointer::call_done);
         Ok((sum, sets))
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         self.between_calls()?;
         let decided = work(self)?;
         self.active.history().note(name, &[u8::from(decided)]);
-        self.recovery.iter_mut().for_each(Recovery::decided);
+        self.recovery.iter_mut().for_each(Checkpointer::decided);
         Ok(decided)
     }
 
@@ -115,7 +115,7 @@ impl Engine {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
-        let Common {
+        let EngineState {
             arrays,
             row_io,
             ranks,
@@ -149,7 +149,7 @@ impl Engine {
 
     /// Publishes a version of what there is.
     fn publish(&mut self) -> Result<(), EngineError> {
-        let Common {
+        let EngineState {
             arrays,
             row_io,
             ranks,
@@ -164,17 +164,17 @@ impl Engine {
         let pages = recovery.begin()?;
         arrays.save_told(entries, pages, &mut lock(io))?;
         let full = pages.len() * arrays.pages().page_bytes();
-        let told = Told {
+        let told = LogPage {
             checksum: crc32fast::hash(entries),
             pages: pages.clone(),
             rest: entries[full..].to_vec(),
         };
         drop(history);
-        let mut record = Record {
+        let mut record = Snapshot {
             number,
             told,
             arrays: arrays.save(&mut lock(io))?,
-            ..Record::default()
+            ..Snapshot::default()
         };
         if !Mistake::PagesNotSynced.is_planted() {
             let synced = arrays.pages().sync();
@@ -194,7 +194,7 @@ impl Engine {
     /// The version cannot be written.
     pub fn keep_ended(&mut self) -> Result<bool, EngineError> {
         let now = self.common.clock.now();
-        let is_kept = |recovery: &Recovery| recovery.is_worth_keeping(now);
+        let is_kept = |recovery: &Checkpointer| recovery.is_worth_keeping(now);
         // Others of several ranks may wait for rows.
         let is_kept = self.common.ranks.alone() && self.recovery.as_ref().is_some_and(is_kept);
         if is_kept {
@@ -206,13 +206,15 @@ impl Engine {
     /// What the run goes on with, if it does.
     #[must_use]
     pub fn resumed(&self) -> Option<&Resumed> {
-        self.recovery.as_ref().and_then(Recovery::resumed)
+        self.recovery.as_ref().and_then(Checkpointer::resumed)
     }
 
     /// Whether there are versions of it.
     #[must_use]
     pub fn has_published(&self) -> bool {
-        self.recovery.as_ref().is_some_and(Recovery::has_published)
+        self.recovery
+            .as_ref()
+            .is_some_and(Checkpointer::has_published)
     }
 
     /// Says that the driver has come to its end, having done all that it did in the run that it goes on with: a result before that is of
@@ -227,7 +229,7 @@ impl Engine {
             });
         }
         self.between_calls()?;
-        self.recovery.iter_mut().for_each(Recovery::end_calls);
+        self.recovery.iter_mut().for_each(Checkpointer::end_calls);
         Ok(())
     }
 
@@ -250,9 +252,9 @@ impl Engine {
 
 /// The same, of the versions alone.
 pub(crate) fn pauses(
-    recovery: &mut Option<Recovery>,
+    recovery: &mut Option<Checkpointer>,
     now: Duration,
-    ranks: &Ranks,
+    ranks: &Communicator,
 ) -> Result<bool, EngineError> {
     let Some(recovery) = recovery else {
         return Ok(false);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use graphmill_graph::{EdgeKind, FrameReader, Order, PAGE_VERTICES};
 use graphmill_raw::lock;
 
-use crate::context::Common;
+use crate::context::EngineState;
 use crate::engine::{Engine, LOOKING_FRAMES};
 use crate::error::EngineError;
 use crate::value::Sum;
@@ -30,7 +30,7 @@ impl Engine {
     }
 
     fn most_arcs(&self) -> Result<Option<u64>, EngineError> {
-        let Common {
+        let EngineState {
             batches, budget, ..
         } = &self.common;
         let graph = &self.stored.graph;

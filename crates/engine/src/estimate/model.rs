@@ -6,18 +6,18 @@ use graphmill_graph::{Outline, Senders};
 use graphmill_storage::Budget;
 
 use crate::config::DispatchChoice;
-use crate::memory::plan::{Room, Shape};
-use crate::messages::routing_size::ListBytes;
-use crate::planner::routing_memory::Beside;
-use crate::planner::routing_stats::RunOf;
+use crate::memory::plan::{GraphShape, PassMemory};
+use crate::messages::routing_size::TableMemory;
+use crate::planner::routing_memory::RoutingBudget;
+use crate::planner::routing_stats::GroupOf;
 use crate::program::footprint::Sizes;
 
 /// What messages can be dispatched with.
-pub(crate) struct ToDispatch {
-    pub(crate) beside: Beside,
-    pub(crate) graph: ListBytes,
+pub(crate) struct RoutingPlan {
+    pub(crate) beside: RoutingBudget,
+    pub(crate) graph: TableMemory,
     pub(crate) runs: usize,
-    pub(crate) run_of: RunOf,
+    pub(crate) run_of: GroupOf,
 }
 
 /// A run that nobody has begun.
@@ -45,7 +45,7 @@ pub struct RunQuestion<'q> {
 
 /// Bytes that a rank moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct PassTraffic {
     /// Read from disk.
     pub read: u64,
     /// Written to disk.
@@ -54,11 +54,11 @@ pub struct Traffic {
     pub sent: u64,
 }
 
-impl Traffic {
+impl PassTraffic {
     /// Both together.
     #[must_use]
-    pub fn and(self, other: Traffic) -> Traffic {
-        Traffic {
+    pub fn and(self, other: PassTraffic) -> PassTraffic {
+        PassTraffic {
             read: self.read.saturating_add(other.read),
             written: self.written.saturating_add(other.written),
             sent: self.sent.saturating_add(other.sent),
@@ -70,13 +70,13 @@ impl Traffic {
 #[derive(Clone, Copy, Debug)]
 pub struct RunOutlook {
     /// Before the passes, and once in the first: rows are made, what stays in memory is read.
-    pub start: Traffic,
+    pub start: PassTraffic,
     /// In each of so many passes over all edges that come before messages are dispatched.
     pub early_passes: u64,
     /// See there.
-    pub early: Traffic,
+    pub early: PassTraffic,
     /// In each pass after these.
-    pub pass: Traffic,
+    pub pass: PassTraffic,
     /// Arcs that a pass goes along.
     pub arcs: u64,
     /// Whether rows, and messages, stay in memory.
@@ -94,26 +94,26 @@ pub struct RunOutlook {
 }
 
 /// One rank, and what of its memory is free.
-pub(crate) struct Looking<'q> {
+pub(crate) struct RankEstimator<'q> {
     pub(crate) question: &'q RunQuestion<'q>,
     pub(crate) rank: usize,
     pub(crate) own: Range<usize>,
-    pub(crate) shape: Shape,
+    pub(crate) shape: GraphShape,
     pub(crate) sizes: Sizes,
     pub(crate) least: u64,
     pub(crate) free: u64,
 }
 
 /// One rank, its memory shared out.
-pub(crate) struct Shared<'q> {
-    pub(crate) of: Looking<'q>,
-    pub(crate) room: Room,
-    pub(crate) to_dispatch: Option<ToDispatch>,
+pub(crate) struct PlannedRank<'q> {
+    pub(crate) of: RankEstimator<'q>,
+    pub(crate) room: PassMemory,
+    pub(crate) to_dispatch: Option<RoutingPlan>,
     pub(crate) rows_resident: bool,
     /// Whether it is known who needs which messages, and bytes of files that say so.
     pub(crate) filters: bool,
     pub(crate) needs_files: u64,
-    pub(crate) start: Traffic,
+    pub(crate) start: PassTraffic,
     /// But for messages and cells.
-    pub(crate) pass: Traffic,
+    pub(crate) pass: PassTraffic,
 }

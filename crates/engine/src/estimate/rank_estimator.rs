@@ -1,6 +1,6 @@
 //! What passes over all edges would move, before they are done: bytes read, written and sent by each rank (DFOGraph, section 4.5).
 //!
-//! What stays in memory is decided by the code that decides it in a run ([`Shape`], [`Room`]), from the same counts of a graph. What is
+//! What stays in memory is decided by the code that decides it in a run ([`GraphShape`], [`PassMemory`]), from the same counts of a graph. What is
 //! added here is how often a pass reads what does not stay:
 //!
 //! | what | signal | pass | slot |
@@ -19,20 +19,20 @@ use graphmill_graph::{
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Tiers;
 
-use crate::cache::cells::{Pins, STRETCHES, are_bitmaps_pinned};
+use crate::cache::cells::{CellCache, STRETCHES, are_bitmaps_pinned};
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::estimate::model::{Looking, RunOutlook, RunQuestion, Shared, Traffic};
-use crate::estimate::routing::{Dispatching, made};
-use crate::estimate::spill::{Pieces, count_pieces};
+use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RunOutlook, RunQuestion};
+use crate::estimate::routing::{RoutingEstimate, made};
+use crate::estimate::spill::{SpillEstimate, count_pieces};
 use crate::exchange::filter::{keeps_back, lists_memory, rooms_for_needs, selected_bytes};
 use crate::exchange::frame::{frames_bytes, messages_bytes};
-use crate::memory::plan::{Room, Shape};
-use crate::messages::routing::Dispatch;
+use crate::memory::plan::{GraphShape, PassMemory};
+use crate::messages::routing::Routing;
 use crate::messages::routing_table::list_bytes;
 use crate::program::footprint::Sizes;
-use crate::schedule::tasks::{Columns, mean};
-use crate::state::row_file::{RowIo, page_bytes};
+use crate::schedule::tasks::{ColumnLayout, mean};
+use crate::state::row_file::{RowFileIo, page_bytes};
 use crate::state::rows::Touched;
 
 /// What each rank will do where every vertex with edges sends a message in every pass, and rows all change.
@@ -41,7 +41,7 @@ use crate::state::rows::Touched;
 /// A rank has too little memory (with the least that would do), or reading a stored graph fails.
 pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, EngineError> {
     let ranks = 0..question.cuts.len() - 1;
-    let looking = ranks.map(|rank| Looking::new(question, rank)?.share());
+    let looking = ranks.map(|rank| RankEstimator::new(question, rank)?.share());
     let looking = looking.collect::<Result<Vec<_>, _>>()?;
     let pieces = count_pieces(question, &looking)?;
     let each = looking.into_iter().zip(pieces);
@@ -50,7 +50,7 @@ pub fn run_outlook(question: &RunQuestion<'_>) -> Result<Vec<RunOutlook>, Engine
         .collect())
 }
 
-impl<'q> Looking<'q> {
+impl<'q> RankEstimator<'q> {
     fn new(question: &'q RunQuestion<'q>, rank: usize) -> Result<Self, EngineError> {
         let RunQuestion {
             outline,
@@ -76,11 +76,11 @@ impl<'q> Looking<'q> {
                 budget: memory,
             });
         }
-        let shape = Shape::of(&measure, threads);
+        let shape = GraphShape::of(&measure, threads);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken =
             outline.open_bytes + Engine::own_bytes(&measure, threads) + shape.set_of_vertices;
-        Ok(Looking {
+        Ok(RankEstimator {
             question,
             rank,
             own,
@@ -116,7 +116,7 @@ impl<'q> Looking<'q> {
     }
 
     /// Shares out the memory, and adds up what is not messages or cells.
-    fn share(mut self) -> Result<Shared<'q>, EngineError> {
+    fn share(mut self) -> Result<PlannedRank<'q>, EngineError> {
         let touched = self.sizes.signal.or(self.sizes.apply);
         let (vertices, reserve) = (self.own_vertices(), self.shape.reserve());
         let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
@@ -125,10 +125,10 @@ impl<'q> Looking<'q> {
             !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_beside_degrees());
         if !degrees_resident {
             // Workers keep what they unpack them from.
-            let frames = RowIo::FRAMES_BYTES * self.question.threads as u64;
+            let frames = RowFileIo::FRAMES_BYTES * self.question.threads as u64;
             self.free = self.free.saturating_sub(frames);
         }
-        let (mut start, mut pass) = (Traffic::default(), Traffic::default());
+        let (mut start, mut pass) = (PassTraffic::default(), PassTraffic::default());
 
         // Rows, made in a pass over vertices.
         let degrees = self.degrees(touched, degrees_resident);
@@ -180,7 +180,7 @@ impl<'q> Looking<'q> {
                 budget: self.question.memory,
             })?;
         pass = pass.and(self.sent(needs.as_deref()));
-        Ok(Shared {
+        Ok(PlannedRank {
             to_dispatch: self.to_dispatch(sizes, &room),
             of: self,
             room,
@@ -216,7 +216,7 @@ impl<'q> Looking<'q> {
         let once = (here + FRAME_BYTES / 2).saturating_mul(again);
         let phases = [self.sizes.signal, self.sizes.apply];
         let phases = phases.iter().filter(|phase| phase.degrees).count() as u64;
-        match here <= RowIo::FRAMES_BYTES {
+        match here <= RowFileIo::FRAMES_BYTES {
             true => [once, 0],
             false => [once, once.saturating_mul(phases)],
         }
@@ -224,7 +224,7 @@ impl<'q> Looking<'q> {
 
     /// Bytes of the lists of who needs what that a pass reads from disk for each rank, where there is room for lists at all: they are made from
     /// the fan-out then.
-    fn needs(&mut self, sizes: Sizes, start: &mut Traffic) -> Option<Vec<u64>> {
+    fn needs(&mut self, sizes: Sizes, start: &mut PassTraffic) -> Option<Vec<u64>> {
         let (ranks, own) = (self.ranks(), self.own.clone());
         if ranks == 1 {
             return None;
@@ -290,11 +290,11 @@ impl<'q> Looking<'q> {
 
     /// What a pass sends, and reads of the lists of who needs what: the messages that each rank needs, or all where nobody knows who needs
     /// them or next to all are.
-    fn sent(&self, needs: Option<&[u64]>) -> Traffic {
+    fn sent(&self, needs: Option<&[u64]>) -> PassTraffic {
         let Senders { all, to } = self.question.senders;
         let emitted = all[self.rank];
         let width = self.sizes.message;
-        let mut moved = Traffic::default();
+        let mut moved = PassTraffic::default();
         for to_rank in (0..self.ranks()).filter(|to| *to != self.rank) {
             let listed = to[self.rank][to_rank];
             let facts = [listed, self.own_vertices(), self.own_vertices()];
@@ -328,19 +328,19 @@ impl<'q> Looking<'q> {
     }
 
     /// What of the cells is held, in what passes leave, and a dispatch graph of so many bytes.
-    fn pins(&self, room: &Room, graph: u64) -> Pinned {
+    fn pins(&self, room: &PassMemory, graph: u64) -> CachedShare {
         let all = self.cell_bytes();
         let sum = |of: fn(&ColumnOutline) -> u64| self.columns().iter().map(of).sum::<u64>();
         let block_lists = sum(|column| column.block_list_bytes);
         let bitmaps = sum(|column| column.bitmap_bytes);
         let fanout = self.question.outline.files.fanout;
-        let besides = Pins::loading_by(self.question.threads)
+        let besides = CellCache::loading_by(self.question.threads)
             + (self.own.len() * STRETCHES * 32) as u64
             + 5 * 4096;
         let mut left = self
             .free
             .saturating_sub(room.messages + room.besides + graph + besides);
-        let mut pinned = Pinned {
+        let mut pinned = CachedShare {
             pinned: 0,
             read: 0,
             rest: 1.0,
@@ -366,7 +366,7 @@ impl<'q> Looking<'q> {
     }
 
     /// Bytes of frames in which the cells that are not pinned lie: those at both ends of what is read in one go are read whole.
-    fn cells(&self, room: &Room, dispatch: Dispatch, rest: f64) -> u64 {
+    fn cells(&self, room: &PassMemory, dispatch: Routing, rest: f64) -> u64 {
         if rest <= 0.0 {
             return 0;
         }
@@ -414,7 +414,7 @@ impl<'q> Looking<'q> {
     }
 }
 
-impl Columns for Looking<'_> {
+impl ColumnLayout for RankEstimator<'_> {
     fn batches(&self) -> &Batches {
         &self.question.outline.measure.batches
     }
@@ -432,8 +432,8 @@ impl Columns for Looking<'_> {
     }
 }
 
-impl Shared<'_> {
-    fn look(self, pieces: &Pieces) -> RunOutlook {
+impl PlannedRank<'_> {
+    fn look(self, pieces: &SpillEstimate) -> RunOutlook {
         let looking = &self.of;
         let without = looking.reads(&self.room);
         let to_dispatch = self.to_dispatch.as_ref();
@@ -452,14 +452,14 @@ impl Shared<'_> {
         let pins = looking.pins(&room, for_dispatch);
         let mut start = self.start.and(dispatching.made);
         start.read += pins.read + self.looked_at();
-        let with = |dispatching: &Dispatching| {
+        let with = |dispatching: &RoutingEstimate| {
             let mut pass = self
                 .pass
                 .and(self.messages(&room, &reads, dispatching, pieces));
             pass.read += looking.cells(&room, dispatching.dispatch, pins.rest);
             pass
         };
-        let (early, pass) = (with(&Dispatching::default()), with(&dispatching));
+        let (early, pass) = (with(&RoutingEstimate::default()), with(&dispatching));
         let touched = looking.sizes.signal.or(looking.sizes.apply);
         let rows = match self.rows_resident {
             true => 0,
@@ -493,7 +493,7 @@ impl Shared<'_> {
 }
 
 /// Cells in memory.
-struct Pinned {
+struct CachedShare {
     pinned: u64,
     /// Bytes read to fill it.
     read: u64,

@@ -3,45 +3,45 @@
 use graphmill_raw::AlignedBuffer;
 
 use crate::config::DispatchChoice;
-use crate::estimate::model::{Looking, RunQuestion, Shared, ToDispatch, Traffic};
-use crate::estimate::spill::Pieces;
-use crate::memory::plan::Room;
+use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RoutingPlan, RunQuestion};
+use crate::estimate::spill::SpillEstimate;
+use crate::memory::plan::PassMemory;
 use crate::memory::run_bytes;
-use crate::messages::routing::{Dispatch, Way};
-use crate::messages::routing_size::ListBytes;
+use crate::messages::routing::{Routing, RoutingMode};
+use crate::messages::routing_size::TableMemory;
 use crate::planner::routing::{making_bytes, waits, worth_making};
-use crate::planner::routing_cost::Facts;
+use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_memory::beside;
-use crate::planner::routing_stats::{RunOf, Sample, graph_bytes, sample_bytes};
+use crate::planner::routing_stats::{GroupOf, RoutingSample, graph_bytes, sample_bytes};
 use crate::program::footprint::Sizes;
-use crate::schedule::tasks::{Columns, mean, reads, runs};
+use crate::schedule::tasks::{ColumnLayout, mean, reads, runs};
 
 /// How messages get to runs.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Dispatching {
-    pub(crate) dispatch: Dispatch,
+pub(crate) struct RoutingEstimate {
+    pub(crate) dispatch: Routing,
     /// After so many passes.
     pub(crate) early_passes: u64,
     /// Whether the lists of who needs what are on disk, and bytes to make them.
     pub(crate) lists_on_disk: bool,
-    pub(crate) made: Traffic,
+    pub(crate) made: PassTraffic,
 }
 
 /// Bytes that are written to make lists, of so many bytes in memory and on disk, in so much memory, and read where that holds them in the
 /// end.
-pub(crate) fn made(bytes: &ListBytes, [lists, on_disk]: [u64; 2], room: u64) -> Traffic {
+pub(crate) fn made(bytes: &TableMemory, [lists, on_disk]: [u64; 2], room: u64) -> PassTraffic {
     let written = if bytes.fit(room) { 0 } else { on_disk };
     let (stays, _) = bytes.kept(lists, room);
-    Traffic {
+    PassTraffic {
         read: if stays { 0 } else { written },
         written,
         sent: 0,
     }
 }
 
-impl Looking<'_> {
+impl RankEstimator<'_> {
     /// What messages can be dispatched with, out of the room that there is.
-    pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &Room) -> Option<ToDispatch> {
+    pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &PassMemory) -> Option<RoutingPlan> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let graph = |group| {
             let runs = runs(self, group).len();
@@ -50,16 +50,16 @@ impl Looking<'_> {
         let choice = self.question.dispatch;
         let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
         let runs = runs(self, beside.room.group);
-        Some(ToDispatch {
+        Some(RoutingPlan {
             graph: graph(beside.room.group),
             runs: runs.len(),
-            run_of: RunOf::new(self, &runs),
+            run_of: GroupOf::new(self, &runs),
             beside,
         })
     }
 
     /// How many runs read a batch, by batch.
-    pub(crate) fn reads(&self, room: &Room) -> Vec<f64> {
+    pub(crate) fn reads(&self, room: &PassMemory) -> Vec<f64> {
         match room.held {
             Some(_) => reads(self, &runs(self, room.group)),
             None => Vec::new(),
@@ -67,7 +67,7 @@ impl Looking<'_> {
     }
 }
 
-impl Shared<'_> {
+impl PlannedRank<'_> {
     /// Runs that messages may be dispatched to.
     pub(crate) fn runs_to_dispatch(&self) -> usize {
         self.to_dispatch.as_ref().map_or(0, |to| to.runs)
@@ -82,12 +82,17 @@ impl Shared<'_> {
     }
 
     /// What the way of dispatch depends on, of a graph whose lists are in memory.
-    pub(crate) fn facts(&self, room: &Room, reads: &[f64], pieces: &Pieces) -> Facts {
+    pub(crate) fn facts(
+        &self,
+        room: &PassMemory,
+        reads: &[f64],
+        pieces: &SpillEstimate,
+    ) -> RoutingStats {
         let batches = self.of.batches();
         let (vertices, own) = (batches.vertices(), self.of.own_vertices());
         let share = |part: f64, of: u64| part / (of as f64).max(1.0);
         let sizes = self.of.sizes;
-        Facts {
+        RoutingStats {
             active: [own, vertices - own],
             width: sizes.message,
             vertices,
@@ -100,7 +105,7 @@ impl Shared<'_> {
                 .map(|column| column.data_bytes)
                 .sum(),
             reads: mean(batches, reads),
-            sample: Sample {
+            sample: RoutingSample {
                 spread: share(pieces.messages, vertices),
                 messages: [true, false].map(|is_own| {
                     let [messages, vertices] = self.sent_by(is_own);
@@ -133,10 +138,10 @@ impl Shared<'_> {
     /// How messages are dispatched, once it is worth while; `None`: not in any pass.
     pub(crate) fn dispatching(
         &self,
-        to: &ToDispatch,
+        to: &RoutingPlan,
         reads: &[f64],
-        pieces: &Pieces,
-    ) -> Option<Dispatching> {
+        pieces: &SpillEstimate,
+    ) -> Option<RoutingEstimate> {
         let RunQuestion {
             outline,
             dispatch: choice,
@@ -146,7 +151,7 @@ impl Shared<'_> {
         let facts = self.facts(&to.beside.room, reads, pieces);
         let (by_cost, gained) = facts.choose();
         let dispatch = choice.asked().unwrap_or(by_cost);
-        if dispatch == Dispatch::default() {
+        if dispatch == Routing::default() {
             return None;
         }
         let fanout = outline.files.fanout;
@@ -164,17 +169,17 @@ impl Shared<'_> {
         let bytes = [pieces.lists, lists].map(|bytes| bytes as u64);
         let room = to.beside.bytes;
         let (lists_on_disk, _) = to.graph.kept(bytes[0], room);
-        let made = made(&to.graph, bytes, room).and(Traffic {
+        let made = made(&to.graph, bytes, room).and(PassTraffic {
             read: fanout,
-            ..Traffic::default()
+            ..PassTraffic::default()
         });
         // The pass that makes the graph does not know yet what its lists take.
         let is_known = lists_on_disk && passes - early_passes > 1;
-        let facts = Facts {
+        let facts = RoutingStats {
             lists: if is_known { lists as u64 } else { 0 },
             ..facts
         };
-        Some(Dispatching {
+        Some(RoutingEstimate {
             dispatch: choice.asked().unwrap_or(facts.choose().0),
             early_passes,
             lists_on_disk,
@@ -200,12 +205,12 @@ impl Shared<'_> {
     /// rank's; and read by the runs that have cells of them, or each piece once.
     pub(crate) fn messages(
         &self,
-        room: &Room,
+        room: &PassMemory,
         reads: &[f64],
-        dispatching: &Dispatching,
-        pieces: &Pieces,
-    ) -> Traffic {
-        let mut moved = Traffic::default();
+        dispatching: &RoutingEstimate,
+        pieces: &SpillEstimate,
+    ) -> PassTraffic {
+        let mut moved = PassTraffic::default();
         if room.held.is_none() {
             return moved;
         }
@@ -222,27 +227,27 @@ impl Shared<'_> {
             } else {
                 dispatch.others
             };
-            if way != Way::Push || is_own && others > 0 {
+            if way != RoutingMode::Push || is_own && others > 0 {
                 moved.written = moved.written.saturating_add(all);
             }
             if is_own {
                 moved.read = moved.read.saturating_add(all.saturating_mul(others));
             }
-            if way != Way::Push {
+            if way != RoutingMode::Push {
                 let often: f64 = reads[batches.clone()].iter().sum();
                 let often = often / (batches.len() as f64).max(1.0);
                 moved.read = moved.read.saturating_add((all as f64 * often) as u64);
             }
         }
         let pushed = self.pushed(dispatch, pieces);
-        let is_looked_up = |way| way == Way::Push || dispatch.all_is_pulled;
+        let is_looked_up = |way| way == RoutingMode::Push || dispatch.all_is_pulled;
         let ways = [dispatch.own, dispatch.others].into_iter();
         let lists = ways.zip(pieces.lists_on_disk);
         let lists: f64 = lists
             .filter(|(way, _)| dispatching.lists_on_disk && is_looked_up(*way))
             .map(|(_, bytes)| bytes)
             .sum();
-        moved.and(Traffic {
+        moved.and(PassTraffic {
             read: pushed.saturating_add(lists as u64),
             written: pushed,
             sent: 0,
@@ -250,9 +255,11 @@ impl Shared<'_> {
     }
 
     /// Bytes of the pieces that are written for one run each.
-    pub(crate) fn pushed(&self, dispatch: Dispatch, pieces: &Pieces) -> u64 {
+    pub(crate) fn pushed(&self, dispatch: Routing, pieces: &SpillEstimate) -> u64 {
         let ways = [dispatch.own, dispatch.others].into_iter();
-        let pushed = ways.zip(pieces.bytes).filter(|(way, _)| *way == Way::Push);
+        let pushed = ways
+            .zip(pieces.bytes)
+            .filter(|(way, _)| *way == RoutingMode::Push);
         let pushed: f64 = pushed.map(|(_, bytes)| bytes).sum();
         let aside = match dispatch.all_is_pulled {
             true => {

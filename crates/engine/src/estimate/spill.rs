@@ -3,13 +3,13 @@
 use graphmill_raw::AlignedBuffer;
 
 use crate::error::EngineError;
-use crate::estimate::model::{RunQuestion, Shared};
+use crate::estimate::model::{PlannedRank, RunQuestion};
 use crate::messages::routing_table::list_bytes;
 use crate::messages::run_codec;
 
 /// The pieces of all batches for the runs of one rank, where every vertex with edges sends a message.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct SpillEstimate {
     /// Messages in them.
     pub(crate) messages: f64,
     /// Bytes on disk, of batches of this rank and of others.
@@ -22,7 +22,7 @@ pub(crate) struct Pieces {
     pub(crate) lists_on_disk: [f64; 2],
 }
 
-impl Pieces {
+impl SpillEstimate {
     /// Adds those of a batch: so many messages for each run, which may be a part of one.
     fn add(&mut self, is_own: bool, span: usize, width: usize, counts: &[f64]) {
         let of = usize::from(!is_own);
@@ -50,9 +50,9 @@ impl Pieces {
 /// The pieces of each rank that may dispatch messages, in one go over who needs what.
 pub(crate) fn count_pieces(
     question: &RunQuestion<'_>,
-    ranks: &[Shared<'_>],
-) -> Result<Vec<Pieces>, EngineError> {
-    let mut pieces = vec![Pieces::default(); ranks.len()];
+    ranks: &[PlannedRank<'_>],
+) -> Result<Vec<SpillEstimate>, EngineError> {
+    let mut pieces = vec![SpillEstimate::default(); ranks.len()];
     let (mut groups, mut firsts) = (0, Vec::new());
     for (rank, pieces) in ranks.iter().zip(&mut pieces) {
         firsts.push(groups);
@@ -63,7 +63,7 @@ pub(crate) fn count_pieces(
         return Ok(pieces);
     }
     let groups_of = |batch| {
-        let of_rank = |(rank, first): (&Shared<'_>, &usize)| {
+        let of_rank = |(rank, first): (&PlannedRank<'_>, &usize)| {
             let group = |run: Option<usize>| run.map(|run| first + run);
             rank.runs_from(batch)
                 .into_iter()

@@ -13,9 +13,9 @@ use std::time::Duration;
 use graphmill_fabric::{Channel, Completion, Fabric, Operation};
 use graphmill_raw::{AlignedBuffer, lock};
 
-use crate::comm::communicator::{Ranks, mismatch};
+use crate::comm::communicator::{Communicator, mismatch};
 use crate::comm::wire::{FLYING, LOOK, PEERS, Wire};
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exchange::frame::{FRAME_HEADER, Frame, Section, sections};
 use crate::value::Sum;
@@ -29,14 +29,14 @@ const SEND: u64 = 0;
 const RECEIVE: u64 = 1;
 
 /// What a rank has to say to one other.
-pub(crate) trait Outgoing {
+pub(crate) trait FrameSource {
     /// Appends what there is now, as far as it fits.
-    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError>;
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError>;
 }
 
 /// Where a frame that was filled stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filled {
+pub(crate) enum FillStatus {
     /// There is no room left in it.
     Full,
     /// There will be more to say, which is not known yet.
@@ -46,7 +46,7 @@ pub(crate) enum Filled {
 }
 
 /// What comes from another rank.
-pub(crate) enum Came<'f> {
+pub(crate) enum Received<'f> {
     Section(Section<'f>),
     /// That was all.
     All,
@@ -54,22 +54,22 @@ pub(crate) enum Came<'f> {
 
 /// What an exchange came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ExchangeProgress {
     Moved,
     Waiting,
     Complete,
 }
 
 /// An exchange that goes on as often as somebody has it do so.
-pub(crate) trait Ongoing: Send {
+pub(crate) trait ExchangeStep: Send {
     /// Sends and takes in what there is; where there is nothing, waits up to so long for it.
-    fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError>;
+    fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError>;
 }
 
 /// Sends to every other rank what `outgoing(rank, slot)` has for it, and hands what comes from one to `incoming(rank, ...)`, in order.
 /// No two that are sent to at the same time have the same slot.
 pub(crate) struct Exchange<'e, O, F, G> {
-    ranks: &'e Ranks,
+    ranks: &'e Communicator,
     fabric: &'e dyn Fabric,
     wire: &'e Mutex<Wire>,
     free: Vec<AlignedBuffer>,
@@ -81,13 +81,13 @@ pub(crate) struct Exchange<'e, O, F, G> {
     incoming: G,
     /// How far away the next to send to is, and the next to receive from.
     next: [usize; 2],
-    sending: Vec<Sending<O>>,
+    sending: Vec<PeerStream<O>>,
     receiving: Vec<usize>,
     is_complete: bool,
 }
 
 /// One rank to which something is said.
-struct Sending<O> {
+struct PeerStream<O> {
     to: usize,
     /// Which of those at the same time it is.
     slot: usize,
@@ -100,13 +100,13 @@ struct Sending<O> {
 
 impl<'e, O, F, G> Exchange<'e, O, F, G>
 where
-    O: Outgoing,
+    O: FrameSource,
     F: FnMut(usize, usize) -> O,
-    G: FnMut(usize, Came<'_>) -> Result<(), EngineError>,
+    G: FnMut(usize, Received<'_>) -> Result<(), EngineError>,
 {
     /// Begins one, of messages of so many bytes, with so many ranks at the same time; `None` where there are no others.
     pub(crate) fn begin(
-        machine: &'e Machine<'e>,
+        machine: &'e ExecContext<'e>,
         width: usize,
         peers: usize,
         outgoing: F,
@@ -132,20 +132,20 @@ where
 
     /// Does all of one at once.
     pub(crate) fn run(
-        machine: &'e Machine<'e>,
+        machine: &'e ExecContext<'e>,
         width: usize,
         outgoing: F,
         incoming: G,
     ) -> Result<(), EngineError> {
         if let Some(mut exchange) = Self::begin(machine, width, PEERS, outgoing, incoming) {
-            while exchange.go_on(LOOK)? != Progress::Complete {}
+            while exchange.go_on(LOOK)? != ExchangeProgress::Complete {}
         }
         Ok(())
     }
 
-    fn go_on(&mut self, wait: Duration) -> Result<Progress, EngineError> {
+    fn go_on(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError> {
         if self.is_complete {
-            return Ok(Progress::Complete);
+            return Ok(ExchangeProgress::Complete);
         }
         let mut moved = false;
         for _ in 0..TURNS {
@@ -169,19 +169,19 @@ where
         if all && self.sending.is_empty() && self.receiving.is_empty() {
             self.is_complete = true;
             lock(self.wire).free.append(&mut self.free);
-            return Ok(Progress::Complete);
+            return Ok(ExchangeProgress::Complete);
         }
         Ok(if moved {
-            Progress::Moved
+            ExchangeProgress::Moved
         } else {
-            Progress::Waiting
+            ExchangeProgress::Waiting
         })
     }
 
     /// Turns to the next ranks where there is a way to.
     fn next_turns(&mut self) -> Result<(), EngineError> {
         let (rank, count) = (self.ranks.rank(), self.ranks.count());
-        let is_stuck = |sending: &Sending<O>| sending.all_said || sending.flying == FLYING;
+        let is_stuck = |sending: &PeerStream<O>| sending.all_said || sending.flying == FLYING;
         while self.next[0] < count
             && self.sending.len() < self.peers
             && self.sending.iter().all(is_stuck)
@@ -190,7 +190,7 @@ where
             self.next[0] += 1;
             let is_free = |slot: &usize| self.sending.iter().all(|other| other.slot != *slot);
             let slot = (0..self.peers).find(is_free).unwrap_or_default();
-            self.sending.push(Sending {
+            self.sending.push(PeerStream {
                 to,
                 slot,
                 out: (self.outgoing)(to, slot),
@@ -226,11 +226,11 @@ where
             };
             let filled = sending.out.fill(&mut frame)?;
             let (used, count) = (frame.used, frame.count);
-            if filled == Filled::Later {
+            if filled == FillStatus::Later {
                 sending.open = Some((buffer, used, count));
                 continue;
             }
-            sending.all_said = filled == Filled::All;
+            sending.all_said = filled == FillStatus::All;
             sending.flying += 1;
             buffer[..4].copy_from_slice(&u32::from(sending.all_said).to_le_bytes());
             let to = sending.to;
@@ -286,24 +286,24 @@ where
             self.receive(other)?;
         }
         for section in sections {
-            (self.incoming)(other, Came::Section(section))?;
+            (self.incoming)(other, Received::Section(section))?;
         }
         if last {
             self.receiving.retain(|from| *from != other);
-            (self.incoming)(other, Came::All)?;
+            (self.incoming)(other, Received::All)?;
         }
         self.free.push(buffer);
         Ok(())
     }
 }
 
-impl<O, F, G> Ongoing for Exchange<'_, O, F, G>
+impl<O, F, G> ExchangeStep for Exchange<'_, O, F, G>
 where
-    O: Outgoing + Send,
+    O: FrameSource + Send,
     F: FnMut(usize, usize) -> O + Send,
-    G: FnMut(usize, Came<'_>) -> Result<(), EngineError> + Send,
+    G: FnMut(usize, Received<'_>) -> Result<(), EngineError> + Send,
 {
-    fn advance(&mut self, wait: Duration) -> Result<Progress, EngineError> {
+    fn advance(&mut self, wait: Duration) -> Result<ExchangeProgress, EngineError> {
         self.go_on(wait)
     }
 }

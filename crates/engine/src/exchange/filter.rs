@@ -10,10 +10,10 @@ use graphmill_raw::lock;
 use graphmill_storage::Lease;
 
 use crate::comm::wire::PEERS;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::messages::routing_size::ListBytes;
-use crate::messages::routing_table::{Groups, SourceLists};
+use crate::messages::routing_size::TableMemory;
+use crate::messages::routing_table::{ColumnGroups, RoutingTable};
 use crate::messages::run_codec::WORD;
 
 /// So many ones of the free budget the lists may take.
@@ -35,9 +35,9 @@ pub(crate) fn rooms_for_needs(
 }
 
 /// What the lists take of the budget.
-pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> ListBytes {
+pub(crate) fn lists_memory(batches: &Batches, own: Range<usize>, ranks: usize) -> TableMemory {
     let lists = own.len() * (ranks - 1);
-    ListBytes::new(batches, own, ranks - 1, lists, PEERS)
+    TableMemory::new(batches, own, ranks - 1, lists, PEERS)
 }
 
 /// Which of the other ranks one is.
@@ -51,20 +51,20 @@ pub(crate) fn selected_bytes(batches: &Batches) -> u64 {
 }
 
 /// The filtering lists of one rank's vertices.
-pub(crate) struct Needs {
+pub(crate) struct MessageFilter {
     rank: usize,
     /// One a batch and other rank.
-    lists: SourceLists,
+    lists: RoutingTable,
     /// The sources of a batch that sent a message which a rank needs, by whoever sends them.
     selected: Vec<Mutex<Vec<u64>>>,
     _lease: Lease,
 }
 
-impl Needs {
+impl MessageFilter {
     /// The lists in at most so much memory, or in a file of that name, and the bytes read and written to make them; `None` where that is not
     /// enough to make them.
     pub(crate) fn load(
-        machine: &Machine,
+        machine: &ExecContext,
         file: &str,
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
@@ -74,7 +74,7 @@ impl Needs {
             rank => Some(others(ranks.rank(), rank)),
         };
         let owners: Vec<_> = (0..batches.len()).map(other).collect();
-        let groups = Groups {
+        let groups = ColumnGroups {
             of: ranks.own(),
             count: ranks.count() - 1,
             bytes: lists_memory(batches, ranks.own(), ranks.count()),
@@ -85,10 +85,10 @@ impl Needs {
         let _lease = (machine.budget).lease("messages that ranks need", selected)?;
         let words = (batches.widest() as usize).div_ceil(WORD);
         let path = machine.scratch.join(file);
-        let built = SourceLists::build(machine, &groups, &path, room.saturating_sub(selected))?;
+        let built = RoutingTable::build(machine, &groups, &path, room.saturating_sub(selected))?;
         Ok(built.map(|(lists, traffic)| {
             let selected = (0..PEERS).map(|_| Mutex::new(vec![0; words])).collect();
-            let needs = Needs {
+            let needs = MessageFilter {
                 rank: ranks.rank(),
                 lists,
                 selected,
@@ -110,7 +110,7 @@ impl Needs {
     /// the messages.
     pub(crate) fn keeps_back(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         to: usize,
         emitted: u64,
         width: usize,

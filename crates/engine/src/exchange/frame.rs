@@ -12,7 +12,7 @@ use std::ops::Range;
 use graphmill_raw::Element;
 
 use crate::comm::wire::FRAME_BYTES;
-use crate::messages::batch::Slots;
+use crate::messages::batch::MessageSlice;
 use crate::messages::run_codec::is_listed;
 
 pub(crate) const FRAME_HEADER: usize = 8;
@@ -49,8 +49,8 @@ impl Frame<'_> {
         }
     }
 
-    fn head(&mut self, batch: usize, kind: Kind, bits: Range<usize>, count: usize) {
-        if kind != Kind::Bytes {
+    fn head(&mut self, batch: usize, kind: SectionKind, bits: Range<usize>, count: usize) {
+        if kind != SectionKind::Bytes {
             self.count += count as u64;
         }
         let fields = [batch, kind as usize, bits.start, bits.len(), count, 0];
@@ -64,7 +64,7 @@ impl Frame<'_> {
     pub(crate) fn messages<M: Element>(
         &mut self,
         batch: usize,
-        slots: Slots<'_, M>,
+        slots: MessageSlice<'_, M>,
         needed: impl Fn(usize) -> u64,
         listed: bool,
         from: usize,
@@ -95,7 +95,11 @@ impl Frame<'_> {
             // Not one word of sources has room: the next frame has.
             return first;
         }
-        let kind = if listed { Kind::List } else { Kind::Bits };
+        let kind = if listed {
+            SectionKind::List
+        } else {
+            SectionKind::Bits
+        };
         self.head(batch, kind, first..last, count);
         if listed {
             each(first..last, wanted, |source| {
@@ -126,7 +130,11 @@ impl Frame<'_> {
         if count == 0 {
             return 0;
         }
-        let kind = if placed { Kind::Placed } else { Kind::List };
+        let kind = if placed {
+            SectionKind::Placed
+        } else {
+            SectionKind::List
+        };
         self.head(batch, kind, 0..0, count);
         let messages = &messages[..count];
         for (source, ..) in messages {
@@ -155,7 +163,7 @@ impl Frame<'_> {
     pub(crate) fn bytes(&mut self, messages: u64, bytes: &[u8]) -> bool {
         let fits = bytes.len() <= self.bytes_room();
         if fits {
-            self.head(0, Kind::Bytes, 0..0, bytes.len());
+            self.head(0, SectionKind::Bytes, 0..0, bytes.len());
             self.count += messages;
             self.put(bytes);
             self.align();
@@ -188,7 +196,7 @@ pub(crate) fn messages_bytes(needed: u64, emitted: u64, sources: usize, message:
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum SectionKind {
     Bits = 1,
     List = 2,
     Bytes = 3,
@@ -198,7 +206,7 @@ enum Kind {
 /// One section of a frame that came.
 pub(crate) struct Section<'f> {
     pub(crate) batch: usize,
-    kind: Kind,
+    kind: SectionKind,
     first: usize,
     count: usize,
     sources: &'f [u8],
@@ -221,23 +229,24 @@ impl<'f> Section<'f> {
             }
         };
         match self.kind {
-            Kind::Bits => {
+            SectionKind::Bits => {
                 let words = self.sources.as_chunks().0;
                 let word = |at: usize| u64::from_le_bytes(words[at - self.first]);
                 each(self.first..self.first + words.len(), word, next);
             }
-            Kind::List | Kind::Placed => {
+            SectionKind::List | SectionKind::Placed => {
                 let sources = self.sources.as_chunks().0;
                 (sources.iter()).for_each(|source| next(u32::from_le_bytes(*source) as usize));
             }
-            Kind::Bytes => (),
+            SectionKind::Bytes => (),
         }
     }
 
     /// The column that each message is for, where messages are placed.
     pub(crate) fn columns(&self) -> Option<impl Iterator<Item = usize>> {
         let columns = self.columns.as_chunks().0.iter();
-        (self.kind == Kind::Placed).then(|| columns.map(|of| u32::from_le_bytes(*of) as usize))
+        (self.kind == SectionKind::Placed)
+            .then(|| columns.map(|of| u32::from_le_bytes(*of) as usize))
     }
 
     /// The bytes of [`Frame::bytes`].
@@ -260,11 +269,17 @@ pub(crate) fn sections<'f>(frame: &'f [u8], message: usize) -> Option<(Vec<Secti
         let fields = [field()?, field()?, field()?, field()?, field()?, field()?];
         let [batch, kind, first, words, count, _] = fields;
         let (kind, parts) = match kind {
-            1 => (Kind::Bits, [words * 8, 0, count.checked_mul(message)?]),
-            2 => (Kind::List, [count * 4, 0, count.checked_mul(message)?]),
-            3 => (Kind::Bytes, [0, 0, count]),
+            1 => (
+                SectionKind::Bits,
+                [words * 8, 0, count.checked_mul(message)?],
+            ),
+            2 => (
+                SectionKind::List,
+                [count * 4, 0, count.checked_mul(message)?],
+            ),
+            3 => (SectionKind::Bytes, [0, 0, count]),
             4 => (
-                Kind::Placed,
+                SectionKind::Placed,
                 [count * 4, count * 4, count.checked_mul(message)?],
             ),
             _ => return None,
@@ -306,7 +321,7 @@ mod tests {
             for source in (0..span).step_by(every) {
                 present[source / WORD] |= 1 << (source % WORD);
             }
-            let slots = Slots {
+            let slots = MessageSlice {
                 values: &values,
                 present: &present,
                 full: every == 1,

@@ -5,38 +5,38 @@ use std::sync::Mutex;
 use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
 use crate::program::edge::Activate;
-use crate::schedule::numa::Deal;
-use crate::state::array_store::OpenRows;
-use crate::state::row_file::RowIo;
-use crate::state::rows::{Need, Rows};
+use crate::schedule::numa::NumaQueue;
+use crate::state::array_store::BatchRows;
+use crate::state::row_file::RowFileIo;
+use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Sum;
 
 /// One vertex pass as a job: each step is one batch.
-pub(crate) struct Vertices<'p, R: Rows, A: Sum, F> {
-    machine: &'p Machine<'p>,
-    needs: Vec<Need>,
+pub(crate) struct VertexPass<'p, R: Rows, A: Sum, F> {
+    machine: &'p ExecContext<'p>,
+    needs: Vec<ColumnAccess>,
     active: Option<&'p ActiveSet>,
     /// Where those go that are active next.
     activated: Option<&'p ActiveSet>,
     batches: Vec<usize>,
     sums: Vec<Mutex<A>>,
-    deal: Deal<'p>,
+    deal: NumaQueue<'p>,
     work: F,
     rows: std::marker::PhantomData<fn(R)>,
 }
 
-impl<'p, R, A, F> Vertices<'p, R, A, F>
+impl<'p, R, A, F> VertexPass<'p, R, A, F>
 where
     R: Rows,
     A: Sum,
     F: Fn(u64, R::Row<'_>) -> (A, Activate) + Sync,
 {
     pub(crate) fn new(
-        machine: &'p Machine<'p>,
+        machine: &'p ExecContext<'p>,
         rows: R,
         active: Option<&'p ActiveSet>,
         activated: Option<&'p ActiveSet>,
@@ -49,8 +49,8 @@ where
         let mut needs = Vec::new();
         rows.needs(&mut needs);
         let sums = batches.iter().map(|_| Mutex::new(A::ZERO)).collect();
-        let deal = Deal::new(&batches, machine.batches.len());
-        Vertices {
+        let deal = NumaQueue::new(&batches, machine.batches.len());
+        VertexPass {
             machine,
             needs,
             active,
@@ -100,12 +100,12 @@ where
 
 /// Ends the borrow of a batch's rows after those of its active vertices were worked on, or of all.
 pub(crate) fn close(
-    machine: &Machine,
-    open: OpenRows<'_>,
-    needs: &[Need],
+    machine: &ExecContext,
+    open: BatchRows<'_>,
+    needs: &[ColumnAccess],
     active: Option<&ActiveSet>,
     batch: usize,
-    io: &mut RowIo,
+    io: &mut RowFileIo,
 ) -> Result<(), EngineError> {
     match active {
         None => machine.arrays.close(open, needs, None, io),
@@ -116,7 +116,7 @@ pub(crate) fn close(
     }
 }
 
-impl<R, A, F> Job for Vertices<'_, R, A, F>
+impl<R, A, F> Job for VertexPass<'_, R, A, F>
 where
     R: Rows,
     A: Sum,

@@ -12,29 +12,33 @@ use graphmill_graph::Batches;
 use graphmill_raw::{Mistake, lock};
 use graphmill_storage::Budget;
 
-use crate::comm::communicator::{Ranks, mismatch};
-use crate::driver_log::History;
+use crate::comm::communicator::{Communicator, mismatch};
+use crate::driver_log::DriverLog;
 use crate::error::EngineError;
-use crate::frontier::bitmap::{BatchSet, Sets};
+use crate::frontier::bitmap::{BatchBitmaps, HierarchicalBitmap};
 use crate::frontier::codec;
 use crate::value::Sum;
 
 /// What the sets of one engine share.
 #[derive(Debug)]
-pub(crate) struct ActivePool {
+pub(crate) struct ActiveSetPool {
     pub(crate) batches: Arc<Batches>,
-    ranks: Arc<Ranks>,
+    ranks: Arc<Communicator>,
     budget: Budget,
-    free: Mutex<Vec<Sets>>,
+    free: Mutex<Vec<BatchBitmaps>>,
     /// What the driver was told.
-    history: Mutex<History>,
+    history: Mutex<DriverLog>,
     /// The sets that it has, by number, where versions are published.
-    held: Mutex<BTreeMap<u64, Weak<Sets>>>,
+    held: Mutex<BTreeMap<u64, Weak<BatchBitmaps>>>,
 }
 
-impl ActivePool {
-    pub(crate) fn new(batches: Arc<Batches>, ranks: Arc<Ranks>, budget: Budget) -> Arc<Self> {
-        Arc::new(ActivePool {
+impl ActiveSetPool {
+    pub(crate) fn new(
+        batches: Arc<Batches>,
+        ranks: Arc<Communicator>,
+        budget: Budget,
+    ) -> Arc<Self> {
+        Arc::new(ActiveSetPool {
             batches,
             ranks,
             budget,
@@ -45,12 +49,12 @@ impl ActivePool {
     }
 
     /// What the driver was told.
-    pub(crate) fn history(&self) -> MutexGuard<'_, History> {
+    pub(crate) fn history(&self) -> MutexGuard<'_, DriverLog> {
         lock(&self.history)
     }
 
     /// The sets that the driver has, by number.
-    pub(crate) fn of_driver(&self) -> Vec<(u64, Arc<Sets>)> {
+    pub(crate) fn of_driver(&self) -> Vec<(u64, Arc<BatchBitmaps>)> {
         let held = lock(&self.held);
         let sets = held
             .iter()
@@ -67,7 +71,7 @@ impl ActivePool {
         let reused = lock(&self.free).pop();
         let sets = reused.unwrap_or_else(|| {
             (0..self.batches.len())
-                .map(|_| Mutex::new(BatchSet::default()))
+                .map(|_| Mutex::new(HierarchicalBitmap::default()))
                 .collect()
         });
         ActiveSet {
@@ -91,15 +95,15 @@ pub struct ActiveSet {
     own: u64,
     /// The sum over all ranks, as of when they last agreed on it, or as the driver was told.
     total: u64,
-    sets: Arc<Sets>,
+    sets: Arc<BatchBitmaps>,
     /// By which versions know it, once the driver has it.
     number: Option<u64>,
-    pool: Arc<ActivePool>,
+    pool: Arc<ActiveSetPool>,
 }
 
 impl ActiveSet {
     /// Whether it was made by that pool.
-    pub(crate) fn is_of(&self, pool: &Arc<ActivePool>) -> bool {
+    pub(crate) fn is_of(&self, pool: &Arc<ActiveSetPool>) -> bool {
         Arc::ptr_eq(&self.pool, pool)
     }
     /// Number of vertices in the set.
@@ -294,7 +298,10 @@ impl ActiveSet {
         self.counts[batch]
     }
     /// The set of one batch with its bitmap; the caller ends with [`ActiveSet::recount`].
-    pub(crate) fn batch(&self, batch: usize) -> Result<MutexGuard<'_, BatchSet>, EngineError> {
+    pub(crate) fn batch(
+        &self,
+        batch: usize,
+    ) -> Result<MutexGuard<'_, HierarchicalBitmap>, EngineError> {
         let mut set = lock(&self.sets[batch]);
         if set.words.is_empty() {
             let span = self.pool.batches.span(batch) as usize;

@@ -11,7 +11,7 @@ use crate::error::EngineError;
 const WORD: usize = 64;
 /// The active vertices of one batch, as batch-local numbers.
 #[derive(Debug, Default)]
-pub(crate) struct BatchSet {
+pub(crate) struct HierarchicalBitmap {
     span: usize,
     pub(crate) count: usize,
     /// Bit i of word w: vertex 64 w + i.
@@ -23,7 +23,7 @@ pub(crate) struct BatchSet {
     lease: Option<Lease>,
 }
 
-impl BatchSet {
+impl HierarchicalBitmap {
     /// Words of each level for so many vertices.
     fn words_of(span: usize) -> [usize; 3] {
         let words = span.div_ceil(WORD);
@@ -224,15 +224,15 @@ pub(crate) fn bits(words: &[u64], base: usize, mut f: impl FnMut(usize)) {
 }
 
 /// The sets of all batches.
-pub(crate) type Sets = Vec<Mutex<BatchSet>>;
+pub(crate) type BatchBitmaps = Vec<Mutex<HierarchicalBitmap>>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn set(span: usize) -> BatchSet {
-        let mut set = BatchSet::default();
+    fn set(span: usize) -> HierarchicalBitmap {
+        let mut set = HierarchicalBitmap::default();
         set.reserve(span, &Budget::new(1 << 30)).unwrap();
         set
     }

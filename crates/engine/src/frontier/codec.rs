@@ -14,7 +14,7 @@ use std::io::Write;
 
 use graphmill_storage::{RecordReader, RecordWriter, broken};
 
-use crate::frontier::bitmap::{BatchSet, bits};
+use crate::frontier::bitmap::{HierarchicalBitmap, bits};
 
 /// Forms of members.
 const ALL: u8 = 0;
@@ -25,12 +25,12 @@ const WORD: u32 = u64::BITS;
 
 /// Who is told of a batch: those in the set, or those who are not.
 #[derive(Clone, Copy)]
-struct Told<'s> {
-    set: &'s BatchSet,
+struct EncodedMembers<'s> {
+    set: &'s HierarchicalBitmap,
     form: u8,
 }
 
-impl Told<'_> {
+impl EncodedMembers<'_> {
     fn count(&self) -> usize {
         match self.form {
             IN => self.set.count(),
@@ -76,7 +76,7 @@ impl Told<'_> {
 }
 
 /// Puts the members of a batch in a set.
-pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &BatchSet) -> io::Result<()> {
+pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &HierarchicalBitmap) -> io::Result<()> {
     if set.is_full() {
         return out.write_all(&[ALL]);
     }
@@ -85,12 +85,12 @@ pub(crate) fn put(out: &mut RecordWriter<impl Write>, set: &BatchSet) -> io::Res
     } else {
         OUT
     };
-    let told = Told { set, form };
+    let told = EncodedMembers { set, form };
     let (k, bits) = told.low_bits();
     out.write_all(&[form, k as u8])?;
     out.number(told.count() as u64)?;
     out.number(bits.div_ceil(u64::from(WORD)))?;
-    let mut words = WordsOut {
+    let mut words = BitWriter {
         out,
         word: 0,
         used: 0,
@@ -127,7 +127,7 @@ fn check(form: u8, k: u8) -> io::Result<()> {
 }
 
 /// Takes over the members of a batch into a set that is empty; `false` if that is not of a batch of this span.
-pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Result<bool> {
+pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut HierarchicalBitmap) -> io::Result<bool> {
     let [form] = from.array()?;
     if matches!(form, ALL | OUT) {
         set.insert_all();
@@ -140,7 +140,7 @@ pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Resul
     let k = u32::from(k);
     let count = from.number()?;
     let left = from.count(8)?;
-    let mut words = WordsIn {
+    let mut words = BitReader {
         from,
         left,
         word: 0,
@@ -164,14 +164,14 @@ pub(crate) fn take(from: &mut RecordReader<'_>, set: &mut BatchSet) -> io::Resul
 }
 
 /// Words that are written, bit by bit.
-struct WordsOut<'o, W> {
+struct BitWriter<'o, W> {
     out: &'o mut RecordWriter<W>,
     word: u64,
     used: u32,
     done: io::Result<()>,
 }
 
-impl<W: Write> WordsOut<'_, W> {
+impl<W: Write> BitWriter<'_, W> {
     fn zeros(&mut self, mut count: u64) {
         while count > 0 {
             let some = count.min(u64::from(WORD - self.used)) as u32;
@@ -209,7 +209,7 @@ impl<W: Write> WordsOut<'_, W> {
 }
 
 /// Words that are read, bit by bit.
-struct WordsIn<'r, 'f> {
+struct BitReader<'r, 'f> {
     from: &'r mut RecordReader<'f>,
     /// Words that come after this one.
     left: u64,
@@ -217,7 +217,7 @@ struct WordsIn<'r, 'f> {
     used: u32,
 }
 
-impl WordsIn<'_, '_> {
+impl BitReader<'_, '_> {
     /// What is left of a word that is not used up.
     fn rest(&mut self) -> io::Result<u64> {
         if self.used == WORD {
@@ -269,8 +269,8 @@ mod tests {
 
     const MAGIC: &[u8; 8] = b"GMTEST\0\x01";
 
-    fn set(span: usize, members: impl Iterator<Item = usize>) -> BatchSet {
-        let mut set = BatchSet::default();
+    fn set(span: usize, members: impl Iterator<Item = usize>) -> HierarchicalBitmap {
+        let mut set = HierarchicalBitmap::default();
         set.reserve(span, &Budget::new(1 << 20)).unwrap();
         members.for_each(|i| set.insert(i));
         set
@@ -283,7 +283,7 @@ mod tests {
         ByteFile::open(&disk, &Budget::new(1 << 20), path, 4096).unwrap()
     }
 
-    fn written(set: &BatchSet) -> Vec<u8> {
+    fn written(set: &HierarchicalBitmap) -> Vec<u8> {
         let mut out = RecordWriter::new(Vec::new(), MAGIC).unwrap();
         put(&mut out, set).unwrap();
         out.finish().unwrap()

@@ -8,21 +8,21 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Kind, Tiers};
 
 use crate::comm::wire::{PEERS, Wire};
-use crate::frontier::bitmap::BatchSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::memory::run_bytes;
 use crate::program::footprint::Sizes;
 use crate::schedule::numa;
-use crate::state::row_file::RowIo;
+use crate::state::row_file::RowFileIo;
 
 /// The shape of one pair of streams.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stream {
+pub(crate) struct StreamBuffers {
     pub(crate) weighted: bool,
     pub(crate) chunk_bytes: usize,
     pub(crate) depth: usize,
 }
 
-impl Stream {
+impl StreamBuffers {
     /// Bytes of the budget that one pair of streams takes: its chunks, each with room for the end of the one before.
     pub(crate) fn bytes(self) -> u64 {
         let stream = ExtentReader::memory(self.chunk_bytes, self.depth);
@@ -44,7 +44,7 @@ const SMALL: u64 = 1 << 20;
 
 /// What the room of a pass depends on in a graph.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct GraphShape {
     workers: usize,
     batches: usize,
     vertices: u64,
@@ -70,8 +70,8 @@ pub(crate) struct Shape {
 
 /// How the free part of a budget is shared out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
-    pub(crate) stream: Stream,
+pub(crate) struct PassMemory {
+    pub(crate) stream: StreamBuffers,
     /// Pairs of streams.
     pub(crate) readers: usize,
     /// Sets of accumulators.
@@ -92,12 +92,12 @@ pub(crate) struct Room {
     pub(crate) takes: u64,
 }
 
-impl Shape {
+impl GraphShape {
     pub(crate) fn of(graph: &Measure, workers: usize) -> Self {
         let batches = &graph.batches;
         let each = || 0..batches.len();
         let own = graph.own.clone().unwrap_or(each());
-        Shape {
+        GraphShape {
             workers,
             batches: batches.len(),
             vertices: batches.vertices(),
@@ -108,7 +108,9 @@ impl Shape {
             strips: graph.strips_of_column,
             targets: graph.strips,
             bits: each().map(|b| 8 * batches.span(b).div_ceil(64)).sum(),
-            set_of_vertices: own.map(|b| BatchSet::bytes(batches.span(b) as usize)).sum(),
+            set_of_vertices: own
+                .map(|b| HierarchicalBitmap::bytes(batches.span(b) as usize))
+                .sum(),
             messages_leased: true,
             rows_leased: true,
         }
@@ -116,7 +118,7 @@ impl Shape {
 
     /// The same where data lies on such tiers.
     pub(crate) fn on(self, tiers: &Tiers) -> Self {
-        Shape {
+        GraphShape {
             messages_leased: tiers.leased(Kind::Messages, 1) > 0,
             rows_leased: tiers.leased(Kind::Vertices, 1) > 0,
             ..self
@@ -143,7 +145,7 @@ impl Shape {
         match row_bytes {
             0 => 0,
             _ => {
-                workers * (rows + (self.widest / 4) as u64 + RowIo::FRAMES_BYTES)
+                workers * (rows + (self.widest / 4) as u64 + RowFileIo::FRAMES_BYTES)
                     + self.set_of_vertices
             }
         }
@@ -182,7 +184,7 @@ impl Shape {
     }
 
     /// Shares out so many bytes; `None` when they are too few.
-    pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<Room> {
+    pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<PassMemory> {
         let workers = self.workers;
         let mut chunk_bytes =
             (free as usize / (64 * workers)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
@@ -192,7 +194,7 @@ impl Shape {
             need = self.need(sizes, chunk_bytes);
         }
         let set = self.set(sizes);
-        let mut room = Room {
+        let mut room = PassMemory {
             stream: need.stream,
             // A worker folds one column and has the next on its way.
             readers: 2 * workers,
@@ -241,9 +243,9 @@ impl Shape {
         Some(room)
     }
 
-    fn need(&self, sizes: Sizes, chunk_bytes: usize) -> Needed {
+    fn need(&self, sizes: Sizes, chunk_bytes: usize) -> PassRequirement {
         let workers = self.workers as u64;
-        let stream = Stream {
+        let stream = StreamBuffers {
             weighted: sizes.weighted,
             chunk_bytes,
             depth: DEPTH,
@@ -257,7 +259,7 @@ impl Shape {
             true => self.bits + self.vertices * sizes.message as u64,
             false => 0,
         };
-        Needed {
+        PassRequirement {
             stream,
             fixed,
             messages,
@@ -315,8 +317,8 @@ impl Shape {
 }
 
 /// What a pass takes with its messages in memory and on disk, all things together.
-struct Needed {
-    stream: Stream,
+struct PassRequirement {
+    stream: StreamBuffers,
     fixed: u64,
     /// Of them in memory.
     messages: u64,
@@ -328,8 +330,8 @@ struct Needed {
 mod tests {
     use super::*;
 
-    fn shape() -> Shape {
-        Shape {
+    fn shape() -> GraphShape {
+        GraphShape {
             workers: 2,
             batches: 65,
             vertices: 65 << 19,
@@ -340,7 +342,7 @@ mod tests {
             strips: 1,
             targets: 65,
             bits: 65 << 16,
-            set_of_vertices: 65 * BatchSet::bytes(1 << 19),
+            set_of_vertices: 65 * HierarchicalBitmap::bytes(1 << 19),
             messages_leased: true,
             rows_leased: true,
         }
@@ -349,7 +351,7 @@ mod tests {
     #[test]
     fn the_least_is_enough_and_a_little_less_is_not() {
         for strips in [1, 3] {
-            let shape = Shape { strips, ..shape() };
+            let shape = GraphShape { strips, ..shape() };
             let least = shape.least(Sizes::USUAL);
             assert!(shape.share(Sizes::USUAL, least).is_some());
             assert!(shape.share(Sizes::USUAL, least - 1).is_none());
@@ -362,7 +364,7 @@ mod tests {
     #[test]
     fn what_is_shared_out_never_exceeds_what_is_free() {
         for (wire, pulls) in [(0, true), (1 << 20, true), (0, false), (1 << 20, false)] {
-            let shape = Shape { wire, ..shape() };
+            let shape = GraphShape { wire, ..shape() };
             let sizes = Sizes {
                 pulls,
                 ..Sizes::USUAL

@@ -48,7 +48,7 @@ pub(crate) enum ValuesRef<'m, M: Element> {
 
 /// What a kernel sees of the messages of one batch.
 #[derive(Clone, Copy)]
-pub(crate) struct Slots<'s, M> {
+pub(crate) struct MessageSlice<'s, M> {
     /// By source; meaningless where the bit is not set.
     pub(crate) values: &'s [M],
     /// The bits of the sources that emitted one.
@@ -59,7 +59,7 @@ pub(crate) struct Slots<'s, M> {
     pub(crate) sparse: bool,
 }
 
-impl<M> Slots<'_, M> {
+impl<M> MessageSlice<'_, M> {
     #[inline(always)]
     pub(crate) fn has(&self, source: usize) -> bool {
         self.present
@@ -91,12 +91,12 @@ impl<M> Slots<'_, M> {
 }
 
 impl<M: Element> BatchMessages<'_, M> {
-    pub(crate) fn slots(&self) -> Slots<'_, M> {
+    pub(crate) fn slots(&self) -> MessageSlice<'_, M> {
         let (values, present): (&[M], &[u64]) = match &self.values {
             ValuesRef::Memory(values, present) => (values, present),
             ValuesRef::Disk(buffer) => run_codec::parts(buffer, self.span),
         };
-        Slots {
+        MessageSlice {
             values,
             // Bits of a batch without messages are those of another pass.
             present: if self.count == 0 { &[] } else { present },

@@ -14,19 +14,19 @@ use graphmill_raw::{Element, SegmentRef, Segments, lock};
 use graphmill_storage::{Buffer, Disk, Kind, Lease};
 
 use crate::comm::wire::PEERS;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::memory::run_bytes;
 use crate::messages::batch::{BatchMessages, BatchWriter, ValuesMut, ValuesRef};
-use crate::messages::routing::{Dispatch, Way};
-use crate::messages::routing_table::SourceLists;
+use crate::messages::routing::{Routing, RoutingMode};
+use crate::messages::routing_table::RoutingTable;
 use crate::messages::run_codec;
 use crate::messages::run_codec::WORD;
-use crate::messages::spill::{Piece, PieceFile, Taken, Window};
+use crate::messages::spill::{ReadRun, RunRef, SpillCursor, SpillFile};
 
 /// The messages of all sources.
-pub(crate) struct Messages<M: Element> {
-    values: Values<M>,
+pub(crate) struct MessageBuffer<M: Element> {
+    values: MessageValues<M>,
     present: Segments<u64>,
     counts: Vec<AtomicU64>,
     /// Messages of the batch are still to come in this pass.
@@ -39,56 +39,56 @@ pub(crate) struct Messages<M: Element> {
     _leases: Vec<Lease>,
 }
 
-enum Values<M: Element> {
+enum MessageValues<M: Element> {
     Memory(Segments<M>),
-    Disk(Box<Filed>),
+    Disk(Box<SpilledMessages>),
 }
 
 /// Messages on disk.
-pub(crate) struct Filed {
-    pub(crate) file: PieceFile,
+pub(crate) struct SpilledMessages {
+    pub(crate) file: SpillFile,
     /// One a worker; then, for each of the ranks at the same time, one for what comes from it; then one for what is sent to it.
-    pub(crate) windows: Vec<Mutex<Window>>,
+    pub(crate) windows: Vec<Mutex<SpillCursor>>,
     /// The sources that one run needs, while a piece is made for it: one a window.
     pub(crate) selected: Vec<Mutex<Vec<u64>>>,
     /// Batches that the window of a worker holds.
     held: usize,
     workers: usize,
-    pub(crate) dispatch: Dispatch,
-    pub(crate) graph: Option<Arc<SourceLists>>,
+    pub(crate) dispatch: Routing,
+    pub(crate) graph: Option<Arc<RoutingTable>>,
     /// All of each batch.
-    whole: Vec<Mutex<Option<Piece>>>,
+    whole: Vec<Mutex<Option<RunRef>>>,
     /// The pieces of each batch for runs, in order of these.
-    pub(crate) pushed: Vec<Mutex<Vec<(u32, Piece)>>>,
+    pub(crate) pushed: Vec<Mutex<Vec<(u32, RunRef)>>>,
     /// There is no other rank to send this one's to.
     is_alone: bool,
     _lease: Lease,
 }
 
 /// Where messages go that do not fit in memory.
-pub(crate) struct OnDisk {
+pub(crate) struct SpillConfig {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
     /// Batches that each of those holds who have a window.
     pub(crate) held: Vec<usize>,
 }
 
-impl Filed {
+impl SpilledMessages {
     fn new<M: Element>(
-        machine: &Machine,
+        machine: &ExecContext,
         spans: &[usize],
-        to: OnDisk,
+        to: SpillConfig,
     ) -> Result<Self, EngineError> {
         let width = size_of::<M>();
         let widest = spans.iter().max().copied().unwrap_or(0);
         let most = run_bytes::bytes_max(widest, width);
-        let window = |held| Window::new(to.disk.as_ref(), &machine.budget, held, most);
+        let window = |held| SpillCursor::new(to.disk.as_ref(), &machine.budget, held, most);
         let words = widest.div_ceil(WORD);
         let selected = (to.held.len() * words * 8) as u64;
         let _lease = (machine.budget).lease("sources that a run needs", selected)?;
         let places = spans.iter().map(|span| (span * width).next_multiple_of(8));
-        Ok(Filed {
-            file: PieceFile::create(Arc::clone(&to.disk), &to.path, places)?,
+        Ok(SpilledMessages {
+            file: SpillFile::create(Arc::clone(&to.disk), &to.path, places)?,
             held: to.held.first().copied().unwrap_or(1),
             selected: (to.held.iter())
                 .map(|_| Mutex::new(vec![0; words]))
@@ -97,7 +97,7 @@ impl Filed {
                 .map(|held| Ok(Mutex::new(window(held)?)))
                 .collect::<Result<_, EngineError>>()?,
             workers: machine.workers.count(),
-            dispatch: Dispatch::default(),
+            dispatch: Routing::default(),
             graph: None,
             whole: spans.iter().map(|_| Mutex::new(None)).collect(),
             pushed: spans.iter().map(|_| Mutex::new(Vec::new())).collect(),
@@ -107,7 +107,7 @@ impl Filed {
     }
 
     /// How the messages of a batch are dispatched.
-    fn way(&self, own: &Range<usize>, batch: usize) -> Way {
+    fn way(&self, own: &Range<usize>, batch: usize) -> RoutingMode {
         match own.contains(&batch) {
             true => self.dispatch.own,
             false => self.dispatch.others,
@@ -115,15 +115,18 @@ impl Filed {
     }
 
     /// The piece of a batch that a run reads.
-    fn piece(&self, batch: usize, run: usize) -> Option<Piece> {
+    fn piece(&self, batch: usize, run: usize) -> Option<RunRef> {
         let pushed = lock(&self.pushed[batch]);
         let number = pushed.binary_search_by_key(&run, |(run, _)| *run as usize);
         number.ok().map(|number| pushed[number].1)
     }
 }
 
-impl<M: Element> Messages<M> {
-    pub(crate) fn new(machine: &Machine, on_disk: Option<OnDisk>) -> Result<Self, EngineError> {
+impl<M: Element> MessageBuffer<M> {
+    pub(crate) fn new(
+        machine: &ExecContext,
+        on_disk: Option<SpillConfig>,
+    ) -> Result<Self, EngineError> {
         let (batches, budget) = (&*machine.batches, &machine.budget);
         let spans: Vec<usize> = (0..batches.len())
             .map(|b| batches.span(b) as usize)
@@ -152,11 +155,13 @@ impl<M: Element> Messages<M> {
             None => {
                 let cuts = cuts(&|span| span);
                 let bytes = cuts.last().copied().unwrap_or(0) * size_of::<M>();
-                Values::Memory(Segments::new(memory(bytes)?, cuts))
+                MessageValues::Memory(Segments::new(memory(bytes)?, cuts))
             }
-            Some(to) => Values::Disk(Box::new(Filed::new::<M>(machine, &spans, to)?)),
+            Some(to) => {
+                MessageValues::Disk(Box::new(SpilledMessages::new::<M>(machine, &spans, to)?))
+            }
         };
-        Ok(Messages {
+        Ok(MessageBuffer {
             values,
             present: Segments::new(memory(words * 8)?, word_cuts),
             counts: spans.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -168,10 +173,10 @@ impl<M: Element> Messages<M> {
         })
     }
 
-    pub(crate) fn filed(&self) -> Option<&Filed> {
+    pub(crate) fn filed(&self) -> Option<&SpilledMessages> {
         match &self.values {
-            Values::Memory(_) => None,
-            Values::Disk(filed) => Some(filed),
+            MessageValues::Memory(_) => None,
+            MessageValues::Disk(filed) => Some(filed),
         }
     }
 
@@ -215,8 +220,8 @@ impl<M: Element> Messages<M> {
     /// What an earlier pass had on its way could not be read or written.
     pub(crate) fn clear(
         &mut self,
-        dispatch: Dispatch,
-        graph: Option<Arc<SourceLists>>,
+        dispatch: Routing,
+        graph: Option<Arc<RoutingTable>>,
     ) -> Result<(), EngineError> {
         for count in &mut self.counts {
             *count.get_mut() = 0;
@@ -224,7 +229,7 @@ impl<M: Element> Messages<M> {
         for awaited in &mut self.awaited {
             *awaited.get_mut() = false;
         }
-        if let Values::Disk(filed) = &mut self.values {
+        if let MessageValues::Disk(filed) = &mut self.values {
             filed.file.clear();
             for (whole, pushed) in filed.whole.iter().zip(&filed.pushed) {
                 *lock(whole) = None;
@@ -243,9 +248,9 @@ impl<M: Element> Messages<M> {
     }
 
     /// How the messages of a batch are dispatched.
-    pub(crate) fn way(&self, batch: usize) -> Way {
+    pub(crate) fn way(&self, batch: usize) -> RoutingMode {
         self.filed()
-            .map_or(Way::None, |filed| filed.way(&self.own, batch))
+            .map_or(RoutingMode::None, |filed| filed.way(&self.own, batch))
     }
 
     /// Whether runs pull whether or not they have to wait.
@@ -273,18 +278,18 @@ impl<M: Element> Messages<M> {
 
     /// Waits until what a worker has written can be read.
     pub(crate) fn land(&self, worker: usize) -> Result<(), EngineError> {
-        self.in_window(worker, Window::flush)
+        self.in_window(worker, SpillCursor::flush)
     }
     /// Takes note of what a worker has written by now.
     pub(crate) fn look(&self, worker: usize) -> Result<(), EngineError> {
-        self.in_window(worker, Window::poll)
+        self.in_window(worker, SpillCursor::poll)
     }
 
     /// Does something in the window of a worker, where there are any, and takes note of what was written by then.
     fn in_window(
         &self,
         worker: usize,
-        work: impl FnOnce(&mut Window, &PieceFile) -> Result<(), EngineError>,
+        work: impl FnOnce(&mut SpillCursor, &SpillFile) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
         let Some(filed) = self.filed() else {
             return Ok(());
@@ -295,7 +300,7 @@ impl<M: Element> Messages<M> {
         Ok(())
     }
 
-    fn landed(&self, window: &mut Window) {
+    fn landed(&self, window: &mut SpillCursor) {
         while let Some(batch) = window.landed() {
             self.come(batch..batch + 1);
         }
@@ -326,10 +331,10 @@ impl<M: Element> Messages<M> {
         let mut present = self.present.write(batch).ok_or(EngineError::ForeignArray)?;
         present.fill(0);
         let values = match &self.values {
-            Values::Memory(values) => {
+            MessageValues::Memory(values) => {
                 ValuesMut::Memory(values.write(batch).ok_or(EngineError::ForeignArray)?)
             }
-            Values::Disk(filed) => {
+            MessageValues::Disk(filed) => {
                 let window = &mut *lock(&filed.windows[worker]);
                 let buffer = window.spare(&filed.file)?;
                 self.landed(window);
@@ -363,7 +368,7 @@ impl<M: Element> Messages<M> {
             return Ok(());
         };
         let window = &mut *lock(&filed.windows[worker]);
-        let is_pushed = filed.way(&self.own, batch) == Way::Push;
+        let is_pushed = filed.way(&self.own, batch) == RoutingMode::Push;
         let is_sent = !filed.is_alone && self.own.contains(&batch);
         if count > 0 && is_pushed {
             self.push(filed, batch, (&buffer, &present), window, worker)?;
@@ -386,16 +391,18 @@ impl<M: Element> Messages<M> {
     /// What a worker will read is told anew from here on.
     pub(crate) fn start(&self, worker: usize) -> Result<(), EngineError> {
         // Only those who work put anything aside.
-        let pulls = |filed: &Filed| worker < filed.workers && filed.dispatch.has(Way::Pull);
+        let pulls = |filed: &SpilledMessages| {
+            worker < filed.workers && filed.dispatch.has(RoutingMode::Pull)
+        };
         let puts_aside = self.filed().is_some_and(pulls);
         self.in_window(worker, |window, file| window.start(file, puts_aside))
     }
 
     /// Whether a run may need any messages of a batch that is there.
     pub(crate) fn has(&self, batch: usize, run: usize) -> bool {
-        let is_needed = |filed: &Filed| match filed.way(&self.own, batch) {
-            Way::Push => filed.piece(batch, run).is_some(),
-            Way::None | Way::Pull => true,
+        let is_needed = |filed: &SpilledMessages| match filed.way(&self.own, batch) {
+            RoutingMode::Push => filed.piece(batch, run).is_some(),
+            RoutingMode::None | RoutingMode::Pull => true,
         };
         self.count(batch) > 0 && self.filed().is_none_or(is_needed)
     }
@@ -429,10 +436,10 @@ impl<M: Element> Messages<M> {
 
     fn want_piece(
         &self,
-        filed: &Filed,
+        filed: &SpilledMessages,
         batch: usize,
-        piece: Option<Piece>,
-        window: &mut Window,
+        piece: Option<RunRef>,
+        window: &mut SpillCursor,
     ) -> Result<bool, EngineError> {
         if let Some(piece) = piece {
             window.want(batch, piece);
@@ -450,7 +457,7 @@ impl<M: Element> Messages<M> {
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         match &self.values {
-            Values::Memory(values) => Ok(BatchMessages {
+            MessageValues::Memory(values) => Ok(BatchMessages {
                 values: ValuesRef::Memory(
                     values.read(batch).ok_or(EngineError::ForeignArray)?,
                     self.present(batch)?,
@@ -458,11 +465,11 @@ impl<M: Element> Messages<M> {
                 span,
                 count: self.count(batch),
             }),
-            Values::Disk(filed) => {
+            MessageValues::Disk(filed) => {
                 let (buffer, taken) = lock(&filed.windows[worker]).take(&filed.file, batch)?;
                 match taken {
-                    Taken::AsWritten(form) => self.spread(batch, buffer, form),
-                    Taken::Again(count) => Ok(BatchMessages {
+                    ReadRun::AsWritten(form) => self.spread(batch, buffer, form),
+                    ReadRun::Again(count) => Ok(BatchMessages {
                         values: ValuesRef::Disk(buffer),
                         span,
                         count,
@@ -477,7 +484,7 @@ impl<M: Element> Messages<M> {
         &self,
         batch: usize,
         mut buffer: Buffer,
-        form: run_codec::Form,
+        form: run_codec::RunEncoding,
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         let known = self.present(batch)?;
@@ -492,7 +499,7 @@ impl<M: Element> Messages<M> {
         })
     }
 
-    /// Takes back what [`Messages::read`] lent; `again`: the worker will read it once more.
+    /// Takes back what [`MessageBuffer::read`] lent; `again`: the worker will read it once more.
     pub(crate) fn give_back(
         &self,
         batch: usize,

@@ -7,19 +7,19 @@ use graphmill_storage::Buffer;
 use zerocopy::FromBytes;
 
 use crate::error::EngineError;
-use crate::messages::buffer::{Filed, Messages};
+use crate::messages::buffer::{MessageBuffer, SpilledMessages};
 use crate::messages::run_codec;
 use crate::messages::run_codec::WORD;
-use crate::messages::spill::{Piece, PieceFile, Window};
+use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
-impl<M: Element> Messages<M> {
+impl<M: Element> MessageBuffer<M> {
     /// Writes a piece of a batch for each run that needs any of it.
     pub(crate) fn push(
         &self,
-        filed: &Filed,
+        filed: &SpilledMessages,
         batch: usize,
         (values, present): (&[u8], &[u64]),
-        window: &mut Window,
+        window: &mut SpillCursor,
         worker: usize,
     ) -> Result<(), EngineError> {
         let Some(graph) = &filed.graph else {
@@ -113,21 +113,21 @@ impl<M: Element> Messages<M> {
 
 /// Pieces of one batch for several runs on their way to disk.
 struct Out<'f> {
-    file: &'f PieceFile,
+    file: &'f SpillFile,
     buffer: Option<Buffer>,
     used: usize,
     /// Those in the buffer, and where they begin.
-    begun: Vec<(u32, run_codec::Form, usize)>,
+    begun: Vec<(u32, run_codec::RunEncoding, usize)>,
     /// Those that have their place.
-    pieces: Vec<(u32, Piece)>,
+    pieces: Vec<(u32, RunRef)>,
 }
 
 impl Out<'_> {
     /// Room for a piece of such a form.
     fn room(
         &mut self,
-        form: run_codec::Form,
-        window: &mut Window,
+        form: run_codec::RunEncoding,
+        window: &mut SpillCursor,
     ) -> Result<&mut [u8], EngineError> {
         let is_full = |buffer: &Buffer| self.used + form.bytes > buffer.len();
         if self.buffer.as_ref().is_some_and(is_full) {
@@ -143,13 +143,13 @@ impl Out<'_> {
     }
 
     /// A piece for a run is in the room that it got.
-    fn begun(&mut self, run: usize, form: run_codec::Form) {
+    fn begun(&mut self, run: usize, form: run_codec::RunEncoding) {
         self.begun.push((run as u32, form, self.used));
         self.used = AlignedBuffer::footprint(self.used + form.bytes) as usize;
     }
 
     /// Gives all that is in the buffer its place, and starts to write it.
-    fn write(&mut self, window: &mut Window) {
+    fn write(&mut self, window: &mut SpillCursor) {
         let Some(buffer) = self.buffer.take() else {
             return;
         };

@@ -4,24 +4,24 @@ use crate::config::DispatchChoice;
 
 impl DispatchChoice {
     /// As it is asked for; nothing is where costs choose.
-    pub(crate) fn asked(self) -> Option<Dispatch> {
+    pub(crate) fn asked(self) -> Option<Routing> {
         let way = match self {
             DispatchChoice::Auto => return None,
-            DispatchChoice::Push => Way::Push,
-            DispatchChoice::Pull => Way::Pull,
-            DispatchChoice::None => Way::None,
+            DispatchChoice::Push => RoutingMode::Push,
+            DispatchChoice::Pull => RoutingMode::Pull,
+            DispatchChoice::None => RoutingMode::None,
         };
-        Some(Dispatch {
+        Some(Routing {
             own: way,
             others: way,
-            all_is_pulled: way == Way::Pull,
+            all_is_pulled: way == RoutingMode::Pull,
         })
     }
 }
 
 /// How the messages of some batches are dispatched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum RoutingMode {
     #[default]
     None,
     Push,
@@ -30,22 +30,22 @@ pub(crate) enum Way {
 
 /// How those of this rank and those of others are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Dispatch {
-    pub(crate) own: Way,
-    pub(crate) others: Way,
+pub(crate) struct Routing {
+    pub(crate) own: RoutingMode,
+    pub(crate) others: RoutingMode,
     /// Runs pull whether or not they have to wait.
     pub(crate) all_is_pulled: bool,
 }
 
-impl Dispatch {
+impl Routing {
     /// Whether any messages are dispatched in that way.
-    pub(crate) fn has(self, way: Way) -> bool {
+    pub(crate) fn has(self, way: RoutingMode) -> bool {
         self.own == way || self.others == way
     }
 
     /// Batches that a worker with so many buffers holds at a time: where runs pull, one is for what they put aside.
     pub(crate) fn held(self, buffers: usize) -> usize {
-        match self.has(Way::Pull) {
+        match self.has(RoutingMode::Pull) {
             true => buffers.saturating_sub(1).max(1),
             false => buffers,
         }

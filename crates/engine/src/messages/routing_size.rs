@@ -14,7 +14,7 @@ const ENTRY_BYTES: u64 = 128;
 
 /// Bytes of the budget that lists take.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ListBytes {
+pub(crate) struct TableMemory {
     /// What is known of one batch while they are made.
     pub(crate) rows: u64,
     /// How many lists there are, at most, and bytes of what is known of them.
@@ -28,7 +28,7 @@ pub(crate) struct ListBytes {
     pub(crate) most: u64,
 }
 
-impl ListBytes {
+impl TableMemory {
     /// Of lists of the sources of some batches for so many groups: so many lists, which so many read at the same time.
     pub(crate) fn new(
         batches: &Batches,
@@ -45,7 +45,7 @@ impl ListBytes {
         let span = |batch| batches.span(batch).div_ceil(WORD as u64) * 8;
         let bits = of.map(span).sum::<u64>().saturating_mul(groups as u64);
         let lists = bits.div_ceil(4096).saturating_mul(4096);
-        ListBytes {
+        TableMemory {
             rows,
             count,
             entries,

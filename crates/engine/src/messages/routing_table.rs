@@ -14,18 +14,18 @@ use graphmill_raw::{AlignedBuffer, lock};
 use graphmill_storage::{Buffer, Lease};
 use zerocopy::{FromBytes, IntoBytes};
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::messages::routing_size::{ListBytes, WINDOW};
-use crate::messages::run_codec::{Form, Sources, WORD, each_bit, is_listed};
-use crate::messages::spill::{Piece, PieceFile, Window};
+use crate::messages::routing_size::{TableMemory, WINDOW};
+use crate::messages::run_codec::{RunEncoding, Sources, WORD, each_bit, is_listed};
+use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 /// The sources and the groups of columns that lists are made of.
-pub(crate) struct Groups<'g> {
+pub(crate) struct ColumnGroups<'g> {
     /// The batches of the sources.
     pub(crate) of: Range<usize>,
     pub(crate) count: usize,
-    pub(crate) bytes: ListBytes,
+    pub(crate) bytes: TableMemory,
     /// Who reads lists at the same time.
     pub(crate) readers: usize,
     /// The group of each column, as far as edges of a batch go.
@@ -34,13 +34,13 @@ pub(crate) struct Groups<'g> {
 
 /// The sources of one batch that one group needs.
 #[derive(Clone, Copy, Debug)]
-struct List {
+struct SourceList {
     group: u32,
     count: u32,
     /// Where in memory, if all lists are there; a multiple of 8.
     at: u64,
     /// Where on disk.
-    piece: Option<Piece>,
+    piece: Option<RunRef>,
 }
 
 /// Bytes of a list of so many out of so many sources.
@@ -53,12 +53,12 @@ pub(crate) fn list_bytes(count: u64, span: usize) -> usize {
 }
 
 /// The lists of all batches.
-pub(crate) struct SourceLists {
+pub(crate) struct RoutingTable {
     /// The first batch.
     first: usize,
     /// Of each batch, where its lists begin, in order of groups; and where the last ones end.
     begins: Vec<usize>,
-    lists: Vec<List>,
+    lists: Vec<SourceList>,
     spans: Vec<usize>,
     /// Sources on the lists of each group, and bytes of these on disk.
     listed: Vec<u64>,
@@ -70,36 +70,36 @@ pub(crate) struct SourceLists {
 enum Data {
     Memory(Buffer),
     Disk {
-        file: PieceFile,
+        file: SpillFile,
         /// One a reader.
-        windows: Vec<Mutex<Window>>,
+        windows: Vec<Mutex<SpillCursor>>,
     },
 }
 
 /// Where lists go while they are made.
-enum Making {
+enum TableBuilder {
     Memory(Buffer),
-    Disk(PieceFile, Box<Window>),
+    Disk(SpillFile, Box<SpillCursor>),
 }
 
-impl Making {
+impl TableBuilder {
     /// Puts a list of so many bytes behind others that take `end`; where it is on disk.
     fn put(
         &mut self,
         count: u64,
         [end, bytes]: [usize; 2],
         put: impl FnOnce(&mut [u8]),
-    ) -> Result<Option<Piece>, EngineError> {
+    ) -> Result<Option<RunRef>, EngineError> {
         match self {
             _ if bytes == 0 => Ok(None),
-            Making::Memory(all) => {
+            TableBuilder::Memory(all) => {
                 put(&mut all[end..end + bytes]);
                 Ok(None)
             }
-            Making::Disk(file, window) => {
+            TableBuilder::Disk(file, window) => {
                 let mut buffer = window.spare(file)?;
                 put(&mut buffer[..bytes]);
-                let form = Form {
+                let form = RunEncoding {
                     count,
                     sources: Sources::Known,
                     bytes,
@@ -113,12 +113,12 @@ impl Making {
     }
 }
 
-impl SourceLists {
+impl RoutingTable {
     /// The lists of some groups in at most so much memory, or in a file there, and the bytes read and written for them; `None` where that is
     /// not enough to make them.
     pub(crate) fn build(
-        machine: &Machine,
-        groups: &Groups<'_>,
+        machine: &ExecContext,
+        groups: &ColumnGroups<'_>,
         path: &Path,
         room: u64,
     ) -> Result<Option<(Self, [u64; 2])>, EngineError> {
@@ -131,16 +131,16 @@ impl SourceLists {
         let of_rows = (machine.budget).lease("sources that columns need", bytes.rows)?;
         let new_window = || {
             let disk = machine.graph.disk();
-            Window::new(disk.as_ref(), &machine.budget, WINDOW, words * 8)
+            SpillCursor::new(disk.as_ref(), &machine.budget, WINDOW, words * 8)
         };
         let _lease = (machine.budget).lease("lists of sources", bytes.entries)?;
         let in_memory = |bytes: u64| (machine.budget).buffer("lists of sources", bytes as usize);
         let mut making = match bytes.fit(room) {
-            true => Making::Memory(in_memory(bytes.lists)?),
+            true => TableBuilder::Memory(in_memory(bytes.lists)?),
             false => {
                 let disk = Arc::clone(machine.graph.disk());
-                let file = PieceFile::create(disk, path, std::iter::empty())?;
-                Making::Disk(file, Box::new(new_window()?))
+                let file = SpillFile::create(disk, path, std::iter::empty())?;
+                TableBuilder::Disk(file, Box::new(new_window()?))
             }
         };
         let mut matrix = vec![0u64; groups.count * words];
@@ -162,7 +162,7 @@ impl SourceLists {
                 let bytes = list_bytes(count, span);
                 let put = |out: &mut [u8]| put_list(out, row, count, span);
                 let piece = making.put(count, [end, bytes], put)?;
-                lists.push(List {
+                lists.push(SourceList {
                     group: group as u32,
                     count: count as u32,
                     at: end as u64,
@@ -177,7 +177,7 @@ impl SourceLists {
         let mut traffic = [frames.take_bytes_read(), 0];
         drop((frames, matrix, of_rows));
         let data = match making {
-            Making::Memory(all) if bytes.moves(end as u64) => {
+            TableBuilder::Memory(all) if bytes.moves(end as u64) => {
                 let own = in_memory(end as u64).ok();
                 Data::Memory(match own {
                     Some(mut own) => {
@@ -188,8 +188,8 @@ impl SourceLists {
                     None => all,
                 })
             }
-            Making::Memory(all) => Data::Memory(all),
-            Making::Disk(file, mut window) => {
+            TableBuilder::Memory(all) => Data::Memory(all),
+            TableBuilder::Disk(file, mut window) => {
                 window.flush(&file)?;
                 let memory = match bytes.loads(end as u64, room) {
                     true => {
@@ -213,10 +213,10 @@ impl SourceLists {
         };
         let mut on_disk = vec![0; groups.count];
         for list in &lists {
-            let bytes = |piece: Piece| AlignedBuffer::footprint(piece.form.bytes);
+            let bytes = |piece: RunRef| AlignedBuffer::footprint(piece.form.bytes);
             on_disk[list.group as usize] += list.piece.map_or(0, bytes);
         }
-        let lists = SourceLists {
+        let lists = RoutingTable {
             first: groups.of.start,
             begins,
             lists,
@@ -270,7 +270,7 @@ impl SourceLists {
     }
 
     /// The list of a batch for a group: its number among all, and itself.
-    fn list(&self, batch: usize, group: usize) -> Option<(usize, &List)> {
+    fn list(&self, batch: usize, group: usize) -> Option<(usize, &SourceList)> {
         let range = self.lists_of(batch);
         let lists = &self.lists[range.clone()];
         let number = lists.binary_search_by_key(&group, |list| list.group as usize);
@@ -340,9 +340,9 @@ impl SourceLists {
 
 /// Reads lists that are on disk into memory.
 fn load(
-    file: &PieceFile,
-    window: &mut Window,
-    lists: &mut [List],
+    file: &SpillFile,
+    window: &mut SpillCursor,
+    lists: &mut [SourceList],
     mut all: Buffer,
 ) -> Result<Buffer, EngineError> {
     for (number, list) in lists.iter_mut().enumerate() {
@@ -360,10 +360,10 @@ fn load(
 
 /// Marks in a matrix, of so many words a row, which sources of a batch each group needs.
 fn mark(
-    machine: &Machine,
+    machine: &ExecContext,
     frames: &mut FrameReader,
     batch: usize,
-    groups: &Groups<'_>,
+    groups: &ColumnGroups<'_>,
     (matrix, words): (&mut [u64], usize),
 ) -> Result<(), EngineError> {
     let (graph, range) = (machine.graph, machine.batches.range(batch));

@@ -29,7 +29,7 @@ pub(crate) enum Sources {
 
 /// What has to be known of a piece to read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct RunEncoding {
     pub(crate) count: u64,
     pub(crate) sources: Sources,
     /// On disk.
@@ -53,13 +53,13 @@ pub(crate) fn each_bit(words: &[u64], mut f: impl FnMut(usize)) {
 }
 
 /// How a piece of so many out of so many sources is written that has its own sources.
-pub(crate) fn form(count: u64, span: usize, width: usize) -> Form {
+pub(crate) fn form(count: u64, span: usize, width: usize) -> RunEncoding {
     let (sources, of_sources) = match count {
         _ if count == span as u64 => (Sources::Known, 0),
         _ if is_listed(count, span) => (Sources::List, count as usize * 4),
         _ => (Sources::Bits, span.div_ceil(WORD) * 8),
     };
-    Form {
+    RunEncoding {
         count,
         sources,
         bytes: bits_at(count as usize, width) + of_sources,
@@ -72,9 +72,9 @@ pub(crate) fn close_up<M: Element>(
     present: &[u64],
     span: usize,
     count: u64,
-) -> Form {
+) -> RunEncoding {
     let width = size_of::<M>();
-    let form = Form {
+    let form = RunEncoding {
         count,
         sources: Sources::Known,
         bytes: bits_at(count as usize, width),
@@ -92,7 +92,7 @@ pub(crate) fn close_up<M: Element>(
 }
 
 /// Writes a piece of the sources whose bits are set, in its [`form`], to the front of `out`.
-pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], form: Form) {
+pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], form: RunEncoding) {
     let count = form.count as usize;
     let (packed, rest) = out.split_at_mut(bits_at(count, size_of::<M>()));
     let (packed, padding) = packed.split_at_mut(count * size_of::<M>());
@@ -124,7 +124,7 @@ pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], fo
 /// those of the batch. `None`: it makes no sense.
 pub(crate) fn spread<M: Element>(
     bytes: &mut [u8],
-    form: Form,
+    form: RunEncoding,
     span: usize,
     known: &[u64],
 ) -> Option<()> {
@@ -253,13 +253,14 @@ mod tests {
         let mut memory = room(span, 4);
         let form = form(34, span, 4);
         put(memory.as_mut_bytes(), &values, &selected, form);
-        let is_spread =
-            |form: Form| spread::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some();
+        let is_spread = |form: RunEncoding| {
+            spread::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some()
+        };
         assert!(is_spread(form));
         for count in [33, 35, 101] {
-            assert!(!is_spread(Form { count, ..form }));
+            assert!(!is_spread(RunEncoding { count, ..form }));
         }
-        let known = Form {
+        let known = RunEncoding {
             sources: Sources::Known,
             ..form
         };

@@ -14,22 +14,22 @@ use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Budget, Buffer, Completion, Disk, FileHandle, Open, Operation, Queue};
 
 use crate::error::EngineError;
-use crate::messages::run_codec::Form;
+use crate::messages::run_codec::RunEncoding;
 
 /// Reads and writes on their way for one worker, at most.
 const DEPTH: usize = 8;
 
 /// Where a piece is, and how it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    pub(crate) form: Form,
+pub(crate) struct RunRef {
+    pub(crate) form: RunEncoding,
     offset: u64,
     checksum: u32,
 }
 
 /// The file; it is removed when dropped.
 #[derive(Debug)]
-pub(crate) struct PieceFile {
+pub(crate) struct SpillFile {
     file: FileHandle,
     path: PathBuf,
     disk: Arc<dyn Disk>,
@@ -41,7 +41,7 @@ pub(crate) struct PieceFile {
     bytes_written: AtomicU64,
 }
 
-impl PieceFile {
+impl SpillFile {
     /// A new file with places of so many bytes.
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
@@ -54,7 +54,7 @@ impl PieceFile {
             end += AlignedBuffer::footprint(bytes);
             begins.push(end);
         }
-        Ok(PieceFile {
+        Ok(SpillFile {
             file: disk.open(path, Open::CreatePrivate)?,
             path: path.to_path_buf(),
             disk,
@@ -88,8 +88,8 @@ impl PieceFile {
     }
 
     /// The piece that begins so many bytes behind `offset`, where it is to be written.
-    pub(crate) fn piece(&self, form: Form, bytes: &[u8], offset: u64) -> Piece {
-        Piece {
+    pub(crate) fn piece(&self, form: RunEncoding, bytes: &[u8], offset: u64) -> RunRef {
+        RunRef {
             form,
             offset,
             checksum: crc32fast::hash(&bytes[..form.bytes]),
@@ -112,7 +112,7 @@ impl PieceFile {
     }
 }
 
-impl Drop for PieceFile {
+impl Drop for SpillFile {
     fn drop(&mut self) {
         // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
         let _ = self.disk.remove_file(&self.path);
@@ -121,13 +121,13 @@ impl Drop for PieceFile {
 
 /// What one worker reads and writes.
 #[derive(Debug)]
-pub(crate) struct Window {
+pub(crate) struct SpillCursor {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
     /// What is read, by batch.
-    held: BTreeMap<usize, Held>,
+    held: BTreeMap<usize, LoadedBatch>,
     /// What to read next, in this order.
-    todo: VecDeque<(usize, Wanted)>,
+    todo: VecDeque<(usize, PendingRead)>,
     /// What its run has put aside.
     aside: Option<Aside>,
     /// A buffer is left free for that.
@@ -141,8 +141,8 @@ pub(crate) struct Window {
 
 /// Where what is wanted of a batch is.
 #[derive(Clone, Copy, Debug)]
-enum Wanted {
-    OnDisk(Piece),
+enum PendingRead {
+    OnDisk(RunRef),
     Aside,
 }
 
@@ -152,22 +152,22 @@ struct Aside {
     buffer: Buffer,
     used: usize,
     /// Where each begins.
-    pieces: BTreeMap<usize, (usize, Form)>,
+    pieces: BTreeMap<usize, (usize, RunEncoding)>,
 }
 
 /// What a window holds of a batch.
 #[derive(Debug)]
-enum Held {
-    Coming(Piece),
+enum LoadedBatch {
+    Coming(RunRef),
     /// Read; as it was written, or as whoever gave it back left it.
-    Here(Buffer, Taken),
+    Here(Buffer, ReadRun),
     Lent,
 }
 
 /// How a piece is that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
-    AsWritten(Form),
+pub(crate) enum ReadRun {
+    AsWritten(RunEncoding),
     /// As it was given back, with so many messages.
     Again(u64),
 }
@@ -175,7 +175,7 @@ pub(crate) enum Taken {
 const READ: u64 = 0;
 const WRITE: u64 = 1;
 
-impl Window {
+impl SpillCursor {
     /// A window of so many buffers for pieces of at most so many bytes.
     pub(crate) fn new(
         disk: &dyn Disk,
@@ -185,7 +185,7 @@ impl Window {
     ) -> Result<Self, EngineError> {
         let whole = AlignedBuffer::footprint(piece_bytes) as usize;
         let buffer = || budget.buffer("the messages of a batch", whole);
-        Ok(Window {
+        Ok(SpillCursor {
             queue: disk.queue(buffers.min(DEPTH))?,
             free: (0..buffers).map(|_| buffer()).collect::<Result<_, _>>()?,
             held: BTreeMap::new(),
@@ -198,8 +198,8 @@ impl Window {
         })
     }
 
-    /// A buffer to fill, to be given to [`Window::write`] or back.
-    pub(crate) fn spare(&mut self, file: &PieceFile) -> Result<Buffer, EngineError> {
+    /// A buffer to fill, to be given to [`SpillCursor::write`] or back.
+    pub(crate) fn spare(&mut self, file: &SpillFile) -> Result<Buffer, EngineError> {
         loop {
             if let Some(buffer) = self.free.pop() {
                 return Ok(buffer);
@@ -208,13 +208,13 @@ impl Window {
         }
     }
 
-    /// Takes back what [`Window::spare`] lent.
+    /// Takes back what [`SpillCursor::spare`] lent.
     pub(crate) fn take_back(&mut self, buffer: Buffer) {
         self.free.push(buffer);
     }
 
     /// Starts to write so many first bytes of a buffer.
-    pub(crate) fn write(&mut self, file: &PieceFile, offset: u64, buffer: Buffer, bytes: usize) {
+    pub(crate) fn write(&mut self, file: &SpillFile, offset: u64, buffer: Buffer, bytes: usize) {
         let length = AlignedBuffer::footprint(bytes) as usize;
         (file.bytes_written).fetch_add(length as u64, Ordering::Relaxed);
         let operation = Operation::Write {
@@ -244,7 +244,7 @@ impl Window {
     }
 
     /// Takes in what has ended.
-    pub(crate) fn poll(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+    pub(crate) fn poll(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         while let Some(done) = self.queue.poll() {
             self.accept(file, done)?;
         }
@@ -252,7 +252,7 @@ impl Window {
     }
 
     /// Waits until all reads and writes have ended.
-    pub(crate) fn flush(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+    pub(crate) fn flush(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         while let Some(done) = self.queue.wait() {
             self.accept(file, done)?;
         }
@@ -260,14 +260,14 @@ impl Window {
     }
 
     /// Forgets what it was to read, what it has read, and what was put aside; leaves a buffer free where more will be put aside.
-    pub(crate) fn start(&mut self, file: &PieceFile, puts_aside: bool) -> Result<(), EngineError> {
+    pub(crate) fn start(&mut self, file: &SpillFile, puts_aside: bool) -> Result<(), EngineError> {
         self.puts_aside = puts_aside;
         self.todo.clear();
         self.flush(file)?;
         self.free
             .extend(self.aside.take().map(|aside| aside.buffer));
         for (_, held) in std::mem::take(&mut self.held) {
-            if let Held::Here(buffer, _) = held {
+            if let LoadedBatch::Here(buffer, _) = held {
                 self.free.push(buffer);
             }
         }
@@ -275,21 +275,21 @@ impl Window {
     }
 
     /// Says what will be taken next, behind all that it was told before.
-    pub(crate) fn want(&mut self, batch: usize, piece: Piece) {
-        self.todo.push_back((batch, Wanted::OnDisk(piece)));
+    pub(crate) fn want(&mut self, batch: usize, piece: RunRef) {
+        self.todo.push_back((batch, PendingRead::OnDisk(piece)));
     }
 
     /// Says so of what was put aside of a batch; whether that is in memory.
     pub(crate) fn want_aside(&mut self, batch: usize) -> bool {
         let is_there = (self.aside.as_ref()).is_some_and(|aside| aside.pieces.contains_key(&batch));
         if is_there {
-            self.todo.push_back((batch, Wanted::Aside));
+            self.todo.push_back((batch, PendingRead::Aside));
         }
         is_there
     }
 
     /// Whether a piece of such a form has room aside, and a buffer is free to read a batch into meanwhile.
-    pub(crate) fn has_room_aside(&mut self, form: Form) -> bool {
+    pub(crate) fn has_room_aside(&mut self, form: RunEncoding) -> bool {
         if self.aside.is_none()
             && self.free.len() > 1
             && let Some(buffer) = self.free.pop()
@@ -307,7 +307,12 @@ impl Window {
     }
 
     /// Puts a piece of a batch aside, where there is room for it, which `put` writes.
-    pub(crate) fn put_aside(&mut self, batch: usize, form: Form, put: impl FnOnce(&mut [u8])) {
+    pub(crate) fn put_aside(
+        &mut self,
+        batch: usize,
+        form: RunEncoding,
+        put: impl FnOnce(&mut [u8]),
+    ) {
         if let Some(aside) = &mut self.aside {
             let at = aside.used;
             put(&mut aside.buffer[at..at + form.bytes]);
@@ -319,8 +324,8 @@ impl Window {
     /// Writes what was put aside to disk, and tells of each piece.
     pub(crate) fn write_aside(
         &mut self,
-        file: &PieceFile,
-        mut tell: impl FnMut(usize, Piece),
+        file: &SpillFile,
+        mut tell: impl FnMut(usize, RunRef),
     ) -> Result<(), EngineError> {
         let Some(aside) = self.aside.take() else {
             return Ok(());
@@ -337,21 +342,21 @@ impl Window {
     }
 
     /// Starts to read what there is room for.
-    pub(crate) fn pump(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+    pub(crate) fn pump(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         let left_free = usize::from(self.puts_aside && self.aside.is_none());
         while self.free.len() > left_free
             && let Some((batch, wanted)) = self.todo.pop_front()
             && let Some(mut buffer) = self.free.pop()
         {
             let piece = match wanted {
-                Wanted::OnDisk(piece) => piece,
-                Wanted::Aside => {
+                PendingRead::OnDisk(piece) => piece,
+                PendingRead::Aside => {
                     let aside = self.aside.as_ref();
                     if let Some((aside, (at, form))) =
                         aside.and_then(|aside| Some((aside, *aside.pieces.get(&batch)?)))
                     {
                         buffer[..form.bytes].copy_from_slice(&aside.buffer[at..at + form.bytes]);
-                        let held = Held::Here(buffer, Taken::AsWritten(form));
+                        let held = LoadedBatch::Here(buffer, ReadRun::AsWritten(form));
                         self.held.insert(batch, held);
                     }
                     continue;
@@ -365,7 +370,7 @@ impl Window {
                 buffer,
                 range: 0..length,
             };
-            self.held.insert(batch, Held::Coming(piece));
+            self.held.insert(batch, LoadedBatch::Coming(piece));
             self.queue.submit(operation, (batch as u64) << 1 | READ);
         }
         self.poll(file)
@@ -374,14 +379,14 @@ impl Window {
     /// Lends what is wanted of a batch; blocks until it is read.
     pub(crate) fn take(
         &mut self,
-        file: &PieceFile,
+        file: &SpillFile,
         batch: usize,
-    ) -> Result<(Buffer, Taken), EngineError> {
+    ) -> Result<(Buffer, ReadRun), EngineError> {
         self.pump(file)?;
         loop {
             if let Some(held) = self.held.get_mut(&batch) {
-                match std::mem::replace(held, Held::Lent) {
-                    Held::Here(buffer, taken) => return Ok((buffer, taken)),
+                match std::mem::replace(held, LoadedBatch::Lent) {
+                    LoadedBatch::Here(buffer, taken) => return Ok((buffer, taken)),
                     other => *held = other,
                 }
             }
@@ -393,14 +398,14 @@ impl Window {
     /// Takes a piece back; unless it will be taken again, with so many messages, its buffer goes to the next.
     pub(crate) fn give_back(
         &mut self,
-        file: &PieceFile,
+        file: &SpillFile,
         batch: usize,
         buffer: Buffer,
         again: Option<u64>,
     ) -> Result<(), EngineError> {
         match again {
             Some(count) => {
-                let held = Held::Here(buffer, Taken::Again(count));
+                let held = LoadedBatch::Here(buffer, ReadRun::Again(count));
                 self.held.insert(batch, held);
                 Ok(())
             }
@@ -413,12 +418,12 @@ impl Window {
     }
 
     /// Takes in one completed read or write, of which there must be some on their way.
-    fn wait(&mut self, file: &PieceFile) -> Result<(), EngineError> {
+    fn wait(&mut self, file: &SpillFile) -> Result<(), EngineError> {
         let done = self.queue.wait().ok_or_else(|| file.no_buffer())?;
         self.accept(file, done)
     }
 
-    fn accept(&mut self, file: &PieceFile, done: Completion) -> Result<(), EngineError> {
+    fn accept(&mut self, file: &SpillFile, done: Completion) -> Result<(), EngineError> {
         let number = done.token >> 1;
         let moved = done.result?;
         let Some(buffer) = done.buffer else {
@@ -434,12 +439,12 @@ impl Window {
             self.free.push(buffer);
             return Ok(());
         };
-        if let Held::Coming(piece) = held {
+        if let LoadedBatch::Coming(piece) = held {
             let bytes = piece.form.bytes;
             if moved < bytes || crc32fast::hash(&buffer[..bytes]) != piece.checksum {
                 return Err(file.corrupt(piece.offset));
             }
-            *held = Held::Here(buffer, Taken::AsWritten(piece.form));
+            *held = LoadedBatch::Here(buffer, ReadRun::AsWritten(piece.form));
         }
         Ok(())
     }

@@ -125,12 +125,12 @@ const SPENT_AT_ONCE: Duration = Duration::from_micros(50);
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 
 /// What all workers moved in the pass at hand.
-pub(crate) struct Traffic {
-    workers: Vec<OfWorker>,
-    charging: Option<Charging>,
+pub(crate) struct MemoryTraffic {
+    workers: Vec<WorkerTraffic>,
+    charging: Option<TierDelay>,
 }
 
-struct Charging {
+struct TierDelay {
     charge: Charge,
     slow: Vec<Kind>,
     clock: Arc<dyn Clock>,
@@ -140,13 +140,13 @@ struct Charging {
 /// What one worker moved: read in order, at random, written in order, at random, for each kind. In cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct OfWorker {
+pub(crate) struct WorkerTraffic {
     bytes: [[AtomicU64; 4]; 4],
     /// What it has spent of what it owes, in nanoseconds.
     spent: AtomicU64,
 }
 
-impl OfWorker {
+impl WorkerTraffic {
     pub(crate) fn read(&self, kind: Kind, access: Access, bytes: u64) {
         self.bytes[kind as usize][access as usize].fetch_add(bytes, Ordering::Relaxed);
     }
@@ -170,9 +170,9 @@ impl OfWorker {
     }
 }
 
-impl Charging {
+impl TierDelay {
     /// What a worker owes in the pass at hand.
-    fn owed(&self, worker: &OfWorker) -> Duration {
+    fn owed(&self, worker: &WorkerTraffic) -> Duration {
         let (mut read, mut written) = (0, 0);
         for kind in &self.slow {
             let moved = worker.moved(*kind);
@@ -183,7 +183,7 @@ impl Charging {
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)
     }
     /// What of that it has not spent.
-    fn left(&self, worker: &OfWorker) -> Duration {
+    fn left(&self, worker: &WorkerTraffic) -> Duration {
         let spent = Duration::from_nanos(worker.spent.load(Ordering::Relaxed));
         self.owed(worker).saturating_sub(spent)
     }
@@ -195,13 +195,13 @@ impl Charging {
             time -= now;
         }
     }
-    fn take_note(&self, worker: &OfWorker) {
+    fn take_note(&self, worker: &WorkerTraffic) {
         let owed = self.owed(worker).as_nanos() as u64;
         worker.spent.store(owed, Ordering::Relaxed);
     }
 }
 
-impl Traffic {
+impl MemoryTraffic {
     pub(crate) fn new(
         workers: usize,
         charge: Option<Charge>,
@@ -210,9 +210,9 @@ impl Traffic {
     ) -> Self {
         let is_slow = |kind: &Kind| tiers.placement().is_slow(*kind);
         let slow: Vec<Kind> = Kind::ALL.into_iter().filter(is_slow).collect();
-        Traffic {
-            workers: (0..workers).map(|_| OfWorker::default()).collect(),
-            charging: charge.filter(|_| !slow.is_empty()).map(|charge| Charging {
+        MemoryTraffic {
+            workers: (0..workers).map(|_| WorkerTraffic::default()).collect(),
+            charging: charge.filter(|_| !slow.is_empty()).map(|charge| TierDelay {
                 charge,
                 slow,
                 clock: Arc::clone(clock),
@@ -222,11 +222,11 @@ impl Traffic {
     }
 
     /// The counts of a worker.
-    pub(crate) fn of(&self, worker: usize) -> &OfWorker {
+    pub(crate) fn of(&self, worker: usize) -> &WorkerTraffic {
         &self.workers[worker]
     }
     /// Counts what all workers moved in equal parts.
-    pub(crate) fn shared(&self, count: impl Fn(&OfWorker, &dyn Fn(u64) -> u64)) {
+    pub(crate) fn shared(&self, count: impl Fn(&WorkerTraffic, &dyn Fn(u64) -> u64)) {
         let workers = self.workers.len() as u64;
         for (number, worker) in (0..).zip(&self.workers) {
             let part = |all: u64| all / workers + u64::from(number < all % workers);
@@ -282,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    fn traffic(asked: &[&str], charge: Option<Charge>) -> (Traffic, Arc<SimulatedClock>) {
+    fn traffic(asked: &[&str], charge: Option<Charge>) -> (MemoryTraffic, Arc<SimulatedClock>) {
         let clock = Arc::new(SimulatedClock::new());
         (
             traffic_by(clock.clone(), &Stop::new(), asked, charge),
@@ -295,10 +295,10 @@ mod tests {
         stop: &Stop,
         asked: &[&str],
         charge: Option<Charge>,
-    ) -> Traffic {
+    ) -> MemoryTraffic {
         let placement = Placement::parse(asked, Some("model")).unwrap();
         let tiers = Tiers::open(&placement).unwrap();
-        Traffic::new(2, charge, &tiers, (&clock, stop))
+        MemoryTraffic::new(2, charge, &tiers, (&clock, stop))
     }
 
     const MILLION: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use graphmill_graph::FRAME_BYTES;
 
 use crate::config::{KernelChoice, SeekChoice};
-use crate::graph_view::OnDisk;
+use crate::graph_view::UncachedBytes;
 use crate::metrics::run::Mode;
 use crate::program::edge::Direction;
 
@@ -18,7 +18,7 @@ const LIST: u64 = 16;
 
 /// What the choice of a pass's mode depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct PassStats {
     pub(crate) direction: Direction,
     pub(crate) symmetric: bool,
     /// The graph is there the other way round too, and both ways fold alike.
@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     /// A seek folds as a scan does: the fold is exact, or no column has strips to merge.
     pub(crate) seekable: bool,
     /// What a seek goes to that is not in memory.
-    pub(crate) on_disk: OnDisk,
+    pub(crate) on_disk: UncachedBytes,
     /// Bytes of cells that a scan, which goes over the stored graph, may have to read.
     pub(crate) scanned: u64,
     /// The cells of both ways round are in memory, or may be.
@@ -66,7 +66,7 @@ fn met(looks: f64, of: f64) -> f64 {
     of * (1.0 - 1.0 / (1.0 + x * (1.0 + x / 2.0 * (1.0 + x / 3.0))))
 }
 
-impl Facts {
+impl PassStats {
     /// Cells that active vertices are looked up in, at most.
     fn lookups(&self) -> u64 {
         self.active.saturating_mul(self.columns).min(self.edges)
@@ -74,7 +74,7 @@ impl Facts {
     /// What is read by a sparse pass, and by a scan, which reads the rows of cells of all batches with active vertices; in the unit of what
     /// they cost.
     fn read(&self) -> [u64; 2] {
-        let OnDisk {
+        let UncachedBytes {
             block_lists,
             cells,
             all_cells,
@@ -147,13 +147,13 @@ fn seek_in_memory(gamma: u64) -> u64 {
 
 /// The mode of a pass, and whether it goes over the turned graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct KernelPlan {
     pub(crate) mode: Mode,
     pub(crate) turned: bool,
 }
 
 /// Chooses the mode of a pass.
-pub(crate) fn choose(facts: &Facts) -> Choice {
+pub(crate) fn choose(facts: &PassStats) -> KernelPlan {
     // The stored arcs lead from those who call to those who hear, or from those who hear to those who call: a scatter
     // goes along arcs, a gather against them.
     let along = facts.direction == Direction::Forward || facts.symmetric;
@@ -186,7 +186,7 @@ pub(crate) fn choose(facts: &Facts) -> Choice {
             _ => (Mode::Gather, false),
         }
     };
-    Choice { mode, turned }
+    KernelPlan { mode, turned }
 }
 
 #[cfg(test)]
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// A pass of few active vertices over a directed graph.
-    const FEW: Facts = Facts {
+    const FEW: PassStats = PassStats {
         direction: Direction::Backward,
         symmetric: false,
         turned: true,
@@ -207,7 +207,7 @@ mod tests {
         columns: 16,
         workers: 2,
         seekable: true,
-        on_disk: OnDisk {
+        on_disk: UncachedBytes {
             block_lists: 0,
             cells: 0,
             all_cells: 3 << 24,
@@ -222,25 +222,25 @@ mod tests {
         seek: SeekChoice::Auto,
     };
 
-    fn chosen(facts: Facts) -> (Mode, bool) {
-        let Choice { mode, turned } = choose(&facts);
+    fn chosen(facts: PassStats) -> (Mode, bool) {
+        let KernelPlan { mode, turned } = choose(&facts);
         (mode, turned)
     }
 
     #[test]
     fn few_vertices_are_sought_against_the_arcs_only_where_the_graph_is_there_turned() {
         assert_eq!(chosen(FEW), (Mode::Seek, true));
-        let stored_only = Facts {
+        let stored_only = PassStats {
             turned: false,
             ..FEW
         };
         assert_eq!(chosen(stored_only), (Mode::Gather, false));
-        let forward = Facts {
+        let forward = PassStats {
             direction: Direction::Forward,
             ..FEW
         };
         assert_eq!(chosen(forward), (Mode::Seek, false));
-        let symmetric = Facts {
+        let symmetric = PassStats {
             symmetric: true,
             turned: false,
             ..FEW
@@ -250,12 +250,12 @@ mod tests {
 
     #[test]
     fn seeks_that_read_many_frames_for_few_edges_are_no_seeks() {
-        let disk = OnDisk {
+        let disk = UncachedBytes {
             block_lists: 1 << 24,
             cells: 3 << 24,
             ..FEW.on_disk
         };
-        let on_disk = |active, edges| Facts {
+        let on_disk = |active, edges| PassStats {
             direction: Direction::Forward,
             active,
             edges,
@@ -273,8 +273,8 @@ mod tests {
         assert!(many.sparse() < many.scan());
         assert_eq!(chosen(many).0, Mode::Scatter);
         // Half of the cells in memory: half of the looks.
-        let half = Facts {
-            on_disk: OnDisk {
+        let half = PassStats {
+            on_disk: UncachedBytes {
                 block_lists: 0,
                 cells: disk.cells / 2,
                 ..disk
@@ -284,13 +284,13 @@ mod tests {
         };
         assert_eq!(chosen(half).0, Mode::Seek);
         // What is scanned is there, what is sought is not.
-        let turned = Facts { scanned: 0, ..many };
+        let turned = PassStats { scanned: 0, ..many };
         assert_eq!(chosen(turned).0, Mode::Scatter);
         // Of one batch, a scan reads one row.
-        let one = Facts {
+        let one = PassStats {
             active: 1,
             edges: 16,
-            on_disk: OnDisk {
+            on_disk: UncachedBytes {
                 block_lists: 1 << 20,
                 fanout: 1 << 20,
                 ..disk
@@ -315,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_directed_graph_is_pulled_along_its_arcs_only_where_both_ways_are_in_memory() {
-        let many = Facts {
+        let many = PassStats {
             direction: Direction::Forward,
             active: FEW.vertices / 2,
             edges: FEW.arcs / 2,
@@ -323,27 +323,27 @@ mod tests {
         };
         assert_eq!(chosen(many), (Mode::Gather, true));
         assert_eq!(
-            chosen(Facts {
+            chosen(PassStats {
                 both_resident: false,
                 ..many
             }),
             (Mode::Scatter, false)
         );
         assert_eq!(
-            chosen(Facts {
+            chosen(PassStats {
                 turned: false,
                 ..many
             }),
             (Mode::Scatter, false)
         );
         assert_eq!(
-            chosen(Facts {
+            chosen(PassStats {
                 pulls: false,
                 ..many
             }),
             (Mode::Scatter, false)
         );
-        let symmetric = Facts {
+        let symmetric = PassStats {
             symmetric: true,
             turned: false,
             ..many
@@ -353,13 +353,13 @@ mod tests {
 
     #[test]
     fn a_kernel_that_was_asked_for_is_taken_wherever_the_graph_allows_it() {
-        let many = Facts {
+        let many = PassStats {
             active: FEW.vertices,
             edges: FEW.arcs,
             ..FEW
         };
         let asked = |kernel, direction, turned| {
-            chosen(Facts {
+            chosen(PassStats {
                 kernel,
                 direction,
                 turned,

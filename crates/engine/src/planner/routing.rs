@@ -16,27 +16,27 @@ use std::sync::Arc;
 
 use graphmill_graph::FileKind;
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::memory::plan::HELD_MIN;
-use crate::messages::routing::Dispatch;
-use crate::messages::routing_table::SourceLists;
-use crate::planner::routing_cost::Facts;
-use crate::planner::routing_stats::{RunOf, Sample};
-use crate::schedule::tasks::{Target, mean, reads, runs};
+use crate::messages::routing::Routing;
+use crate::messages::routing_table::RoutingTable;
+use crate::planner::routing_cost::RoutingStats;
+use crate::planner::routing_stats::{GroupOf, RoutingSample};
+use crate::schedule::tasks::{StripRef, mean, reads, runs};
 
 /// Where runs have fewer strips to leave a dispatch graph room, it is made once it would have saved so many ones of what making it takes.
 const EARLY: u64 = 4;
 
 /// Keeps what is known of the dispatch of a rank's messages, for one program and one way round of the graph.
-pub(crate) struct Dispatcher {
-    run_of: RunOf,
+pub(crate) struct RoutingPlanner {
+    run_of: GroupOf,
     /// The name of the graph's file.
     file: &'static str,
     /// The graph is made before it is sure to be worth it.
     is_early: bool,
-    known: Known,
-    graph: Option<Arc<SourceLists>>,
+    known: RoutingConstants,
+    graph: Option<Arc<RoutingTable>>,
     /// There is no room to make a graph.
     refused: bool,
     /// Bytes that a graph would have saved so far.
@@ -44,11 +44,11 @@ pub(crate) struct Dispatcher {
 }
 
 /// What does not change from pass to pass.
-struct Known {
+struct RoutingConstants {
     /// Runs that read a batch of messages, in the mean over vertices.
     reads: f64,
     /// By some of the sources; the spread by all, once there is a graph.
-    sample: Sample,
+    sample: RoutingSample,
     /// Bytes that making a graph reads and writes, about.
     making: u64,
     /// Of the rank's columns: edges, and bytes of cells.
@@ -57,7 +57,7 @@ struct Known {
 }
 
 /// Edges, and bytes of cells, of a rank's columns.
-fn work(machine: &Machine) -> [u64; 2] {
+fn work(machine: &ExecContext) -> [u64; 2] {
     machine
         .all_own_cells()
         .fold([0; 2], |[edges, bytes], cell| {
@@ -77,25 +77,25 @@ pub(crate) fn worth_making(making: u64, is_early: bool) -> u64 {
     if is_early { making / EARLY } else { making }
 }
 
-impl Dispatcher {
+impl RoutingPlanner {
     /// The dispatcher of such runs, which makes its graph once that would have saved what making it takes, or a part of that where it `is_early`.
     /// Whether messages of other ranks are `filtered`.
     pub(crate) fn new(
-        machine: &Machine,
-        runs: &[Vec<Target>],
+        machine: &ExecContext,
+        runs: &[Vec<StripRef>],
         file: &'static str,
         [filtered, is_early]: [bool; 2],
     ) -> Result<Self, EngineError> {
-        let run_of = RunOf::new(machine, runs);
+        let run_of = GroupOf::new(machine, runs);
         let sample = run_of.sample(machine, filtered)?;
         let vertices = machine.batches.vertices();
         let fanout = machine.graph.forward().bytes(FileKind::Fanout);
         let [edges, cells] = work(machine);
-        Ok(Dispatcher {
+        Ok(RoutingPlanner {
             run_of,
             file,
             is_early,
-            known: Known {
+            known: RoutingConstants {
                 reads: mean(&machine.batches, &reads(machine, runs)),
                 sample,
                 making: making_bytes(runs.len(), vertices, sample.spread, fanout),
@@ -112,13 +112,13 @@ impl Dispatcher {
     /// bytes read and written to make it, in at most so much memory. `waits`: runs may have to wait for messages of other ranks while others are there.
     pub(crate) fn choose(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         active: [u64; 2],
         (width, waits): (usize, bool),
         room: u64,
-    ) -> Result<Dispatched, EngineError> {
-        let none = (Dispatch::default(), None, [0; 2]);
-        let facts = Facts {
+    ) -> Result<RoutingDecision, EngineError> {
+        let none = (Routing::default(), None, [0; 2]);
+        let facts = RoutingStats {
             active,
             width,
             vertices: machine.batches.vertices(),
@@ -134,7 +134,7 @@ impl Dispatcher {
         let (by_cost, gained) = facts.choose();
         let asked = machine.dispatch.asked();
         let dispatch = asked.unwrap_or(by_cost);
-        if dispatch == Dispatch::default() {
+        if dispatch == Routing::default() {
             return Ok(none);
         }
         let mut moved = [0; 2];
@@ -144,7 +144,7 @@ impl Dispatcher {
                 return Ok(none);
             }
             let path = machine.scratch.join(self.file);
-            match SourceLists::build(machine, &self.run_of.groups(machine), &path, room)? {
+            match RoutingTable::build(machine, &self.run_of.groups(machine), &path, room)? {
                 Some((graph, made)) => {
                     self.known.sample.spread = graph.spread();
                     self.graph = Some(Arc::new(graph));
@@ -160,16 +160,16 @@ impl Dispatcher {
 /// Whether passes of all vertices move less where runs of fewer strips leave memory to dispatch their messages than where they do not:
 /// groups of so many strips, and messages of so many bytes, which are `filtered` or not on their way from other ranks.
 pub(crate) fn pays(
-    machine: &Machine,
+    machine: &ExecContext,
     [with, without]: [usize; 2],
     (width, filtered): (usize, bool),
 ) -> Result<bool, EngineError> {
     let [with, without] = [with, without].map(|group| runs(machine, group));
-    let reads = |runs: &[Vec<Target>]| mean(&machine.batches, &reads(machine, runs));
+    let reads = |runs: &[Vec<StripRef>]| mean(&machine.batches, &reads(machine, runs));
     let vertices = machine.batches.vertices();
     let own = machine.arrays.vertices();
     let [edges, cells] = work(machine);
-    let facts = Facts {
+    let facts = RoutingStats {
         active: [own, vertices - own],
         width,
         vertices,
@@ -177,7 +177,7 @@ pub(crate) fn pays(
         edges,
         cells,
         reads: reads(&with),
-        sample: RunOf::new(machine, &with).sample(machine, filtered)?,
+        sample: GroupOf::new(machine, &with).sample(machine, filtered)?,
         lists: 0,
         is_alone: machine.ranks.alone(),
         waits: false,
@@ -192,4 +192,4 @@ pub(crate) fn waits(exact: bool, own: &Range<usize>, held: Option<usize>) -> boo
 }
 
 /// How the messages of a pass are dispatched, by what graph, and the bytes read and written to make it.
-pub(crate) type Dispatched = (Dispatch, Option<Arc<SourceLists>>, [u64; 2]);
+pub(crate) type RoutingDecision = (Routing, Option<Arc<RoutingTable>>, [u64; 2]);

@@ -1,7 +1,7 @@
 //! What a way of dispatch costs: bytes from and to disk, and elements that are looked at.
 
-use crate::messages::routing::{Dispatch, Way};
-use crate::planner::routing_stats::Sample;
+use crate::messages::routing::{Routing, RoutingMode};
+use crate::planner::routing_stats::RoutingSample;
 
 /// Bytes that the end of a piece wastes on disk, and of a piece that is read and written.
 const PADDING: f64 = 2.0 * 2048.0;
@@ -15,7 +15,7 @@ const LISTED: f64 = 4.0;
 
 /// What the cost of a dispatch depends on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct RoutingStats {
     /// Active vertices of this rank, and of all others, as far as is known.
     pub(crate) active: [u64; 2],
     /// Bytes of a message.
@@ -28,7 +28,7 @@ pub(crate) struct Facts {
     /// Runs that read a batch of messages, in the mean over vertices.
     pub(crate) reads: f64,
     /// Who sends messages, and who needs them.
-    pub(crate) sample: Sample,
+    pub(crate) sample: RoutingSample,
     /// Bytes of the dispatch graph that a pass reads.
     pub(crate) lists: u64,
     /// There is no other rank, who would be sent what is on disk.
@@ -37,7 +37,7 @@ pub(crate) struct Facts {
     pub(crate) waits: bool,
 }
 
-impl Facts {
+impl RoutingStats {
     /// Active vertices of this rank, or of the others, and of all.
     fn active(&self, is_own: bool) -> [f64; 2] {
         let [own, others] = self.active.map(|active| active as f64);
@@ -51,15 +51,15 @@ impl Facts {
     }
 
     /// Bytes that are read and written for this rank's messages, or for those of others.
-    fn bytes(&self, way: Way, is_own: bool) -> f64 {
+    fn bytes(&self, way: RoutingMode, is_own: bool) -> f64 {
         let width = self.width as f64;
         match way {
-            Way::None | Way::Pull => {
+            RoutingMode::None | RoutingMode::Pull => {
                 // What is sent to other ranks is on disk anyway.
                 let written = f64::from(u8::from(self.is_alone || !is_own));
                 self.messages(is_own) * width * (written + self.reads)
             }
-            Way::Push => {
+            RoutingMode::Push => {
                 let ([active, all], spread) = (self.active(is_own), self.sample.spread);
                 let needed = (spread * all).max(1.0);
                 let bits = self.reads * self.vertices as f64 / 8.0;
@@ -71,10 +71,10 @@ impl Facts {
     }
 
     /// Elements that are looked at for these: messages that are read, or dispatched first, and words of the lists that say where.
-    fn elements(&self, way: Way, is_own: bool) -> f64 {
+    fn elements(&self, way: RoutingMode, is_own: bool) -> f64 {
         match way {
-            Way::None | Way::Pull => self.messages(is_own) * self.reads,
-            Way::Push => {
+            RoutingMode::None | RoutingMode::Pull => self.messages(is_own) * self.reads,
+            RoutingMode::Push => {
                 let ([active, all], spread) = (self.active(is_own), self.sample.spread);
                 let vertices = self.vertices as f64;
                 let words = (self.reads / 64.0).min(spread) * vertices;
@@ -84,48 +84,49 @@ impl Facts {
     }
 
     /// All bytes that a pass moves which dispatches so, but for rows, and all elements that it looks at.
-    fn whole(&self, dispatch: Dispatch) -> [f64; 2] {
-        let of_both = |cost: fn(&Facts, Way, bool) -> f64| {
+    fn whole(&self, dispatch: Routing) -> [f64; 2] {
+        let of_both = |cost: fn(&RoutingStats, RoutingMode, bool) -> f64| {
             cost(self, dispatch.own, true) + cost(self, dispatch.others, false)
         };
         let [_, active] = self.active(true);
         let share = active / (self.vertices as f64).max(1.0);
         [
-            of_both(Facts::bytes) + self.cells as f64,
-            of_both(Facts::elements) + self.edges as f64 * share,
+            of_both(RoutingStats::bytes) + self.cells as f64,
+            of_both(RoutingStats::elements) + self.edges as f64 * share,
         ]
     }
 
     /// Whether a dispatch is chosen, and moves less than none does where runs read batches of messages so often.
     pub(crate) fn pays(&self, reads: f64) -> bool {
-        let plain = Facts { reads, ..*self };
+        let plain = RoutingStats { reads, ..*self };
         let (dispatch, _) = self.choose();
-        self.whole(dispatch)[0] < plain.whole(Dispatch::default())[0]
+        self.whole(dispatch)[0] < plain.whole(Routing::default())[0]
     }
 
     /// The dispatch that costs least, where there is a graph to dispatch by; and the bytes that it saves against none, or has read while
     /// there is nothing else to do.
-    pub(crate) fn choose(&self) -> (Dispatch, u64) {
+    pub(crate) fn choose(&self) -> (Routing, u64) {
         let way = |is_own: bool| {
-            let [none, push] = [Way::None, Way::Push].map(|way| self.bytes(way, is_own));
+            let [none, push] =
+                [RoutingMode::None, RoutingMode::Push].map(|way| self.bytes(way, is_own));
             match push < WORTH_IT * none {
-                true => Way::Push,
-                false => Way::None,
+                true => RoutingMode::Push,
+                false => RoutingMode::None,
             }
         };
-        let mut dispatch = Dispatch {
+        let mut dispatch = Routing {
             own: way(true),
             others: way(false),
             all_is_pulled: false,
         };
-        let none = self.whole(Dispatch::default());
+        let none = self.whole(Routing::default());
         let pushed = self.whole(dispatch);
         if pushed[1] > MORE_ELEMENTS * none[1] && pushed[0] > FEWER_BYTES * none[0] {
-            dispatch = Dispatch::default();
+            dispatch = Routing::default();
         }
         let mut gained = none[0] - self.whole(dispatch)[0];
-        if dispatch.own == Way::None && self.waits {
-            dispatch.own = Way::Pull;
+        if dispatch.own == RoutingMode::None && self.waits {
+            dispatch.own = RoutingMode::Pull;
             gained += self.messages(true) * self.width as f64;
         }
         (dispatch, gained.max(0.0) as u64)
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     /// All vertices of a graph send 8 bytes, and every source has edges to every run.
-    const ALL: Facts = Facts {
+    const ALL: RoutingStats = RoutingStats {
         active: [1 << 24, 0],
         width: 8,
         vertices: 1 << 24,
@@ -152,64 +153,64 @@ mod tests {
     };
 
     /// All have edges, and are needed by so many runs.
-    const fn spread(spread: f64) -> Sample {
-        Sample {
+    const fn spread(spread: f64) -> RoutingSample {
+        RoutingSample {
             spread,
             messages: [1.0; 2],
         }
     }
 
-    fn chosen(facts: Facts) -> [Way; 2] {
+    fn chosen(facts: RoutingStats) -> [RoutingMode; 2] {
         let (dispatch, _) = facts.choose();
         [dispatch.own, dispatch.others]
     }
 
     #[test]
     fn what_all_need_is_not_dispatched() {
-        assert_eq!(chosen(ALL), [Way::None; 2]);
+        assert_eq!(chosen(ALL), [RoutingMode::None; 2]);
     }
 
     #[test]
     fn what_few_need_is_pushed() {
-        let local = Facts {
+        let local = RoutingStats {
             sample: spread(1.2),
             ..ALL
         };
-        assert_eq!(chosen(local)[0], Way::Push);
+        assert_eq!(chosen(local)[0], RoutingMode::Push);
         let (_, saved) = local.choose();
         assert!(saved > 40 << 24, "72 bytes a vertex against 24: {saved}");
     }
 
     #[test]
     fn a_push_that_saves_little_of_a_pass_is_not_worth_much_more_to_look_at() {
-        let facts = Facts {
+        let facts = RoutingStats {
             reads: 2.0,
             sample: spread(1.3),
             cells: 0,
             ..ALL
         };
-        assert_eq!(chosen(facts)[0], Way::Push);
-        let many_cells = Facts {
+        assert_eq!(chosen(facts)[0], RoutingMode::Push);
+        let many_cells = RoutingStats {
             cells: 100 << 24,
             ..facts
         };
-        assert_eq!(chosen(many_cells)[0], Way::None);
+        assert_eq!(chosen(many_cells)[0], RoutingMode::None);
     }
 
     #[test]
     fn few_messages_are_not_worth_reading_lists_and_many_small_pieces() {
-        let few = Facts {
+        let few = RoutingStats {
             active: [1000, 0],
             sample: spread(1.2),
             lists: 1 << 24,
             ..ALL
         };
-        assert_eq!(chosen(few)[0], Way::None);
+        assert_eq!(chosen(few)[0], RoutingMode::None);
     }
 
     #[test]
     fn what_is_sent_to_others_is_on_disk_anyway_and_pulled_by_those_who_wait() {
-        let several = Facts {
+        let several = RoutingStats {
             active: [1 << 22, 3 << 22],
             reads: 1.0,
             sample: spread(0.95),
@@ -217,26 +218,26 @@ mod tests {
             waits: true,
             ..ALL
         };
-        assert_eq!(chosen(several), [Way::Pull, Way::None]);
-        let exact = Facts {
+        assert_eq!(chosen(several), [RoutingMode::Pull, RoutingMode::None]);
+        let exact = RoutingStats {
             waits: false,
             ..several
         };
-        assert_eq!(chosen(exact), [Way::None; 2]);
+        assert_eq!(chosen(exact), [RoutingMode::None; 2]);
         // Those of others would be written only to be read again.
-        let few_need = Facts {
+        let few_need = RoutingStats {
             sample: spread(0.7),
             ..several
         };
-        assert_eq!(chosen(few_need), [Way::Pull, Way::Push]);
+        assert_eq!(chosen(few_need), [RoutingMode::Pull, RoutingMode::Push]);
         // What is not needed here is not sent here.
-        let filtered = Facts {
-            sample: Sample {
+        let filtered = RoutingStats {
+            sample: RoutingSample {
                 spread: 0.7,
                 messages: [1.0, 0.7],
             },
             ..several
         };
-        assert_eq!(chosen(filtered), [Way::Pull, Way::None]);
+        assert_eq!(chosen(filtered), [RoutingMode::Pull, RoutingMode::None]);
     }
 }

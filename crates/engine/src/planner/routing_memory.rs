@@ -1,8 +1,8 @@
 //! Memory for a dispatch graph, which comes off that of accumulators and messages.
 
 use crate::config::DispatchChoice;
-use crate::memory::plan::{Room, Shape};
-use crate::messages::routing_size::ListBytes;
+use crate::memory::plan::{GraphShape, PassMemory};
+use crate::messages::routing_size::TableMemory;
 use crate::program::footprint::Sizes;
 
 /// So many ones of the free budget a dispatch graph may take, and where dispatch was asked for, which makes it worth more.
@@ -10,8 +10,8 @@ const SHARE: u64 = 8;
 const SHARE_ASKED: u64 = 2;
 
 /// A room of passes that leaves some for a dispatch graph.
-pub(crate) struct Beside {
-    pub(crate) room: Room,
+pub(crate) struct RoutingBudget {
+    pub(crate) room: PassMemory,
     /// Bytes for the graph.
     pub(crate) bytes: u64,
     /// Runs are of as many strips as without the graph, or dispatch was asked for: there is nothing to weigh up.
@@ -22,12 +22,12 @@ pub(crate) struct Beside {
 /// runs are of so many strips. `None`: nothing is dispatched.
 pub(crate) fn beside(
     choice: DispatchChoice,
-    shape: &Shape,
+    shape: &GraphShape,
     sizes: Sizes,
-    room: &Room,
+    room: &PassMemory,
     free: u64,
-    graph: impl Fn(usize) -> ListBytes,
-) -> Option<Beside> {
+    graph: impl Fn(usize) -> TableMemory,
+) -> Option<RoutingBudget> {
     if room.held.is_none() || choice == DispatchChoice::None {
         return None;
     }
@@ -48,7 +48,7 @@ pub(crate) fn beside(
     {
         (less, bytes) = (room, graph.most);
     }
-    Some(Beside {
+    Some(RoutingBudget {
         room: less,
         bytes,
         is_free: is_asked || less.group == room.group,
@@ -70,17 +70,17 @@ mod tests {
         Batches::new((0..=BATCHES).map(|batch| batch << 17).collect()).unwrap()
     }
 
-    fn shape() -> Shape {
+    fn shape() -> GraphShape {
         let measure = Measure {
             batches: batches(),
             cells: BATCHES * BATCHES,
             strips: BATCHES as usize,
             ..Measure::nothing()
         };
-        Shape::of(&measure, 2)
+        GraphShape::of(&measure, 2)
     }
 
-    fn graph(group: usize) -> ListBytes {
+    fn graph(group: usize) -> TableMemory {
         let runs = (BATCHES as usize).div_ceil(group);
         graph_bytes(&batches(), 2, BATCHES * BATCHES, runs)
     }

@@ -1,5 +1,5 @@
 //! The runs of a rank's columns as what messages go to: the groups of its dispatch graph
-//! ([`SourceLists`](crate::source_lists::SourceLists)), and a guess at it.
+//! ([`RoutingTable`](crate::messages::routing_table::RoutingTable)), and a guess at it.
 //!
 //! Which strips make a run depends on memory, so it is made anew for each, in about the time of reading the fan-out lists.
 
@@ -7,26 +7,26 @@ use graphmill_graph::{Batches, FRAME_BYTES, FanoutChunk};
 use graphmill_raw::lock;
 
 use crate::comm::wire::PEERS;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::messages::routing_size::ListBytes;
-use crate::messages::routing_table::Groups;
-use crate::schedule::tasks::{Columns, Target};
+use crate::messages::routing_size::TableMemory;
+use crate::messages::routing_table::ColumnGroups;
+use crate::schedule::tasks::{ColumnLayout, StripRef};
 
 /// Parts of the vertices that are looked at for a guess, and how many vertices of each.
 const SAMPLES: u64 = 16;
 const SAMPLE_VERTICES: u64 = 4096;
 
 /// To which run messages go.
-pub(crate) struct RunOf {
+pub(crate) struct GroupOf {
     runs: usize,
     /// For each batch of this rank, where the sources of each of its strips end, and the run that folds the strip.
     strips: Vec<Vec<(usize, usize)>>,
     first: usize,
 }
 
-impl RunOf {
-    pub(crate) fn new(columns: &impl Columns, runs: &[Vec<Target>]) -> Self {
+impl GroupOf {
+    pub(crate) fn new(columns: &impl ColumnLayout, runs: &[Vec<StripRef>]) -> Self {
         let own = columns.own();
         let mut strips = vec![Vec::new(); own.len()];
         for (run, targets) in runs.iter().enumerate() {
@@ -36,7 +36,7 @@ impl RunOf {
             }
         }
         strips.iter_mut().for_each(|of| of.sort_unstable());
-        RunOf {
+        GroupOf {
             runs: runs.len(),
             strips,
             first: own.start,
@@ -53,14 +53,14 @@ impl RunOf {
     }
 
     /// The runs as groups of the columns that the messages of all batches are for.
-    pub(crate) fn groups<'g>(&'g self, machine: &'g Machine) -> Groups<'g> {
+    pub(crate) fn groups<'g>(&'g self, machine: &'g ExecContext) -> ColumnGroups<'g> {
         let group_of = |batch| {
             let others = std::iter::repeat_n(None, self.first);
             others.chain(self.from(batch)).collect()
         };
         let cells = machine.all_own_cells().count() as u64;
         let batches = &machine.batches;
-        Groups {
+        ColumnGroups {
             of: 0..batches.len(),
             count: self.runs,
             bytes: graph_bytes(batches, machine.workers.count(), cells, self.runs),
@@ -69,13 +69,17 @@ impl RunOf {
         }
     }
 
-    /// The run of a column of this rank, out of those of [`RunOf::from`].
+    /// The run of a column of this rank, out of those of [`GroupOf::from`].
     fn of(&self, from: &[Option<usize>], column: usize) -> Option<usize> {
         *from.get(column.checked_sub(self.first)?)?
     }
 
     /// Who sends messages and who needs them, by some of the sources. Whether messages of other ranks are `filtered`.
-    pub(crate) fn sample(&self, machine: &Machine, filtered: bool) -> Result<Sample, EngineError> {
+    pub(crate) fn sample(
+        &self,
+        machine: &ExecContext,
+        filtered: bool,
+    ) -> Result<RoutingSample, EngineError> {
         let (graph, vertices) = (machine.graph, machine.batches.vertices());
         let own =
             machine.batches.cut(self.first)..machine.batches.cut(self.first + self.strips.len());
@@ -137,7 +141,7 @@ impl RunOf {
         }
         machine.arrays.count_read(frames.take_bytes_read());
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-        Ok(Sample {
+        Ok(RoutingSample {
             spread: share(needed, seen[0] + seen[1]),
             messages: [share(come[0], seen[0]), share(come[1], seen[1])],
         })
@@ -146,7 +150,7 @@ impl RunOf {
 
 /// What some of the sources say of all.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct RoutingSample {
     /// Runs that need the message of a source, in the mean.
     pub(crate) spread: f64,
     /// The share of sources whose messages are here once they are active: of this rank's, those that have edges; of the others', those
@@ -174,8 +178,13 @@ fn readers(workers: usize) -> usize {
 }
 
 /// What a dispatch graph takes of the budget, of so many runs and so many cells in their columns.
-pub(crate) fn graph_bytes(batches: &Batches, workers: usize, cells: u64, runs: usize) -> ListBytes {
-    ListBytes::new(
+pub(crate) fn graph_bytes(
+    batches: &Batches,
+    workers: usize,
+    cells: u64,
+    runs: usize,
+) -> TableMemory {
+    TableMemory::new(
         batches,
         0..batches.len(),
         runs,

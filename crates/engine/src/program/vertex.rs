@@ -75,7 +75,7 @@ pub trait Pregel: Send + Sync + Sized + 'static {
 
 /// What holds for all vertices of a superstep.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Facts<A> {
+pub(crate) struct SuperstepInfo<A> {
     pub(crate) superstep: u64,
     pub(crate) vertices: u64,
     pub(crate) aggregated: A,
@@ -87,7 +87,7 @@ pub struct Vertex<'v, P: Pregel> {
     pub value: &'v mut P::Value,
     pub(crate) index: u64,
     pub(crate) degree: u64,
-    pub(crate) facts: &'v Facts<P::Aggregate>,
+    pub(crate) facts: &'v SuperstepInfo<P::Aggregate>,
     pub(crate) broadcast: Option<P::Message>,
     pub(crate) halts: bool,
     pub(crate) aggregate: P::Aggregate,

@@ -11,14 +11,14 @@ use graphmill_raw::numa::Nodes;
 use graphmill_raw::{Quota, numa};
 
 /// The positions of some batches, each to be taken once.
-pub(crate) struct Deal<'d> {
+pub(crate) struct NumaQueue<'d> {
     /// The nodes that have processors.
     nodes: &'d [usize],
     /// For each node the positions up to the end of its run, those before its run taken.
     runs: Vec<Quota>,
 }
 
-impl<'d> Deal<'d> {
+impl<'d> NumaQueue<'d> {
     /// Deals the positions of `batches`, in order of their nodes, of so many batches in all.
     pub(crate) fn new(batches: &[usize], all: usize) -> Self {
         Self::to(nodes(), batches, all)
@@ -38,7 +38,7 @@ impl<'d> Deal<'d> {
             let Range { start, end } = begin(node)..begin(node + 1);
             Quota::new(start as u64, end as u64)
         };
-        Deal {
+        NumaQueue {
             runs: (0..count).map(run).collect(),
             nodes,
         }
@@ -112,7 +112,7 @@ mod tests {
             // Nodes without processors are nobody's home.
             (vec![0, 2, 5], 2, vec![3, 4, 5, 6, 7, 8, 9, 0, 1, 2]),
         ] {
-            let deal = Deal::to(&nodes, &all, 10);
+            let deal = NumaQueue::to(&nodes, &all, 10);
             let taken: Vec<usize> = std::iter::from_fn(|| deal.take_near(node, |_| true)).collect();
             let mut sorted = taken.clone();
             sorted.sort_unstable();
@@ -123,12 +123,12 @@ mod tests {
 
     #[test]
     fn a_batch_is_dealt_to_the_same_node_whichever_others_are_active() {
-        let deal = Deal::to(&[0, 1], &[1, 5, 8], 10);
-        let take = |deal: &Deal, node| deal.take_near(node, |_| true);
+        let deal = NumaQueue::to(&[0, 1], &[1, 5, 8], 10);
+        let take = |deal: &NumaQueue, node| deal.take_near(node, |_| true);
         assert_eq!(take(&deal, 1), Some(1), "the position of batch 5");
         assert_eq!(deal.take_near(0, |position| position > 0), Some(2));
         assert_eq!(deal.left(), 1);
         assert_eq!([take(&deal, 0), take(&deal, 0)], [Some(0), None]);
-        assert_eq!(take(&Deal::to(&[0, 1], &[], 0), 0), None);
+        assert_eq!(take(&NumaQueue::to(&[0, 1], &[], 0), 0), None);
     }
 }

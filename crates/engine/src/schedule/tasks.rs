@@ -7,7 +7,7 @@ use graphmill_graph::Batches;
 use crate::schedule::numa;
 
 /// The columns of a rank.
-pub(crate) trait Columns {
+pub(crate) trait ColumnLayout {
     /// The batches of the graph.
     fn batches(&self) -> &Batches;
     /// Those of the rank.
@@ -22,26 +22,26 @@ pub(crate) trait Columns {
 
 /// What a run folds into: one strip of the fold of one batch.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct StripRef {
     pub(crate) batch: usize,
     pub(crate) strip: usize,
 }
 
 /// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
-pub(crate) fn runs(columns: &impl Columns, group: usize) -> Vec<Vec<Target>> {
+pub(crate) fn runs(columns: &impl ColumnLayout, group: usize) -> Vec<Vec<StripRef>> {
     let batches = columns.batches().len();
-    let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| Target { batch, strip });
-    let targets: Vec<Target> = columns.own().flat_map(of_batch).collect();
+    let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| StripRef { batch, strip });
+    let targets: Vec<StripRef> = columns.own().flat_map(of_batch).collect();
     // A run is of one node, or strips of a column would be folded before those that they wait for.
     let of_nodes =
         targets.chunk_by(|a, b| numa::node_of(a.batch, batches) == numa::node_of(b.batch, batches));
     of_nodes
-        .flat_map(|targets| targets.chunks(group.max(1)).map(<[Target]>::to_vec))
+        .flat_map(|targets| targets.chunks(group.max(1)).map(<[StripRef]>::to_vec))
         .collect()
 }
 
 /// How many of some runs have cells of each batch: so often its messages are read where they are not dispatched.
-pub(crate) fn reads(columns: &impl Columns, runs: &[Vec<Target>]) -> Vec<f64> {
+pub(crate) fn reads(columns: &impl ColumnLayout, runs: &[Vec<StripRef>]) -> Vec<f64> {
     let mut reads = vec![0.0; columns.batches().len()];
     let mut without = vec![1.0; reads.len()];
     for run in runs {
@@ -65,7 +65,7 @@ pub(crate) fn mean(batches: &Batches, of_batch: &[f64]) -> f64 {
 
 /// Which side of an arc folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kernel {
+pub(crate) enum FoldSide {
     /// Destinations fold; a target is a strip of a column.
     Scatter,
     /// Sources fold; a target is a strip of a row, cut where the column of the same batch is cut.
@@ -80,7 +80,7 @@ mod tests {
     /// any other in half of those of the second.
     struct Six(Batches);
 
-    impl Columns for Six {
+    impl ColumnLayout for Six {
         fn batches(&self) -> &Batches {
             &self.0
         }

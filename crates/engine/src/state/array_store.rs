@@ -16,17 +16,17 @@ use graphmill_raw::{AlignedBuffer, Element, Mistake, Segments, lock};
 use graphmill_storage::{Budget, Kind, Lease, Tiers};
 
 use crate::error::EngineError;
-use crate::frontier::bitmap::BatchSet;
-use crate::state::checkpoint_copy::{Copies, pages_of};
-use crate::state::degrees::DegreesAt;
-use crate::state::id_order::IdRanks;
-use crate::state::row_file::{KeptSlots, PageFile, PageTable, RowIo, Slot};
-use crate::state::rows::Need;
+use crate::frontier::bitmap::HierarchicalBitmap;
+use crate::state::checkpoint_copy::{CheckpointCopy, pages_of};
+use crate::state::degrees::DegreeStorage;
+use crate::state::id_order::IdOrder;
+use crate::state::row_file::{PageTable, PinnedSlots, RowFile, RowFileIo, SlotRef};
+use crate::state::rows::ColumnAccess;
 use crate::state::vertex_array::{ArrayId, Guard, VertexArray, own_cuts};
 
 /// An array as a version has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SavedArray {
+pub(crate) struct SavedColumn {
     pub(crate) name: String,
     pub(crate) element_bytes: usize,
     pub(crate) pages: PageTable,
@@ -40,15 +40,15 @@ struct Array {
     name: String,
     element: TypeId,
     element_bytes: usize,
-    rows: RowsAt,
+    rows: ColumnStorage,
 }
 
 /// Where the rows of an array are.
-enum RowsAt {
+enum ColumnStorage {
     Memory {
         rows: Segments<u8>,
         /// What versions have of it, where there are any.
-        copies: Option<Copies>,
+        copies: Option<CheckpointCopy>,
         _lease: Lease,
     },
     /// `first[b]` is the number of the first page of batch b: pages never span batches.
@@ -56,9 +56,9 @@ enum RowsAt {
         first: Vec<usize>,
         /// Changes between the phases of a pass only.
         table: RwLock<PageTable>,
-        written: Mutex<Vec<(usize, Slot)>>,
+        written: Mutex<Vec<(usize, SlotRef)>>,
         /// What this pass replaced.
-        replaced: Mutex<Vec<Slot>>,
+        replaced: Mutex<Vec<SlotRef>>,
     },
 }
 
@@ -69,12 +69,12 @@ pub(crate) struct ArrayStore {
     /// The batches that this rank has the rows of.
     own: Range<usize>,
     arrays: Vec<Array>,
-    pages: PageFile,
+    pages: RowFile,
     /// Slots that versions have, where these are published.
-    kept: Option<Mutex<KeptSlots>>,
+    kept: Option<Mutex<PinnedSlots>>,
     graph: Arc<StoredGraph>,
-    degrees: DegreesAt,
-    id_ranks: IdRanks,
+    degrees: DegreeStorage,
+    id_ranks: IdOrder,
     /// Bytes read to unpack degrees and ranks of ids.
     degree_bytes: AtomicU64,
     budget: Budget,
@@ -82,7 +82,7 @@ pub(crate) struct ArrayStore {
 }
 
 /// The rows of one batch, borrowed for a pass.
-pub(crate) struct OpenRows<'s> {
+pub(crate) struct BatchRows<'s> {
     pub(crate) guards: Vec<Guard<'s>>,
     batch: usize,
 }
@@ -90,7 +90,7 @@ pub(crate) struct OpenRows<'s> {
 impl ArrayStore {
     pub(crate) fn new(
         (batches, own): (Arc<Batches>, Range<usize>),
-        (pages, kept): (PageFile, Option<KeptSlots>),
+        (pages, kept): (RowFile, Option<PinnedSlots>),
         graph: Arc<StoredGraph>,
         budget: Budget,
         tiers: Tiers,
@@ -102,9 +102,9 @@ impl ArrayStore {
             arrays: Vec::new(),
             pages,
             kept: kept.map(Mutex::new),
-            id_ranks: IdRanks::of(&graph),
+            id_ranks: IdOrder::of(&graph),
             graph,
-            degrees: DegreesAt::Unknown,
+            degrees: DegreeStorage::Unknown,
             degree_bytes: AtomicU64::new(0),
             budget,
             tiers,
@@ -127,7 +127,7 @@ impl ArrayStore {
         self.get(id).map(drop).ok_or(EngineError::ForeignArray)
     }
 
-    pub(crate) fn pages(&self) -> &PageFile {
+    pub(crate) fn pages(&self) -> &RowFile {
         &self.pages
     }
 
@@ -158,13 +158,13 @@ impl ArrayStore {
         let pages = first.last().copied().unwrap_or(0);
         let rows = if self.has_room(bytes, reserve) {
             let (rows, lease) = self.memory("vertex rows", bytes)?;
-            RowsAt::Memory {
+            ColumnStorage::Memory {
                 rows: Segments::new(rows, own_cuts(&self.batches, &self.own, element_bytes)),
-                copies: self.kept.is_some().then(|| Copies::new(first)),
+                copies: self.kept.is_some().then(|| CheckpointCopy::new(first)),
                 _lease: lease,
             }
         } else {
-            RowsAt::Disk {
+            ColumnStorage::Disk {
                 first,
                 table: RwLock::new(vec![None; pages]),
                 written: Mutex::default(),
@@ -195,14 +195,14 @@ impl ArrayStore {
     }
 
     /// Makes ready what the graph keeps of its vertices and a pass names: in memory where that leaves `reserve` bytes.
-    pub(crate) fn load(&mut self, needs: &[Need], reserve: u64) -> Result<(), EngineError> {
-        if needs.contains(&Need::IdRank) {
+    pub(crate) fn load(&mut self, needs: &[ColumnAccess], reserve: u64) -> Result<(), EngineError> {
+        if needs.contains(&ColumnAccess::IdRank) {
             let read =
                 self.id_ranks
                     .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
             *self.degree_bytes.get_mut() += read;
         }
-        if needs.contains(&Need::OutDegree) {
+        if needs.contains(&ColumnAccess::OutDegree) {
             let read =
                 self.degrees
                     .load(&self.graph, &self.own, (&self.tiers, &self.budget), reserve)?;
@@ -246,7 +246,7 @@ impl ArrayStore {
             .get_mut(id.number as usize)
             .map(|array| &mut array.rows)
         {
-            Some(RowsAt::Memory { rows, .. }) if found => {
+            Some(ColumnStorage::Memory { rows, .. }) if found => {
                 let none = Segments::new(AlignedBuffer::zeroed(0)?, vec![0]);
                 Ok(std::mem::replace(rows, none))
             }
@@ -256,48 +256,51 @@ impl ArrayStore {
     /// Puts back what was taken.
     pub(crate) fn put(&mut self, id: ArrayId, taken: Segments<u8>) {
         let array = self.arrays.get_mut(id.number as usize);
-        if let Some(RowsAt::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows) {
+        if let Some(ColumnStorage::Memory { rows, copies, .. }) = array.map(|array| &mut array.rows)
+        {
             *rows = taken;
             // Whoever took them does not say what he changed.
-            copies.iter().for_each(Copies::change_all);
+            copies.iter().for_each(CheckpointCopy::change_all);
         }
     }
 
     /// Whether all these arrays are in memory.
-    pub(crate) fn resident(&self, needs: &[Need]) -> bool {
+    pub(crate) fn resident(&self, needs: &[ColumnAccess]) -> bool {
         needs.iter().all(|need| match need {
-            Need::Read(id) | Need::Write(id) => {
+            ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
                 let rows = self.get(*id).map(|array| &array.rows);
-                matches!(rows, Some(RowsAt::Memory { .. }))
+                matches!(rows, Some(ColumnStorage::Memory { .. }))
             }
-            Need::OutDegree => self.degrees.resident(),
-            Need::IdRank => self.id_ranks.resident(),
+            ColumnAccess::OutDegree => self.degrees.resident(),
+            ColumnAccess::IdRank => self.id_ranks.resident(),
         })
     }
 
     /// Bytes of an element of an array.
     pub(crate) fn element_bytes(&self, id: ArrayId) -> usize {
-        self.row_bytes(Need::Read(id))
+        self.row_bytes(ColumnAccess::Read(id))
     }
 
-    fn row_bytes(&self, need: Need) -> usize {
+    fn row_bytes(&self, need: ColumnAccess) -> usize {
         match need {
-            Need::Read(id) | Need::Write(id) => self.get(id).map_or(0, |array| array.element_bytes),
-            Need::OutDegree | Need::IdRank => size_of::<u64>(),
+            ColumnAccess::Read(id) | ColumnAccess::Write(id) => {
+                self.get(id).map_or(0, |array| array.element_bytes)
+            }
+            ColumnAccess::OutDegree | ColumnAccess::IdRank => size_of::<u64>(),
         }
     }
 
     /// Bytes of one row of those of these arrays that are in memory: what a pass reads of it, and what it writes.
-    pub(crate) fn resident_bytes(&self, needs: &[Need]) -> (u64, u64) {
+    pub(crate) fn resident_bytes(&self, needs: &[ColumnAccess]) -> (u64, u64) {
         let (mut read, mut written) = (0, 0);
         for need in needs.iter().filter(|need| self.resident(&[**need])) {
             let bytes = self.row_bytes(*need) as u64;
             read += match need {
-                Need::Read(_) | Need::Write(_) => bytes,
-                Need::OutDegree => size_of::<u32>() as u64,
-                Need::IdRank => self.id_ranks.bytes_of_one(),
+                ColumnAccess::Read(_) | ColumnAccess::Write(_) => bytes,
+                ColumnAccess::OutDegree => size_of::<u32>() as u64,
+                ColumnAccess::IdRank => self.id_ranks.bytes_of_one(),
             };
-            if let Need::Write(_) = need {
+            if let ColumnAccess::Write(_) = need {
                 written += bytes;
             }
         }
@@ -305,8 +308,8 @@ impl ArrayStore {
     }
 
     /// Bytes of one row of those of these arrays that are on disk, and of degrees that are unpacked for each pass.
-    pub(crate) fn staged_bytes(&self, needs: &[Need]) -> usize {
-        let one = |need: &Need| match self.resident(&[*need]) {
+    pub(crate) fn staged_bytes(&self, needs: &[ColumnAccess]) -> usize {
+        let one = |need: &ColumnAccess| match self.resident(&[*need]) {
             true => 0,
             false => self.row_bytes(*need),
         };
@@ -317,23 +320,23 @@ impl ArrayStore {
     pub(crate) fn open(
         &self,
         batch: usize,
-        needs: &[Need],
-        io: &mut RowIo,
-    ) -> Result<OpenRows<'_>, EngineError> {
+        needs: &[ColumnAccess],
+        io: &mut RowFileIo,
+    ) -> Result<BatchRows<'_>, EngineError> {
         let mut guards = Vec::with_capacity(needs.len());
         let span = self.batches.span(batch) as usize;
         for need in needs {
             let (id, exclusive) = match need {
-                Need::Read(id) => (*id, false),
-                Need::Write(id) => (*id, true),
-                Need::IdRank => {
+                ColumnAccess::Read(id) => (*id, false),
+                ColumnAccess::Write(id) => (*id, true),
+                ColumnAccess::IdRank => {
                     guards.push(match self.id_ranks.open(&self.batches, batch)? {
                         Some(guard) => guard,
                         None => self.unpack_ranks(batch, io)?,
                     });
                     continue;
                 }
-                Need::OutDegree => {
+                ColumnAccess::OutDegree => {
                     if let Some(narrow) = self.degrees.open(batch)? {
                         guards.push(narrow);
                         continue;
@@ -359,11 +362,13 @@ impl ArrayStore {
                 name: array.name.clone(),
             };
             guards.push(match &array.rows {
-                RowsAt::Memory { rows, .. } if exclusive => {
+                ColumnStorage::Memory { rows, .. } if exclusive => {
                     Guard::Exclusive(rows.write(batch).ok_or_else(busy)?)
                 }
-                RowsAt::Memory { rows, .. } => Guard::Shared(rows.read(batch).ok_or_else(busy)?),
-                RowsAt::Disk { first, table, .. } => {
+                ColumnStorage::Memory { rows, .. } => {
+                    Guard::Shared(rows.read(batch).ok_or_else(busy)?)
+                }
+                ColumnStorage::Disk { first, table, .. } => {
                     let bytes = span * array.element_bytes;
                     let mut rows = self.budget.buffer("paged vertex rows", bytes)?;
                     let table = table.read().unwrap_or_else(PoisonError::into_inner);
@@ -376,11 +381,11 @@ impl ArrayStore {
                 }
             });
         }
-        Ok(OpenRows { guards, batch })
+        Ok(BatchRows { guards, batch })
     }
 
     /// The ranks of the ids of a batch, out of the stored graph.
-    fn unpack_ranks(&self, batch: usize, io: &mut RowIo) -> Result<Guard<'_>, EngineError> {
+    fn unpack_ranks(&self, batch: usize, io: &mut RowFileIo) -> Result<Guard<'_>, EngineError> {
         let span = self.batches.span(batch) as usize;
         let what = "the ranks of ids of a batch";
         let mut ranks = self.budget.buffer(what, span * size_of::<u64>())?;
@@ -395,15 +400,15 @@ impl ArrayStore {
     /// written to new slots. `dirty` walks the changed rows in ascending order; without it all have changed.
     pub(crate) fn close(
         &self,
-        open: OpenRows<'_>,
-        needs: &[Need],
-        dirty: Option<&BatchSet>,
-        io: &mut RowIo,
+        open: BatchRows<'_>,
+        needs: &[ColumnAccess],
+        dirty: Option<&HierarchicalBitmap>,
+        io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
         let batch = open.batch;
         let span = self.batches.span(batch) as usize;
         for (need, guard) in needs.iter().zip(&open.guards) {
-            let Need::Write(id) = need else {
+            let ColumnAccess::Write(id) = need else {
                 continue;
             };
             let Some(array) = self.get(*id) else {
@@ -415,7 +420,7 @@ impl ArrayStore {
                 Some(dirty) => pages_of(dirty, array.element_bytes, page_bytes),
             };
             match (&array.rows, guard) {
-                (RowsAt::Disk { first, written, .. }, Guard::Paged(rows)) => {
+                (ColumnStorage::Disk { first, written, .. }, Guard::Paged(rows)) => {
                     let rows = &rows[..span * array.element_bytes];
                     let changed: Vec<usize> = changed(first);
                     io.store(&self.pages, rows, changed.into_iter(), |page, slot| {
@@ -423,7 +428,7 @@ impl ArrayStore {
                     })?;
                 }
                 (
-                    RowsAt::Memory {
+                    ColumnStorage::Memory {
                         copies: Some(copies),
                         ..
                     },
@@ -447,7 +452,7 @@ impl ArrayStore {
     /// Ends a phase: the next one sees the pages that it wrote.
     pub(crate) fn end_phase(&self) {
         for array in &self.arrays {
-            if let RowsAt::Disk {
+            if let ColumnStorage::Disk {
                 table,
                 written,
                 replaced,
@@ -468,14 +473,14 @@ impl ArrayStore {
     pub(crate) fn publish(&self) {
         self.end_phase();
         for array in &self.arrays {
-            if let RowsAt::Disk { replaced, .. } = &array.rows {
+            if let ColumnStorage::Disk { replaced, .. } = &array.rows {
                 self.give_back(lock(replaced).drain(..));
             }
         }
     }
 
     /// Gives back slots that the current rows have no more, but for those that a version has.
-    fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+    fn give_back(&self, slots: impl Iterator<Item = SlotRef>) {
         match &self.kept {
             None => self.pages.give_back(slots),
             Some(kept) => {
@@ -487,15 +492,15 @@ impl ArrayStore {
     }
 
     /// Writes the rows in memory that changed since the version before: what each array has then.
-    pub(crate) fn save(&self, io: &mut RowIo) -> Result<Vec<SavedArray>, EngineError> {
+    pub(crate) fn save(&self, io: &mut RowFileIo) -> Result<Vec<SavedColumn>, EngineError> {
         let mut saved = Vec::with_capacity(self.arrays.len());
         for array in &self.arrays {
             let pages = match &array.rows {
-                RowsAt::Disk { table, .. } => {
+                ColumnStorage::Disk { table, .. } => {
                     let table = table.read().unwrap_or_else(PoisonError::into_inner);
                     table.clone()
                 }
-                RowsAt::Memory { rows, copies, .. } => {
+                ColumnStorage::Memory { rows, copies, .. } => {
                     let Some(copies) = copies else { continue };
                     let mut table = lock(&copies.table);
                     for batch in self.own.clone() {
@@ -519,7 +524,7 @@ impl ArrayStore {
                     table.clone()
                 }
             };
-            saved.push(SavedArray {
+            saved.push(SavedColumn {
                 name: array.name.clone(),
                 element_bytes: array.element_bytes,
                 pages,
@@ -533,7 +538,7 @@ impl ArrayStore {
         &self,
         told: &[u8],
         pages: &mut PageTable,
-        io: &mut RowIo,
+        io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
         let full = told.len() / self.pages.page_bytes();
         let new = pages.len()..full;
@@ -547,7 +552,7 @@ impl ArrayStore {
     pub(crate) fn published<'s>(
         &self,
         number: u64,
-        slots: impl Iterator<Item = &'s Slot>,
+        slots: impl Iterator<Item = &'s SlotRef>,
         oldest: u64,
     ) {
         if let Some(kept) = &self.kept {
@@ -559,7 +564,7 @@ impl ArrayStore {
 
     /// Whether the rows of all arrays are in memory.
     pub(crate) fn all_resident(&self) -> bool {
-        let is_resident = |array: &Array| matches!(array.rows, RowsAt::Memory { .. });
+        let is_resident = |array: &Array| matches!(array.rows, ColumnStorage::Memory { .. });
         self.arrays.iter().all(is_resident)
     }
 
@@ -572,8 +577,8 @@ impl ArrayStore {
     /// Gives all arrays the rows that a version has of them.
     pub(crate) fn restore(
         &mut self,
-        saved: &[SavedArray],
-        io: &mut RowIo,
+        saved: &[SavedColumn],
+        io: &mut RowFileIo,
     ) -> Result<(), EngineError> {
         let other = || EngineError::OtherRun {
             what: "its vertex arrays are others",
@@ -590,11 +595,11 @@ impl ArrayStore {
                 return Err(other());
             }
             match &array.rows {
-                RowsAt::Disk { table, .. } => {
+                ColumnStorage::Disk { table, .. } => {
                     let mut table = table.write().unwrap_or_else(PoisonError::into_inner);
                     table.clone_from(&saved.pages);
                 }
-                RowsAt::Memory { rows, copies, .. } => {
+                ColumnStorage::Memory { rows, copies, .. } => {
                     let Some(copies) = copies else { continue };
                     for batch in self.own.clone() {
                         let range = copies.first[batch]..copies.first[batch + 1];
@@ -609,15 +614,15 @@ impl ArrayStore {
     }
 
     /// Refuses rows that name an array of another engine, or one twice when one of the two may change it.
-    pub(crate) fn check(&self, needs: &[Need]) -> Result<(), EngineError> {
+    pub(crate) fn check(&self, needs: &[ColumnAccess]) -> Result<(), EngineError> {
         for (at, need) in needs.iter().enumerate() {
-            let (Need::Read(id) | Need::Write(id)) = need else {
+            let (ColumnAccess::Read(id) | ColumnAccess::Write(id)) = need else {
                 continue;
             };
             let array = self.get(*id).ok_or(EngineError::ForeignArray)?;
-            let clashes = |other: &Need| match (need, other) {
-                (Need::Read(_), Need::Read(_)) => false,
-                (_, Need::Read(other) | Need::Write(other)) => other == id,
+            let clashes = |other: &ColumnAccess| match (need, other) {
+                (ColumnAccess::Read(_), ColumnAccess::Read(_)) => false,
+                (_, ColumnAccess::Read(other) | ColumnAccess::Write(other)) => other == id,
                 _ => false,
             };
             if needs[..at].iter().any(clashes) {

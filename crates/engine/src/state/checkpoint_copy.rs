@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::frontier::bitmap::BatchSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::state::row_file::PageTable;
 
 /// What versions have of an array in memory.
-pub(crate) struct Copies {
+pub(crate) struct CheckpointCopy {
     /// The number of the first page of each batch.
     pub(crate) first: Vec<usize>,
     pub(crate) table: Mutex<PageTable>,
@@ -16,11 +16,11 @@ pub(crate) struct Copies {
     pub(crate) changed: Vec<AtomicU64>,
 }
 
-impl Copies {
+impl CheckpointCopy {
     pub(crate) fn new(first: Vec<usize>) -> Self {
         let pages = first.last().copied().unwrap_or(0);
         let words = pages.div_ceil(64);
-        Copies {
+        CheckpointCopy {
             first,
             table: Mutex::new(vec![None; pages]),
             changed: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -47,7 +47,11 @@ impl Copies {
 }
 
 /// The pages of a batch in which there are changed rows, of elements of so many bytes.
-pub(crate) fn pages_of(dirty: &BatchSet, element_bytes: usize, page_bytes: usize) -> Vec<usize> {
+pub(crate) fn pages_of(
+    dirty: &HierarchicalBitmap,
+    element_bytes: usize,
+    page_bytes: usize,
+) -> Vec<usize> {
     let mut changed = Vec::new();
     // Rows before this one are in pages that are told already: a division for each page, not for each row.
     let mut told = 0;
@@ -76,7 +80,7 @@ mod tests {
         const PAGE_BYTES: usize = 64;
         for element_bytes in [1, 4, 12, 48, 64, 100, 200] {
             for step in [1, 3, 17, 50] {
-                let mut dirty = BatchSet::default();
+                let mut dirty = HierarchicalBitmap::default();
                 dirty.reserve(300, &Budget::new(1 << 20)).unwrap();
                 let mut pages = BTreeSet::new();
                 for i in (0..300).step_by(step) {

@@ -16,7 +16,7 @@ use crate::state::vertex_array::{Guard, own_cuts};
 const DEGREE_FRAMES: usize = 8;
 
 /// Where out-degrees are read from.
-pub(crate) enum DegreesAt {
+pub(crate) enum DegreeStorage {
     /// No pass has named them yet.
     Unknown,
     /// Unpacked in memory, 32 bits each.
@@ -28,10 +28,10 @@ pub(crate) enum DegreesAt {
     Disk,
 }
 
-impl DegreesAt {
+impl DegreeStorage {
     /// True if the degrees are unpacked in memory.
     pub(crate) fn resident(&self) -> bool {
-        matches!(self, DegreesAt::Memory { .. })
+        matches!(self, DegreeStorage::Memory { .. })
     }
 
     /// On the first call, unpacks the degrees of the batches `own` into memory if they fit in 32 bits each and that leaves `reserve`
@@ -43,10 +43,10 @@ impl DegreesAt {
         (tiers, budget): (&Tiers, &Budget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
-        if !matches!(self, DegreesAt::Unknown) {
+        if !matches!(self, DegreeStorage::Unknown) {
             return Ok(0);
         }
-        *self = DegreesAt::Disk;
+        *self = DegreeStorage::Disk;
         let batches = graph.batches();
         let vertices = batches.cut(own.end) - batches.cut(own.start);
         let bytes = vertices * size_of::<u32>() as u64;
@@ -67,7 +67,7 @@ impl DegreesAt {
             }
         }
         let cuts = own_cuts(batches, own, size_of::<u32>());
-        *self = DegreesAt::Memory {
+        *self = DegreeStorage::Memory {
             degrees: Segments::new(all, cuts),
             _lease: lease,
         };
@@ -77,11 +77,11 @@ impl DegreesAt {
     /// Borrows the degrees of a batch. Returns `None` if they are not in memory.
     pub(crate) fn open(&self, batch: usize) -> Result<Option<Guard<'_>>, EngineError> {
         match self {
-            DegreesAt::Memory { degrees, .. } => {
+            DegreeStorage::Memory { degrees, .. } => {
                 let narrow = degrees.read(batch).ok_or(EngineError::ForeignArray)?;
                 Ok(Some(Guard::Shared(narrow)))
             }
-            DegreesAt::Unknown | DegreesAt::Disk => Ok(None),
+            DegreeStorage::Unknown | DegreeStorage::Disk => Ok(None),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::state::vertex_array::{Guard, own_cuts};
 const FRAMES: usize = 8;
 
 /// Where ranks are read from.
-pub(crate) enum IdRanks {
+pub(crate) enum IdOrder {
     /// They are the indices.
     Indices,
     /// No pass has named them yet.
@@ -28,24 +28,24 @@ pub(crate) enum IdRanks {
     Disk,
 }
 
-impl IdRanks {
+impl IdOrder {
     pub(crate) fn of(graph: &StoredGraph) -> Self {
         match graph.order() {
-            Order::Id => IdRanks::Indices,
-            Order::Degree => IdRanks::Unknown,
+            Order::Id => IdOrder::Indices,
+            Order::Degree => IdOrder::Unknown,
         }
     }
 
     /// Whether no pass has to read them.
     pub(crate) fn resident(&self) -> bool {
-        matches!(self, IdRanks::Indices | IdRanks::Memory { .. })
+        matches!(self, IdOrder::Indices | IdOrder::Memory { .. })
     }
 
     /// Bytes of one in memory.
     pub(crate) fn bytes_of_one(&self) -> u64 {
         match self {
-            IdRanks::Memory { .. } => size_of::<u32>() as u64,
-            IdRanks::Indices | IdRanks::Unknown | IdRanks::Disk => 0,
+            IdOrder::Memory { .. } => size_of::<u32>() as u64,
+            IdOrder::Indices | IdOrder::Unknown | IdOrder::Disk => 0,
         }
     }
 
@@ -58,10 +58,10 @@ impl IdRanks {
         (tiers, budget): (&Tiers, &Budget),
         reserve: u64,
     ) -> Result<u64, EngineError> {
-        if !matches!(self, IdRanks::Unknown) {
+        if !matches!(self, IdOrder::Unknown) {
             return Ok(0);
         }
-        *self = IdRanks::Disk;
+        *self = IdOrder::Disk;
         let batches = graph.batches();
         let vertices = batches.cut(own.end) - batches.cut(own.start);
         let bytes = vertices * size_of::<u32>() as u64;
@@ -80,7 +80,7 @@ impl IdRanks {
             rest = later;
         }
         let cuts = own_cuts(batches, own, size_of::<u32>());
-        *self = IdRanks::Memory {
+        *self = IdOrder::Memory {
             ranks: Segments::new(all, cuts),
             _lease: lease,
         };
@@ -94,12 +94,12 @@ impl IdRanks {
         batch: usize,
     ) -> Result<Option<Guard<'_>>, EngineError> {
         match self {
-            IdRanks::Indices => Ok(Some(Guard::Indices(batches.start(batch)))),
-            IdRanks::Memory { ranks, .. } => {
+            IdOrder::Indices => Ok(Some(Guard::Indices(batches.start(batch)))),
+            IdOrder::Memory { ranks, .. } => {
                 let ranks = ranks.read(batch).ok_or(EngineError::ForeignArray)?;
                 Ok(Some(Guard::Shared(ranks)))
             }
-            IdRanks::Unknown | IdRanks::Disk => Ok(None),
+            IdOrder::Unknown | IdOrder::Disk => Ok(None),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The spill file of paged vertex arrays: fixed-size slots, and tables that say which slot holds which page.
 //!
-//! A page is never written in place. [`RowIo::store`] puts it in a free slot and returns the slot; the caller swaps
+//! A page is never written in place. [`RowFileIo::store`] puts it in a free slot and returns the slot; the caller swaps
 //! tables when the pass that wrote the pages has ended, and only then gives the old slots back. Each table entry
 //! carries the page's checksum, so a page that reads differently from what was written is an error.
 
@@ -34,31 +34,31 @@ const FRAMES: usize = 8;
 
 /// Where a page lies and what its bytes add up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct SlotRef {
     number: u64,
     checksum: u32,
 }
 
 /// The slots of all pages of one array; `None` for a page of zeros that was never written.
-pub(crate) type PageTable = Vec<Option<Slot>>;
+pub(crate) type PageTable = Vec<Option<SlotRef>>;
 
 /// Slots that versions have: they are not written over before the last version goes that has them.
 #[derive(Debug, Default)]
-pub(crate) struct KeptSlots {
+pub(crate) struct PinnedSlots {
     /// Bit i of word w: slot 64 w + i is one of a version.
     slots: Vec<u64>,
     /// Slots that the current rows have no more, with the newest version that has them, the oldest first.
-    retired: VecDeque<(u64, Vec<Slot>)>,
+    retired: VecDeque<(u64, Vec<SlotRef>)>,
     newest: u64,
 }
 
-impl KeptSlots {
-    fn has(&self, slot: Slot) -> bool {
+impl PinnedSlots {
+    fn has(&self, slot: SlotRef) -> bool {
         let word = self.slots.get(slot.number as usize / 64);
         word.is_some_and(|word| word >> (slot.number % 64) & 1 != 0)
     }
     /// Takes note that the current rows have a slot no more; whether a version has it.
-    pub(crate) fn retire(&mut self, slot: Slot) -> bool {
+    pub(crate) fn retire(&mut self, slot: SlotRef) -> bool {
         let is_kept = self.has(slot) && !Mistake::SlotsNotKept.is_planted();
         if is_kept {
             match self.retired.back_mut() {
@@ -69,7 +69,7 @@ impl KeptSlots {
         is_kept
     }
     /// Takes note of a version with these slots.
-    pub(crate) fn publish<'s>(&mut self, version: u64, slots: impl Iterator<Item = &'s Slot>) {
+    pub(crate) fn publish<'s>(&mut self, version: u64, slots: impl Iterator<Item = &'s SlotRef>) {
         self.newest = version;
         for slot in slots {
             let word = slot.number as usize / 64;
@@ -80,7 +80,7 @@ impl KeptSlots {
         }
     }
     /// The slots that are free when versions before this one are gone.
-    pub(crate) fn drop_before(&mut self, oldest: u64) -> Vec<Slot> {
+    pub(crate) fn drop_before(&mut self, oldest: u64) -> Vec<SlotRef> {
         let mut free = Vec::new();
         while let Some((_, slots)) = self.retired.pop_front_if(|(version, _)| *version < oldest) {
             for slot in &slots {
@@ -94,7 +94,7 @@ impl KeptSlots {
 
 /// The file with its free slots.
 #[derive(Debug)]
-pub(crate) struct PageFile {
+pub(crate) struct RowFile {
     file: FileHandle,
     path: PathBuf,
     disk: Arc<dyn Disk>,
@@ -114,9 +114,9 @@ struct Free {
     slots: BTreeSet<u64>,
 }
 
-impl Slot {
+impl SlotRef {
     pub(crate) fn new(number: u64, checksum: u32) -> Self {
-        Slot { number, checksum }
+        SlotRef { number, checksum }
     }
     pub(crate) fn number(&self) -> u64 {
         self.number
@@ -126,7 +126,7 @@ impl Slot {
     }
 }
 
-impl PageFile {
+impl RowFile {
     pub(crate) fn create(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -140,7 +140,7 @@ impl PageFile {
         disk: Arc<dyn Disk>,
         path: &Path,
         page_bytes: usize,
-        taken: impl Iterator<Item = &'s Slot>,
+        taken: impl Iterator<Item = &'s SlotRef>,
     ) -> Result<Self, EngineError> {
         let file = disk.open(path, Open::Update)?;
         let taken: BTreeSet<u64> = taken.map(|slot| slot.number).collect();
@@ -160,7 +160,7 @@ impl PageFile {
         page_bytes: usize,
         free: Free,
     ) -> Self {
-        PageFile {
+        RowFile {
             file,
             path: path.to_path_buf(),
             disk,
@@ -205,12 +205,12 @@ impl PageFile {
         free.next += 1;
         Ok(free.next - 1)
     }
-    pub(crate) fn give_back(&self, slots: impl Iterator<Item = Slot>) {
+    pub(crate) fn give_back(&self, slots: impl Iterator<Item = SlotRef>) {
         lock(&self.free).slots.extend(slots.map(|slot| slot.number));
     }
 }
 
-impl Drop for PageFile {
+impl Drop for RowFile {
     fn drop(&mut self) {
         // The file holds nothing once its engine is gone; a failure to remove it is no failure of the run.
         if !self.stays {
@@ -220,15 +220,15 @@ impl Drop for PageFile {
 }
 
 /// One worker's way to the page file: a queue and its buffers.
-pub(crate) struct RowIo {
+pub(crate) struct RowFileIo {
     queue: Box<dyn Queue>,
     free: Vec<Buffer>,
     /// Where degrees are unpacked from; made with the first batch of them.
     frames: Option<FrameReader>,
 }
 
-impl RowIo {
-    /// Bytes of the budget that [`RowIo::frames`] takes.
+impl RowFileIo {
+    /// Bytes of the budget that [`RowFileIo::frames`] takes.
     pub(crate) const FRAMES_BYTES: u64 = FRAMES as u64 * FRAME_BYTES;
 
     /// Bytes of the budget that it takes, besides frames.
@@ -245,7 +245,7 @@ impl RowIo {
         for _ in 0..DEPTH {
             free.push(budget.buffer("pages of vertex rows on their way", page_bytes)?);
         }
-        Ok(RowIo {
+        Ok(RowFileIo {
             queue: disk.queue(DEPTH)?,
             free,
             frames: None,
@@ -267,8 +267,8 @@ impl RowIo {
     /// Reads pages into `rows`, one after the other; a page without a slot is zeros.
     pub(crate) fn load(
         &mut self,
-        file: &PageFile,
-        pages: &[Option<Slot>],
+        file: &RowFile,
+        pages: &[Option<SlotRef>],
         rows: &mut [u8],
     ) -> Result<(), EngineError> {
         self.read(file, pages, |page, bytes| {
@@ -283,8 +283,8 @@ impl RowIo {
     /// Reads pages, each of which has to be what was written.
     pub(crate) fn check(
         &mut self,
-        file: &PageFile,
-        pages: &[Option<Slot>],
+        file: &RowFile,
+        pages: &[Option<SlotRef>],
     ) -> Result<(), EngineError> {
         self.read(file, pages, |_, _| ())
             .inspect_err(|_| self.settle())
@@ -300,8 +300,8 @@ impl RowIo {
     /// Has `take` take each page, in any order; one of zeros has no bytes.
     fn read(
         &mut self,
-        file: &PageFile,
-        pages: &[Option<Slot>],
+        file: &RowFile,
+        pages: &[Option<SlotRef>],
         mut take: impl FnMut(usize, &[u8]),
     ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
@@ -359,10 +359,10 @@ impl RowIo {
     /// Writes the pages of `rows` that `dirty` names and says where they went.
     pub(crate) fn store(
         &mut self,
-        file: &PageFile,
+        file: &RowFile,
         rows: &[u8],
         dirty: impl Iterator<Item = usize>,
-        stored: impl FnMut(usize, Slot),
+        stored: impl FnMut(usize, SlotRef),
     ) -> Result<(), EngineError> {
         self.write(file, rows, dirty, stored)
             .inspect_err(|_| self.settle())
@@ -370,10 +370,10 @@ impl RowIo {
 
     fn write(
         &mut self,
-        file: &PageFile,
+        file: &RowFile,
         rows: &[u8],
         dirty: impl Iterator<Item = usize>,
-        mut stored: impl FnMut(usize, Slot),
+        mut stored: impl FnMut(usize, SlotRef),
     ) -> Result<(), EngineError> {
         let page_bytes = file.page_bytes;
         let mut dirty = dirty.peekable();
@@ -391,7 +391,7 @@ impl RowIo {
                             return Err(error);
                         }
                     };
-                    let slot = Slot {
+                    let slot = SlotRef {
                         number,
                         checksum: crc32fast::hash(&buffer[..page_bytes]),
                     };
@@ -428,8 +428,8 @@ mod tests {
 
     #[test]
     fn a_slot_is_free_when_the_last_version_goes_that_has_it() {
-        let slot = |number| Slot::new(number, 0);
-        let mut kept = KeptSlots::default();
+        let slot = |number| SlotRef::new(number, 0);
+        let mut kept = PinnedSlots::default();
         assert!(!kept.retire(slot(0)), "no version has it");
         kept.publish(1, [slot(0), slot(70)].iter());
         kept.publish(2, [slot(70), slot(3)].iter());

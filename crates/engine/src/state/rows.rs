@@ -9,7 +9,7 @@ use crate::state::vertex_array::{ArrayId, Guard, VertexArray};
 
 /// One array that a pass names, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum ColumnAccess {
     /// The elements of an array, to read.
     Read(ArrayId),
     /// The same, to change.
@@ -61,7 +61,7 @@ pub trait Rows: Copy + Send + Sync {
     /// What a pass moves of them.
     const TOUCHED: Touched;
     /// The arrays, in order.
-    fn needs(&self, out: &mut Vec<Need>);
+    fn needs(&self, out: &mut Vec<ColumnAccess>);
     /// The arrays of one batch out of as many guards, in the same order.
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b>;
     /// The row of the `i`-th vertex of the batch.
@@ -69,11 +69,11 @@ pub trait Rows: Copy + Send + Sync {
 }
 
 /// One array, or what the graph keeps of its vertices: what tuples of rows are made of.
-pub trait OneArray: Rows {}
-impl<T: Element> OneArray for Read<T> {}
-impl<T: Element> OneArray for Write<T> {}
-impl OneArray for OutDegree {}
-impl OneArray for IdRank {}
+pub trait SingleColumn: Rows {}
+impl<T: Element> SingleColumn for Read<T> {}
+impl<T: Element> SingleColumn for Write<T> {}
+impl SingleColumn for OutDegree {}
+impl SingleColumn for IdRank {}
 
 /// An array that a pass reads.
 #[derive(Debug)]
@@ -126,8 +126,8 @@ impl<T: Element> Rows for Read<T> {
         written: 0,
         degrees: false,
     };
-    fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::Read(self.0.id()));
+    fn needs(&self, out: &mut Vec<ColumnAccess>) {
+        out.push(ColumnAccess::Read(self.0.id()));
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b [T] {
         guards.first().map_or(&[], |guard| guard.read())
@@ -147,8 +147,8 @@ impl<T: Element> Rows for Write<T> {
         written: size_of::<T>(),
         degrees: false,
     };
-    fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::Write(self.0.id()));
+    fn needs(&self, out: &mut Vec<ColumnAccess>) {
+        out.push(ColumnAccess::Write(self.0.id()));
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> &'b mut [T] {
         match guards.first_mut() {
@@ -180,8 +180,8 @@ impl Rows for OutDegree {
         written: 0,
         degrees: true,
     };
-    fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::OutDegree);
+    fn needs(&self, out: &mut Vec<ColumnAccess>) {
+        out.push(ColumnAccess::OutDegree);
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Degrees<'b> {
         match guards.first() {
@@ -219,8 +219,8 @@ impl Rows for IdRank {
         written: 0,
         degrees: false,
     };
-    fn needs(&self, out: &mut Vec<Need>) {
-        out.push(Need::IdRank);
+    fn needs(&self, out: &mut Vec<ColumnAccess>) {
+        out.push(ColumnAccess::IdRank);
     }
     fn slices<'b>(guards: &'b mut [Guard<'_>]) -> IdRanksOf<'b> {
         match guards.first() {
@@ -249,7 +249,7 @@ impl Rows for () {
         written: 0,
         degrees: false,
     };
-    fn needs(&self, _: &mut Vec<Need>) {}
+    fn needs(&self, _: &mut Vec<ColumnAccess>) {}
     fn slices(_: &mut [Guard<'_>]) {}
     #[inline(always)]
     fn row(_: &mut (), _: usize) {}
@@ -257,12 +257,12 @@ impl Rows for () {
 
 macro_rules! tuples {
     ($(($($t:ident $i:tt),+))*) => {$(
-        impl<$($t: OneArray),+> Rows for ($($t,)+) {
+        impl<$($t: SingleColumn),+> Rows for ($($t,)+) {
             type Row<'r> = ($($t::Row<'r>,)+);
             type Slices<'b> = ($($t::Slices<'b>,)+);
             const BYTES: usize = 0 $(+ $t::BYTES)+;
             const TOUCHED: Touched = <() as Rows>::TOUCHED$(.and($t::TOUCHED))+;
-            fn needs(&self, out: &mut Vec<Need>) {
+            fn needs(&self, out: &mut Vec<ColumnAccess>) {
                 $(self.$i.needs(out);)+
             }
             fn slices<'b>(guards: &'b mut [Guard<'_>]) -> Self::Slices<'b> {

@@ -143,7 +143,7 @@ fn engine(disk: &Arc<dyn Disk>, at: &Path, fabric: &Arc<dyn Fabric>) -> Engine {
 
 /// Gives the engine lists in so much memory, and does a pass: the sum of what arrived, messages sent, and bytes that were read of lists.
 fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
-    let (needs, _) = Needs::load(&engine.machine(false), "needs", room)
+    let (needs, _) = MessageFilter::load(&engine.machine(false), "needs", room)
         .expect("lists")
         .expect("room for them");
     let on_disk = needs.lists.all_on_disk();

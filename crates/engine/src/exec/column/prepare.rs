@@ -5,24 +5,24 @@ use std::sync::Arc;
 use graphmill_graph::EdgeKind;
 use graphmill_storage::Kind;
 
-use crate::cache::adjacency::Lists;
-use crate::cache::cells::Pins;
-use crate::cache::degree_sketch::DegreeClasses;
-use crate::cache::graph_cache::Held;
+use crate::cache::adjacency::AdjacencyLists;
+use crate::cache::cells::CellCache;
+use crate::cache::degree_sketch::DegreeSketch;
+use crate::cache::graph_cache::GraphCache;
 use crate::config::{DispatchChoice, EdgesAt};
-use crate::context::{Machine, Ways};
+use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
 use crate::exchange::filter::rooms_for_needs;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::column::phase::sparse::adjacency::FollowRoom;
-use crate::exec::column::scratch::Workspace;
+use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
+use crate::exec::column::scratch::ColumnScratch;
 use crate::graph_view::CellBytes;
-use crate::memory::plan::{HELD_MIN, Room};
-use crate::messages::buffer::{Messages, OnDisk};
+use crate::memory::plan::{HELD_MIN, PassMemory};
+use crate::messages::buffer::{MessageBuffer, SpillConfig};
 use crate::metrics::run::Mode;
-use crate::planner::kernel::{Choice, Facts, choose};
-use crate::planner::routing::{Dispatched, Dispatcher};
-use crate::planner::routing_memory::Beside;
+use crate::planner::kernel::{KernelPlan, PassStats, choose};
+use crate::planner::routing::{RoutingDecision, RoutingPlanner};
+use crate::planner::routing_memory::RoutingBudget;
 use crate::planner::routing_stats::graph_bytes;
 use crate::planner::{routing, routing_memory};
 use crate::program::edge::{Direction, EdgeProgram, Reach};
@@ -36,15 +36,15 @@ const CLASSES_SHARE: u64 = 16;
 /// Sparse passes before the lists of all vertices are decoded, where the budget has room for that.
 const SEEKS_BEFORE_LISTS: u32 = 16;
 
-impl<P: EdgeProgram> Workspace<P> {
+impl<P: EdgeProgram> ColumnScratch<P> {
     /// Chooses how a pass is done, pins the cells that are worth it and makes room; before the first pass, for all.
     pub(crate) fn choose(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
+        ways: Orientations<'_>,
         direction: Direction,
-        held: &mut Held,
-    ) -> Result<Choice, EngineError> {
+        held: &mut GraphCache,
+    ) -> Result<KernelPlan, EngineError> {
         if self.messages.is_none() {
             self.prepare(pass, ways, direction, held)?;
         }
@@ -53,14 +53,14 @@ impl<P: EdgeProgram> Workspace<P> {
         }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
-            let Choice { mode, turned } = choose(&facts);
+            let KernelPlan { mode, turned } = choose(&facts);
             let is_pinned = held.way(turned).all().is_some();
             let seeks = mode == Mode::Seek && (is_pinned || !self.earned(ways, turned, held));
             if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
-                return Ok(Choice { mode, turned });
+                return Ok(KernelPlan { mode, turned });
             }
             if is_pinned {
-                let both = Facts {
+                let both = PassStats {
                     both_resident: true,
                     ..facts
                 };
@@ -73,7 +73,7 @@ impl<P: EdgeProgram> Workspace<P> {
                     Mode::Gather => Mode::Gather,
                     _ => Mode::Scatter,
                 };
-                return Ok(Choice { mode, turned });
+                return Ok(KernelPlan { mode, turned });
             }
             // What is in memory then may make another choice the better one.
             self.pin(ways, turned, held)?;
@@ -84,10 +84,10 @@ impl<P: EdgeProgram> Workspace<P> {
     fn choose_together(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
+        ways: Orientations<'_>,
         direction: Direction,
-        held: &mut Held,
-    ) -> Result<Choice, EngineError> {
+        held: &mut GraphCache,
+    ) -> Result<KernelPlan, EngineError> {
         let ranks = &pass.machine.ranks;
         let facts = self.facts(pass, ways, direction, held)?;
         let turned = Self::goes_turned(ways, direction);
@@ -117,7 +117,7 @@ impl<P: EdgeProgram> Workspace<P> {
         ] = all;
         self.seek.placed = lack_fanout > 0;
         let in_memory = CellBytes { block_lists, cells };
-        let Choice { mode, turned } = choose(&Facts {
+        let KernelPlan { mode, turned } = choose(&PassStats {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
             on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
@@ -136,7 +136,7 @@ impl<P: EdgeProgram> Workspace<P> {
             let most = if guesses == 0 { edges } else { u64::MAX };
             let fits = self.sparse(pass, ways, turned, most, held)?;
             if ranks.total([u64::from(!fits)])? == [0] {
-                return Ok(Choice { mode, turned });
+                return Ok(KernelPlan { mode, turned });
             }
             // It may have fitted here, and not elsewhere.
             self.seek.release();
@@ -152,11 +152,11 @@ impl<P: EdgeProgram> Workspace<P> {
         if mode == Mode::Gather {
             self.streams(&ways.way(turned))?;
         }
-        Ok(Choice { mode, turned })
+        Ok(KernelPlan { mode, turned })
     }
 
     /// Whether arcs are turned along which a direction goes, where there are such.
-    fn goes_turned(ways: Ways<'_>, direction: Direction) -> bool {
+    fn goes_turned(ways: Orientations<'_>, direction: Direction) -> bool {
         let symmetric = ways.stored.graph.symmetric();
         direction == Direction::Backward && !symmetric && ways.turned.is_some()
     }
@@ -165,10 +165,10 @@ impl<P: EdgeProgram> Workspace<P> {
     fn facts(
         &self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
+        ways: Orientations<'_>,
         direction: Direction,
-        held: &Held,
-    ) -> Result<Facts, EngineError> {
+        held: &GraphCache,
+    ) -> Result<PassStats, EngineError> {
         let symmetric = ways.stored.graph.symmetric();
         // A seek goes along arcs, from those who call.
         let seeks_turned = Self::goes_turned(ways, direction);
@@ -176,7 +176,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let machine = &ways.way(seeks_turned);
         let (in_memory, has_fanout) = held.way(seeks_turned).in_memory(self.weighted);
         let scanned = held.way(false).in_memory(self.weighted).0.cells;
-        let mut facts = Facts {
+        let mut facts = PassStats {
             direction,
             symmetric,
             turned: ways.turned.is_some(),
@@ -217,7 +217,7 @@ impl<P: EdgeProgram> Workspace<P> {
     }
 
     /// Whether sparse passes have read enough to make pinning worth it, or edges are to be in memory whatever it takes.
-    fn earned(&self, ways: Ways<'_>, turned: bool, held: &mut Held) -> bool {
+    fn earned(&self, ways: Orientations<'_>, turned: bool, held: &mut GraphCache) -> bool {
         let machine = &ways.way(turned);
         if machine.edges == EdgesAt::Memory {
             return true;
@@ -231,10 +231,10 @@ impl<P: EdgeProgram> Workspace<P> {
     fn sparse(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
+        ways: Orientations<'_>,
         turned: bool,
         edges: u64,
-        held: &mut Held,
+        held: &mut GraphCache,
     ) -> Result<bool, EngineError> {
         let machine = &ways.way(turned);
         let pass = &Pass { machine, ..*pass };
@@ -265,16 +265,16 @@ impl<P: EdgeProgram> Workspace<P> {
     /// is room to spare. Lists that are there are used at once.
     fn count_seek(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
         leave: u64,
-        held: &mut Held,
+        held: &mut GraphCache,
     ) -> Result<(), EngineError> {
         let of_way = held.way(turned);
         if self.follows(machine, of_way) {
             return Ok(());
         }
-        let suits = |lists: &Lists| lists.suits(machine, self.weighted);
+        let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
         let are_there = of_way.lists.as_ref().is_some_and(suits);
         let seeks = &mut self.seeks[usize::from(turned)];
         *seeks += 1;
@@ -284,7 +284,7 @@ impl<P: EdgeProgram> Workspace<P> {
         let spare = machine.budget.available().saturating_sub(leave) / 2;
         let room = match self.follow {
             Some(_) => 0,
-            None => FollowRoom::<P>::memory(machine.batches.vertices()),
+            None => AdjacencyScratch::<P>::memory(machine.batches.vertices()),
         };
         // Half of what is free stays so.
         let leave = machine.budget.available() - spare + room;
@@ -292,7 +292,7 @@ impl<P: EdgeProgram> Workspace<P> {
             || held.lists_lack(machine, turned, self.weighted, leave) == Some(0)
                 && held.load_lists(machine, turned, self.weighted, leave)?;
         if are_there && self.follow.is_none() && room <= spare {
-            self.follow = Some(FollowRoom::new(machine)?);
+            self.follow = Some(AdjacencyScratch::new(machine)?);
         }
         Ok(())
     }
@@ -303,9 +303,9 @@ impl<P: EdgeProgram> Workspace<P> {
     fn prepare(
         &mut self,
         pass: &Pass<'_, P>,
-        ways: Ways<'_>,
+        ways: Orientations<'_>,
         direction: Direction,
-        held: &mut Held,
+        held: &mut GraphCache,
     ) -> Result<(), EngineError> {
         let machine = &ways.stored;
         let (shape, budget) = (machine.shape, &machine.budget);
@@ -328,7 +328,7 @@ impl<P: EdgeProgram> Workspace<P> {
         };
         held.release_unsuited(self.weighted);
         // Degrees are looked at where they take little, and leave enough.
-        let classes = DegreeClasses::memory(machine) * ways.each().count() as u64;
+        let classes = DegreeSketch::memory(machine) * ways.each().count() as u64;
         let free = budget.available() + held.leased_bytes();
         let without = free.checked_sub(classes);
         if P::REACH == Reach::Reached
@@ -364,16 +364,16 @@ impl<P: EdgeProgram> Workspace<P> {
         let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
         if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
             let (way, free) = (&ways.way(turned), budget.available());
-            let all = Pins::memory(way, self.weighted);
+            let all = CellCache::memory(way, self.weighted);
             let leave = in_memory(free)
                 .map(|room| room.takes)
                 .filter(|takes| takes.saturating_add(all) <= free);
             let leave = leave.unwrap_or(shape.least(sizes));
-            let room = free.saturating_sub(leave) + Pins::loading(way);
+            let room = free.saturating_sub(leave) + CellCache::loading(way);
             held.pin(way, turned, self.weighted, room.min(free))?;
         }
         // Cells stay where they leave room for messages; lists, which only some programs use, make that room first.
-        let beside = |held: &Held, given_back: u64| {
+        let beside = |held: &GraphCache, given_back: u64| {
             let free = budget.available() + given_back;
             in_memory(free + held.leased_bytes()).filter(|room| room.takes <= free)
         };
@@ -420,13 +420,13 @@ impl<P: EdgeProgram> Workspace<P> {
             // What comes from other ranks, and what goes there.
             let peers = room.peers.min(machine.ranks.count() - 1);
             of_workers.extend(std::iter::repeat_n(HELD_MIN, 2 * peers));
-            OnDisk {
+            SpillConfig {
                 disk: Arc::clone(machine.graph.disk()),
                 path: machine.scratch.join("messages"),
                 held: of_workers,
             }
         });
-        self.messages = Some(Messages::new(machine, to_disk)?);
+        self.messages = Some(MessageBuffer::new(machine, to_disk)?);
         self.keep = room.besides + for_dispatch;
         self.for_dispatch = for_dispatch;
         self.room = Some(room);
@@ -437,11 +437,11 @@ impl<P: EdgeProgram> Workspace<P> {
     /// The room of passes whose messages may be dispatched; `None` where they are better not, and all of `room` is theirs.
     fn room_to_dispatch(
         &self,
-        machine: &Machine,
+        machine: &ExecContext,
         sizes: Sizes,
-        room: &Room,
+        room: &PassMemory,
         filtered: bool,
-    ) -> Result<Option<Beside>, EngineError> {
+    ) -> Result<Option<RoutingBudget>, EngineError> {
         let graph = |group| {
             let runs = runs(machine, group).len();
             let cells = machine.all_own_cells().count() as u64;
@@ -466,10 +466,10 @@ impl<P: EdgeProgram> Workspace<P> {
         pass: &Pass<'_, P>,
         turned: bool,
         filtered: bool,
-    ) -> Result<Dispatched, EngineError> {
+    ) -> Result<RoutingDecision, EngineError> {
         let machine = pass.machine;
         if self.messages_resident() || machine.dispatch == DispatchChoice::None {
-            return Ok(Dispatched::default());
+            return Ok(RoutingDecision::default());
         }
         let dispatcher = &mut self.dispatchers[usize::from(turned)];
         let dispatcher = match dispatcher {
@@ -478,7 +478,7 @@ impl<P: EdgeProgram> Workspace<P> {
                 let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
                 let runs = runs(machine, self.slot.group);
                 let how = [filtered, self.has_fewer_strips];
-                dispatcher.insert(Dispatcher::new(machine, &runs, file, how)?)
+                dispatcher.insert(RoutingPlanner::new(machine, &runs, file, how)?)
             }
         };
         let own = pass.active.own_len();
@@ -497,7 +497,12 @@ impl<P: EdgeProgram> Workspace<P> {
     }
 
     /// Fills what is left of the budget with cells of the graph that way round.
-    fn pin(&mut self, ways: Ways<'_>, turned: bool, held: &mut Held) -> Result<(), EngineError> {
+    fn pin(
+        &mut self,
+        ways: Orientations<'_>,
+        turned: bool,
+        held: &mut GraphCache,
+    ) -> Result<(), EngineError> {
         let machine = &ways.way(turned);
         let before = machine.budget.available();
         self.slot.readers.clear();

@@ -1,29 +1,29 @@
 //! Buffers that the passes of one kind of program keep from one to the next.
 
-use crate::cache::adjacency::Lists;
-use crate::cache::graph_cache::{Held, OfWay};
-use crate::context::Machine;
+use crate::cache::adjacency::AdjacencyLists;
+use crate::cache::graph_cache::{GraphCache, OrientationCache};
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::phase::slot::scratch::SlotRoom;
-use crate::exec::column::phase::sparse::adjacency::FollowRoom;
-use crate::exec::column::phase::sparse::index_lookup::SeekRoom;
-use crate::memory::plan::Room;
-use crate::messages::buffer::Messages;
-use crate::planner::routing::Dispatcher;
+use crate::exec::column::phase::slot::scratch::SlotScratch;
+use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
+use crate::exec::column::phase::sparse::index_lookup::SparseScratch;
+use crate::memory::plan::PassMemory;
+use crate::messages::buffer::MessageBuffer;
+use crate::planner::routing::RoutingPlanner;
 use crate::program::edge::EdgeProgram;
 
 /// What the passes of one kind of program keep from one to the next.
-pub(crate) struct Workspace<P: EdgeProgram> {
-    pub(crate) messages: Option<Messages<P::Message>>,
+pub(crate) struct ColumnScratch<P: EdgeProgram> {
+    pub(crate) messages: Option<MessageBuffer<P::Message>>,
     /// How messages on disk get to the runs that need them, of the graph as stored and with its arcs turned.
-    pub(crate) dispatchers: [Option<Dispatcher>; 2],
-    pub(crate) slot: SlotRoom<P::Accumulator, P::Message>,
-    pub(crate) seek: SeekRoom<P>,
+    pub(crate) dispatchers: [Option<RoutingPlanner>; 2],
+    pub(crate) slot: SlotScratch<P::Accumulator, P::Message>,
+    pub(crate) seek: SparseScratch<P>,
     /// For sparse passes over lists.
-    pub(crate) follow: Option<FollowRoom<P>>,
+    pub(crate) follow: Option<AdjacencyScratch<P>>,
     /// Sparse passes that might have used lists, of the graph as stored and with its arcs turned.
     pub(crate) seeks: [u32; 2],
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<PassMemory>,
     /// Bytes of these that are for the graphs by which messages are dispatched.
     pub(crate) for_dispatch: u64,
     /// Runs have fewer strips for that.
@@ -33,13 +33,13 @@ pub(crate) struct Workspace<P: EdgeProgram> {
     pub(crate) weighted: bool,
 }
 
-impl<P: EdgeProgram> Default for Workspace<P> {
+impl<P: EdgeProgram> Default for ColumnScratch<P> {
     fn default() -> Self {
-        Workspace {
+        ColumnScratch {
             messages: None,
             dispatchers: [None, None],
-            slot: SlotRoom::default(),
-            seek: SeekRoom::default(),
+            slot: SlotScratch::default(),
+            seek: SparseScratch::default(),
             follow: None,
             seeks: [0; 2],
             room: None,
@@ -51,24 +51,24 @@ impl<P: EdgeProgram> Default for Workspace<P> {
     }
 }
 
-impl<P: EdgeProgram> Workspace<P> {
+impl<P: EdgeProgram> ColumnScratch<P> {
     pub(crate) fn messages_resident(&self) -> bool {
-        self.messages.as_ref().is_none_or(Messages::in_memory)
+        self.messages.as_ref().is_none_or(MessageBuffer::in_memory)
     }
 
     /// Whether a sparse pass folds as a dense one does.
-    pub(crate) fn seekable(stored: &Machine) -> bool {
+    pub(crate) fn seekable(stored: &ExecContext) -> bool {
         P::EXACT || stored.shape.strips <= 1
     }
 
     /// Whether sparse passes go over lists.
-    pub(crate) fn follows(&self, machine: &Machine, of_way: &OfWay) -> bool {
-        let suits = |lists: &Lists| lists.suits(machine, self.weighted);
+    pub(crate) fn follows(&self, machine: &ExecContext, of_way: &OrientationCache) -> bool {
+        let suits = |lists: &AdjacencyLists| lists.suits(machine, self.weighted);
         self.follow.is_some() && of_way.lists.as_ref().is_some_and(suits)
     }
 
     /// Makes the streams that cells are read by.
-    pub(crate) fn streams(&mut self, machine: &Machine) -> Result<(), EngineError> {
+    pub(crate) fn streams(&mut self, machine: &ExecContext) -> Result<(), EngineError> {
         let Some(room) = self.room else {
             return Ok(());
         };
@@ -83,9 +83,9 @@ impl<P: EdgeProgram> Workspace<P> {
     /// Makes what a dense pass works with.
     pub(crate) fn dense(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         turned: bool,
-        held: &Held,
+        held: &GraphCache,
     ) -> Result<(), EngineError> {
         if held.way(turned).all() != Some(true) {
             self.streams(machine)?;

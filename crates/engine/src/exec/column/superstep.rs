@@ -12,36 +12,36 @@
 //! A pass with few active vertices goes to their edges only and needs neither messages by source nor sweeps:
 //! phase/sparse/index_lookup.rs does both phases for it, or phase/sparse/adjacency.rs when the lists of all vertices are in memory.
 
-use crate::cache::graph_cache::Held;
-use crate::context::{Ways, run};
+use crate::cache::graph_cache::GraphCache;
+use crate::context::{Orientations, run};
 use crate::error::EngineError;
-use crate::exchange::filter::Needs;
-use crate::exec::column::kernel::pass::{Done, Pass};
-use crate::exec::column::phase::exchange::Passing;
-use crate::exec::column::phase::signal::Signal;
-use crate::exec::column::phase::slot::phase::Slot;
+use crate::exchange::filter::MessageFilter;
+use crate::exec::column::kernel::pass::{Pass, PassOutput};
+use crate::exec::column::phase::exchange::MessageExchange;
+use crate::exec::column::phase::signal::SignalPhase;
+use crate::exec::column::phase::slot::phase::SlotPhase;
 use crate::exec::column::phase::sparse::{adjacency, index_lookup};
-use crate::exec::column::scratch::Workspace;
+use crate::exec::column::scratch::ColumnScratch;
 use crate::metrics::run::{Mode, Superstep};
-use crate::planner::kernel::Choice;
-use crate::planner::routing::Dispatched;
+use crate::planner::kernel::KernelPlan;
+use crate::planner::routing::RoutingDecision;
 use crate::program::edge::{Direction, EdgeProgram, Reach};
-use crate::schedule::tasks::Kernel;
+use crate::schedule::tasks::FoldSide;
 
 /// One edge pass; see the module's page. `pass` is over the graph as stored; nothing is `done` of it.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    mut ways: Ways<'_>,
+    mut ways: Orientations<'_>,
     direction: Direction,
-    workspace: &mut Workspace<P>,
-    held: &mut Held,
-    done: &mut Done<P::Sum>,
+    workspace: &mut ColumnScratch<P>,
+    held: &mut GraphCache,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     pass.machine.check_stop()?;
     ways.turned = ways
         .turned
-        .filter(|_| Workspace::<P>::seekable(&ways.stored));
-    let Choice { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
+        .filter(|_| ColumnScratch::<P>::seekable(&ways.stored));
+    let KernelPlan { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
     let machine = &ways.way(turned);
     let pass = Pass { machine, ..pass };
     done.report = Superstep::new(mode);
@@ -51,8 +51,8 @@ pub(crate) fn edges<P: EdgeProgram>(
         Reach::Every => machine.batches.vertices(),
     };
     match mode {
-        Mode::Gather => dense(pass, Kernel::Gather, turned, workspace, held, done)?,
-        Mode::Scatter => dense(pass, Kernel::Scatter, turned, workspace, held, done)?,
+        Mode::Gather => dense(pass, FoldSide::Gather, turned, workspace, held, done)?,
+        Mode::Scatter => dense(pass, FoldSide::Scatter, turned, workspace, held, done)?,
         _ => {
             let of_way = held.way(turned);
             let follows = workspace.follows(machine, of_way);
@@ -73,19 +73,19 @@ pub(crate) fn edges<P: EdgeProgram>(
 /// A pass over all cells that carry messages.
 fn dense<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    kernel: Kernel,
+    kernel: FoldSide,
     turned: bool,
-    workspace: &mut Workspace<P>,
-    held: &Held,
-    done: &mut Done<P::Sum>,
+    workspace: &mut ColumnScratch<P>,
+    held: &GraphCache,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
     // Lists say who needs messages along the arcs.
-    let along = kernel == Kernel::Scatter || machine.graph.symmetric();
+    let along = kernel == FoldSide::Scatter || machine.graph.symmetric();
     let of_way = held.way(turned);
     let (dispatch, graph, made) = match along {
         true => workspace.dispatch(&pass, turned, of_way.needs.is_some())?,
-        false => Dispatched::default(),
+        false => RoutingDecision::default(),
     };
     done.report.bytes_read += made[0];
     done.report.bytes_written += made[1];
@@ -97,14 +97,14 @@ fn dense<P: EdgeProgram>(
     messages.clear(dispatch, graph)?;
     let messages = &*messages;
     let needs = of_way.needs.as_ref().filter(|_| along);
-    let passing = Passing::begin(machine, messages, needs, pass.active);
-    run(machine, &Signal::new(pass, messages, &passing))?;
+    let passing = MessageExchange::begin(machine, messages, needs, pass.active);
+    run(machine, &SignalPhase::new(pass, messages, &passing))?;
     machine.arrays.end_phase();
     done.report.messages = messages.total(machine.ranks.own());
     if !pass.is_dense() {
         passing.finish()?;
     }
-    let phase = Slot::new(
+    let phase = SlotPhase::new(
         pass,
         kernel,
         messages,
@@ -120,7 +120,7 @@ fn dense<P: EdgeProgram>(
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
     done.report.filtered = passing.filtered();
-    done.report.bytes_read += needs.map_or(0, Needs::take_bytes_read);
+    done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
     done.activated.recount_all();
     let (read, written) = messages.take_traffic();
     done.report.bytes_read += read;

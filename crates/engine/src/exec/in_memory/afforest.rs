@@ -11,12 +11,12 @@ use graphmill_graph::Cell;
 use graphmill_raw::{AtomicWord, Forest, Word};
 use graphmill_storage::Step;
 
-use crate::cache::adjacency::Lists;
-use crate::cache::cells::Pins;
-use crate::context::Machine;
+use crate::cache::adjacency::AdjacencyLists;
+use crate::cache::cells::CellCache;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::in_memory::edge_scan;
-use crate::exec::in_memory::round::{Round, go};
+use crate::exec::in_memory::round::{RoundJob, go};
 use crate::metrics::run::{Mode, Superstep};
 
 /// Vertices of the sample.
@@ -29,9 +29,9 @@ const AHEAD: usize = 16;
 /// Unites the ends of all edges; flat at the end. `against` are the edges the other way round where the graph has them apart.
 /// `tell` hears of each step.
 pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
-    machine: &Machine,
-    lists: &Lists,
-    against: Option<&Lists>,
+    machine: &ExecContext,
+    lists: &AdjacencyLists,
+    against: Option<&AdjacencyLists>,
     forest: Forest<'_, I, A>,
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
@@ -116,7 +116,7 @@ pub(crate) fn unite<I: Word, A: AtomicWord<I>, const WORDS: usize>(
 
 /// Has every vertex point at its root.
 pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
-    machine: &Machine,
+    machine: &ExecContext,
     forest: Forest<'_, I, A>,
 ) -> Result<(), EngineError> {
     all(machine, forest.len(), |v| {
@@ -128,8 +128,8 @@ pub(crate) fn flatten<I: Word, A: AtomicWord<I>>(
 
 /// Unites the ends of all arcs, cell by cell as they are stored; flat at the end.
 pub(crate) fn unite_cells<I: Word, A: AtomicWord<I>>(
-    machine: &Machine,
-    pins: &Pins,
+    machine: &ExecContext,
+    pins: &CellCache,
     forest: Forest<'_, I, A>,
     mut tell: impl FnMut(Superstep),
 ) -> Result<(), EngineError> {
@@ -165,17 +165,21 @@ fn most_frequent<I: Word, A: AtomicWord<I>>(forest: Forest<'_, I, A>) -> Option<
 }
 
 /// Does some work for every vertex.
-fn all(machine: &Machine, vertices: usize, work: impl Fn(usize) + Sync) -> Result<(), EngineError> {
+fn all(
+    machine: &ExecContext,
+    vertices: usize,
+    work: impl Fn(usize) + Sync,
+) -> Result<(), EngineError> {
     parts(machine, vertices, |part| part.for_each(&work))
 }
 
 /// Does some work for all vertices, many at a time.
 fn parts(
-    machine: &Machine,
+    machine: &ExecContext,
     vertices: usize,
     work: impl Fn(Range<usize>) + Sync,
 ) -> Result<(), EngineError> {
-    let parts = Parts {
+    let parts = VertexParts {
         vertices,
         work,
         next: AtomicUsize::new(0),
@@ -184,13 +188,13 @@ fn parts(
 }
 
 /// Every vertex once.
-struct Parts<F> {
+struct VertexParts<F> {
     vertices: usize,
     work: F,
     next: AtomicUsize,
 }
 
-impl<F: Fn(Range<usize>) + Sync> Round for Parts<F> {
+impl<F: Fn(Range<usize>) + Sync> RoundJob for VertexParts<F> {
     fn part(&self, _: usize) -> Step {
         let from = self.next.fetch_add(AT_ONCE, Ordering::Relaxed);
         if from >= self.vertices {

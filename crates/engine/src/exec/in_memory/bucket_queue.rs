@@ -23,12 +23,12 @@ const WORTH_HALVING: usize = 16;
 const MARKED_AT_ONCE: usize = 256;
 
 /// Some vertices. A block with room for [`BLOCK`] is the store's, and kept for later; others are let go when they are done.
-pub(crate) type Block = Vec<u32>;
+pub(crate) type VertexBlock = Vec<u32>;
 /// Vertices of a block that is not the store's.
 const LOOSE: usize = BLOCK - 1;
 
 /// What all workers take their blocks from.
-pub(crate) struct Store {
+pub(crate) struct BlockPool {
     /// As many as there is memory for.
     blocks: Quota,
     /// Vertices for which there was no block.
@@ -38,9 +38,9 @@ pub(crate) struct Store {
     _lease: Lease,
 }
 
-impl Store {
+impl BlockPool {
     fn block_bytes() -> u64 {
-        (BLOCK * size_of::<u32>() + size_of::<Block>()) as u64
+        (BLOCK * size_of::<u32>() + size_of::<VertexBlock>()) as u64
     }
     /// Bytes of the budget for a graph of so many vertices: a block for each bucket of each worker, and room for twice as many
     /// entries as there are vertices.
@@ -53,7 +53,7 @@ impl Store {
         let bytes = Self::memory(vertices, workers);
         let blocks = (bytes - Marks::bytes(vertices)) / Self::block_bytes();
         let lease = budget.lease("vertices that wait", bytes)?;
-        Ok(Store {
+        Ok(BlockPool {
             blocks: Quota::new(0, blocks),
             overflow: Marks::new(vertices),
             overflowed: AtomicUsize::new(0),
@@ -61,14 +61,14 @@ impl Store {
         })
     }
 
-    fn take(&self) -> Option<Block> {
+    fn take(&self) -> Option<VertexBlock> {
         let block = self.blocks.take(1).ok();
         block.map(|_| Vec::with_capacity(BLOCK))
     }
 
     /// The vertices of a set, in blocks: of a new store, which has enough.
-    pub(crate) fn blocks_of(&self, active: &ActiveSet) -> Result<Vec<Block>, EngineError> {
-        let mut blocks: Vec<Block> = Vec::new();
+    pub(crate) fn blocks_of(&self, active: &ActiveSet) -> Result<Vec<VertexBlock>, EngineError> {
+        let mut blocks: Vec<VertexBlock> = Vec::new();
         active.each(|v| {
             let v = v as u32;
             match blocks.last_mut() {
@@ -91,7 +91,7 @@ impl Store {
     }
 
     /// Takes marked vertices out, some blocks of them at most; none when none are left.
-    pub(crate) fn marked(&self) -> Vec<Block> {
+    pub(crate) fn marked(&self) -> Vec<VertexBlock> {
         let mut blocks = Vec::new();
         if self.overflowed.load(Ordering::Relaxed) == 0 {
             return blocks;
@@ -120,13 +120,13 @@ impl Store {
 
 /// Vertices of one bucket, the oldest first: those that came later may lower them yet, so that they would be sent in vain.
 #[derive(Default)]
-struct Pile {
-    full: VecDeque<Block>,
+struct BlockStack {
+    full: VecDeque<VertexBlock>,
     /// The block with room.
-    open: Block,
+    open: VertexBlock,
 }
 
-impl Pile {
+impl BlockStack {
     /// Adds a vertex if the open block has room.
     #[inline(always)]
     fn push(&mut self, v: u32) -> bool {
@@ -139,11 +139,11 @@ impl Pile {
     fn is_empty(&self) -> bool {
         self.full.is_empty() && self.open.is_empty()
     }
-    fn pop(&mut self) -> Option<Block> {
+    fn pop(&mut self) -> Option<VertexBlock> {
         let open = || (!self.open.is_empty()).then(|| std::mem::take(&mut self.open));
         self.full.pop_front().or_else(open)
     }
-    fn move_to(&mut self, blocks: &mut Vec<Block>) {
+    fn move_to(&mut self, blocks: &mut Vec<VertexBlock>) {
         blocks.extend(self.full.drain(..));
         if !self.open.is_empty() {
             blocks.push(std::mem::take(&mut self.open));
@@ -152,29 +152,29 @@ impl Pile {
 }
 
 /// The piles of one worker, by bucket.
-pub(crate) struct Piles<'s> {
-    store: &'s Store,
+pub(crate) struct BucketQueue<'s> {
+    store: &'s BlockPool,
     /// The bucket at hand.
     base: u64,
     /// Of each bucket from the one at hand on, by the last bits of its number.
-    ring: Box<[Pile; BUCKETS]>,
+    ring: Box<[BlockStack; BUCKETS]>,
     /// A bit for each of them that has had a block since it was last seen empty.
     filled: [u64; BUCKETS / 64],
     /// Of all that come later.
-    later: Pile,
+    later: BlockStack,
     /// No bucket of `later` comes before it.
     later_from: u64,
-    free: Vec<Block>,
+    free: Vec<VertexBlock>,
 }
 
-impl<'s> Piles<'s> {
-    pub(crate) fn new(store: &'s Store) -> Self {
-        Piles {
+impl<'s> BucketQueue<'s> {
+    pub(crate) fn new(store: &'s BlockPool) -> Self {
+        BucketQueue {
             store,
             base: 0,
-            ring: Box::new(std::array::from_fn(|_| Pile::default())),
+            ring: Box::new(std::array::from_fn(|_| BlockStack::default())),
             filled: [0; BUCKETS / 64],
-            later: Pile::default(),
+            later: BlockStack::default(),
             later_from: u64::MAX,
             free: Vec::new(),
         }
@@ -189,7 +189,7 @@ impl<'s> Piles<'s> {
 
     /// The pile for a bucket.
     #[inline(always)]
-    fn of(&mut self, bucket: u64) -> &mut Pile {
+    fn of(&mut self, bucket: u64) -> &mut BlockStack {
         if let Some(place) = self.place(bucket) {
             return &mut self.ring[place];
         }
@@ -198,7 +198,7 @@ impl<'s> Piles<'s> {
     }
 
     /// The same, to give it a block.
-    fn fill(&mut self, bucket: u64) -> &mut Pile {
+    fn fill(&mut self, bucket: u64) -> &mut BlockStack {
         if let Some(place) = self.place(bucket) {
             self.filled[place / 64] |= 1 << (place % 64);
         }
@@ -230,23 +230,23 @@ impl<'s> Piles<'s> {
 
     /// Vertices of the bucket at hand.
     pub(crate) fn waiting(&mut self) -> usize {
-        let Pile { full, open } = self.of(self.base);
+        let BlockStack { full, open } = self.of(self.base);
         full.iter().map(Vec::len).sum::<usize>() + open.len()
     }
     /// Takes a block of the bucket at hand.
-    pub(crate) fn pop(&mut self) -> Option<Block> {
+    pub(crate) fn pop(&mut self) -> Option<VertexBlock> {
         self.of(self.base).pop()
     }
     /// Moves all blocks of the bucket at hand to `blocks`.
-    pub(crate) fn move_to(&mut self, blocks: &mut Vec<Block>) {
+    pub(crate) fn move_to(&mut self, blocks: &mut Vec<VertexBlock>) {
         self.of(self.base).move_to(blocks);
     }
     /// Adds blocks to the bucket at hand.
-    pub(crate) fn take_over(&mut self, blocks: &mut Vec<Block>) {
+    pub(crate) fn take_over(&mut self, blocks: &mut Vec<VertexBlock>) {
         self.fill(self.base).full.extend(blocks.drain(..));
     }
     /// Moves half of what waits of the bucket at hand to `blocks`, unless it is little; whether it did.
-    pub(crate) fn halve(&mut self, blocks: &mut Vec<Block>) -> bool {
+    pub(crate) fn halve(&mut self, blocks: &mut Vec<VertexBlock>) -> bool {
         let pile = self.of(self.base);
         if !pile.full.is_empty() {
             blocks.extend(pile.full.drain(pile.full.len() / 2..));
@@ -264,7 +264,7 @@ impl<'s> Piles<'s> {
         true
     }
     /// Keeps an empty block for later.
-    pub(crate) fn give_back(&mut self, mut block: Block) {
+    pub(crate) fn give_back(&mut self, mut block: VertexBlock) {
         block.clear();
         if block.capacity() >= BLOCK {
             self.free.push(block);
@@ -315,7 +315,7 @@ impl<'s> Piles<'s> {
     }
 
     /// Moves the blocks of all buckets to `blocks`: nothing waits any more.
-    pub(crate) fn take_all(&mut self, blocks: &mut Vec<Block>) {
+    pub(crate) fn take_all(&mut self, blocks: &mut Vec<VertexBlock>) {
         let piles = self.ring.iter_mut().chain([&mut self.later]);
         piles.for_each(|pile| pile.move_to(blocks));
     }

@@ -12,8 +12,10 @@ use graphmill_raw::{AtomicWord, lock};
 
 use crate::cache::adjacency::value_of;
 use crate::error::EngineError;
-use crate::exec::in_memory::bucket_queue::{BLOCK, Block, Piles, Store};
-use crate::exec::in_memory::round::{AHEAD, Found, Ground, bucket_at_hand, each_block};
+use crate::exec::in_memory::bucket_queue::{BLOCK, BlockPool, BucketQueue, VertexBlock};
+use crate::exec::in_memory::round::{
+    AHEAD, RoundContext, UpdateBuffer, bucket_at_hand, each_block,
+};
 use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
 
@@ -25,14 +27,14 @@ const WIDER: u32 = 2;
 /// Spreads the labels of the vertices in `first`. `tell` hears of each round, and says whether to end after it: the vertices whose
 /// labels are still to be sent then.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
-    ground: &Ground<'_, P>,
-    store: &Store,
-    first: Vec<Block>,
+    ground: &RoundContext<'_, P>,
+    store: &BlockPool,
+    first: Vec<VertexBlock>,
     mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
-) -> Result<Vec<Block>, EngineError> {
+) -> Result<Vec<VertexBlock>, EngineError> {
     let machine = ground.machine;
     let piles: Vec<_> = (0..machine.workers.count())
-        .map(|_| Mutex::new(Piles::new(store)))
+        .map(|_| Mutex::new(BucketQueue::new(store)))
         .collect();
     let degree = machine.graph.arcs() / machine.batches.vertices().max(1) + 1;
     // Without a bucket: whatever is in these blocks.
@@ -48,7 +50,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     let mut rounds = 0;
     loop {
         let [looked, sent, edges] = [const { AtomicU64::new(0) }; 3];
-        let work = |block: &Block, piles: &mut Piles, alone| {
+        let work = |block: &VertexBlock, piles: &mut BucketQueue, alone| {
             let at = (bucket, wide, &fell_behind);
             let did = send::<P, WORDS>(ground, at, block, piles, alone);
             looked.fetch_add(block.len() as u64, Ordering::Relaxed);
@@ -109,7 +111,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
 }
 
 /// All vertices that wait.
-fn left(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
+fn left(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) -> Vec<VertexBlock> {
     let mut blocks = Vec::new();
     for piles in piles {
         lock(piles).take_all(&mut blocks);
@@ -126,19 +128,19 @@ fn left(piles: &[Mutex<Piles<'_>>], store: &Store) -> Vec<Block> {
 /// did, along how many edges. Notes it if a label falls behind the bucket: no label of a sound program does.
 #[inline(always)]
 fn send<P: LabelProgram, const WORDS: usize>(
-    ground: &Ground<'_, P>,
+    ground: &RoundContext<'_, P>,
     (bucket, wide, fell_behind): (Option<u64>, u32, &AtomicBool),
-    block: &Block,
-    piles: &mut Piles<'_>,
+    block: &VertexBlock,
+    piles: &mut BucketQueue<'_>,
     alone: bool,
 ) -> (u64, u64) {
-    let Ground {
+    let RoundContext {
         labels, program, ..
     } = *ground;
     let (mut sent, mut edges) = (0, 0);
-    let mut found = Found::new(P::Label::NONE.word());
+    let mut found = UpdateBuffer::new(P::Label::NONE.word());
     let bucket_of = |word| program.bucket(Label::of_word(word)) >> wide;
-    let pile_up = |found: &mut Found<_>, piles: &mut Piles| {
+    let pile_up = |found: &mut UpdateBuffer<_>, piles: &mut BucketQueue| {
         for &(word, v) in found.take() {
             let of_word = bucket_of(word);
             if bucket.is_some_and(|bucket| of_word < bucket) {
@@ -164,7 +166,7 @@ fn send<P: LabelProgram, const WORDS: usize>(
             }
             sent += 1;
             let along = |record: &_| program.along(label, value_of(record)).word();
-            let full = |found: &mut Found<_>| pile_up(found, piles);
+            let full = |found: &mut UpdateBuffer<_>| pile_up(found, piles);
             edges += ground.lower::<WORDS>(v, along, alone, &mut found, full);
         }
         pile_up(&mut found, piles);

@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use graphmill_raw::{AtomicWord, Marks, lock};
 use graphmill_storage::{Lease, Step};
 
-use crate::cache::adjacency::{Lists, with_words};
+use crate::cache::adjacency::{AdjacencyLists, with_words};
 use crate::config::KernelChoice;
 use crate::error::EngineError;
-use crate::exec::in_memory::bucket_queue::{Block, Piles, Store};
+use crate::exec::in_memory::bucket_queue::{BlockPool, BucketQueue, VertexBlock};
 use crate::exec::in_memory::pass_limit::PassLimit;
 use crate::exec::in_memory::round::{
-    AHEAD, Found, Ground, Round, WordOf, bucket_at_hand, each_block, go,
+    AHEAD, RoundContext, RoundJob, UpdateBuffer, WordOf, bucket_at_hand, each_block, go,
 };
 use crate::metrics::run::{Mode, Superstep};
 use crate::program::monotone::{Label, LabelProgram};
@@ -44,15 +44,15 @@ struct Bitmaps {
 /// Spreads the labels of the vertices in `first`, all the same, level by level. `tell` hears of each level, and says whether to end
 /// after it: the vertices of the next level then.
 pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
-    ground: &Ground<'_, P>,
-    store: &Store,
-    first: Vec<Block>,
+    ground: &RoundContext<'_, P>,
+    store: &BlockPool,
+    first: Vec<VertexBlock>,
     mut tell: impl FnMut(Superstep) -> Result<bool, EngineError>,
-) -> Result<Vec<Block>, EngineError> {
+) -> Result<Vec<VertexBlock>, EngineError> {
     let machine = ground.machine;
     let (vertices, arcs) = (machine.batches.vertices(), machine.graph.arcs());
     let piles: Vec<_> = (0..machine.workers.count())
-        .map(|_| Mutex::new(Piles::new(store)))
+        .map(|_| Mutex::new(BucketQueue::new(store)))
         .collect();
     let of_first = first.iter().flatten().next();
     let Some(mut label) = of_first.map(|v| Label::of_word(ground.labels[*v as usize].load()))
@@ -83,7 +83,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
             label = ground.program.along(label, P::Edge::ONE);
             let (along, of_next) = (AtomicU64::new(0), AtomicU64::new(0));
             let word = label.word();
-            let work = |block: &Block, piles: &mut Piles<'_>, alone| {
+            let work = |block: &VertexBlock, piles: &mut BucketQueue<'_>, alone| {
                 let to = level + 1;
                 let (gone, found) = push::<P, WORDS>(ground, word, block, to, piles, alone);
                 along.fetch_add(gone, Ordering::Relaxed);
@@ -149,7 +149,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
                 break;
             }
         }
-        let to_piles = ToPiles {
+        let to_piles = BitmapToQueue {
             bits: &bitmaps.front,
             at: AtomicUsize::new(0),
             level,
@@ -162,7 +162,7 @@ pub(crate) fn settle<P: LabelProgram, const WORDS: usize>(
     }
 }
 
-fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
+fn degrees(lists: &AdjacencyLists, blocks: &[VertexBlock]) -> u64 {
     blocks
         .iter()
         .flatten()
@@ -171,7 +171,7 @@ fn degrees(lists: &Lists, blocks: &[Block]) -> u64 {
 }
 
 /// The vertices of the level at hand, which do not wait any more.
-fn left(piles: &[Mutex<Piles<'_>>]) -> Vec<Block> {
+fn left(piles: &[Mutex<BucketQueue<'_>>]) -> Vec<VertexBlock> {
     let mut blocks = Vec::new();
     for piles in piles {
         lock(piles).move_to(&mut blocks);
@@ -180,19 +180,19 @@ fn left(piles: &[Mutex<Piles<'_>>]) -> Vec<Block> {
 }
 
 /// Vertices of the level at hand.
-fn waiting(piles: &[Mutex<Piles<'_>>]) -> u64 {
+fn waiting(piles: &[Mutex<BucketQueue<'_>>]) -> u64 {
     piles.iter().map(|piles| lock(piles).waiting() as u64).sum()
 }
 
 /// Gives blocks of the level at hand to the first worker; others take their share.
-fn first_takes(piles: &[Mutex<Piles<'_>>], mut blocks: Vec<Block>) {
+fn first_takes(piles: &[Mutex<BucketQueue<'_>>], mut blocks: Vec<VertexBlock>) {
     if let Some(first) = piles.first() {
         lock(first).take_over(&mut blocks);
     }
 }
 
 /// Adds those vertices to the level at hand for which there was no block.
-fn add_marked(piles: &[Mutex<Piles<'_>>], store: &Store) {
+fn add_marked(piles: &[Mutex<BucketQueue<'_>>], store: &BlockPool) {
     loop {
         match store.marked() {
             marked if marked.is_empty() => return,
@@ -202,7 +202,7 @@ fn add_marked(piles: &[Mutex<Piles<'_>>], store: &Store) {
 }
 
 impl Bitmaps {
-    fn new<P: LabelProgram>(ground: &Ground<'_, P>) -> Result<Self, EngineError> {
+    fn new<P: LabelProgram>(ground: &RoundContext<'_, P>) -> Result<Self, EngineError> {
         let vertices = ground.machine.batches.vertices();
         Ok(Bitmaps {
             _lease: ground.machine.budget.lease("levels", memory(vertices))?,
@@ -216,16 +216,16 @@ impl Bitmaps {
 /// how many edges it went along, and how many these have.
 #[inline(always)]
 fn push<P: LabelProgram, const WORDS: usize>(
-    ground: &Ground<'_, P>,
+    ground: &RoundContext<'_, P>,
     label: WordOf<P>,
-    block: &Block,
+    block: &VertexBlock,
     next: u64,
-    piles: &mut Piles<'_>,
+    piles: &mut BucketQueue<'_>,
     alone: bool,
 ) -> (u64, u64) {
-    let mut found = Found::new(label);
+    let mut found = UpdateBuffer::new(label);
     let (mut gone, mut edges) = (0, 0);
-    let mut pile_up = |found: &mut Found<_>| {
+    let mut pile_up = |found: &mut UpdateBuffer<_>| {
         for &(_, v) in found.take() {
             piles.push(next, v);
             edges += ground.lists.degree(v as usize);
@@ -243,8 +243,8 @@ fn push<P: LabelProgram, const WORDS: usize>(
 
 /// Each vertex that has no label yet looks for a neighbour in the level.
 struct Pull<'r, P: LabelProgram> {
-    ground: &'r Ground<'r, P>,
-    against: &'r Lists,
+    ground: &'r RoundContext<'r, P>,
+    against: &'r AdjacencyLists,
     /// Of the next level.
     label: WordOf<P>,
     front: &'r Marks,
@@ -255,7 +255,7 @@ struct Pull<'r, P: LabelProgram> {
     edges: AtomicU64,
 }
 
-impl<P: LabelProgram> Round for Pull<'_, P> {
+impl<P: LabelProgram> RoundJob for Pull<'_, P> {
     fn part(&self, _: usize) -> Step {
         // Records of the edges that are pulled along may hold other things than those that are pushed along.
         with_words!(self.against, |WORDS| self.words::<WORDS>())
@@ -326,15 +326,15 @@ impl<P: LabelProgram> Pull<'_, P> {
 }
 
 /// A level from a bitmap, which is empty then, to piles.
-struct ToPiles<'r, 's> {
+struct BitmapToQueue<'r, 's> {
     bits: &'r Marks,
     at: AtomicUsize,
     /// Its bucket.
     level: u64,
-    piles: &'r [Mutex<Piles<'s>>],
+    piles: &'r [Mutex<BucketQueue<'s>>],
 }
 
-impl Round for ToPiles<'_, '_> {
+impl RoundJob for BitmapToQueue<'_, '_> {
     fn part(&self, worker: usize) -> Step {
         let from = self.at.fetch_add(WORDS_AT_ONCE, Ordering::Relaxed);
         let words = self.bits.words();

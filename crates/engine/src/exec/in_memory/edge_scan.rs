@@ -7,15 +7,15 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Cell, FormatError};
 use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
-use crate::cache::cells::Pins;
-use crate::context::{Machine, run};
+use crate::cache::cells::CellCache;
+use crate::context::{ExecContext, run};
 use crate::error::EngineError;
-use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::graph_view::join;
-use crate::memory::plan::Stream;
+use crate::memory::plan::StreamBuffers;
 use crate::metrics::run::{Mode, Superstep};
 use crate::metrics::traffic::Access;
-use crate::schedule::numa::Deal;
+use crate::schedule::numa::NumaQueue;
 
 /// Reads in flight of a worker.
 const DEPTH: usize = 4;
@@ -25,7 +25,7 @@ const CHUNK_BYTES_MIN: u64 = 1 << 16;
 
 /// Bytes of the budget with which [`visit`] can do, where no weights are asked for.
 pub(crate) fn least(workers: usize) -> u64 {
-    let stream = Stream {
+    let stream = StreamBuffers {
         weighted: false,
         chunk_bytes: CHUNK_BYTES_MIN as usize,
         depth: DEPTH,
@@ -34,7 +34,7 @@ pub(crate) fn least(workers: usize) -> u64 {
 }
 
 /// The edges of one source in one block of a cell.
-pub(crate) struct List<'b> {
+pub(crate) struct SourceEdges<'b> {
     pub(crate) source: u64,
     /// What destinations are counted from.
     pub(crate) first_destination: u64,
@@ -43,28 +43,28 @@ pub(crate) struct List<'b> {
 
 /// Calls `visit` with the list of each source in each cell that is `wanted(column, cell)`.
 pub(crate) fn visit(
-    machine: &Machine,
-    pins: &Pins,
+    machine: &ExecContext,
+    pins: &CellCache,
     wanted: impl Fn(usize, &Cell) -> bool + Sync,
-    visit: impl Fn(List<'_>) + Sync,
+    visit: impl Fn(SourceEdges<'_>) + Sync,
 ) -> Result<Superstep, EngineError> {
     let workers = machine.workers.count();
     let chunk_bytes = machine.budget.available() / (8 * (workers * (DEPTH + 1)) as u64);
     let chunk_bytes = chunk_bytes.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
-    let stream = Stream {
+    let stream = StreamBuffers {
         weighted: false,
         chunk_bytes: chunk_bytes.next_multiple_of(CHUNK_BYTES_MIN) as usize,
         depth: DEPTH,
     };
     let columns: Vec<usize> = machine.ranks.own().collect();
-    let job = Arcs {
+    let job = EdgeScan {
         machine,
         pins,
         wanted,
         visit,
         stream,
         readers: (0..workers).map(|_| Mutex::new(None)).collect(),
-        deal: Deal::new(&columns, machine.batches.len()),
+        deal: NumaQueue::new(&columns, machine.batches.len()),
         columns,
         edges: AtomicU64::new(0),
         cells: AtomicU64::new(0),
@@ -82,15 +82,15 @@ pub(crate) fn visit(
 }
 
 /// Going through arcs as a job: each step is one column.
-struct Arcs<'p, W, V> {
-    machine: &'p Machine<'p>,
-    pins: &'p Pins,
+struct EdgeScan<'p, W, V> {
+    machine: &'p ExecContext<'p>,
+    pins: &'p CellCache,
     wanted: W,
     visit: V,
-    stream: Stream,
+    stream: StreamBuffers,
     /// By worker.
-    readers: Vec<Mutex<Option<Readers>>>,
-    deal: Deal<'p>,
+    readers: Vec<Mutex<Option<CellStreams>>>,
+    deal: NumaQueue<'p>,
     columns: Vec<usize>,
     edges: AtomicU64,
     cells: AtomicU64,
@@ -98,12 +98,12 @@ struct Arcs<'p, W, V> {
 }
 
 /// What a block decodes to.
-struct Scratch {
+struct ScanScratch {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
 }
 
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> {
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> EdgeScan<'_, W, V> {
     fn column(&self, column: usize, worker: &mut Worker) -> Result<(), EngineError> {
         let (machine, graph) = (self.machine, self.machine.graph);
         let cells = graph.column(column).cells();
@@ -121,10 +121,10 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
         let mut readers = lock(&self.readers[worker.index]);
         let readers = match &mut *readers {
             Some(readers) => readers,
-            none => none.insert(Readers::new(machine, self.stream)?),
+            none => none.insert(CellStreams::new(machine, self.stream)?),
         };
         readers.cells.start(extents)?;
-        let mut scratch = Scratch {
+        let mut scratch = ScanScratch {
             sources: Box::new([0; BLOCK_EDGES_MAX]),
             destinations: Box::new([0; BLOCK_EDGES_MAX]),
         };
@@ -176,7 +176,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
         column: usize,
         cell: &Cell,
         bytes: &[u8],
-        scratch: &mut Scratch,
+        scratch: &mut ScanScratch,
     ) -> Result<Option<(usize, usize)>, EngineError> {
         let machine = self.machine;
         let broken = |error: FormatError| machine.broken(column, cell, &error);
@@ -185,7 +185,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
         let Some((block, used)) = BlockView::parse(bytes, offset).map_err(broken)? else {
             return Ok(None);
         };
-        let Scratch {
+        let ScanScratch {
             sources,
             destinations,
         } = scratch;
@@ -205,7 +205,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
                     .all(|local| u64::from(*local) < destinations_end);
                 fits &= inside;
                 if inside && fits {
-                    (self.visit)(List {
+                    (self.visit)(SourceEdges {
                         source: first + u64::from(sources[group]),
                         first_destination: base,
                         destinations: list,
@@ -220,7 +220,7 @@ impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Arcs<'_, W, V> 
     }
 }
 
-impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(List<'_>) + Sync> Job for Arcs<'_, W, V> {
+impl<W: Fn(usize, &Cell) -> bool + Sync, V: Fn(SourceEdges<'_>) + Sync> Job for EdgeScan<'_, W, V> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let Some(position) = self.deal.take() else {

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use graphmill_raw::{AtomicWord, Share, Shares, Word, lock, prefetch};
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::cache::adjacency::Lists;
-use crate::context::{Machine, run};
+use crate::cache::adjacency::AdjacencyLists;
+use crate::context::{ExecContext, run};
 use crate::error::EngineError;
-use crate::exec::in_memory::bucket_queue::{Block, Piles};
+use crate::exec::in_memory::bucket_queue::{BucketQueue, VertexBlock};
 use crate::program::monotone::{Label, LabelProgram};
 
 /// The number of a label of a program.
@@ -26,13 +26,13 @@ const ALONE: usize = 1024;
 const BLOCKS_AT_ONCE: usize = 64;
 
 /// What all rounds of a program see.
-pub(crate) struct Ground<'g, P: LabelProgram> {
-    pub(crate) machine: &'g Machine<'g>,
+pub(crate) struct RoundContext<'g, P: LabelProgram> {
+    pub(crate) machine: &'g ExecContext<'g>,
     pub(crate) program: &'g P,
     /// Along the way that labels travel.
-    pub(crate) lists: &'g Lists,
+    pub(crate) lists: &'g AdjacencyLists,
     /// Against it.
-    pub(crate) against: Option<&'g Lists>,
+    pub(crate) against: Option<&'g AdjacencyLists>,
     /// By vertex.
     pub(crate) labels: &'g [Atomic<P>],
 }
@@ -46,7 +46,7 @@ const NEAR_BYTES: usize = 512 << 10;
 /// Edges of a long list whose labels are on their way.
 const EDGES_AHEAD: usize = 16;
 
-impl<P: LabelProgram> Ground<'_, P> {
+impl<P: LabelProgram> RoundContext<'_, P> {
     /// Has what going along the edges of a few vertices will want on its way into the cache: the beginnings of the lists, then the
     /// lists, then the labels they lead to unless these are few.
     #[inline(always)]
@@ -77,12 +77,12 @@ impl<P: LabelProgram> Ground<'_, P> {
         v: u32,
         along: impl Fn(&[u32; WORDS]) -> WordOf<P>,
         alone: bool,
-        found: &mut Found<WordOf<P>>,
-        mut pile_up: impl FnMut(&mut Found<WordOf<P>>),
+        found: &mut UpdateBuffer<WordOf<P>>,
+        mut pile_up: impl FnMut(&mut UpdateBuffer<WordOf<P>>),
     ) -> u64 {
         let labels = self.labels;
         let list = self.lists.of::<WORDS>(v as usize);
-        let one = |record: &[u32; WORDS], found: &mut Found<_>| {
+        let one = |record: &[u32; WORDS], found: &mut UpdateBuffer<_>| {
             if let Some(at) = labels.get(record[0] as usize) {
                 let word = along(record);
                 // Where much is alike, few labels are lowered, and a branch knows that they are not.
@@ -113,19 +113,19 @@ impl<P: LabelProgram> Ground<'_, P> {
     }
 }
 
-/// Room of [`Found`].
+/// Room of [`UpdateBuffer`].
 const FOUND: usize = 128;
 
 /// Vertices whose labels were lowered, and to what, on their way to the piles. Whether an edge lowers one hangs on its labels: here
 /// that is no branch to mispredict.
-pub(crate) struct Found<T> {
+pub(crate) struct UpdateBuffer<T> {
     entries: [(T, u32); FOUND],
     count: usize,
 }
 
-impl<T: Copy> Found<T> {
+impl<T: Copy> UpdateBuffer<T> {
     pub(crate) fn new(none: T) -> Self {
-        Found {
+        UpdateBuffer {
             entries: [(none, 0); FOUND],
             count: 0,
         }
@@ -149,17 +149,17 @@ impl<T: Copy> Found<T> {
 }
 
 /// What workers do part by part.
-pub(crate) trait Round: Sync {
+pub(crate) trait RoundJob: Sync {
     /// Does a part, if there is one.
     fn part(&self, worker: usize) -> Step;
 }
 
 struct AsJob<'r, R> {
-    machine: &'r Machine<'r>,
+    machine: &'r ExecContext<'r>,
     round: &'r R,
 }
 
-impl<R: Round> Job for AsJob<'_, R> {
+impl<R: RoundJob> Job for AsJob<'_, R> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         Ok(self.round.part(worker.index))
@@ -167,7 +167,11 @@ impl<R: Round> Job for AsJob<'_, R> {
 }
 
 /// Does a round of about so many edges.
-pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<(), EngineError> {
+pub(crate) fn go(
+    machine: &ExecContext,
+    round: &impl RoundJob,
+    edges: u64,
+) -> Result<(), EngineError> {
     machine.check_stop()?;
     if edges < SMALL {
         while round.part(0) == Step::Worked {
@@ -181,13 +185,13 @@ pub(crate) fn go(machine: &Machine, round: &impl Round, edges: u64) -> Result<()
 /// Does some work with each of some blocks, of about so many edges, each worker with its own piles; the work is told whether one
 /// worker does it all, and returns how many edges it went along, which counts in [`bucket_at_hand`]. The blocks are kept for later.
 pub(crate) fn each_block<'s>(
-    machine: &Machine,
-    piles: &[Mutex<Piles<'s>>],
-    blocks: &mut Vec<Block>,
+    machine: &ExecContext,
+    piles: &[Mutex<BucketQueue<'s>>],
+    blocks: &mut Vec<VertexBlock>,
     edges: u64,
-    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
+    work: impl Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync,
 ) -> Result<(), EngineError> {
-    let round = Blocks {
+    let round = BlockSource {
         piles,
         shares: Shares::new(std::mem::take(blocks), 0),
         own: false,
@@ -201,10 +205,10 @@ pub(crate) fn each_block<'s>(
 /// If one worker does it all some may be left, as it is where that turns out to be more than it is worth doing alone. Each worker
 /// takes its own blocks first: it has their vertices in its cache.
 pub(crate) fn bucket_at_hand<'s>(
-    machine: &Machine,
-    piles: &[Mutex<Piles<'s>>],
+    machine: &ExecContext,
+    piles: &[Mutex<BucketQueue<'s>>],
     edges: u64,
-    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync,
+    work: impl Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync,
 ) -> Result<bool, EngineError> {
     let waiting: usize = piles.iter().map(|piles| lock(piles).waiting()).sum();
     let alone = edges < SMALL && waiting <= ALONE || piles.len() == 1;
@@ -215,7 +219,7 @@ pub(crate) fn bucket_at_hand<'s>(
         .iter()
         .filter(|piles| lock(piles).waiting() > 0)
         .count();
-    let round = Blocks {
+    let round = BlockSource {
         piles,
         shares: Shares::new(Vec::new(), busy),
         own: true,
@@ -227,10 +231,10 @@ pub(crate) fn bucket_at_hand<'s>(
 
 /// The same, by the calling thread, as far as that is worth doing alone.
 fn alone_with<'s>(
-    machine: &Machine,
-    piles: &mut Piles<'s>,
-    others: &[Mutex<Piles<'s>>],
-    work: impl Fn(&Block, &mut Piles<'s>, bool) -> u64,
+    machine: &ExecContext,
+    piles: &mut BucketQueue<'s>,
+    others: &[Mutex<BucketQueue<'s>>],
+    work: impl Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64,
 ) -> Result<bool, EngineError> {
     let mut blocks = Vec::new();
     for others in others {
@@ -255,25 +259,27 @@ fn alone_with<'s>(
 }
 
 /// Blocks that workers share out between them.
-struct Blocks<'r, 's, W> {
-    piles: &'r [Mutex<Piles<'s>>],
+struct BlockSource<'r, 's, W> {
+    piles: &'r [Mutex<BucketQueue<'s>>],
     /// Those that nobody has taken yet, and how many workers have a block, or blocks of their own.
-    shares: Shares<Block>,
+    shares: Shares<VertexBlock>,
     /// Blocks of the bucket at hand count, those that the work adds included.
     own: bool,
     alone: bool,
     work: W,
 }
 
-impl<W> Blocks<'_, '_, W> {
+impl<W> BlockSource<'_, '_, W> {
     /// Shares blocks if another worker looks for some in vain; whether it did.
-    fn share(&self, piles: &mut Piles) -> bool {
+    fn share(&self, piles: &mut BucketQueue) -> bool {
         let is_wanted = self.shares.busy() < self.piles.len();
         is_wanted && self.shares.share(|blocks| piles.halve(blocks))
     }
 }
 
-impl<'s, W: Fn(&Block, &mut Piles<'s>, bool) -> u64 + Sync> Round for Blocks<'_, 's, W> {
+impl<'s, W: Fn(&VertexBlock, &mut BucketQueue<'s>, bool) -> u64 + Sync> RoundJob
+    for BlockSource<'_, 's, W>
+{
     fn part(&self, worker: usize) -> Step {
         let mut piles = lock(&self.piles[worker]);
         let own = self.own.then(|| piles.pop()).flatten();

@@ -5,22 +5,22 @@ use std::ops::Range;
 use graphmill_raw::Element;
 use graphmill_storage::{Buffer, Lease};
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::state::row_file::{RowIo, Slot};
+use crate::state::row_file::{RowFileIo, SlotRef};
 
 /// Messages of one box, sorted by destination batch: indices, then messages.
-pub(crate) struct Post {
+pub(crate) struct SortedBlock {
     /// Sending batch, and which of its posts.
     pub(crate) order: (usize, usize),
     /// The batches that messages are for, ascending, each with where its messages end.
     pub(crate) parts: Vec<(u32, u32)>,
     pub(crate) count: usize,
-    pub(crate) at: PostAt,
+    pub(crate) at: BlockStorage,
     pub(crate) _lease: Lease,
 }
 
-impl Post {
+impl SortedBlock {
     /// Which messages are for a batch.
     pub(crate) fn part(&self, batch: usize) -> Option<Range<usize>> {
         let at = self
@@ -32,9 +32,9 @@ impl Post {
     }
 }
 
-pub(crate) enum PostAt {
+pub(crate) enum BlockStorage {
     Memory(Buffer),
-    Disk(Vec<Option<Slot>>),
+    Disk(Vec<Option<SlotRef>>),
 }
 
 /// Bytes of so many messages with their destinations.
@@ -54,10 +54,10 @@ pub(crate) fn read_at<T: Element>(bytes: &[u8], at: usize) -> Option<T> {
 
 /// Puts bytes into the page file.
 pub(crate) fn store(
-    machine: &Machine,
-    io: &mut RowIo,
+    machine: &ExecContext,
+    io: &mut RowFileIo,
     bytes: &[u8],
-) -> Result<Vec<Option<Slot>>, EngineError> {
+) -> Result<Vec<Option<SlotRef>>, EngineError> {
     let pages = machine.arrays.pages();
     let count = bytes.len().div_ceil(pages.page_bytes());
     let mut slots = vec![None; count];
@@ -68,17 +68,17 @@ pub(crate) fn store(
 }
 
 /// Some bytes of a post that were read from the page file, and where among them those begin that were asked for.
-pub(crate) struct Piece {
+pub(crate) struct BlockRead {
     pub(crate) bytes: Buffer,
     pub(crate) from: usize,
 }
 
 pub(crate) fn load(
-    machine: &Machine,
-    io: &mut RowIo,
-    slots: &[Option<Slot>],
+    machine: &ExecContext,
+    io: &mut RowFileIo,
+    slots: &[Option<SlotRef>],
     range: Range<usize>,
-) -> Result<Piece, EngineError> {
+) -> Result<BlockRead, EngineError> {
     let pages = machine.arrays.pages();
     let page_bytes = pages.page_bytes();
     let (first, end) = (range.start / page_bytes, range.end.div_ceil(page_bytes));
@@ -91,7 +91,7 @@ pub(crate) fn load(
         slots.get(first..end).unwrap_or(&[]),
         &mut bytes[..whole],
     )?;
-    Ok(Piece {
+    Ok(BlockRead {
         bytes,
         from: range.start - first * page_bytes,
     })

@@ -8,33 +8,33 @@ use graphmill_raw::{Element, lock};
 use graphmill_storage::{Buffer, Kind};
 
 use crate::comm::communicator::mismatch;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exchange::all_to_all::{Came, Exchange, Filled, Outgoing};
+use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
-use crate::exec::send_pass::block::{Post, PostAt, bytes_of, load, store};
-use crate::state::row_file::RowIo;
+use crate::exec::send_pass::block::{BlockStorage, SortedBlock, bytes_of, load, store};
+use crate::state::row_file::RowFileIo;
 use crate::value::Sum;
 
 /// Passes posts on to the ranks that own the batches they are for, and takes those of other ranks in; messages and bytes sent. Posts
 /// that come stay in memory where that leaves so many bytes of the budget.
 pub(crate) fn pass_on<M: Element>(
-    machine: &Machine,
-    posts: &mut Vec<Post>,
+    machine: &ExecContext,
+    posts: &mut Vec<SortedBlock>,
     leave: u64,
 ) -> Result<[u64; 2], EngineError> {
     let ranks = &machine.ranks;
     let Some(io) = machine.row_io.first() else {
         return Ok([0; 2]);
     };
-    let mut arriving: BTreeMap<usize, Parcel> = BTreeMap::new();
+    let mut arriving: BTreeMap<usize, IncomingBlock> = BTreeMap::new();
     let mut come = Vec::new();
     Exchange::run(
         machine,
         size_of::<M>(),
         |to, _| {
             let own = ranks.of(to);
-            Posting::<M> {
+            BlockExchange::<M> {
                 machine,
                 posts,
                 own: own.start as u32..own.end as u32,
@@ -44,7 +44,7 @@ pub(crate) fn pass_on<M: Element>(
             }
         },
         |from, came| {
-            let Came::Section(section) = came else {
+            let Received::Section(section) = came else {
                 return Ok(());
             };
             let parcel = arriving.entry(from).or_default();
@@ -66,9 +66,9 @@ pub(crate) fn pass_on<M: Element>(
 ///         | parts: u64 | of each: batch: u32, where its messages end: u32
 /// bytes   as in memory: vertices, then messages
 /// ```
-struct Posting<'p, M> {
-    machine: &'p Machine<'p>,
-    posts: &'p [Post],
+struct BlockExchange<'p, M> {
+    machine: &'p ExecContext<'p>,
+    posts: &'p [SortedBlock],
     /// The batches of that rank.
     own: Range<u32>,
     at: usize,
@@ -77,9 +77,9 @@ struct Posting<'p, M> {
     message: PhantomData<M>,
 }
 
-impl<M: Element> Posting<'_, M> {
+impl<M: Element> BlockExchange<'_, M> {
     /// What of a post is for that rank, if anything is: so many messages, and its bytes with their head.
-    fn of(&self, post: &Post) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
+    fn of(&self, post: &SortedBlock) -> Result<Option<(u64, Vec<u8>)>, EngineError> {
         let first = post.parts.partition_point(|part| part.0 < self.own.start);
         let end = post.parts.partition_point(|part| part.0 < self.own.end);
         if first == end {
@@ -104,8 +104,8 @@ impl<M: Element> Posting<'_, M> {
         for (from, width) in [(0, size_of::<u64>()), (after, size_of::<M>())] {
             let part = from + places.start * width..from + places.end * width;
             match &post.at {
-                PostAt::Memory(all) => bytes.extend_from_slice(&all[part]),
-                PostAt::Disk(slots) => {
+                BlockStorage::Memory(all) => bytes.extend_from_slice(&all[part]),
+                BlockStorage::Disk(slots) => {
                     let mut io = self.machine.row_io.first().map(lock);
                     let Some(io) = &mut io else {
                         continue;
@@ -120,23 +120,23 @@ impl<M: Element> Posting<'_, M> {
     }
 }
 
-impl<M: Element> Outgoing for Posting<'_, M> {
-    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+impl<M: Element> FrameSource for BlockExchange<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
         loop {
             if let Some((messages, bytes, sent)) = &mut self.left {
                 let now = frame.bytes_room().min(bytes.len() - *sent);
                 if now == 0 || !frame.bytes(*messages, &bytes[*sent..*sent + now]) {
-                    return Ok(Filled::Full);
+                    return Ok(FillStatus::Full);
                 }
                 *messages = 0;
                 *sent += now;
                 if *sent < bytes.len() {
-                    return Ok(Filled::Full);
+                    return Ok(FillStatus::Full);
                 }
                 self.left = None;
             }
             let Some(post) = self.posts.get(self.at) else {
-                return Ok(Filled::All);
+                return Ok(FillStatus::All);
             };
             self.left = (self.of(post)?).map(|(messages, bytes)| (messages, bytes, 0));
             self.at += 1;
@@ -146,20 +146,20 @@ impl<M: Element> Outgoing for Posting<'_, M> {
 
 /// A post of another rank while it comes.
 #[derive(Default)]
-struct Parcel {
+struct IncomingBlock {
     /// Its head, after how long that is, as far as it has come.
     head: Vec<u8>,
-    post: Option<Arriving>,
+    post: Option<PartialBlock>,
 }
 
-impl Parcel {
+impl IncomingBlock {
     /// Takes more bytes in; the post, when they were the last.
     fn take<M: Element>(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         mut bytes: &[u8],
         leave: u64,
-    ) -> Result<Option<Arriving>, EngineError> {
+    ) -> Result<Option<PartialBlock>, EngineError> {
         const LENGTH: usize = size_of::<u64>();
         while self.post.is_none() {
             let wanted = match self.head.split_first_chunk() {
@@ -171,7 +171,7 @@ impl Parcel {
             };
             if self.head.len() >= LENGTH && self.head.len() == wanted {
                 let head = &self.head[LENGTH..];
-                self.post = Some(Arriving::new::<M>(machine, head, leave)?);
+                self.post = Some(PartialBlock::new::<M>(machine, head, leave)?);
                 break;
             }
             if bytes.is_empty() {
@@ -190,16 +190,20 @@ impl Parcel {
 }
 
 /// A post of another rank of which not all bytes have come.
-struct Arriving {
-    post: Post,
+struct PartialBlock {
+    post: SortedBlock,
     is_kept: bool,
     bytes: Buffer,
     filled: usize,
     wanted: usize,
 }
 
-impl Arriving {
-    fn new<M: Element>(machine: &Machine, head: &[u8], leave: u64) -> Result<Self, EngineError> {
+impl PartialBlock {
+    fn new<M: Element>(
+        machine: &ExecContext,
+        head: &[u8],
+        leave: u64,
+    ) -> Result<Self, EngineError> {
         let mut head = head;
         let mut number = || u64::take(&mut head).ok_or_else(mismatch);
         let order = (number()? as usize, number()? as usize);
@@ -228,18 +232,18 @@ impl Arriving {
             true => wanted,
             false => wanted.next_multiple_of(machine.arrays.pages().page_bytes()),
         };
-        Ok(Arriving {
+        Ok(PartialBlock {
             bytes: (machine.tiers).buffer(
                 Kind::Messages,
                 &machine.budget,
                 "sent messages",
                 bytes,
             )?,
-            post: Post {
+            post: SortedBlock {
                 order,
                 parts,
                 count: ends,
-                at: PostAt::Disk(Vec::new()),
+                at: BlockStorage::Disk(Vec::new()),
                 _lease,
             },
             is_kept,
@@ -259,11 +263,11 @@ impl Arriving {
         Ok(to == self.wanted)
     }
 
-    fn arrive(self, machine: &Machine, io: &mut RowIo) -> Result<Post, EngineError> {
+    fn arrive(self, machine: &ExecContext, io: &mut RowFileIo) -> Result<SortedBlock, EngineError> {
         let at = match self.is_kept {
-            true => PostAt::Memory(self.bytes),
-            false => PostAt::Disk(store(machine, io, &self.bytes)?),
+            true => BlockStorage::Memory(self.bytes),
+            false => BlockStorage::Disk(store(machine, io, &self.bytes)?),
         };
-        Ok(Post { at, ..self.post })
+        Ok(SortedBlock { at, ..self.post })
     }
 }

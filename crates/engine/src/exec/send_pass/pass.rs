@@ -11,20 +11,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use graphmill_raw::{AlignedBuffer, Element, lock};
 use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
-use crate::context::{Machine, run};
+use crate::context::{ExecContext, run};
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::send_pass::block::{Post, PostAt, bytes_of, load, read_at, store, write_at};
+use crate::exec::send_pass::block::{
+    BlockStorage, SortedBlock, bytes_of, load, read_at, store, write_at,
+};
 use crate::exec::send_pass::exchange::pass_on;
 use crate::exec::vertex_pass::close;
 use crate::frontier::active_set::ActiveSet;
-use crate::frontier::bitmap::BatchSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::edge::Activate;
 use crate::program::message::SendProgram;
 use crate::program::outbox::{FullBox, Sink};
-use crate::schedule::numa::Deal;
-use crate::state::rows::{Need, Rows};
+use crate::schedule::numa::NumaQueue;
+use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::Sum;
 
 /// Messages of a box, at most and at least.
@@ -32,7 +34,7 @@ const BOX_MAX: usize = 1 << 18;
 const BOX_MIN: usize = 1 << 12;
 
 /// What a pass of sends has done.
-pub(crate) struct Sent<S> {
+pub(crate) struct SendResult<S> {
     /// What senders came to, and then who was reached, by batch.
     pub(crate) sums: [Vec<S>; 2],
     /// Of the senders, those that are active next.
@@ -45,8 +47,8 @@ pub(crate) struct Sent<S> {
 }
 
 /// The state of a worker that posts the messages of one sending batch.
-struct Poster<'s> {
-    office: &'s Office<'s>,
+struct BatchSender<'s> {
+    office: &'s Outboxes<'s>,
     batch: usize,
     posts: usize,
     failed: Result<(), EngineError>,
@@ -54,16 +56,16 @@ struct Poster<'s> {
 }
 
 /// What all workers post to.
-pub(crate) struct Office<'s> {
-    machine: &'s Machine<'s>,
-    posted: Mutex<Vec<Post>>,
+pub(crate) struct Outboxes<'s> {
+    machine: &'s ExecContext<'s>,
+    posted: Mutex<Vec<SortedBlock>>,
     sent: AtomicU64,
     capacity: usize,
     /// Bytes of the budget that posts leave free.
     leave: u64,
 }
 
-impl<M: Element> FullBox<M> for Poster<'_> {
+impl<M: Element> FullBox<M> for BatchSender<'_> {
     fn take(&mut self, to: &[u64], messages: &[M]) {
         if self.failed.is_ok() {
             self.failed = self.post(to, messages);
@@ -71,7 +73,7 @@ impl<M: Element> FullBox<M> for Poster<'_> {
     }
 }
 
-impl Poster<'_> {
+impl BatchSender<'_> {
     /// Posts the messages of a box.
     fn post<M: Element>(&mut self, to: &[u64], messages: &[M]) -> Result<(), EngineError> {
         let (office, count) = (self.office, to.len());
@@ -115,12 +117,12 @@ impl Poster<'_> {
         let at = if is_kept {
             let traffic = machine.traffic.of(self.worker);
             traffic.write(Kind::Messages, Access::Sequential, bytes.len() as u64);
-            PostAt::Memory(bytes)
+            BlockStorage::Memory(bytes)
         } else {
             let mut io = lock(&machine.row_io[self.worker]);
-            PostAt::Disk(store(machine, &mut io, &bytes)?)
+            BlockStorage::Disk(store(machine, &mut io, &bytes)?)
         };
-        lock(&office.posted).push(Post {
+        lock(&office.posted).push(SortedBlock {
             order: (self.batch, self.posts),
             parts,
             count,
@@ -133,10 +135,14 @@ impl Poster<'_> {
 }
 
 /// Bytes of accumulators, rows and sets that the workers of a pass take, besides boxes and posts.
-fn besides<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+fn besides<P: SendProgram>(
+    machine: &ExecContext,
+    send: &[ColumnAccess],
+    apply: &[ColumnAccess],
+) -> u64 {
     let shape = &machine.shape;
     let set = AlignedBuffer::footprint(shape.widest * size_of::<P::Accumulator>());
-    let reached = BatchSet::bytes(shape.widest);
+    let reached = HierarchicalBitmap::bytes(shape.widest);
     let rows = [send, apply].map(|needs| {
         let row_bytes = machine.arrays.staged_bytes(needs);
         shape.borrowed(row_bytes, needs.len())
@@ -147,7 +153,7 @@ fn besides<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> 
 }
 
 /// Bytes of boxes that hold so many messages, and of a piece of each of their posts on disk.
-fn boxes_of<M>(machine: &Machine, capacity: usize) -> (u64, u64) {
+fn boxes_of<M>(machine: &ExecContext, capacity: usize) -> (u64, u64) {
     let workers = machine.workers.count() as u64;
     let boxes = (bytes_of::<M>(capacity) + capacity * size_of::<u32>()) as u64;
     let piece = bytes_of::<M>(capacity) as u64 + 4096;
@@ -155,20 +161,24 @@ fn boxes_of<M>(machine: &Machine, capacity: usize) -> (u64, u64) {
 }
 
 /// Bytes of the budget that a pass can do with.
-pub(crate) fn least<P: SendProgram>(machine: &Machine, send: &[Need], apply: &[Need]) -> u64 {
+pub(crate) fn least<P: SendProgram>(
+    machine: &ExecContext,
+    send: &[ColumnAccess],
+    apply: &[ColumnAccess],
+) -> u64 {
     let (boxes, pieces) = boxes_of::<P::Message>(machine, BOX_MIN);
     besides::<P>(machine, send, apply) + boxes + pieces
 }
 
 /// One pass of sends; see the module's page.
 pub(crate) fn pass<P: SendProgram>(
-    machine: &Machine,
+    machine: &ExecContext,
     program: &P,
-    send: &[Need],
-    apply: &[Need],
+    send: &[ColumnAccess],
+    apply: &[ColumnAccess],
     active: Option<&ActiveSet>,
     [senders, reached]: [ActiveSet; 2],
-) -> Result<Sent<P::Sum>, EngineError> {
+) -> Result<SendResult<P::Sum>, EngineError> {
     let workers = machine.workers.count();
     // A box, the order it is sorted in and its post; accumulators and rows of the phase after it, and a piece of a post.
     let besides = besides::<P>(machine, send, apply);
@@ -178,7 +188,7 @@ pub(crate) fn pass<P: SendProgram>(
     let capacity = machine.ranks.least(capacity as u64)? as usize;
     let (boxes, pieces) = boxes_of::<P::Message>(machine, capacity);
     let _boxes = machine.budget.lease("messages to send", boxes)?;
-    let office = Office {
+    let office = Outboxes {
         machine,
         posted: Mutex::default(),
         sent: AtomicU64::new(0),
@@ -189,14 +199,14 @@ pub(crate) fn pass<P: SendProgram>(
         Some(active) => active.batches().collect(),
         None => machine.ranks.own().collect(),
     };
-    let job = Send::<P> {
+    let job = SendPhase::<P> {
         program,
         office: &office,
         needs: send,
         active,
         senders: &senders,
         sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-        deal: Deal::new(&batches, machine.batches.len()),
+        deal: NumaQueue::new(&batches, machine.batches.len()),
         batches,
     };
     run(machine, &job)?;
@@ -220,7 +230,7 @@ pub(crate) fn pass<P: SendProgram>(
         .enumerate()
         .filter(|(_, is_sent_to)| **is_sent_to);
     let batches: Vec<usize> = sent_to.map(|(batch, _)| batch).collect();
-    let job = Receive::<P> {
+    let job = ReceivePhase::<P> {
         program,
         machine,
         needs: apply,
@@ -228,13 +238,13 @@ pub(crate) fn pass<P: SendProgram>(
         reached: &reached,
         sets: (0..workers).map(|_| Mutex::new(None)).collect(),
         sums: batches.iter().map(|_| Mutex::new(P::Sum::ZERO)).collect(),
-        deal: Deal::new(&batches, machine.batches.len()),
+        deal: NumaQueue::new(&batches, machine.batches.len()),
         batches,
     };
     let outcome = run(machine, &job);
     let of_reached = in_order(job.sums);
     for post in posts {
-        if let PostAt::Disk(slots) = post.at {
+        if let BlockStorage::Disk(slots) = post.at {
             machine
                 .arrays
                 .pages()
@@ -245,7 +255,7 @@ pub(crate) fn pass<P: SendProgram>(
     let (mut senders, mut reached) = (senders, reached);
     senders.recount_all();
     reached.recount_all();
-    Ok(Sent {
+    Ok(SendResult {
         sums: [of_senders, of_reached],
         senders,
         reached,
@@ -255,18 +265,18 @@ pub(crate) fn pass<P: SendProgram>(
 }
 
 /// Sending as a job: each step is one batch.
-struct Send<'p, P: SendProgram> {
+struct SendPhase<'p, P: SendProgram> {
     program: &'p P,
-    office: &'p Office<'p>,
-    needs: &'p [Need],
+    office: &'p Outboxes<'p>,
+    needs: &'p [ColumnAccess],
     active: Option<&'p ActiveSet>,
     senders: &'p ActiveSet,
     batches: Vec<usize>,
     sums: Vec<Mutex<P::Sum>>,
-    deal: Deal<'p>,
+    deal: NumaQueue<'p>,
 }
 
-impl<P: SendProgram> Send<'_, P> {
+impl<P: SendProgram> SendPhase<'_, P> {
     fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
         let machine = self.office.machine;
         let batch = self.batches[position];
@@ -276,7 +286,7 @@ impl<P: SendProgram> Send<'_, P> {
         };
         let start = machine.batches.start(batch);
         let mut sum = P::Sum::ZERO;
-        let mut poster = Poster {
+        let mut poster = BatchSender {
             office: self.office,
             batch,
             posts: 0,
@@ -311,7 +321,7 @@ impl<P: SendProgram> Send<'_, P> {
     }
 }
 
-impl<P: SendProgram> Job for Send<'_, P> {
+impl<P: SendProgram> Job for SendPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.office.machine.check_stop()?;
         let Some(position) = self.deal.take() else {
@@ -323,20 +333,20 @@ impl<P: SendProgram> Job for Send<'_, P> {
 }
 
 /// Folding what was posted as a job: each step is one destination batch.
-struct Receive<'p, P: SendProgram> {
+struct ReceivePhase<'p, P: SendProgram> {
     program: &'p P,
-    machine: &'p Machine<'p>,
-    needs: &'p [Need],
-    posts: &'p [Post],
+    machine: &'p ExecContext<'p>,
+    needs: &'p [ColumnAccess],
+    posts: &'p [SortedBlock],
     reached: &'p ActiveSet,
     /// One a worker; `IDENTITY` between steps.
     sets: Vec<Mutex<Option<Accumulators<P::Accumulator>>>>,
     batches: Vec<usize>,
     sums: Vec<Mutex<P::Sum>>,
-    deal: Deal<'p>,
+    deal: NumaQueue<'p>,
 }
 
-impl<P: SendProgram> Receive<'_, P> {
+impl<P: SendProgram> ReceivePhase<'_, P> {
     fn batch(&self, position: usize, worker: usize) -> Result<(), EngineError> {
         let (machine, program) = (self.machine, self.program);
         let batch = self.batches[position];
@@ -354,7 +364,7 @@ impl<P: SendProgram> Receive<'_, P> {
             )?),
         };
         let mut io = lock(&machine.row_io[worker]);
-        let mut folded = BatchSet::default();
+        let mut folded = HierarchicalBitmap::default();
         folded.reserve(span, &machine.budget)?;
         let traffic = machine.traffic.of(worker);
         for post in self.posts {
@@ -373,7 +383,7 @@ impl<P: SendProgram> Receive<'_, P> {
             };
             let messages_at = post.count * size_of::<u64>();
             match &post.at {
-                PostAt::Memory(bytes) => {
+                BlockStorage::Memory(bytes) => {
                     let read = bytes_of::<P::Message>(places.len()) as u64;
                     traffic.read(Kind::Messages, Access::Sequential, read);
                     for place in places {
@@ -383,7 +393,7 @@ impl<P: SendProgram> Receive<'_, P> {
                         );
                     }
                 }
-                PostAt::Disk(slots) => {
+                BlockStorage::Disk(slots) => {
                     let part = |from: usize, width: usize| {
                         from + places.start * width..from + places.end * width
                     };
@@ -425,7 +435,7 @@ impl<P: SendProgram> Receive<'_, P> {
     }
 }
 
-impl<P: SendProgram> Job for Receive<'_, P> {
+impl<P: SendProgram> Job for ReceivePhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         let Some(position) = self.deal.take() else {

@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::{Buffer, Kind};
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::schedule::numa;
 use crate::value::Accumulator;
@@ -29,13 +29,17 @@ impl<A: Accumulator> Accumulators<A> {
     }
 
     /// So many accumulators with this value.
-    pub(crate) fn new(machine: &Machine, entries: usize, identity: A) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        machine: &ExecContext,
+        entries: usize,
+        identity: A,
+    ) -> Result<Self, EngineError> {
         let mut accumulators = Self::unfilled(machine, entries)?;
         accumulators.fill(identity, numa::here());
         Ok(accumulators)
     }
 
-    fn unfilled(machine: &Machine, entries: usize) -> Result<Self, EngineError> {
+    fn unfilled(machine: &ExecContext, entries: usize) -> Result<Self, EngineError> {
         let (tiers, budget) = (&machine.tiers, &machine.budget);
         let bytes = entries * size_of::<A>();
         Ok(Accumulators {
@@ -53,19 +57,19 @@ impl<A: Accumulator> Accumulators<A> {
 
 /// Sets of accumulators that nobody uses. One that was used is near the node of whoever used it first, and goes to others of that node
 /// as long as there are enough.
-pub(crate) struct SpareSets<A>(Vec<Accumulators<A>>);
+pub(crate) struct AccumulatorPool<A>(Vec<Accumulators<A>>);
 
-impl<A> Default for SpareSets<A> {
+impl<A> Default for AccumulatorPool<A> {
     fn default() -> Self {
-        SpareSets(Vec::new())
+        AccumulatorPool(Vec::new())
     }
 }
 
-impl<A: Accumulator> SpareSets<A> {
+impl<A: Accumulator> AccumulatorPool<A> {
     /// Has so many sets of so many accumulators, at least.
     pub(crate) fn reserve(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         count: usize,
         entries: usize,
     ) -> Result<(), EngineError> {

@@ -3,18 +3,18 @@
 use graphmill_graph::ExtentReader;
 use graphmill_storage::{Completion, Queue};
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::memory::plan::Stream;
+use crate::memory::plan::StreamBuffers;
 
 /// One pair of streams.
-pub(crate) struct Readers {
+pub(crate) struct CellStreams {
     pub(crate) cells: ExtentReader,
     pub(crate) weights: Option<ExtentReader>,
 }
 
-impl Readers {
-    pub(crate) fn new(machine: &Machine, stream: Stream) -> Result<Self, EngineError> {
+impl CellStreams {
+    pub(crate) fn new(machine: &ExecContext, stream: StreamBuffers) -> Result<Self, EngineError> {
         let reader = || {
             ExtentReader::new(
                 machine.graph,
@@ -23,7 +23,7 @@ impl Readers {
                 stream.depth,
             )
         };
-        Ok(Readers {
+        Ok(CellStreams {
             weights: stream.weighted.then(reader).transpose()?,
             cells: reader()?,
         })

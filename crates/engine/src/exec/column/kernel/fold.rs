@@ -6,13 +6,13 @@
 use graphmill_graph::{BLOCK_EDGES_MAX, BlockView};
 use graphmill_raw::{Element, simd};
 
-use crate::messages::batch::Slots;
+use crate::messages::batch::MessageSlice;
 use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
 /// Weights of the edges of one block.
 #[derive(Clone, Copy)]
-pub(crate) enum Weights<'w> {
+pub(crate) enum BlockWeights<'w> {
     /// The graph has none, or the program asks for none.
     None,
     F32(&'w [[u8; 4]]),
@@ -20,7 +20,7 @@ pub(crate) enum Weights<'w> {
 }
 
 /// Room for what one block decodes to.
-pub(crate) struct Scratch<M> {
+pub(crate) struct DecodeScratch<M> {
     sources: Box<[u32; BLOCK_EDGES_MAX]>,
     destinations: Box<[u32; BLOCK_EDGES_MAX]>,
     messages: Box<[M; BLOCK_EDGES_MAX]>,
@@ -28,12 +28,12 @@ pub(crate) struct Scratch<M> {
 
 /// What the kernels found besides what they folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum FoldFault {
     /// A source or destination lies outside its batch.
     OutsideBatch,
 }
 
-impl<M: Element> Scratch<M> {
+impl<M: Element> DecodeScratch<M> {
     pub(crate) fn new() -> Self {
         fn boxed<T: Element>() -> Box<[T; BLOCK_EDGES_MAX]> {
             // A boxed slice of the right length always converts; the fallback would only build it on the stack.
@@ -42,7 +42,7 @@ impl<M: Element> Scratch<M> {
                 .try_into()
                 .unwrap_or_else(|_| Box::new([T::new_zeroed(); BLOCK_EDGES_MAX]))
         }
-        Scratch {
+        DecodeScratch {
             sources: boxed(),
             destinations: boxed(),
             messages: boxed(),
@@ -51,25 +51,25 @@ impl<M: Element> Scratch<M> {
 }
 
 /// A block and what goes along its edges.
-pub(crate) struct Input<'b, M> {
+pub(crate) struct FoldInput<'b, M> {
     pub(crate) block: &'b BlockView<'b>,
-    pub(crate) messages: Slots<'b, M>,
-    pub(crate) weights: Weights<'b>,
+    pub(crate) messages: MessageSlice<'b, M>,
+    pub(crate) weights: BlockWeights<'b>,
 }
 
 /// Gives the loop its way to an edge's value, one copy of the loop for each kind of weight.
 macro_rules! with_edges {
     ($program:ty, $weights:expr, |$edge:ident| $body:expr) => {
         match $weights {
-            Weights::None => {
+            BlockWeights::None => {
                 let $edge = |_: usize| <$program>::Edge::ONE;
                 $body
             }
-            Weights::F32(weights) => {
+            BlockWeights::F32(weights) => {
                 let $edge = |i: usize| <$program>::Edge::of_f32(f32::from_le_bytes(weights[i]));
                 $body
             }
-            Weights::F64(weights) => {
+            BlockWeights::F64(weights) => {
                 let $edge = |i: usize| <$program>::Edge::of_f64(f64::from_le_bytes(weights[i]));
                 $body
             }
@@ -81,10 +81,10 @@ macro_rules! with_edges {
 /// that carried one.
 pub(crate) fn scatter<P: EdgeProgram>(
     program: &P,
-    input: Input<'_, P::Message>,
+    input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    scratch: &mut Scratch<P::Message>,
-) -> Result<u64, Fault> {
+    scratch: &mut DecodeScratch<P::Message>,
+) -> Result<u64, FoldFault> {
     simd::dispatch(
         #[inline(always)]
         || scatter_inlined(program, input, accumulators, scratch),
@@ -94,11 +94,11 @@ pub(crate) fn scatter<P: EdgeProgram>(
 #[inline(always)]
 fn scatter_inlined<P: EdgeProgram>(
     program: &P,
-    input: Input<'_, P::Message>,
+    input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    scratch: &mut Scratch<P::Message>,
-) -> Result<u64, Fault> {
-    let Input {
+    scratch: &mut DecodeScratch<P::Message>,
+) -> Result<u64, FoldFault> {
+    let FoldInput {
         block,
         messages,
         weights,
@@ -110,7 +110,7 @@ fn scatter_inlined<P: EdgeProgram>(
         .last()
         .is_none_or(|last| *last as usize >= messages.values.len())
     {
-        return Err(Fault::OutsideBatch);
+        return Err(FoldFault::OutsideBatch);
     }
     let mask = accumulators.len() - 1;
     let carried = &mut *scratch.messages;
@@ -163,11 +163,11 @@ fn scatter_inlined<P: EdgeProgram>(
 /// Returns the number of messages folded.
 pub(crate) fn gather<P: EdgeProgram>(
     program: &P,
-    input: Input<'_, P::Message>,
+    input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    scratch: &mut Scratch<P::Message>,
+    scratch: &mut DecodeScratch<P::Message>,
     wants: impl FnMut(usize) -> bool,
-) -> Result<u64, Fault> {
+) -> Result<u64, FoldFault> {
     simd::dispatch(
         #[inline(always)]
         || gather_inlined(program, input, accumulators, scratch, wants),
@@ -177,12 +177,12 @@ pub(crate) fn gather<P: EdgeProgram>(
 #[inline(always)]
 fn gather_inlined<P: EdgeProgram>(
     program: &P,
-    input: Input<'_, P::Message>,
+    input: FoldInput<'_, P::Message>,
     accumulators: &mut [P::Accumulator],
-    scratch: &mut Scratch<P::Message>,
+    scratch: &mut DecodeScratch<P::Message>,
     mut wants: impl FnMut(usize) -> bool,
-) -> Result<u64, Fault> {
-    let Input {
+) -> Result<u64, FoldFault> {
+    let FoldInput {
         block,
         messages,
         weights,
@@ -193,7 +193,7 @@ fn gather_inlined<P: EdgeProgram>(
         .last()
         .is_none_or(|last| *last as usize >= accumulators.len())
     {
-        return Err(Fault::OutsideBatch);
+        return Err(FoldFault::OutsideBatch);
     }
     let mut folded = 0;
     let mut outside = false;
@@ -223,7 +223,7 @@ fn gather_inlined<P: EdgeProgram>(
         }
     ));
     if outside {
-        Err(Fault::OutsideBatch)
+        Err(FoldFault::OutsideBatch)
     } else {
         Ok(folded)
     }

@@ -4,25 +4,25 @@ use std::ops::Range;
 
 use graphmill_storage::Kind;
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::frontier::active_set::ActiveSet;
-use crate::frontier::bitmap::BatchSet;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::Superstep;
 use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, EdgeProgram};
-use crate::state::row_file::RowIo;
-use crate::state::rows::{Need, Rows};
+use crate::state::row_file::RowFileIo;
+use crate::state::rows::{ColumnAccess, Rows};
 use crate::value::{Accumulator, Sum};
 
 /// What an edge pass is asked to do: no phase changes it.
 pub(crate) struct Pass<'p, P: EdgeProgram> {
-    pub(crate) machine: &'p Machine<'p>,
+    pub(crate) machine: &'p ExecContext<'p>,
     pub(crate) program: &'p P,
     /// The rows that `signal` sees.
-    pub(crate) signal: &'p [Need],
+    pub(crate) signal: &'p [ColumnAccess],
     /// The rows that `apply` sees.
-    pub(crate) apply: &'p [Need],
+    pub(crate) apply: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
     /// Bytes that passes over vertices, and of sends, took at most.
     pub(crate) borrowed: u64,
@@ -50,7 +50,7 @@ impl<P: EdgeProgram> Pass<'_, P> {
 }
 
 /// What an edge pass has done.
-pub(crate) struct Done<S> {
+pub(crate) struct PassOutput<S> {
     /// Of this rank's batches, in order.
     pub(crate) sums: Vec<S>,
     pub(crate) activated: ActiveSet,
@@ -63,10 +63,10 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     pass: Pass<'_, P>,
     batch: usize,
     accumulators: &mut [P::Accumulator],
-    reached: &mut BatchSet,
+    reached: &mut HierarchicalBitmap,
     places: Range<usize>,
-    io: &mut RowIo,
-    done: &mut Done<P::Sum>,
+    io: &mut RowFileIo,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let Pass {
         machine,
@@ -79,7 +79,7 @@ pub(crate) fn apply_reached<P: EdgeProgram>(
     let (mut sum, mut applied) = (P::Sum::ZERO, 0);
     let span = machine.batches.span(batch) as usize;
     let mut outside = None;
-    let mut dirty = BatchSet::default();
+    let mut dirty = HierarchicalBitmap::default();
     let track = !machine.arrays.resident(needs);
     if track {
         dirty.reserve(span, &machine.budget)?;

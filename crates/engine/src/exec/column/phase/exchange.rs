@@ -16,45 +16,47 @@ use graphmill_raw::Element;
 use graphmill_storage::Step;
 
 use crate::comm::communicator::mismatch;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exchange::all_to_all::{Came, Exchange, Filled, Ongoing, Outgoing, Progress};
-use crate::exchange::filter::Needs;
+use crate::exchange::all_to_all::{
+    Exchange, ExchangeProgress, ExchangeStep, FillStatus, FrameSource, Received,
+};
+use crate::exchange::filter::MessageFilter;
 use crate::exchange::frame::Frame;
 use crate::frontier::active_set::ActiveSet;
 use crate::messages::batch::{BatchMessages, BatchWriter};
-use crate::messages::buffer::Messages;
+use crate::messages::buffer::MessageBuffer;
 use crate::messages::run_codec;
 
 /// The longest that a worker that has nothing else to do waits for other ranks.
 const WAIT: Duration = Duration::from_millis(1);
 
 /// What workers of other phases have go on.
-pub(crate) trait PassOn: Sync {
+pub(crate) trait BackgroundWork: Sync {
     /// Has it go on, unless somebody else does just now; waits a moment for other ranks where the worker has nothing else to do.
-    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError>;
+    fn go_on(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError>;
 
     /// What a worker that has nothing else to do came to.
     fn idle_step(&self) -> Result<Step, EngineError> {
         Ok(match self.go_on(true)? {
-            Progress::Moved => Step::Worked,
-            Progress::Waiting => Step::Waiting,
-            Progress::Complete => Step::Finished,
+            ExchangeProgress::Moved => Step::Worked,
+            ExchangeProgress::Waiting => Step::Waiting,
+            ExchangeProgress::Complete => Step::Finished,
         })
     }
 }
 
 /// A pass phase on its way, which workers of other phases have go on.
-pub(crate) struct Passing<'p> {
-    ongoing: Option<Mutex<Box<dyn Ongoing + 'p>>>,
-    /// See [`Passing::filtered`].
+pub(crate) struct MessageExchange<'p> {
+    ongoing: Option<Mutex<Box<dyn ExchangeStep + 'p>>>,
+    /// See [`MessageExchange::filtered`].
     filtered: u64,
 }
 
-impl<'p> Passing<'p> {
+impl<'p> MessageExchange<'p> {
     /// Where nobody has to be told anything.
     pub(crate) fn of_one() -> Self {
-        Passing {
+        MessageExchange {
             ongoing: None,
             filtered: 0,
         }
@@ -62,9 +64,9 @@ impl<'p> Passing<'p> {
 
     /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
     pub(crate) fn begin<M: Element>(
-        machine: &'p Machine<'p>,
-        messages: &'p Messages<M>,
-        needs: Option<&'p Needs>,
+        machine: &'p ExecContext<'p>,
+        messages: &'p MessageBuffer<M>,
+        needs: Option<&'p MessageFilter>,
         active: &ActiveSet,
     ) -> Self {
         let ranks = &machine.ranks;
@@ -81,7 +83,7 @@ impl<'p> Passing<'p> {
         };
         let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
         let filtered = others.filter(|to| needs_to(*to).is_some()).count() as u64;
-        let outgoing = move |to, slot| Sending {
+        let outgoing = move |to, slot| Outbound {
             machine,
             messages,
             needs: needs_to(to),
@@ -96,28 +98,29 @@ impl<'p> Passing<'p> {
             word: 0,
             has_begun: false,
         };
-        let mut of_ranks: BTreeMap<usize, Receiving<'p, M>> = BTreeMap::new();
-        let incoming = move |from: usize, came: Came<'_>| {
+        let mut of_ranks: BTreeMap<usize, Inbound<'p, M>> = BTreeMap::new();
+        let incoming = move |from: usize, came: Received<'_>| {
             let free = |slot: &usize| {
                 let taker = taker(machine, *slot);
                 of_ranks.values().all(|other| other.taker != taker)
             };
             let free = (0..peers).find(free).unwrap_or_default();
-            let receiving = of_ranks.entry(from).or_insert_with(|| Receiving {
+            let receiving = of_ranks.entry(from).or_insert_with(|| Inbound {
                 messages,
                 taker: taker(machine, free),
                 next: ranks.of(from).start,
                 open: None,
             });
             receiving.take(ranks.of(from).end, &came)?;
-            if let Came::All = came {
+            if let Received::All = came {
                 of_ranks.remove(&from);
             }
             Ok(())
         };
         let exchange = Exchange::begin(machine, size_of::<M>(), peers, outgoing, incoming);
-        Passing {
-            ongoing: exchange.map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn Ongoing>)),
+        MessageExchange {
+            ongoing: exchange
+                .map(|exchange| Mutex::new(Box::new(exchange) as Box<dyn ExchangeStep>)),
             filtered,
         }
     }
@@ -129,37 +132,37 @@ impl<'p> Passing<'p> {
 
     /// Has it come to its end.
     pub(crate) fn finish(&self) -> Result<(), EngineError> {
-        while self.go_on(true)? != Progress::Complete {}
+        while self.go_on(true)? != ExchangeProgress::Complete {}
         Ok(())
     }
 }
 
-impl PassOn for Passing<'_> {
-    fn go_on(&self, is_idle: bool) -> Result<Progress, EngineError> {
+impl BackgroundWork for MessageExchange<'_> {
+    fn go_on(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError> {
         let Some(ongoing) = &self.ongoing else {
-            return Ok(Progress::Complete);
+            return Ok(ExchangeProgress::Complete);
         };
         match ongoing.try_lock() {
             Ok(mut ongoing) => ongoing.advance(if is_idle { WAIT } else { Duration::ZERO }),
-            Err(TryLockError::WouldBlock) => Ok(Progress::Waiting),
+            Err(TryLockError::WouldBlock) => Ok(ExchangeProgress::Waiting),
             Err(TryLockError::Poisoned(_)) => Err(mismatch()),
         }
     }
 }
 
 /// Who writes what comes from another rank: somebody else than those who work.
-fn taker(machine: &Machine<'_>, slot: usize) -> usize {
+fn taker(machine: &ExecContext<'_>, slot: usize) -> usize {
     machine.workers.count() + slot
 }
 
 /// Who reads what is sent to another rank: somebody else than those who work, and whoever takes what comes.
-fn reader(machine: &Machine<'_>, peers: usize, slot: usize) -> usize {
+fn reader(machine: &ExecContext<'_>, peers: usize, slot: usize) -> usize {
     taker(machine, peers + slot)
 }
 
 /// The messages of another rank on their way.
-struct Receiving<'p, M: Element> {
-    messages: &'p Messages<M>,
+struct Inbound<'p, M: Element> {
+    messages: &'p MessageBuffer<M>,
     /// See [`taker`].
     taker: usize,
     /// The first batch of which it is not known that all is there.
@@ -167,14 +170,14 @@ struct Receiving<'p, M: Element> {
     open: Option<(BatchWriter<'p, M>, u64)>,
 }
 
-impl<M: Element> Receiving<'_, M> {
-    fn take(&mut self, end: usize, came: &Came<'_>) -> Result<(), EngineError> {
+impl<M: Element> Inbound<'_, M> {
+    fn take(&mut self, end: usize, came: &Received<'_>) -> Result<(), EngineError> {
         let section = match came {
-            Came::All => {
+            Received::All => {
                 self.close(end)?;
                 return self.messages.land(self.taker);
             }
-            Came::Section(section) => section,
+            Received::Section(section) => section,
         };
         self.messages.look(self.taker)?;
         let batch = section.batch;
@@ -226,10 +229,10 @@ impl<M: Element> Receiving<'_, M> {
 }
 
 /// The messages of this rank's batches on their way to one other.
-struct Sending<'p, M: Element> {
-    machine: &'p Machine<'p>,
-    messages: &'p Messages<M>,
-    needs: Option<&'p Needs>,
+struct Outbound<'p, M: Element> {
+    machine: &'p ExecContext<'p>,
+    messages: &'p MessageBuffer<M>,
+    needs: Option<&'p MessageFilter>,
     to: usize,
     slot: usize,
     /// See [`reader`].
@@ -246,7 +249,7 @@ struct Sending<'p, M: Element> {
     has_begun: bool,
 }
 
-impl<M: Element> Sending<'_, M> {
+impl<M: Element> Outbound<'_, M> {
     /// Says that it will read what is there.
     fn ask(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
@@ -273,12 +276,12 @@ impl<M: Element> Sending<'_, M> {
     }
 }
 
-impl<M: Element> Outgoing for Sending<'_, M> {
-    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+impl<M: Element> FrameSource for Outbound<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
         self.ask()?;
         while let Some(&batch) = self.batches.get(self.at) {
             if self.at >= self.asked {
-                return Ok(Filled::Later);
+                return Ok(FillStatus::Later);
             }
             if self.sends(batch) {
                 let count = self.messages.count(batch);
@@ -300,7 +303,7 @@ impl<M: Element> Outgoing for Sending<'_, M> {
                     }
                 };
                 if self.word < slots.present.len() {
-                    return Ok(Filled::Full);
+                    return Ok(FillStatus::Full);
                 }
                 self.is_selected = false;
                 if let Some(open) = self.open.take() {
@@ -310,6 +313,6 @@ impl<M: Element> Outgoing for Sending<'_, M> {
             (self.at, self.word) = (self.at + 1, 0);
             self.ask()?;
         }
-        Ok(Filled::All)
+        Ok(FillStatus::All)
     }
 }

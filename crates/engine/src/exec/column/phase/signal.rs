@@ -5,33 +5,33 @@ use graphmill_storage::{Job, JobError, Kind, Step, Worker};
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::column::phase::exchange::PassOn;
-use crate::messages::buffer::Messages;
+use crate::exec::column::phase::exchange::BackgroundWork;
+use crate::messages::buffer::MessageBuffer;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
-use crate::schedule::numa::Deal;
+use crate::schedule::numa::NumaQueue;
 use crate::state::rows::Rows;
 
 /// One signal phase as a job: each step is one batch with active vertices.
-pub(crate) struct Signal<'p, P: EdgeProgram> {
+pub(crate) struct SignalPhase<'p, P: EdgeProgram> {
     pass: Pass<'p, P>,
     batches: Vec<usize>,
-    deal: Deal<'p>,
-    messages: &'p Messages<P::Message>,
+    deal: NumaQueue<'p>,
+    messages: &'p MessageBuffer<P::Message>,
     /// What is passed on meanwhile.
-    passing: &'p dyn PassOn,
+    passing: &'p dyn BackgroundWork,
 }
 
-impl<'p, P: EdgeProgram> Signal<'p, P> {
+impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
     pub(crate) fn new(
         pass: Pass<'p, P>,
-        messages: &'p Messages<P::Message>,
-        passing: &'p dyn PassOn,
+        messages: &'p MessageBuffer<P::Message>,
+        passing: &'p dyn BackgroundWork,
     ) -> Self {
         let batches: Vec<usize> = pass.active.batches().collect();
-        Signal {
+        SignalPhase {
             pass,
-            deal: Deal::new(&batches, pass.machine.batches.len()),
+            deal: NumaQueue::new(&batches, pass.machine.batches.len()),
             batches,
             messages,
             passing,
@@ -94,7 +94,7 @@ impl<'p, P: EdgeProgram> Signal<'p, P> {
     }
 }
 
-impl<P: EdgeProgram> Job for Signal<'_, P> {
+impl<P: EdgeProgram> Job for SignalPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.pass.machine.check_stop()?;
         self.passing.go_on(false)?;

@@ -7,24 +7,24 @@ use graphmill_storage::Kind;
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::phase::slot::phase::Slot;
-use crate::exec::column::phase::slot::task::Run;
-use crate::frontier::bitmap::BatchSet;
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::phase::slot::phase::SlotPhase;
+use crate::exec::column::phase::slot::task::GroupTask;
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::edge::{Activate, EdgeProgram, Reach};
-use crate::schedule::tasks::Target;
-use crate::state::array_store::OpenRows;
+use crate::schedule::tasks::StripRef;
+use crate::state::array_store::BatchRows;
 use crate::state::rows::Rows;
 use crate::value::{Accumulator, Sum};
 
-impl<'p, P: EdgeProgram> Slot<'p, P> {
+impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Merges the strips of a run into their batches, and applies each batch whose strips are all merged.
     pub(crate) fn settle(
         &self,
-        mut run: Run<'p, P>,
+        mut run: GroupTask<'p, P>,
         worker: usize,
-    ) -> Result<Option<Readers>, EngineError> {
+    ) -> Result<Option<CellStreams>, EngineError> {
         let rows = std::mem::take(&mut run.rows);
         let sets = std::mem::take(&mut run.accumulators);
         let folds = run.targets.iter().zip(sets).zip(&run.folded);
@@ -43,7 +43,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// Takes in the fold of one strip; the whole fold of its batch once it was the last, if there is anything to apply.
     fn merge(
         &self,
-        target: Target,
+        target: StripRef,
         accumulators: Accumulators<P::Accumulator>,
         folded: bool,
     ) -> Option<Accumulators<P::Accumulator>> {
@@ -93,7 +93,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         &self,
         batch: usize,
         mut total: Accumulators<P::Accumulator>,
-        rows: Option<OpenRows<'p>>,
+        rows: Option<BatchRows<'p>>,
         worker: usize,
     ) -> Result<(), EngineError> {
         let mut io = lock(&self.machine.row_io[worker]);
@@ -104,7 +104,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         let start = self.machine.batches.start(batch);
         let span = self.machine.batches.span(batch) as usize;
         let mut next = self.activated.batch(batch)?;
-        let mut reached = BatchSet::default();
+        let mut reached = HierarchicalBitmap::default();
         let track = P::REACH == Reach::Reached && !self.machine.arrays.resident(self.needs);
         if track {
             reached.reserve(span, &self.machine.budget)?;

@@ -7,27 +7,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, SourceIndex};
 use graphmill_raw::Element;
 
-use crate::cache::cells::Pins;
-use crate::context::Machine;
+use crate::cache::cells::CellCache;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::column::phase::sparse::read_plan::block_range;
 use crate::frontier::active_set::ActiveSet;
 use crate::frontier::bitmap::bits;
-use crate::messages::buffer::Messages;
+use crate::messages::buffer::MessageBuffer;
 use crate::planner::kernel::seeks_in_cell;
 
 /// Blocks of a cell, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct CellPart {
     /// Their bytes, from the first of the cell.
     pub(crate) bytes: Range<u64>,
     /// Their edges, from the first of the cell.
     pub(crate) edges: Range<u64>,
 }
 
-impl Part {
+impl CellPart {
     pub(crate) fn whole(cell: &Cell) -> Self {
-        Part {
+        CellPart {
             bytes: 0..cell.data_bytes(),
             edges: 0..cell.edges(),
         }
@@ -48,15 +48,15 @@ impl Part {
 /// Returns the parts to read of a cell whose sources emitted messages: none if none of them has edges there.
 /// Adds the sources that it looked up in the cell's index to `scanned`.
 pub(crate) fn parts<M: Element>(
-    (machine, pins): (&Machine, &Pins),
-    (messages, active): (&Messages<M>, &ActiveSet),
+    (machine, pins): (&ExecContext, &CellCache),
+    (messages, active): (&MessageBuffer<M>, &ActiveSet),
     scanned: &AtomicU64,
     column: usize,
     position: usize,
     cell: &Cell,
-) -> Result<Vec<Part>, EngineError> {
+) -> Result<Vec<CellPart>, EngineError> {
     let from = cell.source_batch();
-    let whole = || Ok(vec![Part::whole(cell)]);
+    let whole = || Ok(vec![CellPart::whole(cell)]);
     let is_pinned = pins.cell(machine, column, position).is_some();
     if !messages.is_there(from) {
         return whole();
@@ -122,7 +122,7 @@ pub(crate) fn parts<M: Element>(
 }
 
 /// Adds a block to ascending ones; it is one part with the last if no more than `gap` bytes lie between them.
-fn cover(parts: &mut Vec<Part>, cell: &Cell, block: usize, bytes: Range<u64>, gap: u64) {
+fn cover(parts: &mut Vec<CellPart>, cell: &Cell, block: usize, bytes: Range<u64>, gap: u64) {
     let first = (block * BLOCK_EDGES_MAX) as u64;
     let edges = first..(first + BLOCK_EDGES_MAX as u64).min(cell.edges());
     match parts.last_mut() {
@@ -130,6 +130,6 @@ fn cover(parts: &mut Vec<Part>, cell: &Cell, block: usize, bytes: Range<u64>, ga
             last.bytes.end = last.bytes.end.max(bytes.end);
             last.edges.end = last.edges.end.max(edges.end);
         }
-        _ => parts.push(Part { bytes, edges }),
+        _ => parts.push(CellPart { bytes, edges }),
     }
 }

@@ -7,24 +7,24 @@ use graphmill_raw::lock;
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::fill_new;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::phase::slot::block_ranges::{Part, parts};
-use crate::exec::column::phase::slot::input::Feed;
-use crate::exec::column::phase::slot::phase::Slot;
-use crate::exec::column::phase::slot::task::{Item, Run, put_in_order};
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::phase::slot::block_ranges::{CellPart, parts};
+use crate::exec::column::phase::slot::input::MessageInput;
+use crate::exec::column::phase::slot::phase::SlotPhase;
+use crate::exec::column::phase::slot::task::{CellTask, GroupTask, put_in_order};
 use crate::graph_view::join;
 use crate::program::edge::EdgeProgram;
 use crate::schedule::numa;
-use crate::schedule::tasks::{Columns, Kernel, Target};
+use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
 
-impl<'p, P: EdgeProgram> Slot<'p, P> {
+impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
     /// accumulators are free right now.
     pub(crate) fn claim(
         &self,
-        readers: &mut Vec<Readers>,
+        readers: &mut Vec<CellStreams>,
         worker: usize,
-    ) -> Result<Option<Run<'p, P>>, EngineError> {
+    ) -> Result<Option<GroupTask<'p, P>>, EngineError> {
         let node = numa::here();
         let (targets, mut accumulators) = {
             let mut free = lock(&self.free);
@@ -39,7 +39,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         fill_new(&mut accumulators, P::IDENTITY, node);
         let (items, froms) = self.items(number, &targets)?;
         self.messages.start(worker)?;
-        let mut run = Run {
+        let mut run = GroupTask {
             targets,
             folded: vec![false; accumulators.len()],
             accumulators,
@@ -48,7 +48,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             bytes: 0,
             edges: 0,
             weights_skipped: 0,
-            feed: Feed::new(number, froms),
+            feed: MessageInput::new(number, froms),
             readers: readers.pop(),
             messages: None,
             rows: Vec::new(),
@@ -80,8 +80,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     fn items(
         &self,
         run: usize,
-        targets: &[Target],
-    ) -> Result<(Vec<Item<'p>>, Vec<usize>), EngineError> {
+        targets: &[StripRef],
+    ) -> Result<(Vec<CellTask<'p>>, Vec<usize>), EngineError> {
         let graph = &self.machine.graph;
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
@@ -90,7 +90,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                     return Ok(());
                 }
                 let parts = match self.kernel {
-                    Kernel::Scatter => parts(
+                    FoldSide::Scatter => parts(
                         (self.machine, self.pins),
                         (self.messages, self.active),
                         &self.scanned,
@@ -98,15 +98,15 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         position,
                         cell,
                     )?,
-                    Kernel::Gather => vec![Part::whole(cell)],
+                    FoldSide::Gather => vec![CellPart::whole(cell)],
                 };
                 if let Some(first) = parts.first() {
                     self.cells.fetch_add(1, Ordering::Relaxed);
-                    let sought = u64::from(*first != Part::whole(cell));
+                    let sought = u64::from(*first != CellPart::whole(cell));
                     self.cells_sought.fetch_add(sought, Ordering::Relaxed);
                 }
                 let pinned = self.pins.cell(self.machine, column, position);
-                items.extend(parts.into_iter().map(|part| Item {
+                items.extend(parts.into_iter().map(|part| CellTask {
                     target: number,
                     column,
                     cell,
@@ -119,7 +119,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 Ok::<_, EngineError>(())
             };
             match self.kernel {
-                Kernel::Scatter => {
+                FoldSide::Scatter => {
                     let column = graph.column(target.batch);
                     let strip = column.strips().get(target.strip).cloned().unwrap_or(0..0);
                     for (position, cell) in column
@@ -132,7 +132,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                         add(target.batch, position, cell, cell.source_batch())?;
                     }
                 }
-                Kernel::Gather => {
+                FoldSide::Gather => {
                     let batches = (self.machine).strip_sources(target.batch, target.strip);
                     let row = self.machine.row(target.batch);
                     let first =

@@ -6,58 +6,58 @@ use graphmill_graph::{BlockView, EdgeKind};
 use graphmill_raw::lock;
 use graphmill_storage::Kind;
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::column::kernel::fold;
-use crate::exec::column::kernel::fold::{Fault, Input, Scratch, Weights};
-use crate::exec::column::phase::slot::input::Fed;
-use crate::exec::column::phase::slot::phase::Slot;
-use crate::exec::column::phase::slot::task::{Advance, Item, Run};
+use crate::exec::column::kernel::fold::{BlockWeights, DecodeScratch, FoldFault, FoldInput};
+use crate::exec::column::phase::slot::input::InputState;
+use crate::exec::column::phase::slot::phase::SlotPhase;
+use crate::exec::column::phase::slot::task::{CellTask, GroupTask, TaskProgress};
 use crate::exec::column::phase::sparse::read_plan::BLOCK_BYTES_MAX;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
-use crate::schedule::tasks::{Columns, Kernel, Target};
-use crate::state::array_store::OpenRows;
+use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
+use crate::state::array_store::BatchRows;
 use crate::state::rows::Rows;
 use crate::value::EdgeValue;
 
-impl<'p, P: EdgeProgram> Slot<'p, P> {
+impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
     pub(crate) fn advance(
         &self,
-        run: &mut Run<'p, P>,
-        scratch: &mut Scratch<P::Message>,
+        run: &mut GroupTask<'p, P>,
+        scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
-    ) -> Result<Advance, EngineError> {
+    ) -> Result<TaskProgress, EngineError> {
         if run.feed.has_to_pull(self.messages) {
             return Ok(match run.feed.pull(self.messages, worker)? {
-                true => Advance::Worked,
-                false => Advance::Early,
+                true => TaskProgress::Worked,
+                false => TaskProgress::Early,
             });
         }
         let mut worked = 0;
         let (mut edges, mut scanned) = (0, 0);
         let outcome = loop {
             let Some(item) = run.items.get(run.at).cloned() else {
-                break Advance::Done;
+                break TaskProgress::Done;
             };
             if worked >= STEP_BYTES {
-                break Advance::Worked;
+                break TaskProgress::Worked;
             }
             match run.feed(self.messages, &item, worker)? {
-                Fed::Here => (),
-                Fed::Early => break Advance::Early,
-                Fed::Nothing => {
+                InputState::Here => (),
+                InputState::Early => break TaskProgress::Early,
+                InputState::Nothing => {
                     let (is_over, skipped) = self.skip(run, &item)?;
                     worked += skipped;
                     if !is_over {
-                        break Advance::Starved;
+                        break TaskProgress::Starved;
                     }
                     continue;
                 }
             }
             let Some((_, messages)) = &run.messages else {
-                break Advance::Starved;
+                break TaskProgress::Starved;
             };
             let at = item.part.bytes.start as usize + run.bytes;
             let left = item.part.bytes.end as usize - at;
@@ -66,7 +66,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 (Some((bytes, weights)), _) => (&bytes[at..at + left], weights),
                 (None, Some(readers)) => {
                     let Some(bytes) = readers.cells.front()? else {
-                        break Advance::Starved;
+                        break TaskProgress::Starved;
                     };
                     let weights = match &mut readers.weights {
                         Some(weights) => weights.front()?.unwrap_or(&[]),
@@ -86,7 +86,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 if bytes.len() == left || bytes.len() as u64 >= BLOCK_BYTES_MAX {
                     return Err(broken().into());
                 }
-                break Advance::Starved;
+                break TaskProgress::Starved;
             };
             let block_edges = block.edges();
             let edges_end = (first_edge + block_edges) as u64;
@@ -100,9 +100,9 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
                 if item.pinned.is_some() {
                     return Err(broken().into());
                 }
-                break Advance::Starved;
+                break TaskProgress::Starved;
             };
-            let input = Input {
+            let input = FoldInput {
                 block: &block,
                 messages: messages.slots(),
                 weights,
@@ -147,13 +147,17 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         self.edges.fetch_add(edges, Ordering::Relaxed);
         self.scanned.fetch_add(scanned, Ordering::Relaxed);
         Ok(match outcome {
-            Advance::Starved | Advance::Early if worked > 0 => Advance::Worked,
+            TaskProgress::Starved | TaskProgress::Early if worked > 0 => TaskProgress::Worked,
             outcome => outcome,
         })
     }
 
     /// Passes over an item that carries no messages; whether that was all of it, and bytes that were passed over.
-    fn skip(&self, run: &mut Run<'p, P>, item: &Item<'p>) -> Result<(bool, usize), EngineError> {
+    fn skip(
+        &self,
+        run: &mut GroupTask<'p, P>,
+        item: &CellTask<'p>,
+    ) -> Result<(bool, usize), EngineError> {
         let mut skipped = 0;
         if let (None, Some(readers)) = (item.pinned, &mut run.readers) {
             let bytes = (item.part.bytes.end - item.part.bytes.start) as usize;
@@ -199,8 +203,8 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
         }
         let (message, accumulator) = (size_of::<P::Message>(), size_of::<P::Accumulator>());
         let (messages, accumulators, access) = match self.kernel {
-            Kernel::Scatter => (groups, folded, Access::Random),
-            Kernel::Gather => (folded, groups, Access::Sequential),
+            FoldSide::Scatter => (groups, folded, Access::Random),
+            FoldSide::Gather => (folded, groups, Access::Sequential),
         };
         if self.messages.in_memory() {
             traffic.read(Kind::Messages, Access::Random, messages * message as u64);
@@ -212,16 +216,16 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     #[inline]
     fn block(
         &self,
-        target: Target,
-        input: Input<'_, P::Message>,
+        target: StripRef,
+        input: FoldInput<'_, P::Message>,
         accumulators: &mut [P::Accumulator],
-        rows: &mut Option<OpenRows<'p>>,
-        scratch: &mut Scratch<P::Message>,
+        rows: &mut Option<BatchRows<'p>>,
+        scratch: &mut DecodeScratch<P::Message>,
         worker: usize,
-    ) -> Result<Result<u64, Fault>, EngineError> {
+    ) -> Result<Result<u64, FoldFault>, EngineError> {
         let (machine, program) = (self.machine, self.program);
         let batch = target.batch;
-        if self.kernel == Kernel::Scatter {
+        if self.kernel == FoldSide::Scatter {
             if input.messages.sparse && !input.messages.any_of(input.block) {
                 return Ok(Ok(0));
             }
@@ -248,18 +252,18 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
 
 /// The weights of the edges of a block, out of `bytes` from edge `from` on; `None` when they have not arrived.
 fn weights_of<'w, P: EdgeProgram>(
-    machine: &Machine,
+    machine: &ExecContext,
     bytes: &'w [u8],
     from: usize,
     edges: usize,
-) -> Option<Weights<'w>> {
+) -> Option<BlockWeights<'w>> {
     if !P::Edge::WEIGHTED {
-        return Some(Weights::None);
+        return Some(BlockWeights::None);
     }
     Some(match machine.graph.edge_kind() {
-        EdgeKind::None => Weights::None,
-        EdgeKind::F32 => Weights::F32(bytes.as_chunks().0.get(from..from + edges)?),
-        EdgeKind::F64 => Weights::F64(bytes.as_chunks().0.get(from..from + edges)?),
+        EdgeKind::None => BlockWeights::None,
+        EdgeKind::F32 => BlockWeights::F32(bytes.as_chunks().0.get(from..from + edges)?),
+        EdgeKind::F64 => BlockWeights::F64(bytes.as_chunks().0.get(from..from + edges)?),
     })
 }
 

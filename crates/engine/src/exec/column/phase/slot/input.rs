@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use graphmill_raw::Element;
 
 use crate::error::EngineError;
-use crate::messages::buffer::Messages;
-use crate::messages::routing::Way;
+use crate::messages::buffer::MessageBuffer;
+use crate::messages::routing::RoutingMode;
 
 /// Where a run is with its messages.
 #[derive(Debug)]
-pub(crate) struct Feed {
+pub(crate) struct MessageInput {
     /// The run's number.
     run: usize,
     /// The batches that it reads, in order.
@@ -27,9 +27,9 @@ pub(crate) struct Feed {
     has_room: bool,
 }
 
-impl Feed {
+impl MessageInput {
     pub(crate) fn new(run: usize, order: Vec<usize>) -> Self {
-        Feed {
+        MessageInput {
             run,
             order,
             asked: 0,
@@ -42,14 +42,15 @@ impl Feed {
     /// Asks for what is there.
     pub(crate) fn ask<M: Element>(
         &mut self,
-        messages: &Messages<M>,
+        messages: &MessageBuffer<M>,
         worker: usize,
     ) -> Result<(), EngineError> {
         while let Some(&batch) = self.order.get(self.asked) {
             if !messages.is_there(batch) {
                 break;
             }
-            let is_dispatched = messages.way(batch) == Way::Push || self.pulled.contains(&batch);
+            let is_dispatched =
+                messages.way(batch) == RoutingMode::Push || self.pulled.contains(&batch);
             let is_any = match is_dispatched {
                 true => messages.want_for(batch, self.run, worker)?,
                 false => messages.want(batch, worker)?,
@@ -63,14 +64,14 @@ impl Feed {
     }
 
     /// Whether a run that pulls all of its messages first has still to.
-    pub(crate) fn has_to_pull<M: Element>(&self, messages: &Messages<M>) -> bool {
+    pub(crate) fn has_to_pull<M: Element>(&self, messages: &MessageBuffer<M>) -> bool {
         messages.all_is_pulled() && self.pulled.len() < self.order.len()
     }
 
     /// Pulls what a run needs of one batch that is there and behind all it has asked for; whether there was any such.
     pub(crate) fn pull<M: Element>(
         &mut self,
-        messages: &Messages<M>,
+        messages: &MessageBuffer<M>,
         worker: usize,
     ) -> Result<bool, EngineError> {
         if !self.has_room {
@@ -78,7 +79,7 @@ impl Feed {
         }
         let mut behind = self.order[self.asked..].iter().copied();
         let next = behind.find(|batch| {
-            messages.way(*batch) == Way::Pull
+            messages.way(*batch) == RoutingMode::Pull
                 && !self.pulled.contains(batch)
                 && messages.is_there(*batch)
         });
@@ -94,7 +95,7 @@ impl Feed {
 }
 
 /// What a run has of the messages of an item.
-pub(crate) enum Fed {
+pub(crate) enum InputState {
     /// They are at hand.
     Here,
     /// There are none.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::exec::column::kernel::accumulators::Accumulators;
 
 /// The strips of a batch that are folded but not yet merged.
-pub(crate) struct Merge<A> {
+pub(crate) struct StripMerge<A> {
     pub(crate) strips: usize,
     pub(crate) next: usize,
     /// An edge was folded into one of them.

@@ -8,7 +8,7 @@
 //! through its own readers while the cells of the run after it are on their way.
 //!
 //! The fold order of a destination is the graph's, whatever a run is: ascending sources within a strip, strips
-//! merged in order by [`Merge`].
+//! merged in order by [`StripMerge`].
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -17,42 +17,42 @@ use std::sync::{Mutex, PoisonError};
 use graphmill_raw::lock;
 use graphmill_storage::{Job, JobError, Step, Worker};
 
-use crate::cache::cells::Pins;
-use crate::context::Machine;
-use crate::exec::column::kernel::accumulators::SpareSets;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::kernel::fold::Scratch;
+use crate::cache::cells::CellCache;
+use crate::context::ExecContext;
+use crate::exec::column::kernel::accumulators::AccumulatorPool;
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::kernel::fold::DecodeScratch;
 use crate::exec::column::kernel::pass::Pass;
-use crate::exec::column::phase::exchange::PassOn;
-use crate::exec::column::phase::slot::merge::Merge;
-use crate::exec::column::phase::slot::scratch::SlotRoom;
-use crate::exec::column::phase::slot::task::{Advance, Run};
+use crate::exec::column::phase::exchange::BackgroundWork;
+use crate::exec::column::phase::slot::merge::StripMerge;
+use crate::exec::column::phase::slot::scratch::SlotScratch;
+use crate::exec::column::phase::slot::task::{GroupTask, TaskProgress};
 use crate::frontier::active_set::ActiveSet;
-use crate::messages::buffer::Messages;
+use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Superstep;
 use crate::program::edge::EdgeProgram;
-use crate::schedule::numa::{Deal, node_of};
-use crate::schedule::tasks::{Columns, Kernel, Target, runs};
-use crate::state::rows::Need;
+use crate::schedule::numa::{NumaQueue, node_of};
+use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef, runs};
+use crate::state::rows::ColumnAccess;
 use crate::value::Sum;
 
 /// A slot phase as a job.
-pub(crate) struct Slot<'p, P: EdgeProgram> {
-    pub(crate) machine: &'p Machine<'p>,
+pub(crate) struct SlotPhase<'p, P: EdgeProgram> {
+    pub(crate) machine: &'p ExecContext<'p>,
     pub(crate) program: &'p P,
-    pub(crate) kernel: Kernel,
-    pub(crate) needs: &'p [Need],
+    pub(crate) kernel: FoldSide,
+    pub(crate) needs: &'p [ColumnAccess],
     pub(crate) active: &'p ActiveSet,
-    pub(crate) messages: &'p Messages<P::Message>,
+    pub(crate) messages: &'p MessageBuffer<P::Message>,
     /// What is still to come of them.
-    passing: &'p dyn PassOn,
-    pub(crate) pins: &'p Pins,
+    passing: &'p dyn BackgroundWork,
+    pub(crate) pins: &'p CellCache,
     /// With their numbers.
-    pub(crate) runs: Vec<(usize, Vec<Target>)>,
+    pub(crate) runs: Vec<(usize, Vec<StripRef>)>,
     /// Moves with the free accumulators, under their lock.
-    pub(crate) deal: Deal<'p>,
-    pub(crate) merges: Vec<Mutex<Merge<P::Accumulator>>>,
-    pub(crate) free: Mutex<SpareSets<P::Accumulator>>,
+    pub(crate) deal: NumaQueue<'p>,
+    pub(crate) merges: Vec<Mutex<StripMerge<P::Accumulator>>>,
+    pub(crate) free: Mutex<AccumulatorPool<P::Accumulator>>,
     pub(crate) sums: Vec<Mutex<P::Sum>>,
     pub(crate) activated: &'p ActiveSet,
     workers: Vec<Mutex<WorkerState<'p, P>>>,
@@ -65,21 +65,21 @@ pub(crate) struct Slot<'p, P: EdgeProgram> {
 
 /// What one worker holds through a pass.
 struct WorkerState<'p, P: EdgeProgram> {
-    current: Option<Run<'p, P>>,
-    ahead: Option<Run<'p, P>>,
-    readers: Vec<Readers>,
-    scratch: Scratch<P::Message>,
+    current: Option<GroupTask<'p, P>>,
+    ahead: Option<GroupTask<'p, P>>,
+    readers: Vec<CellStreams>,
+    scratch: DecodeScratch<P::Message>,
 }
 
-impl<'p, P: EdgeProgram> Slot<'p, P> {
+impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// The phase with all that it needs; `finish` gives the kept buffers back.
     pub(crate) fn new(
         pass: Pass<'p, P>,
-        kernel: Kernel,
-        messages: &'p Messages<P::Message>,
-        passing: &'p dyn PassOn,
-        pins: &'p Pins,
-        room: &mut SlotRoom<P::Accumulator, P::Message>,
+        kernel: FoldSide,
+        messages: &'p MessageBuffer<P::Message>,
+        passing: &'p dyn BackgroundWork,
+        pins: &'p CellCache,
+        room: &mut SlotScratch<P::Accumulator, P::Message>,
         activated: &'p ActiveSet,
     ) -> Self {
         let Pass {
@@ -100,13 +100,13 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             sort_by_length(&mut runs, machine);
         }
         let firsts: Vec<usize> = runs.iter().map(|(_, run)| run[0].batch).collect();
-        let deal = Deal::new(&firsts, batches);
+        let deal = NumaQueue::new(&firsts, batches);
         let workers = machine.workers.count();
-        let mut readers: Vec<Vec<Readers>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut readers: Vec<Vec<CellStreams>> = (0..workers).map(|_| Vec::new()).collect();
         for (i, reader) in room.readers.drain(..).enumerate() {
             readers[i % workers].push(reader);
         }
-        Slot {
+        SlotPhase {
             machine,
             program,
             kernel,
@@ -120,7 +120,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             merges: strips
                 .into_iter()
                 .map(|strips| {
-                    Mutex::new(Merge {
+                    Mutex::new(StripMerge {
                         strips,
                         next: 0,
                         folded: false,
@@ -135,7 +135,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
             workers: readers
                 .into_iter()
                 .map(|readers| {
-                    let scratch = room.scratch.pop().unwrap_or_else(Scratch::new);
+                    let scratch = room.scratch.pop().unwrap_or_else(DecodeScratch::new);
                     Mutex::new(WorkerState {
                         current: None,
                         ahead: None,
@@ -155,7 +155,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     /// Gives the buffers back, with the sums of the batches in order, and reports what was read.
     pub(crate) fn finish(
         self,
-        room: &mut SlotRoom<P::Accumulator, P::Message>,
+        room: &mut SlotScratch<P::Accumulator, P::Message>,
         sums: &mut Vec<P::Sum>,
         report: &mut Superstep,
     ) {
@@ -178,7 +178,7 @@ impl<'p, P: EdgeProgram> Slot<'p, P> {
     }
 }
 
-impl<P: EdgeProgram> Job for Slot<'_, P> {
+impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
         self.passing.go_on(false)?;
@@ -228,9 +228,9 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
             }
         }
         match self.advance(run, scratch, worker.index)? {
-            Advance::Worked => Ok(Step::Worked),
-            Advance::Starved => Ok(Step::Waiting),
-            Advance::Early => {
+            TaskProgress::Worked => Ok(Step::Worked),
+            TaskProgress::Starved => Ok(Step::Waiting),
+            TaskProgress::Early => {
                 if run.feed.pull(self.messages, worker.index)? {
                     return Ok(Step::Worked);
                 }
@@ -240,7 +240,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
                     step => step,
                 })
             }
-            Advance::Done => {
+            TaskProgress::Done => {
                 if let Some(run) = current.take() {
                     readers.extend(self.settle(run, worker.index)?);
                 }
@@ -251,7 +251,7 @@ impl<P: EdgeProgram> Job for Slot<'_, P> {
 }
 
 /// Sorts numbered runs by their nodes, and those of a node by their edges, the longest first.
-fn sort_by_length(runs: &mut [(usize, Vec<Target>)], machine: &Machine) {
+fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], machine: &ExecContext) {
     runs.sort_by_key(|(_, run)| {
         let edges = run
             .iter()

@@ -1,26 +1,26 @@
 //! Buffers that slot phases keep from one pass to the next.
 
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::kernel::accumulators::SpareSets;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::kernel::fold::Scratch;
-use crate::memory::plan::Stream;
+use crate::exec::column::kernel::accumulators::AccumulatorPool;
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::kernel::fold::DecodeScratch;
+use crate::memory::plan::StreamBuffers;
 use crate::value::Accumulator;
 
 /// What slot phases keep from one pass to the next.
-pub(crate) struct SlotRoom<A, M> {
-    pub(crate) free: SpareSets<A>,
-    pub(crate) readers: Vec<Readers>,
-    pub(crate) scratch: Vec<Scratch<M>>,
+pub(crate) struct SlotScratch<A, M> {
+    pub(crate) free: AccumulatorPool<A>,
+    pub(crate) readers: Vec<CellStreams>,
+    pub(crate) scratch: Vec<DecodeScratch<M>>,
     /// Targets of one run.
     pub(crate) group: usize,
 }
 
-impl<A, M> Default for SlotRoom<A, M> {
+impl<A, M> Default for SlotScratch<A, M> {
     fn default() -> Self {
-        SlotRoom {
-            free: SpareSets::default(),
+        SlotScratch {
+            free: AccumulatorPool::default(),
             readers: Vec::new(),
             scratch: Vec::new(),
             group: 0,
@@ -28,11 +28,11 @@ impl<A, M> Default for SlotRoom<A, M> {
     }
 }
 
-impl<A: Accumulator, M> SlotRoom<A, M> {
+impl<A: Accumulator, M> SlotScratch<A, M> {
     /// Makes `count` sets of `entries` accumulators each.
     pub(crate) fn sets(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         count: usize,
         entries: usize,
     ) -> Result<(), EngineError> {
@@ -45,12 +45,12 @@ impl<A: Accumulator, M> SlotRoom<A, M> {
     /// Makes `count` pairs of streams.
     pub(crate) fn streams(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         count: usize,
-        stream: Stream,
+        stream: StreamBuffers,
     ) -> Result<(), EngineError> {
         while self.readers.len() < count {
-            self.readers.push(Readers::new(machine, stream)?);
+            self.readers.push(CellStreams::new(machine, stream)?);
         }
         Ok(())
     }

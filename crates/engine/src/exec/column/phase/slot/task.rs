@@ -6,17 +6,17 @@ use graphmill_graph::Cell;
 
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::phase::slot::block_ranges::Part;
-use crate::exec::column::phase::slot::input::{Fed, Feed};
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::phase::slot::block_ranges::CellPart;
+use crate::exec::column::phase::slot::input::{InputState, MessageInput};
 use crate::messages::batch::BatchMessages;
-use crate::messages::buffer::Messages;
+use crate::messages::buffer::MessageBuffer;
 use crate::program::edge::EdgeProgram;
-use crate::schedule::tasks::Target;
-use crate::state::array_store::OpenRows;
+use crate::schedule::tasks::StripRef;
+use crate::state::array_store::BatchRows;
 
 /// The progress of a step on a run.
-pub(crate) enum Advance {
+pub(crate) enum TaskProgress {
     Worked,
     /// Cells are not read yet.
     Starved,
@@ -27,7 +27,7 @@ pub(crate) enum Advance {
 
 /// One cell of a run, or a part of one.
 #[derive(Clone, Debug)]
-pub(crate) struct Item<'p> {
+pub(crate) struct CellTask<'p> {
     /// Which target of the run it folds into.
     pub(crate) target: usize,
     pub(crate) column: usize,
@@ -36,7 +36,7 @@ pub(crate) struct Item<'p> {
     pub(crate) from: usize,
     pub(crate) number: usize,
     /// Where its bytes and its edges begin and end, from the first of the cell.
-    pub(crate) part: Part,
+    pub(crate) part: CellPart,
     /// A later item of the run carries them too.
     pub(crate) again: bool,
     /// The cell's bytes and weights, when they are pinned.
@@ -44,10 +44,10 @@ pub(crate) struct Item<'p> {
 }
 
 /// A run on its way.
-pub(crate) struct Run<'p, P: EdgeProgram> {
-    pub(crate) targets: Vec<Target>,
+pub(crate) struct GroupTask<'p, P: EdgeProgram> {
+    pub(crate) targets: Vec<StripRef>,
     pub(crate) accumulators: Vec<Accumulators<P::Accumulator>>,
-    pub(crate) items: Vec<Item<'p>>,
+    pub(crate) items: Vec<CellTask<'p>>,
     pub(crate) at: usize,
     /// By target: whether an edge was folded into it.
     pub(crate) folded: Vec<bool>,
@@ -55,51 +55,51 @@ pub(crate) struct Run<'p, P: EdgeProgram> {
     pub(crate) bytes: usize,
     pub(crate) edges: usize,
     pub(crate) weights_skipped: usize,
-    pub(crate) feed: Feed,
-    pub(crate) readers: Option<Readers>,
+    pub(crate) feed: MessageInput,
+    pub(crate) readers: Option<CellStreams>,
     pub(crate) messages: Option<(usize, BatchMessages<'p, P::Message>)>,
     /// By target: the rows that a gather asks whether they want messages, kept until they are applied to.
-    pub(crate) rows: Vec<Option<OpenRows<'p>>>,
+    pub(crate) rows: Vec<Option<BatchRows<'p>>>,
 }
 
-impl<'p, P: EdgeProgram> Run<'p, P> {
+impl<'p, P: EdgeProgram> GroupTask<'p, P> {
     /// Has the messages of an item at hand, if they are there.
     pub(crate) fn feed(
         &mut self,
-        all: &'p Messages<P::Message>,
-        item: &Item<'p>,
+        all: &'p MessageBuffer<P::Message>,
+        item: &CellTask<'p>,
         worker: usize,
-    ) -> Result<Fed, EngineError> {
+    ) -> Result<InputState, EngineError> {
         if let Some((batch, _)) = &self.messages
             && *batch == item.from
         {
-            return Ok(Fed::Here);
+            return Ok(InputState::Here);
         }
         if !all.is_there(item.from) {
-            return Ok(Fed::Early);
+            return Ok(InputState::Early);
         }
         if all.in_memory() {
             if all.count(item.from) == 0 {
-                return Ok(Fed::Nothing);
+                return Ok(InputState::Nothing);
             }
         } else {
             self.feed.ask(all, worker)?;
             if self.feed.asked <= item.number {
-                return Ok(Fed::Early);
+                return Ok(InputState::Early);
             }
             if self.feed.empty.contains(&item.from) {
-                return Ok(Fed::Nothing);
+                return Ok(InputState::Nothing);
             }
         }
         let messages = all.read(item.from, worker)?;
         self.messages = Some((item.from, messages));
-        Ok(Fed::Here)
+        Ok(InputState::Here)
     }
 }
 
 /// Puts the items of a run, which carry the messages of the batches `froms`, in the order of work of a worker that holds those of so many.
 /// Compiled once, not for each program.
-pub(crate) fn put_in_order(items: &mut [Item<'_>], froms: &[usize], held: usize) {
+pub(crate) fn put_in_order(items: &mut [CellTask<'_>], froms: &[usize], held: usize) {
     let numbers: BTreeMap<usize, usize> = froms.iter().copied().zip(0..).collect();
     for item in items.iter_mut() {
         item.number = numbers.get(&item.from).copied().unwrap_or(0);

@@ -7,34 +7,34 @@
 use graphmill_raw::{lock, prefetch};
 use graphmill_storage::Kind;
 
-use crate::cache::adjacency::{Lists, value_of, with_words};
-use crate::context::Machine;
+use crate::cache::adjacency::{AdjacencyLists, value_of, with_words};
+use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::column::kernel::pass::{Done, Pass, apply_reached};
-use crate::frontier::bitmap::BatchSet;
+use crate::exec::column::kernel::pass::{Pass, PassOutput, apply_reached};
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
 use crate::state::rows::Rows;
 
 /// What sparse passes over lists keep from one to the next.
-pub(crate) struct FollowRoom<P: EdgeProgram> {
+pub(crate) struct AdjacencyScratch<P: EdgeProgram> {
     /// `IDENTITY` everywhere between passes.
     accumulators: Accumulators<P::Accumulator>,
-    reached: BatchSet,
+    reached: HierarchicalBitmap,
 }
 
-impl<P: EdgeProgram> FollowRoom<P> {
+impl<P: EdgeProgram> AdjacencyScratch<P> {
     /// Bytes of the budget that the room takes in a graph of so many vertices.
     pub(crate) fn memory(vertices: u64) -> u64 {
         Accumulators::<P::Accumulator>::bytes(vertices as usize) + vertices / 7 + 64
     }
 
-    pub(crate) fn new(machine: &Machine) -> Result<Self, EngineError> {
+    pub(crate) fn new(machine: &ExecContext) -> Result<Self, EngineError> {
         let vertices = machine.batches.vertices() as usize;
-        let mut reached = BatchSet::default();
+        let mut reached = HierarchicalBitmap::default();
         reached.reserve(vertices, &machine.budget)?;
-        Ok(FollowRoom {
+        Ok(AdjacencyScratch {
             accumulators: Accumulators::new(machine, vertices, P::IDENTITY)?,
             reached,
         })
@@ -44,18 +44,18 @@ impl<P: EdgeProgram> FollowRoom<P> {
 /// Both phases of a sparse pass over lists.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    lists: &Lists,
-    room: &mut FollowRoom<P>,
-    done: &mut Done<P::Sum>,
+    lists: &AdjacencyLists,
+    room: &mut AdjacencyScratch<P>,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     with_words!(lists, |WORDS| edges_of::<P, WORDS>(pass, lists, room, done))
 }
 
 fn edges_of<P: EdgeProgram, const WORDS: usize>(
     pass: Pass<'_, P>,
-    lists: &Lists,
-    room: &mut FollowRoom<P>,
-    done: &mut Done<P::Sum>,
+    lists: &AdjacencyLists,
+    room: &mut AdjacencyScratch<P>,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let Pass {
         machine, program, ..
@@ -64,7 +64,7 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         return Ok(());
     };
     let io = &mut *lock(io);
-    let FollowRoom {
+    let AdjacencyScratch {
         accumulators,
         reached,
     } = room;
@@ -76,8 +76,8 @@ fn edges_of<P: EdgeProgram, const WORDS: usize>(
         let mut open = machine.arrays.open(batch, pass.signal, io)?;
         {
             let mut rows = P::SignalRows::slices(&mut open.guards);
-            let mut several = Several::new();
-            let mut follow = |several: &mut Several<P::Message>| {
+            let mut several = PrefetchBatch::new();
+            let mut follow = |several: &mut PrefetchBatch<P::Message>| {
                 several.prefetch::<_, WORDS>(lists, accumulators, reached);
                 for (v, message) in several.drain() {
                     let list = lists.of::<WORDS>(v);
@@ -130,14 +130,14 @@ const EDGES_AHEAD: usize = 8;
 /// A few sources and their messages. Lists, and the accumulators they lead to, lie anywhere in memory, and waiting for
 /// one after the other would take longer than all the rest. So the waits overlap: for all sources the beginnings of
 /// the lists, then the lists, then the accumulators.
-struct Several<M> {
+struct PrefetchBatch<M> {
     sources: [(usize, Option<M>); SEVERAL],
     count: usize,
 }
 
-impl<M: Copy> Several<M> {
+impl<M: Copy> PrefetchBatch<M> {
     fn new() -> Self {
-        Several {
+        PrefetchBatch {
             sources: [(0, None); SEVERAL],
             count: 0,
         }
@@ -153,9 +153,9 @@ impl<M: Copy> Several<M> {
     #[inline(always)]
     fn prefetch<A, const WORDS: usize>(
         &self,
-        lists: &Lists,
+        lists: &AdjacencyLists,
         accumulators: &[A],
-        reached: &BatchSet,
+        reached: &HierarchicalBitmap,
     ) {
         let sources = &self.sources[..self.count];
         for (v, _) in sources {

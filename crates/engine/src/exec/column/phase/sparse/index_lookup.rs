@@ -15,18 +15,18 @@ use graphmill_graph::{BLOCK_EDGES_MAX, BlockView, Group, GroupWalk, Place};
 use graphmill_raw::{Element, lock};
 use graphmill_storage::{Kind, Lease, Queue};
 
-use crate::cache::cells::Pins;
+use crate::cache::cells::CellCache;
 use crate::comm::communicator::mismatch;
-use crate::context::Machine;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exchange::all_to_all::{Came, Exchange, Filled, Outgoing};
+use crate::exchange::all_to_all::{Exchange, FillStatus, FrameSource, Received};
 use crate::exchange::frame::Frame;
 use crate::exec::column::kernel::accumulators::Accumulators;
-use crate::exec::column::kernel::cell_stream::Readers;
-use crate::exec::column::kernel::pass::{Done, Pass, apply_reached};
+use crate::exec::column::kernel::cell_stream::CellStreams;
+use crate::exec::column::kernel::pass::{Pass, PassOutput, apply_reached};
 use crate::exec::column::phase::sparse::read_plan;
-use crate::exec::column::phase::sparse::read_plan::{Plan, PlannedCell};
-use crate::frontier::bitmap::BatchSet;
+use crate::exec::column::phase::sparse::read_plan::{CellLookup, ColumnReadPlan};
+use crate::frontier::bitmap::HierarchicalBitmap;
 use crate::metrics::run::Superstep;
 use crate::metrics::traffic::Access;
 use crate::program::edge::EdgeProgram;
@@ -37,14 +37,14 @@ use crate::value::{EdgeValue, edge_value};
 const READS: usize = 32;
 
 /// What sparse passes keep from one to the next.
-pub(crate) struct SeekRoom<P: EdgeProgram> {
+pub(crate) struct SparseScratch<P: EdgeProgram> {
     /// `IDENTITY` everywhere between columns.
     accumulators: Option<Accumulators<P::Accumulator>>,
-    reached: BatchSet,
+    reached: HierarchicalBitmap,
     /// Messages by column, sources ascending once all are there; empty between passes.
     queues: Vec<Vec<(u64, P::Message)>>,
     /// The columns with messages; empty between passes.
-    columns: BatchSet,
+    columns: HierarchicalBitmap,
     /// Where blocks are read from; made with the first pass that reads any.
     disk: Option<Box<dyn Queue>>,
     _lease: Option<Lease>,
@@ -54,13 +54,13 @@ pub(crate) struct SeekRoom<P: EdgeProgram> {
     reserved: Option<Lease>,
 }
 
-impl<P: EdgeProgram> Default for SeekRoom<P> {
+impl<P: EdgeProgram> Default for SparseScratch<P> {
     fn default() -> Self {
-        SeekRoom {
+        SparseScratch {
             accumulators: None,
-            reached: BatchSet::default(),
+            reached: HierarchicalBitmap::default(),
             queues: Vec::new(),
-            columns: BatchSet::default(),
+            columns: HierarchicalBitmap::default(),
             disk: None,
             _lease: None,
             placed: false,
@@ -69,9 +69,9 @@ impl<P: EdgeProgram> Default for SeekRoom<P> {
     }
 }
 
-impl<P: EdgeProgram> SeekRoom<P> {
+impl<P: EdgeProgram> SparseScratch<P> {
     /// Bytes of the budget that the room takes once it is filled.
-    fn memory(machine: &Machine) -> u64 {
+    fn memory(machine: &ExecContext) -> u64 {
         let batches = &machine.batches;
         let entries = machine.shape.entries as u64;
         let columns = batches.len() as u64;
@@ -82,7 +82,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
             + 64
     }
 
-    fn fill(&mut self, machine: &Machine) -> Result<(), EngineError> {
+    fn fill(&mut self, machine: &ExecContext) -> Result<(), EngineError> {
         if self.queues.is_empty() {
             let batches = &machine.batches;
             let entries = machine.shape.entries;
@@ -107,7 +107,7 @@ impl<P: EdgeProgram> SeekRoom<P> {
     pub(crate) fn reserve(
         &mut self,
         pass: &Pass<'_, P>,
-        pins: &Pins,
+        pins: &CellCache,
         edges: u64,
         streams: usize,
         leave: u64,
@@ -138,7 +138,11 @@ impl<P: EdgeProgram> SeekRoom<P> {
                     true => columns - own,
                     false => ranks.count() as u64 - 1,
                 };
-                let goes = of(active.own_len(), places, size_of::<Sent<P::Message>>());
+                let goes = of(
+                    active.own_len(),
+                    places,
+                    size_of::<RoutedMessage<P::Message>>(),
+                );
                 let others = match self.placed {
                     true => 0,
                     false => active.len().saturating_sub(active.own_len()),
@@ -160,10 +164,10 @@ impl<P: EdgeProgram> SeekRoom<P> {
 /// Both phases of a sparse pass. `idle` are streams to read by, needed where cells or lists of blocks are not pinned.
 pub(crate) fn edges<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    room: &mut SeekRoom<P>,
-    pins: &Pins,
-    idle: &mut Vec<Readers>,
-    done: &mut Done<P::Sum>,
+    room: &mut SparseScratch<P>,
+    pins: &CellCache,
+    idle: &mut Vec<CellStreams>,
+    done: &mut PassOutput<P::Sum>,
 ) -> Result<(), EngineError> {
     let Pass {
         machine, program, ..
@@ -180,7 +184,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         false => signal_to_all(pass, room, pins, &mut done.report)?,
     }
     machine.arrays.end_phase();
-    let SeekRoom {
+    let SparseScratch {
         accumulators,
         reached,
         queues,
@@ -206,7 +210,7 @@ pub(crate) fn edges<P: EdgeProgram>(
     if !is_sound {
         return Err(mismatch());
     }
-    let mut ahead: VecDeque<Plan> = VecDeque::new();
+    let mut ahead: VecDeque<ColumnReadPlan> = VecDeque::new();
     loop {
         machine.check_stop()?;
         // Columns are planned as far ahead as there are streams; one without reads needs none.
@@ -231,7 +235,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         };
         let mut streams = plan.streams.take();
         let column = plan.column;
-        let mut fold = Fold {
+        let mut fold = ColumnFold {
             machine,
             program,
             pins,
@@ -276,7 +280,7 @@ pub(crate) fn edges<P: EdgeProgram>(
 /// Queues a message at a column that holds edges of its source.
 fn queue<M>(
     queues: &mut [Vec<(u64, M)>],
-    columns: &mut BatchSet,
+    columns: &mut HierarchicalBitmap,
     column: usize,
     message: (u64, M),
 ) {
@@ -290,15 +294,15 @@ fn queue<M>(
 /// at the columns of this rank. Who has read a fan-out list to know the ranks says the columns too, so that nobody reads it again.
 fn signal_to_all<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    room: &mut SeekRoom<P>,
-    pins: &Pins,
+    room: &mut SparseScratch<P>,
+    pins: &CellCache,
     report: &mut Superstep,
 ) -> Result<(), EngineError> {
     let machine = pass.machine;
     let ranks = &machine.ranks;
     let own = ranks.own();
     let is_placed = room.placed;
-    let mut goes: Vec<Vec<Sent<P::Message>>> = vec![Vec::new(); ranks.count()];
+    let mut goes: Vec<Vec<RoutedMessage<P::Message>>> = vec![Vec::new(); ranks.count()];
     let (queues, columns) = (&mut room.queues, &mut room.columns);
     signal(pass, pins, report, |v, message, column| {
         if own.contains(&column) {
@@ -314,13 +318,13 @@ fn signal_to_all<P: EdgeProgram>(
     Exchange::run(
         machine,
         size_of::<P::Message>(),
-        |to, _| Listed {
+        |to, _| MessageList {
             machine,
             is_placed,
             left: &goes[to],
         },
         |from, came| {
-            let Came::Section(section) = came else {
+            let Received::Section(section) = came else {
                 return Ok(());
             };
             if !ranks.of(from).contains(&section.batch) {
@@ -364,18 +368,18 @@ fn signal_to_all<P: EdgeProgram>(
 }
 
 /// A message on its way to another rank: its source, and a column that it is for.
-type Sent<M> = (u64, u32, M);
+type RoutedMessage<M> = (u64, u32, M);
 
 /// A list of messages on its way.
-struct Listed<'l, M> {
-    machine: &'l Machine<'l>,
+struct MessageList<'l, M> {
+    machine: &'l ExecContext<'l>,
     /// Whether messages go with their columns, or once each.
     is_placed: bool,
-    left: &'l [Sent<M>],
+    left: &'l [RoutedMessage<M>],
 }
 
-impl<M: Element> Outgoing for Listed<'_, M> {
-    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<Filled, EngineError> {
+impl<M: Element> FrameSource for MessageList<'_, M> {
+    fn fill(&mut self, frame: &mut Frame<'_>) -> Result<FillStatus, EngineError> {
         while let Some((first, ..)) = self.left.first() {
             let batches = &self.machine.batches;
             let batch = batches.batch_of(*first);
@@ -385,17 +389,17 @@ impl<M: Element> Outgoing for Listed<'_, M> {
             let taken = frame.list((batch, batches.start(batch)), self.is_placed, of_batch);
             self.left = &self.left[taken..];
             if taken < of_batch.len() {
-                return Ok(Filled::Full);
+                return Ok(FillStatus::Full);
             }
         }
-        Ok(Filled::All)
+        Ok(FillStatus::All)
     }
 }
 
 /// Calls `say(vertex, message, column)` for each column that holds edges of an active vertex with a message, ascending.
 fn signal<P: EdgeProgram>(
     pass: Pass<'_, P>,
-    pins: &Pins,
+    pins: &CellCache,
     report: &mut Superstep,
     mut say: impl FnMut(u64, P::Message, usize),
 ) -> Result<(), EngineError> {
@@ -440,27 +444,27 @@ fn signal<P: EdgeProgram>(
 }
 
 /// One column on its way.
-struct Fold<'f, P: EdgeProgram> {
-    machine: &'f Machine<'f>,
+struct ColumnFold<'f, P: EdgeProgram> {
+    machine: &'f ExecContext<'f>,
     program: &'f P,
-    pins: &'f Pins,
-    plan: &'f Plan,
-    streams: &'f mut Option<read_plan::Streams>,
+    pins: &'f CellCache,
+    plan: &'f ColumnReadPlan,
+    streams: &'f mut Option<read_plan::ColumnStreams>,
     disk: &'f mut dyn Queue,
     /// Columns whose reads are on their way meanwhile.
-    others: &'f mut [Plan],
+    others: &'f mut [ColumnReadPlan],
     accumulators: &'f mut [P::Accumulator],
-    reached: &'f mut BatchSet,
+    reached: &'f mut HierarchicalBitmap,
     edges: u64,
     /// Sources that were looked at to find these: one that a bitmap finds, or those of its block from the nearest sample on.
     looked: u64,
 }
 
-impl<P: EdgeProgram> Fold<'_, P> {
+impl<P: EdgeProgram> ColumnFold<'_, P> {
     /// Folds the queued messages along the edges of their sources in one cell.
     fn cell(
         &mut self,
-        planned: &PlannedCell,
+        planned: &CellLookup,
         queue: &[(u64, P::Message)],
     ) -> Result<(), EngineError> {
         let (machine, program, column) = (self.machine, self.program, self.plan.column);

@@ -10,10 +10,10 @@ use std::ops::Range;
 use graphmill_graph::{BLOCK_EDGES_MAX, Cell, Extent, FRAME_BYTES, FileId, SourceIndex};
 use graphmill_storage::Queue;
 
-use crate::cache::cells::Pins;
-use crate::context::Machine;
+use crate::cache::cells::CellCache;
+use crate::context::ExecContext;
 use crate::error::EngineError;
-use crate::exec::column::kernel::cell_stream::Readers;
+use crate::exec::column::kernel::cell_stream::CellStreams;
 use crate::program::edge::EdgeProgram;
 use crate::value::EdgeValue;
 
@@ -21,31 +21,31 @@ use crate::value::EdgeValue;
 pub(crate) const BLOCK_BYTES_MAX: u64 = 1 << 16;
 
 /// A column whose queue is about to be folded.
-pub(crate) struct Plan {
+pub(crate) struct ColumnReadPlan {
     pub(crate) column: usize,
-    pub(crate) cells: Vec<PlannedCell>,
+    pub(crate) cells: Vec<CellLookup>,
     /// The lists of blocks of those cells whose are not pinned, and what lies between them in the frames that are read.
     block_lists: Vec<u8>,
     /// The streams of the column's cells and weights, when some are not pinned.
-    pub(crate) streams: Option<Streams>,
+    pub(crate) streams: Option<ColumnStreams>,
 }
 
 /// The part of a queue that goes along the edges of one cell.
-pub(crate) struct PlannedCell {
+pub(crate) struct CellLookup {
     pub(crate) position: usize,
     pub(crate) queue: Range<usize>,
     /// Where its list of blocks is, if it is not pinned.
     block_list: Option<Range<usize>>,
 }
 
-impl Plan {
+impl ColumnReadPlan {
     /// The index of a cell.
     #[inline]
     pub(crate) fn index<'p>(
         &'p self,
-        machine: &Machine,
-        pins: &'p Pins,
-        planned: &PlannedCell,
+        machine: &ExecContext,
+        pins: &'p CellCache,
+        planned: &CellLookup,
     ) -> Result<SourceIndex<'p>, EngineError> {
         let bitmap = pins.bitmap(machine, self.column, planned.position);
         let blocks = match &planned.block_list {
@@ -62,24 +62,24 @@ impl Plan {
 
 /// Finds the cells that hold edges of the queued sources, reads their lists of blocks, and starts reading the blocks.
 pub(crate) fn plan<P: EdgeProgram>(
-    machine: &Machine,
-    pins: &Pins,
+    machine: &ExecContext,
+    pins: &CellCache,
     column: usize,
     queue: &[(u64, P::Message)],
-    idle: &mut Vec<Readers>,
+    idle: &mut Vec<CellStreams>,
     disk: &mut dyn Queue,
-    others: &mut [Plan],
-) -> Result<Plan, EngineError> {
+    others: &mut [ColumnReadPlan],
+) -> Result<ColumnReadPlan, EngineError> {
     let graph = &machine.graph;
     let cells = graph.column(column).cells();
-    let mut plan = Plan {
+    let mut plan = ColumnReadPlan {
         column,
         cells: Vec::new(),
         block_lists: Vec::new(),
         streams: None,
     };
     let mut at = 0;
-    let mut unread = Joined::default();
+    let mut unread = ExtentBuilder::default();
     while let Some((first, _)) = queue.get(at) {
         let batch = machine.batches.batch_of(*first);
         let end = machine.batches.cut(batch + 1);
@@ -90,22 +90,22 @@ pub(crate) fn plan<P: EdgeProgram>(
         };
         let is_pinned = pins.block_list(machine, column, position).is_some();
         let list = graph.block_list_extent(column, &cells[position]);
-        plan.cells.push(PlannedCell {
+        plan.cells.push(CellLookup {
             position,
             queue: from..at,
             block_list: (!is_pinned).then(|| unread.add(list)),
         });
     }
-    let has_all = |planned: &PlannedCell| {
+    let has_all = |planned: &CellLookup| {
         planned.block_list.is_none() && pins.cell(machine, column, planned.position).is_some()
     };
     if plan.cells.iter().all(has_all) {
         return Ok(plan);
     }
     let readers = idle.pop().ok_or(EngineError::NoReaders)?;
-    let mut streams = Streams::new(readers);
+    let mut streams = ColumnStreams::new(readers);
     streams.read_all(unread.extents, &mut plan.block_lists, disk, others)?;
-    let mut sought = Sought::default();
+    let mut sought = BlockRanges::default();
     for planned in &plan.cells {
         if pins.cell(machine, column, planned.position).is_some() {
             continue;
@@ -133,7 +133,7 @@ pub(crate) fn plan<P: EdgeProgram>(
 
 /// Where a block of a cell lies among the cell's bytes.
 pub(crate) fn block_range(
-    machine: &Machine,
+    machine: &ExecContext,
     column: usize,
     cell: &Cell,
     index: &SourceIndex<'_>,
@@ -149,13 +149,13 @@ pub(crate) fn block_range(
 
 /// Where the weights of a block lie in the file of weights; empty when the program reads none.
 pub(crate) fn weights_extent<P: EdgeProgram>(
-    machine: &Machine,
+    machine: &ExecContext,
     column: usize,
     cell: &Cell,
     block: usize,
 ) -> Extent {
     let mut extent = machine.graph.weights_extent(column, cell);
-    let width = Streams::weight_bytes::<P>(machine) * BLOCK_EDGES_MAX;
+    let width = ColumnStreams::weight_bytes::<P>(machine) * BLOCK_EDGES_MAX;
     let from = extent.bytes.start + (block * width) as u64;
     extent.bytes = from.min(extent.bytes.end)..(from + width as u64).min(extent.bytes.end);
     extent
@@ -163,15 +163,15 @@ pub(crate) fn weights_extent<P: EdgeProgram>(
 
 /// The extents of the blocks that are sought, growing.
 #[derive(Default)]
-struct Sought {
+struct BlockRanges {
     cells: Vec<Extent>,
     weights: Vec<Extent>,
 }
 
-impl Sought {
+impl BlockRanges {
     fn block<P: EdgeProgram>(
         &mut self,
-        machine: &Machine,
+        machine: &ExecContext,
         column: usize,
         cell: &Cell,
         index: &SourceIndex<'_>,
@@ -181,7 +181,7 @@ impl Sought {
         let range = block_range(machine, column, cell, index, block)?;
         extent.bytes = extent.bytes.start + range.start..extent.bytes.start + range.end;
         cover(&mut self.cells, extent);
-        if Streams::weight_bytes::<P>(machine) > 0 {
+        if ColumnStreams::weight_bytes::<P>(machine) > 0 {
             cover(
                 &mut self.weights,
                 weights_extent::<P>(machine, column, cell, block),
@@ -209,13 +209,13 @@ fn cover(extents: &mut Vec<Extent>, next: Extent) {
 
 /// Extents that are read as one, growing.
 #[derive(Default)]
-struct Joined {
+struct ExtentBuilder {
     extents: Vec<Extent>,
     /// Bytes of all but the last.
     before: u64,
 }
 
-impl Joined {
+impl ExtentBuilder {
     /// Adds an extent behind the others; where its bytes are among those of all.
     fn add(&mut self, next: Extent) -> Range<usize> {
         let bytes = next.bytes.clone();
@@ -236,24 +236,24 @@ impl Joined {
 }
 
 /// The streams of one column: blocks, and their weights.
-pub(crate) struct Streams {
-    readers: Readers,
-    cells: Position,
-    weights: Position,
+pub(crate) struct ColumnStreams {
+    readers: CellStreams,
+    cells: StreamPosition,
+    weights: StreamPosition,
 }
 
 /// How far a stream is.
 #[derive(Default)]
-struct Position {
+struct StreamPosition {
     extents: Vec<Extent>,
     /// The extent at the front, and the byte of its file that the front begins with.
     extent: usize,
     byte: u64,
 }
 
-impl Position {
+impl StreamPosition {
     fn new(extents: Vec<Extent>) -> Self {
-        Position {
+        StreamPosition {
             byte: extents.first().map_or(0, |extent| extent.bytes.start),
             extent: 0,
             extents,
@@ -261,17 +261,17 @@ impl Position {
     }
 }
 
-impl Streams {
-    fn new(readers: Readers) -> Self {
-        Streams {
+impl ColumnStreams {
+    fn new(readers: CellStreams) -> Self {
+        ColumnStreams {
             readers,
-            cells: Position::default(),
-            weights: Position::default(),
+            cells: StreamPosition::default(),
+            weights: StreamPosition::default(),
         }
     }
 
     /// Bytes of one weight in the stream of weights.
-    pub(crate) fn weight_bytes<P: EdgeProgram>(machine: &Machine) -> usize {
+    pub(crate) fn weight_bytes<P: EdgeProgram>(machine: &ExecContext) -> usize {
         if P::Edge::WEIGHTED {
             machine.graph.edge_kind().bytes()
         } else {
@@ -279,12 +279,12 @@ impl Streams {
         }
     }
 
-    fn start(&mut self, sought: Sought, disk: &mut dyn Queue) -> Result<(), EngineError> {
+    fn start(&mut self, sought: BlockRanges, disk: &mut dyn Queue) -> Result<(), EngineError> {
         self.readers.cells.start(sought.cells.clone())?;
-        self.cells = Position::new(sought.cells);
+        self.cells = StreamPosition::new(sought.cells);
         if let Some(weights) = &mut self.readers.weights {
             weights.start(sought.weights.clone())?;
-            self.weights = Position::new(sought.weights);
+            self.weights = StreamPosition::new(sought.weights);
         }
         self.readers.pump(disk)
     }
@@ -295,7 +295,7 @@ impl Streams {
         extents: Vec<Extent>,
         out: &mut Vec<u8>,
         disk: &mut dyn Queue,
-        others: &mut [Plan],
+        others: &mut [ColumnReadPlan],
     ) -> Result<(), EngineError> {
         let bytes = extents
             .iter()
@@ -324,7 +324,7 @@ impl Streams {
         file: FileId,
         range: Range<u64>,
         disk: &mut dyn Queue,
-        others: &mut [Plan],
+        others: &mut [ColumnReadPlan],
     ) -> Result<&[u8], EngineError> {
         self.forward(false, file, &range, disk, others)?;
         shown(self.readers.cells.front()?, &range)
@@ -336,7 +336,7 @@ impl Streams {
         file: FileId,
         range: Range<u64>,
         disk: &mut dyn Queue,
-        others: &mut [Plan],
+        others: &mut [ColumnReadPlan],
     ) -> Result<&[u8], EngineError> {
         self.forward(true, file, &range, disk, others)?;
         match &mut self.readers.weights {
@@ -352,7 +352,7 @@ impl Streams {
         file: FileId,
         range: &Range<u64>,
         disk: &mut dyn Queue,
-        others: &mut [Plan],
+        others: &mut [ColumnReadPlan],
     ) -> Result<(), EngineError> {
         loop {
             self.readers.pump(disk)?;
@@ -397,8 +397,8 @@ impl Streams {
     pub(crate) fn end(
         mut self,
         disk: &mut dyn Queue,
-        others: &mut [Plan],
-    ) -> Result<(Readers, u64), EngineError> {
+        others: &mut [ColumnReadPlan],
+    ) -> Result<(CellStreams, u64), EngineError> {
         while self.readers.in_flight() > 0 {
             wait(disk, &mut self.readers, others)?;
         }
@@ -415,7 +415,11 @@ fn shown<'f>(front: Option<&'f [u8]>, range: &Range<u64>) -> Result<&'f [u8], En
 }
 
 /// Waits for a read and hands it to the stream it belongs to.
-fn wait(disk: &mut dyn Queue, mine: &mut Readers, others: &mut [Plan]) -> Result<(), EngineError> {
+fn wait(
+    disk: &mut dyn Queue,
+    mine: &mut CellStreams,
+    others: &mut [ColumnReadPlan],
+) -> Result<(), EngineError> {
     let mut done = disk.wait();
     let others = others.iter_mut().filter_map(|plan| plan.streams.as_mut());
     for readers in std::iter::once(mine).chain(others.map(|streams| &mut streams.readers)) {
@@ -450,7 +454,7 @@ mod tests {
             6 * F..6 * F + 1,
             9 * F..9 * F + 2,
         ];
-        let mut joined = Joined::default();
+        let mut joined = ExtentBuilder::default();
         let found: Vec<_> = (parts.iter())
             .map(|bytes| {
                 joined.add(Extent {
