@@ -46,16 +46,16 @@ pub enum IngestError {
         "{}: ranks that share this folder do not follow each other: start the ranks host by host (mpirun --map-by slot), or write to a folder that all hosts share", folder.display()
     )]
     HalfShared {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
     },
 
-    /// What only works in a folder that all ranks see.
+    /// What only works in a directory that all ranks see.
     #[error(
         "{}: hosts have this folder each for itself: {option} needs one that all of them share", folder.display()
     )]
     NotShared {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
         /// What needs it.
         option: &'static str,
@@ -110,7 +110,7 @@ pub enum IngestError {
     /// An input cannot be what it is named or said to be.
     #[error("{}: {problem}", path.display())]
     Input {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// The problem, and a hint.
         problem: String,
@@ -167,7 +167,7 @@ pub enum IngestError {
         "{}: at least {needed} bytes would be written there and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
     )]
     TooLittleDisk {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
         /// Bytes that would be written, at least.
         needed: u64,

@@ -67,7 +67,7 @@ pub struct ImportQuestion<'o> {
     pub options: &'o ImportOptions,
     /// Ranks.
     pub ranks: usize,
-    /// Whether all ranks see one folder; otherwise each writes to a disk of its own.
+    /// Whether all ranks see one directory; otherwise each writes to a disk of its own.
     pub shared: bool,
     /// Threads of a rank, and bytes of its memory.
     pub threads: usize,

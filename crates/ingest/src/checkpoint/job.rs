@@ -1,4 +1,4 @@
-//! The identity of an import: it names the folders, and distinguishes the import from others.
+//! The identity of an import: it names the directories, and distinguishes the import from others.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::error::IngestError;
 use crate::options::ImportOptions;
 use crate::source::EdgeSource;
 
-/// Its file goes last: it says whose a folder is.
+/// Its file goes last: it says whose a directory is.
 pub(crate) const JOB_FILE: &str = "job.step";
 
 /// An import whose work can be kept.
@@ -49,7 +49,7 @@ impl JobIdentity {
         })
     }
 
-    /// What tells it from other imports, where these ranks have made the folders in which ranks write.
+    /// What tells it from other imports, where these ranks have made the directories in which ranks write.
     pub(crate) fn text(&self, makers: &[usize]) -> String {
         format!("{} {makers:?}", self.text)
     }
@@ -87,7 +87,7 @@ impl JobIdentity {
         Ok(named.map(|named| named.with_last(JOB_FILE)))
     }
 
-    /// The folder of its graph which the rank `maker` makes, as for [`Scratch::named`].
+    /// The directory of its graph which the rank `maker` makes, as for [`Scratch::named`].
     pub(crate) fn staging(
         &self,
         ports: (&Arc<dyn Disk>, &dyn Clock),

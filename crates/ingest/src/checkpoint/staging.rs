@@ -1,5 +1,5 @@
-//! The folder in which a graph is made, and which becomes the graph when it is complete. Ranks that see the same disk work in one; where
-//! hosts have disks of their own, each has a folder with the column files that its ranks write, and a copy of all else.
+//! The directory in which a graph is made, and which becomes the graph when it is complete. Ranks that see the same disk work in one; where
+//! hosts have disks of their own, each has a directory with the column files that its ranks write, and a copy of all else.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -28,7 +28,7 @@ pub(crate) struct StagingDir<'a> {
     /// It is that of a job.
     is_of_job: bool,
     disk: Arc<dyn Disk>,
-    /// The rank that made the folder in which each rank works.
+    /// The rank that made the directory in which each rank works.
     makers: Vec<usize>,
     comm: ImportCommunicator<'a>,
 }
@@ -47,7 +47,7 @@ impl<'a> StagingDir<'a> {
         let say = |scratch: &Scratch| comm.gather(scratch.path().as_os_str().as_bytes().to_vec());
         let mut paths = say(&scratch)?;
         let path_of = |payload: &Vec<u8>| PathBuf::from(OsString::from_vec(payload.clone()));
-        // The first rank whose folder this one sees: its own at the latest.
+        // The first rank whose directory this one sees: its own at the latest.
         let mut maker = comm.rank();
         for (rank, payload) in paths.iter().enumerate().take(comm.rank()) {
             if disk.exists(&path_of(payload))? {
@@ -125,7 +125,7 @@ impl<'a> StagingDir<'a> {
         self.is_of_job
     }
 
-    /// The rank that made the folder in which each rank works.
+    /// The rank that made the directory in which each rank works.
     pub(crate) fn makers(&self) -> &[usize] {
         &self.makers
     }

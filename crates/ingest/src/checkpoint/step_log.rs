@@ -64,9 +64,9 @@ pub(crate) type StepWriter = RecordWriter<FileAside>;
 /// What this rank has ended.
 pub(crate) struct StepLog<'a> {
     machine: Machine<'a>,
-    /// The folder of temporary files, with the records.
+    /// The directory of temporary files, with the records.
     temporary: PathBuf,
-    /// The folder of the graph so far.
+    /// The directory of the graph so far.
     graph: PathBuf,
     /// That of another import, where one had kept something here.
     former: PathBuf,
@@ -221,7 +221,7 @@ impl<'a> StepLog<'a> {
             if !nothing && !is_named && !is_superseded {
                 continue;
             }
-            // No other folder, whatever the record says.
+            // No other directory, whatever the record says.
             let is_its = is_of(graph);
             // Where it is apart, locks may reach fewer there.
             let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
@@ -294,7 +294,7 @@ impl<'a> StepLog<'a> {
             .collect();
         folders.push(&self.temporary);
         folders.dedup();
-        // The folders' own names too.
+        // The directories' own names too.
         let above: Vec<&Path> = folders
             .iter()
             .filter_map(|folder| folder.parent())
@@ -362,7 +362,7 @@ impl<'a> StepLog<'a> {
         !names.is_ok_and(|names| !names.iter().any(is_of_step))
     }
 
-    /// The same of any rank that works in the folder of the graph.
+    /// The same of any rank that works in the directory of the graph.
     pub(crate) fn have_others(&self) -> bool {
         has_marks(&**self.machine.disk, &self.graph)
     }
@@ -467,7 +467,7 @@ fn is_of_step(name: &String) -> bool {
     name != JOB && name != ENDED
 }
 
-/// Whether a folder is, by its name, that of a graph of the imports that have these temporary files.
+/// Whether a directory is, by its name, that of a graph of the imports that have these temporary files.
 fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
     let begins = name_of(temporary).and_then(JobIdentity::graphs_of);
     begins.is_some_and(|begins| name_of(graph).is_some_and(|name| name.starts_with(&begins)))
@@ -538,7 +538,7 @@ struct PendingRecord {
     job: Vec<u8>,
     /// Where it was begun: locks may not reach other machines.
     machine: Vec<u8>,
-    /// The folder of the graph so far.
+    /// The directory of the graph so far.
     graph: Vec<u8>,
 }
 

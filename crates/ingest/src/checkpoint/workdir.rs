@@ -13,7 +13,7 @@ use crate::error::IngestError;
 use crate::options::{ImportOptions, Machine};
 
 pub(crate) struct ImportDirs<'a> {
-    // In this order: the folder that says whose they are goes last.
+    // In this order: the directory that says whose they are goes last.
     pub(crate) staging: StagingDir<'a>,
     pub(crate) temporary: Scratch,
     /// What was done, where it is kept.

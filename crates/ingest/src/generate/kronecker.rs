@@ -55,7 +55,7 @@ impl RmatWalk {
 
 /// The cells of some levels of the recursion, each as likely as the product of its quadrants.
 ///
-/// A cell's number has the bits of its row above those of its column.
+/// A cell's number has the row's bits above the column's.
 #[derive(Debug)]
 struct QuadrantTable {
     levels: u32,

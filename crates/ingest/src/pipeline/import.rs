@@ -1,4 +1,4 @@
-//! Runs the steps in order: checks the options, opens the folders, and removes or keeps them at the end.
+//! Runs the steps in order: checks the options, opens the directories, and removes or keeps them at the end.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -44,7 +44,7 @@ pub(crate) struct Finder<'a> {
     pub(crate) bytes: ReadAhead,
 }
 
-/// Folders within each other, at most.
+/// Directories within each other, at most.
 const DEPTH_MAX: usize = 64;
 
 impl Finder<'_> {
@@ -69,7 +69,7 @@ impl Finder<'_> {
         Ok(input)
     }
 
-    /// The files of a folder that are meant; the others are noted.
+    /// The files of a directory that are meant; the others are noted.
     fn files_of(
         &self,
         input: &mut InputFiles,
@@ -80,7 +80,7 @@ impl Finder<'_> {
         if depth > DEPTH_MAX {
             return Err(too_deep(folder));
         }
-        // With what the folders in it hold, in order of names.
+        // With what the directories in it hold, in order of names.
         let mut files = Vec::new();
         for path in self.disk.list(folder)? {
             if says_something_else(&path) {

@@ -151,7 +151,7 @@ impl FileSource {
         &self.input.vertices
     }
 
-    /// Files of the folders among the inputs that were left out.
+    /// Files of the directories among the inputs that were left out.
     pub fn left_out(&self) -> &[PathBuf] {
         &self.input.left_out
     }

@@ -131,6 +131,6 @@ pub(crate) struct InputFiles {
     pub(crate) edges: Vec<InputFile>,
     /// LDBC files of vertices.
     pub(crate) vertices: Vec<PathBuf>,
-    /// Files of folders that were left out.
+    /// Files of directories that were left out.
     pub(crate) left_out: Vec<PathBuf>,
 }

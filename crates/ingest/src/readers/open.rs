@@ -32,7 +32,7 @@ impl FileSource {
         READER_BYTES + paths.into_iter().map(unpacker).max().unwrap_or(0)
     }
 
-    /// The edges of `paths`: files, or folders of them (see [`InputFile`] for which), in this order.
+    /// The edges of `paths`: files, or directories of them (see [`InputFile`] for which), in this order.
     ///
     /// Looks at the names, the first bytes and, where the ids may be anything, the first 64 MiB.
     ///

@@ -66,7 +66,7 @@ impl<'a> SortContext<'a> {
         BucketShuffle::new(&self.comm, self.budget, owners.collect(), self.chunk_bytes)
     }
 
-    /// Fills buckets, including those of other ranks.
+    /// Fills buckets, also buckets of other ranks.
     pub(super) fn fill(
         &self,
         bucket_file: &BucketFile,

@@ -4,7 +4,7 @@
 //! 2. [`Parser::lines`](parser::Parser::lines) takes a run of bytes. Most lines are `integer separator integer`: a short loop that
 //!    reads eight bytes at once parses them.
 //! 3. All other lines (quotes, odd spacing, long numbers, text, other columns) go record by record through
-//!    [`RecordFormat`](record::RecordFormat), which knows all rules and decides what is an error.
+//!    [`RecordFormat`](record::RecordFormat), which knows all rules and decides which are errors.
 
 pub(crate) mod columns;
 mod comments;
