@@ -33,15 +33,15 @@ impl<'a> ImportCommunicator<'a> {
     pub(crate) fn fabric(&self) -> Option<&'a dyn Fabric> {
         self.fabric
     }
-    /// Which rank this is.
+    /// Returns this rank's number.
     pub(crate) fn rank(&self) -> usize {
         self.fabric.map_or(0, Fabric::rank)
     }
-    /// How many there are.
+    /// Returns the number of ranks.
     pub(crate) fn count(&self) -> usize {
         self.fabric.map_or(1, Fabric::ranks)
     }
-    /// Whether this is the one that writes what there is once.
+    /// True if this rank is the root, which writes the common files.
     pub(crate) fn is_first(&self) -> bool {
         self.rank() == 0
     }
@@ -53,7 +53,7 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// What each rank says, in order.
+    /// Gathers the bytes of every rank on all ranks, in order of rank.
     pub(crate) fn gather(&self, mine: Vec<u8>) -> Result<Vec<Vec<u8>>, IngestError> {
         match self.fabric {
             Some(fabric) => all_gather(fabric, &mine, &|| self.idle()),
@@ -61,7 +61,7 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// The same of a number.
+    /// Gathers a number of every rank on all ranks.
     pub(crate) fn all_gather_u64(&self, mine: u64) -> Result<Vec<u64>, IngestError> {
         let payload = self.gather(mine.to_le_bytes().to_vec())?;
         let number = |payload: Vec<u8>| payload.try_into().map(u64::from_le_bytes);
@@ -87,7 +87,7 @@ impl<'a> ImportCommunicator<'a> {
             .take(self.rank())
             .sum())
     }
-    /// Whether all ranks say so.
+    /// True if `mine` is true on all ranks.
     pub(crate) fn all_true(&self, mine: bool) -> Result<bool, IngestError> {
         Ok(self.all_reduce_min(mine.into())? == 1)
     }
@@ -125,7 +125,7 @@ impl<'a> ImportCommunicator<'a> {
         }
     }
 
-    /// Has another rank [hear](ImportCommunicator::receive_from) what this one `send`.
+    /// Sends bytes to another rank, which [receives](ImportCommunicator::receive_from) them.
     pub(crate) fn send_to(
         &self,
         to: usize,
@@ -139,7 +139,7 @@ impl<'a> ImportCommunicator<'a> {
         flow.end(&|| self.idle())
     }
 
-    /// Takes what another rank tells this one.
+    /// Receives the bytes that another rank sends, and passes them to `take`.
     pub(crate) fn receive_from(
         &self,
         from: usize,
@@ -195,7 +195,7 @@ impl<'a> ImportCommunicator<'a> {
     }
 }
 
-/// How a rank says something.
+/// A function that sends bytes to another rank.
 pub(crate) type PayloadWriter<'s> = dyn FnMut(&[u8]) -> Result<(), IngestError> + 's;
 
 /// The error of ranks that are not at the same step.

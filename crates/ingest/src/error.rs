@@ -37,7 +37,7 @@ pub enum IngestError {
         "rank {rank} sees another input than rank 0, or was asked for another graph: give all ranks the same files and options"
     )]
     OtherInput {
-        /// Which rank.
+        /// The rank.
         rank: usize,
     },
 
@@ -50,14 +50,14 @@ pub enum IngestError {
         folder: PathBuf,
     },
 
-    /// What only works in a directory that all ranks see.
+    /// An option needs a directory that all ranks see.
     #[error(
         "{}: hosts have this folder each for itself: {option} needs one that all of them share", folder.display()
     )]
     NotShared {
         /// The directory.
         folder: PathBuf,
-        /// What needs it.
+        /// The option.
         option: &'static str,
     },
 
@@ -68,7 +68,7 @@ pub enum IngestError {
         path: PathBuf,
         /// The line, from 1, in the unpacked text.
         line: u64,
-        /// How the line starts.
+        /// The start of the line.
         found: String,
         /// The problem with the line.
         problem: LineProblem,
@@ -125,7 +125,7 @@ pub enum IngestError {
         kind: &'static str,
         /// Bytes that could be unpacked.
         unpacked: u64,
-        /// What the library said.
+        /// The error of the library.
         reason: String,
     },
 
@@ -143,7 +143,7 @@ pub enum IngestError {
     Damaged {
         /// The temporary file.
         path: PathBuf,
-        /// Where its damaged chunk begins.
+        /// The offset of the damaged chunk in bytes.
         offset: u64,
     },
 
@@ -152,7 +152,7 @@ pub enum IngestError {
         "{what}: {needed} bytes of memory are needed and {available} are left: --memory {least} is the least that does"
     )]
     TooLittleMemory {
-        /// What needs the memory.
+        /// The purpose of the memory.
         what: &'static str,
         /// Bytes it needs.
         needed: u64,
@@ -227,7 +227,7 @@ pub enum IngestError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
-    /// There are fewer columns than it takes.
+    /// The line has too few columns.
     #[error("{} where {needed} are needed (--delimiter says what separates them)", columns(*found))]
     TooFewColumns {
         /// Columns there are.
@@ -258,7 +258,7 @@ pub enum LineProblem {
         /// The column, from 1.
         column: usize,
     },
-    /// What databases write for NULL.
+    /// The cell is a NULL as databases write it.
     #[error("column {column} is \\N, as databases write NULL")]
     Null {
         /// The column, from 1.
@@ -358,28 +358,28 @@ pub enum LineProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CellProblem {
-    /// There is nothing in it.
+    /// The cell is null.
     #[error("is null")]
     Null,
-    /// Its text is no integer.
+    /// The text is no integer.
     #[error("is no integer of 64 bits as it would be written (--ids string takes any id)")]
     NotInteger,
-    /// It is negative, and the ids are not signed.
+    /// The integer is negative, and the ids are unsigned.
     #[error("is negative, and the ids of other files go beyond 2^63 (--ids string takes any id)")]
     Negative,
-    /// It is 2^63 or more, and the ids are signed.
+    /// The integer is 2^63 or more, and the ids are signed.
     #[error("is 2^63 or more, and other ids are negative (--ids string takes any id)")]
     Huge,
-    /// It is empty text.
+    /// The text is empty.
     #[error("is empty")]
     Empty,
-    /// Its text is no id.
+    /// The text is no id.
     #[error(
         "holds text that is not UTF-8, or too long: an id has at most {} bytes",
         crate::limits::ID_BYTES_MAX
     )]
     NoId,
-    /// It is no finite number of the precision.
+    /// The value is no finite number of the precision.
     #[error("is no finite number of the precision asked for")]
     NotWeight,
 }

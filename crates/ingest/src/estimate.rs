@@ -34,14 +34,14 @@ const RESOLVED_BYTES: f64 = 12.0;
 const ID_BYTES: f64 = 10.0;
 /// Bytes that a worker takes to sort an occurrence.
 const SORTED_BYTES: f64 = 56.0;
-/// What a rank tells the first of a cell.
+/// Bytes that a rank sends the first rank about a cell.
 const NOTE_BYTES: f64 = 56.0;
 /// Bytes of a sample of ids: twelve each, at most 4,096, on average three quarters of these.
 const SAMPLE_BYTES: f64 = 12.0 * 3072.0;
 /// Bytes of the label of a chunk that a rank sends.
 const LABEL_BYTES: f64 = 8.0;
 
-/// Where edges come from.
+/// The origin of edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// Generated edges: the vertices are known, and nothing is read.
@@ -53,21 +53,21 @@ pub enum Input {
 /// The input and the options of an import to estimate.
 #[derive(Clone, Debug)]
 pub struct ImportQuestion<'o> {
-    /// How edges are spread over vertices.
+    /// The model of the degrees.
     pub like: Likeness,
     /// Ids are below this.
     pub vertices: u64,
     /// Edges.
     pub edges: u64,
-    /// Where they come from.
+    /// The origin of the edges.
     pub input: Input,
-    /// What an edge carries.
+    /// The type of the weights.
     pub weights: EdgeKind,
     /// The options of the graph: the order of ids, all edges kept, arcs stored in one direction.
     pub options: &'o ImportOptions,
     /// Ranks.
     pub ranks: usize,
-    /// Whether all ranks see one directory; otherwise each writes to a disk of its own.
+    /// True if all ranks see one directory; else each writes to a disk of its own.
     pub shared: bool,
     /// Threads of a rank, and bytes of its memory.
     pub threads: usize,
@@ -75,10 +75,10 @@ pub struct ImportQuestion<'o> {
     pub memory: u64,
 }
 
-/// What a step of an import moves.
+/// The bytes that a step of an import moves.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// Its name.
+    /// The name of the step.
     pub name: &'static str,
     /// By the first rank.
     pub first: Moved,
@@ -88,7 +88,7 @@ pub struct Phase {
     pub arcs: u64,
 }
 
-/// What an import will come to.
+/// The estimate of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOutlook {
     /// The stored graph.
@@ -97,7 +97,7 @@ pub struct ImportOutlook {
     pub phases: Vec<Phase>,
     /// Bytes of temporary files of all ranks, which are there until the end.
     pub temporary_bytes: u64,
-    /// Whether ids are sorted on disk, since memory holds no bitmap of them.
+    /// True if ids are sorted on disk, because memory holds no bitmap of them.
     pub sorts_ids: bool,
 }
 
@@ -160,10 +160,11 @@ impl BucketStreams {
     }
 }
 
-/// What an import will come to.
+/// Estimates an import.
 ///
 /// # Errors
-/// There are no vertices or ranks, more vertices, edges or batches than can be counted, or too little memory (with the least that would do).
+/// There are no vertices or ranks, more vertices, edges or batches than can be counted, or too little memory (with the least that
+/// suffices).
 pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestError> {
     question.check()?;
     let budget = Budget::new(question.memory);
@@ -373,7 +374,7 @@ struct DictionarySums {
     spool_bytes: f64,
 }
 
-/// What the steps have in common.
+/// The input of all steps' estimates.
 struct ImportEstimator<'q> {
     question: &'q ImportQuestion<'q>,
     budget: &'q Budget,
@@ -440,7 +441,7 @@ impl ImportEstimator<'_> {
         Ok((sum, has_bitmap, if has_bitmap { held } else { 0 }))
     }
 
-    /// What ranks send of a bitmap of ids.
+    /// Returns the bytes that ranks send to merge the bitmap of ids.
     fn bitmap_sums(&self, has_bitmap: bool) -> StepBytes {
         let (bits, _) = IdBitmap::bytes(self.question.vertices);
         StepBytes {
@@ -545,7 +546,7 @@ impl ImportEstimator<'_> {
         }
     }
 
-    /// How often a bucket is read until all of it is sorted.
+    /// Returns how often a bucket is read until all of it is sorted.
     fn selections(
         &self,
         plan: &DistributionPlan,
@@ -574,7 +575,7 @@ impl ImportEstimator<'_> {
         (of_bucket / room).ceil().max(1.0)
     }
 
-    /// What the first rank does at the end, and what the others do for it.
+    /// Returns the bytes that the first rank moves in the last step, and the bytes of the others.
     fn finish(&self, outline: &Outline, spools: f64, files: f64) -> [StepBytes; 2] {
         let question = self.question;
         let cells = outline.measure.cells as f64;

@@ -18,7 +18,7 @@ const BUDGET: u64 = 16 << 20;
 /// Bytes of a chunk that is read, at most.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// Takes edges and leaves them.
+/// A sink that ignores all edges.
 struct DiscardBatches;
 
 impl EdgeBatchSink for DiscardBatches {

@@ -12,10 +12,10 @@ use graphmill_storage::{Budget, Clock, Disk, Stop, Workers};
 
 use crate::progress::Progress;
 
-/// What an import runs on.
+/// The resources of an import.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine<'a> {
-    /// Where input, temporary files and the graph lie.
+    /// The disk of input, temporary files and graph.
     pub disk: &'a Arc<dyn Disk>,
     /// The threads.
     pub workers: &'a Workers,
@@ -31,18 +31,18 @@ pub struct Machine<'a> {
     pub fabric: Option<&'a dyn Fabric>,
 }
 
-/// What the graph is to be.
+/// The options of an import.
 #[derive(Clone, Debug)]
 pub struct ImportOptions {
     /// The directory of the graph; nothing has that name yet.
     pub output: PathBuf,
     /// A directory for temporary files; beside the output by default.
     pub temporary: Option<PathBuf>,
-    /// Whether an edge goes one way; otherwise it is two arcs.
+    /// True if an edge is one arc; otherwise it is two.
     pub directed: bool,
-    /// What becomes of edges between the same vertices.
+    /// The policy for edges that join the same vertices.
     pub duplicates: Duplicates,
-    /// What becomes of edges from a vertex to itself.
+    /// The policy for edges from a vertex to itself.
     pub self_loops: SelfLoops,
     /// True if the transposed graph is stored too. An undirected graph is its own transpose.
     pub reverse: bool,
@@ -60,7 +60,7 @@ pub struct ImportOptions {
     /// interrupted, the next import of the same input resumes from it. Only sources with an [identity](crate::EdgeSource::identity)
     /// have checkpoints.
     pub keep_every: Option<Duration>,
-    /// How the input is read, a line each, which the graph keeps.
+    /// How the input is read, in lines that the graph keeps.
     pub read: Vec<String>,
     /// Bytes of ids or arcs that one worker has in memory at a time, at most: for experiments.
     ///
@@ -101,13 +101,13 @@ impl ImportOptions {
         )
     }
 
-    /// Whether a second set of columns is written.
+    /// True if a second set of columns is written.
     pub(super) fn turns_round(&self) -> bool {
         self.reverse && self.directed
     }
 }
 
-/// What to do with several edges from one vertex to another (in an undirected graph: between them).
+/// A policy for several edges from one vertex to another (in an undirected graph: between them).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
     /// Keep all; those that differ only in weight are ordered by it.
@@ -123,7 +123,7 @@ pub enum Duplicates {
     Max,
 }
 
-/// What to do with edges from a vertex to itself.
+/// A policy for edges from a vertex to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SelfLoops {
     /// Keep them; in an undirected graph each is one arc.

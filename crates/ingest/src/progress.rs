@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::error::IngestError;
 
-/// Hears how far an import is.
+/// A listener to the progress of an import.
 pub trait Progress: Sync + std::fmt::Debug {
     /// Reports that `done` of `total` units (bytes, edges or arcs) of a step are done.
     ///
@@ -39,7 +39,7 @@ impl Progress for Silent {
     fn update(&self, _step: &'static str, _done: u64, _total: u64) {}
 }
 
-/// How far one step is.
+/// The progress of one step.
 #[derive(Debug)]
 pub(crate) struct Meter<'a> {
     progress: &'a dyn Progress,

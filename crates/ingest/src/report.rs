@@ -50,7 +50,7 @@ pub struct ImportReport {
     pub temporary_bytes: u64,
     /// The most memory leased at one time, in bytes.
     pub peak_memory: u64,
-    /// What each rank read, wrote and sent.
+    /// The bytes that each rank read, wrote and sent.
     pub each_rank: Vec<Moved>,
     /// How the input was read, one line a way: for [`FileSource::notices`](crate::FileSource::notices).
     pub read: Vec<String>,
@@ -64,7 +64,7 @@ impl ImportReport {
         self.steps.iter().map(|(_, time)| *time).sum()
     }
 
-    /// Whether every line and every edge is accounted for.
+    /// True if the numbers of lines and of edges balance.
     pub fn reconciles(&self) -> bool {
         self.lines == self.edges + self.skipped + self.comments + self.blank
             && self.edges == self.edges_kept + self.dropped_self_loops + self.dropped_duplicates

@@ -18,7 +18,7 @@ use crate::error::IngestError;
 /// The sign bit of integers; with it flipped, signed integers have the order of unsigned ones.
 pub(crate) const SIGN: u64 = 1 << 63;
 
-/// What the ids of a source's vertices are.
+/// The type of the ids of a source's vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ids {
     /// Unsigned 64-bit integers.
@@ -34,7 +34,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// Number of pieces.
     fn pieces(&self) -> u64;
 
-    /// Which of the two methods of a sink are called.
+    /// Returns the type of the ids, which selects the method of the sink that is called.
     fn ids(&self) -> Ids;
 
     /// The type of the edges' weights. Weights are finite; weights of kind `F32` fit an `f32` exactly.
@@ -101,7 +101,7 @@ pub trait PieceReader: Send {
     ) -> Result<PieceReport, IngestError>;
 }
 
-/// What takes in the edges of a piece.
+/// A receiver of the edges of a piece.
 pub trait EdgeSink {
     /// Takes 1 to [`BATCH_EDGES_MAX`](crate::BATCH_EDGES_MAX) consecutive edges (source, destination).
     ///
@@ -111,7 +111,7 @@ pub trait EdgeSink {
     /// The errors of the sink; the reader passes them on.
     fn integers(&mut self, edges: &[(u64, u64)], weights: &[f64]) -> Result<(), IngestError>;
 
-    /// The same between text ids.
+    /// Takes consecutive edges between text ids.
     ///
     /// # Errors
     /// As above.

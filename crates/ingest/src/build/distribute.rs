@@ -24,7 +24,7 @@ const LINE: usize = 64;
 /// Edges whose indices are looked up before the first of them is placed.
 const BLOCK: usize = 256;
 
-/// What distribution needs to know, shared by all workers.
+/// The plan of a distribution, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct DistributionPlan {
     pub(crate) layout: EdgeKeyLayout,
@@ -167,7 +167,7 @@ impl<'a> Distributor<'a> {
         }
     }
 
-    /// Takes edges in; `sequence` gives the number in the input of each.
+    /// Adds edges; `sequence` gives each edge's number in the input.
     pub(crate) fn take(
         &mut self,
         edges: &[(u64, u64)],

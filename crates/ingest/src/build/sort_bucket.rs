@@ -26,7 +26,7 @@ const REFINE_BITS: u32 = 9;
 /// Ranges of weights that too many arcs of one key are counted in.
 const WEIGHT_PARTS: u64 = 512;
 
-/// What makes a record of a key, a weight and a sequence number.
+/// A record of a key, a weight and a sequence number.
 pub(crate) trait ArcRecord: Weighted {
     /// The record.
     fn new(key: u64, weight: u64, sequence: u64) -> Self;
@@ -93,7 +93,7 @@ pub(crate) struct BucketSort<'a> {
     pub(crate) bucket_file: &'a BucketFile,
     pub(crate) duplicates: Duplicates,
     pub(crate) stop: &'a Stop,
-    /// Its number within its set of columns.
+    /// The file's number within its set of columns.
     pub(crate) number: usize,
 }
 

@@ -10,12 +10,12 @@ use crate::error::IngestError;
 use crate::options::ImportOptions;
 use crate::source::EdgeSource;
 
-/// Its file goes last: it says whose a directory is.
+/// The file of the job record. It is deleted last, since it names the owner of a directory.
 pub(crate) const JOB_FILE: &str = "job.step";
 
 /// An import whose work can be kept.
 pub(crate) struct JobIdentity {
-    /// Says which output it has, and where its temporary files are.
+    /// The checksum of the output's path and of the directory for temporary files.
     output: u32,
     rank: usize,
     ranks: usize,
@@ -49,7 +49,7 @@ impl JobIdentity {
         })
     }
 
-    /// What tells it from other imports, where these ranks have made the directories in which ranks write.
+    /// Returns the text that distinguishes the import, given the ranks that made the ranks' directories.
     pub(crate) fn text(&self, makers: &[usize]) -> String {
         format!("{} {makers:?}", self.text)
     }

@@ -17,15 +17,15 @@ use crate::error::IngestError;
 
 pub(crate) struct StagingDir<'a> {
     path: PathBuf,
-    /// At the rank that made it.
+    /// On the rank that made the directory.
     scratch: Option<Scratch>,
-    /// At the others.
+    /// On the other ranks.
     hold: Option<Hold>,
-    /// It has its name, or another rank sees to that.
+    /// True if the directory has its final name, or if another rank renames it.
     is_named: bool,
-    /// It stays without it.
+    /// True if the directory stays without its final name.
     stays: AtomicBool,
-    /// It is that of a job.
+    /// True if the directory is the job's.
     is_of_job: bool,
     disk: Arc<dyn Disk>,
     /// The rank that made the directory in which each rank works.
@@ -109,18 +109,18 @@ impl<'a> StagingDir<'a> {
         Ok(())
     }
 
-    /// Whether it stays where it does not get its name.
+    /// Sets whether the directory stays if it does not get its final name.
     pub(crate) fn stay(&self, stays: bool) {
         self.stays.store(stays, Relaxed);
         self.scratch.iter().for_each(|scratch| scratch.stay(stays));
     }
 
-    /// Where it is.
+    /// Returns the path of the directory.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is that of the job.
+    /// True if the directory is the job's.
     pub(crate) fn is_of_job(&self) -> bool {
         self.is_of_job
     }

@@ -36,7 +36,7 @@ use super::job::{JOB_FILE, JobIdentity};
 use crate::error::IngestError;
 use crate::options::Machine;
 
-/// What records begin with, and their version.
+/// The magic bytes and the version of a record.
 const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
 /// Bytes of a record on their way.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -53,32 +53,32 @@ pub(crate) const STEPS: [&str; 3] = [SCANNED, INDEXED, DISTRIBUTED];
 /// The prefixes of records of column files.
 const COLUMNS: &str = "columns-";
 const REVERSE: &str = "reverse-";
-/// How the names of marks begin.
+/// The prefix of the names of marks.
 const MARK: &str = ".kept-";
-/// How the names of records end.
+/// The extension of the names of records.
 const ENDING: &str = "step";
 
 /// Writes a record.
 pub(crate) type StepWriter = RecordWriter<FileAside>;
 
-/// What this rank has ended.
+/// The log of the steps that this rank has ended.
 pub(crate) struct StepLog<'a> {
     machine: Machine<'a>,
     /// The directory of temporary files, with the records.
     temporary: PathBuf,
     /// The directory of the graph so far.
     graph: PathBuf,
-    /// That of another import, where one had kept something here.
+    /// The graph directory of another import that left its records here.
     former: PathBuf,
-    /// Which import it is.
+    /// The identity of the import.
     job: String,
     /// The file that says there that this rank has ended a step: other ranks do not see its records.
     mark: PathBuf,
     /// The least time between two records.
     every: Duration,
-    /// When the newest was written.
+    /// The time of the newest record.
     newest: Mutex<Duration>,
-    /// Whether another can be written.
+    /// True if further records can be written.
     is_whole: AtomicBool,
 }
 
@@ -136,7 +136,7 @@ impl<'a> StepLog<'a> {
         Ok((log, is_new))
     }
 
-    /// Says which import it is, when nothing of another is left.
+    /// Writes the job record, after the files of other imports are gone.
     pub(crate) fn begin(&self) {
         self.write_job(&PendingRecord {
             job: self.job.as_bytes().to_vec(),
@@ -155,7 +155,7 @@ impl<'a> StepLog<'a> {
         self.write(JOB, &none, |out| pending.encode(out));
     }
 
-    /// Says that the graph is complete, and gets its name now, where anything is kept.
+    /// Writes the record of a complete graph, before the rename, if there is a checkpoint.
     pub(crate) fn end(&self) {
         // Without a checkpoint the next import removes the leftovers anyway.
         if !self.is_whole.load(Relaxed) || !self.has_any() {
@@ -250,7 +250,7 @@ impl<'a> StepLog<'a> {
         }
     }
 
-    /// Whether it is time for another record.
+    /// True if the next record is due.
     pub(crate) fn is_due(&self) -> bool {
         let since = self.machine.clock.now().saturating_sub(*lock(&self.newest));
         self.is_whole.load(Relaxed) && since >= self.every
@@ -356,13 +356,13 @@ impl<'a> StepLog<'a> {
         }
     }
 
-    /// Whether any step or column file may have been kept here: also where the disk does not say.
+    /// True if there may be a record of a step or column file, or if the disk cannot tell.
     pub(crate) fn has_any(&self) -> bool {
         let names = self.names();
         !names.is_ok_and(|names| !names.iter().any(is_of_step))
     }
 
-    /// The same of any rank that works in the directory of the graph.
+    /// True if any rank that works in the graph's directory may have such a record.
     pub(crate) fn have_others(&self) -> bool {
         has_marks(&**self.machine.disk, &self.graph)
     }
@@ -462,12 +462,12 @@ impl<'a> StepLog<'a> {
     }
 }
 
-/// Whether a record is of a step.
+/// True if a record is of a step or of column files.
 fn is_of_step(name: &String) -> bool {
     name != JOB && name != ENDED
 }
 
-/// Whether a directory is, by its name, that of a graph of the imports that have these temporary files.
+/// True if a directory's name is that of a graph of the imports with these temporary files.
 fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
     let begins = name_of(temporary).and_then(JobIdentity::graphs_of);
     begins.is_some_and(|begins| name_of(graph).is_some_and(|name| name.starts_with(&begins)))
@@ -500,7 +500,7 @@ fn mark_of(temporary: &Path) -> String {
     format!("{MARK}{}", rank.unwrap_or_default())
 }
 
-/// Whether a file says that a rank has ended a step.
+/// True if a file is the mark of a rank that has ended a step.
 fn is_mark(path: &Path) -> bool {
     name_of(path).is_some_and(|name| name.starts_with(MARK))
 }
@@ -534,9 +534,9 @@ pub(crate) fn common_of(disk: &dyn Disk, graph: &Path) -> Result<Vec<PathBuf>, I
 
 /// An import that has begun.
 struct PendingRecord {
-    /// Says which it is.
+    /// The identity of the import.
     job: Vec<u8>,
-    /// Where it was begun: locks may not reach other machines.
+    /// The machine on which the import began: locks may not reach other machines.
     machine: Vec<u8>,
     /// The directory of the graph so far.
     graph: Vec<u8>,
@@ -566,7 +566,7 @@ pub(crate) fn of_files(side: Side, number: usize) -> String {
     }
 }
 
-/// Whether a record is one of column files.
+/// True if a record is of column files.
 pub(crate) fn is_of_files(name: &str) -> bool {
     [COLUMNS, REVERSE]
         .iter()
@@ -592,7 +592,7 @@ fn at(path: &Path, source: io::Error) -> IngestError {
     })
 }
 
-/// Whether there is too little memory for what a record has.
+/// True if the content of a record exceeds memory.
 fn is_too_large(error: &io::Error) -> bool {
     let inner = error.get_ref();
     let inner = inner.and_then(|inner| inner.downcast_ref::<StorageError>());

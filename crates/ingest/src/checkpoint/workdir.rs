@@ -16,7 +16,7 @@ pub(crate) struct ImportDirs<'a> {
     // In this order: the directory that says whose they are goes last.
     pub(crate) staging: StagingDir<'a>,
     pub(crate) temporary: Scratch,
-    /// What was done, where it is kept.
+    /// The log of the checkpoint, if one is written.
     pub(crate) log: Option<StepLog<'a>>,
 }
 

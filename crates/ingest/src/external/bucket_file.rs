@@ -109,7 +109,7 @@ impl ChunkWriter {
         Ok(self.written)
     }
 
-    /// Takes back one buffer that was written; `false` when none is in flight.
+    /// Waits for one written buffer and returns it to the free ones; false if none is in flight.
     fn reap(&mut self) -> Result<bool, IngestError> {
         let Some(done) = self.queue.wait() else {
             return Ok(false);
@@ -302,7 +302,7 @@ impl BucketFile {
         self.read_chunks(bucket, 0..self.chunks(bucket), chunk_reader, stop, each)
     }
 
-    /// The same of some of its chunks, in the order in which their only writer wrote them.
+    /// Reads some chunks of a bucket, in the order in which their only writer wrote them.
     pub(crate) fn read_chunks(
         &self,
         bucket: usize,
@@ -323,12 +323,12 @@ impl BucketFile {
         self.chunk_bytes
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Puts where its chunks lie, once all of them are written.
+    /// Writes the offsets of the chunks, after all of them are written.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.chunk_bytes as u64)?;
         out.number(self.buckets.len() as u64)?;
@@ -425,7 +425,7 @@ pub(crate) struct BucketWriter<'a> {
     open: Vec<OpenChunk>,
     /// Chunks that may be written before more are leased.
     chunks_left: u64,
-    /// Where chunks of other ranks' buckets go.
+    /// The shuffle that sends chunks of other ranks' buckets.
     shuffle: Option<&'a BucketShuffle<'a>>,
 }
 

@@ -26,7 +26,7 @@ const UNIT_CHUNKS: usize = 16;
 /// Edges decoded at once.
 const DECODE: usize = 1024;
 
-/// How the ids of a chunk are written.
+/// The encoding of the ids of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum IdEncoding {
     Four,
@@ -55,7 +55,7 @@ pub(crate) struct TempEdgeFile {
     table: Mutex<ChunkTable>,
 }
 
-/// Where the chunks lie.
+/// The offsets and contents of the chunks.
 #[derive(Debug, Default)]
 struct ChunkTable {
     chunks: Vec<EdgeChunk>,
@@ -98,7 +98,7 @@ impl TempEdgeFile {
         })
     }
 
-    /// Puts the chunks in the order of the input; `first_of` is the number of the first edge of a piece.
+    /// Sorts the chunks in the order of the input; `first_of` returns the number of a piece's first edge.
     pub(crate) fn arrange(self, first_of: impl Fn(u64) -> u64) -> OrderedEdgeFile {
         let mut table = self
             .table
@@ -146,12 +146,12 @@ impl OrderedEdgeFile {
         self.chunk_bytes
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Puts what its chunks hold, and where they lie.
+    /// Writes the contents and offsets of the chunks.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.chunk_bytes as u64)?;
         out.number(self.table.chunks.len() as u64)?;
@@ -411,7 +411,7 @@ impl<'a> EdgeFileWriter<'a> {
         Ok(())
     }
 
-    /// The same between text ids.
+    /// Adds edges between text ids.
     pub(crate) fn texts(
         &mut self,
         piece: u64,

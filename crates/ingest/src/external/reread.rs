@@ -57,7 +57,7 @@ impl<'a> EdgeReplay<'a> {
         }
     }
 
-    /// Puts where the edges are.
+    /// Writes the location of the edges.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         match self {
             Self::Input(_, starts) => {
@@ -105,7 +105,7 @@ impl<'a> EdgeReplay<'a> {
         }
     }
 
-    /// The same however much memory there is.
+    /// Returns the most bytes of a reader, for any amount of memory.
     pub(crate) fn reader_bytes_max(&self) -> u64 {
         match self {
             Self::Input(source, _) => source.reader_bytes(),

@@ -106,7 +106,7 @@ impl<'a> BucketShuffle<'a> {
     }
 }
 
-/// Has the other side of a courier end when this one panics.
+/// A guard that ends the other side of the shuffle if this one panics.
 struct GiveUp<'c, 'f>(&'c Courier<'f>);
 
 impl Drop for GiveUp<'_, '_> {

@@ -1,6 +1,6 @@
 //! Random numbers by position, so that any edge can be drawn without those before it.
 
-/// What a random number is for; numbers for different purposes have nothing to do with each other.
+/// The purpose of a random number; numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RngStream {
     Ends,

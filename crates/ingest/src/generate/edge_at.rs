@@ -18,7 +18,7 @@ impl WeightRng {
         WeightRng(CounterRng::new(seed, RngStream::Weight, 0))
     }
 
-    /// That of edge number `edge`: an integer.
+    /// Returns the weight of edge number `edge`: an integer.
     #[inline(always)]
     pub(crate) fn of(self, edge: u64) -> f64 {
         (below(self.0.at(edge), WEIGHT_MAX) + 1) as f64
@@ -31,7 +31,7 @@ impl Generated {
     }
 }
 
-/// What drawing edges of one graph takes, worked out once.
+/// A generator of the edges of one graph, with its tables.
 #[derive(Debug)]
 pub(super) struct EdgeGenerator {
     pub(super) graph: Generated,

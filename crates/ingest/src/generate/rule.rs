@@ -9,7 +9,7 @@ use crate::options::Duplicates;
 /// Edges of a piece.
 pub(super) const PIECE_EDGES: u64 = 1 << 18;
 
-/// How edges are drawn.
+/// A rule that generates edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphRule {
     /// R-MAT with the parameters of Graph 500, `degree * 2^scale` edges and permuted labels.

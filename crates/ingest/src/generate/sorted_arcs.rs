@@ -8,7 +8,7 @@ use graphmill_storage::{Budget, Buffer, StorageError};
 use super::circulant::Circulant;
 use crate::options::SelfLoops;
 
-/// Which way arcs go, seen from the edges.
+/// The direction of arcs, relative to the edges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArcDirections {
     Forth,
@@ -102,7 +102,7 @@ impl SortedArcs {
         self.count as u64
     }
 
-    /// Those that lead into the `span` vertices from `start` on.
+    /// Returns the arcs into the `span` vertices from `start` on.
     pub(crate) fn reaching(&self, start: u64, span: u64) -> RangeArcs<'_> {
         RangeArcs {
             steps: self.steps.typed::<RingStep>(),
@@ -118,7 +118,7 @@ impl SortedArcs {
 /// The arcs into a range of vertices.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RangeArcs<'a> {
-    /// Of two rounds.
+    /// The steps of two rounds.
     steps: &'a [RingStep],
     count: usize,
     degree: u64,
@@ -206,7 +206,7 @@ impl SourceArcs<'_> {
         }
     }
 
-    /// Those from number `from` on, `count` at most.
+    /// Returns the arcs from number `from` on, `count` at most.
     pub(crate) fn part(&self, from: usize, count: usize) -> Self {
         let at = self.at + from.min(self.len());
         SourceArcs {

@@ -21,7 +21,7 @@ const RUN_ENTRIES: usize = 128;
 /// Bytes of the bits of one chunk, and of its ranks.
 const CHUNK_BYTES: u64 = (CHUNK_WORDS * size_of::<u64>()) as u64;
 const RANK_BYTES: u64 = 2 * CHUNK_BYTES;
-/// Whether there was room for all ids.
+/// In a record: the bitmap overflowed, or it holds all ids.
 const NO_ROOM: u32 = 0;
 const ROOM: u32 = 1;
 /// Entries of ranks of one chunk, of 32 ids each.
@@ -111,7 +111,7 @@ impl IdBitmap {
         }
     }
 
-    /// Puts the ids, or that there was no room for them.
+    /// Writes the ids, or that the bitmap overflowed.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         let chunks: Vec<&BitmapChunk> = match self.overflowed.load(Relaxed) {
             true => return out.word(NO_ROOM),
@@ -125,7 +125,7 @@ impl IdBitmap {
             .try_for_each(|word| out.number(word))
     }
 
-    /// What [was encoded](IdBitmap::encode), where it takes at most `bytes_max` of `budget`.
+    /// Reads the bitmap that [was encoded](IdBitmap::encode); it takes at most `bytes_max` of `budget`.
     pub(crate) fn decode(
         budget: &Budget,
         bytes_max: u64,
@@ -240,14 +240,14 @@ impl RankBitmap {
         self.total
     }
 
-    /// Puts it all.
+    /// Writes the bitmap with its ranks.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.number(self.total)?;
         out.numbers(self.bases.iter().copied())?;
         out.numbers(self.entries.typed::<u64>().iter().copied())
     }
 
-    /// What [was encoded](RankBitmap::encode).
+    /// Reads the bitmap that [was encoded](RankBitmap::encode).
     pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let total = from.number()?;
         let bases = from.numbers()?;
@@ -267,7 +267,7 @@ impl RankBitmap {
         })
     }
 
-    /// Whether an id is marked.
+    /// True if an id is marked.
     pub(crate) fn holds(&self, id: u64) -> bool {
         let entry = self.entries.typed::<u64>().get((id >> 5) as usize);
         entry.is_some_and(|entry| entry >> (id & 31) & 1 == 1)

@@ -6,9 +6,9 @@ use super::order_window::OrderWindow;
 /// A map from an integer id to the rank of its vertex, which is its index in the order of ids.
 #[derive(Debug)]
 pub(crate) enum IdToIndex {
-    /// It is one already.
+    /// The id is the rank.
     Same,
-    /// It is its rank among the ids that occur.
+    /// The rank is that of the id among the ids that occur.
     Rank(RankBitmap),
 }
 

@@ -5,10 +5,10 @@ use std::ops::Range;
 use graphmill_raw::AlignedBuffer;
 use graphmill_storage::Buffer;
 
-/// What stands for an index where a number is no vertex's.
+/// The index of a number without a vertex.
 pub(crate) const NO_INDEX: u64 = u64::MAX;
 
-/// Whether indices need more than 32 bits.
+/// True if indices need more than 32 bits.
 pub(crate) fn is_wide(vertices: u64) -> bool {
     vertices > 1 << 32
 }

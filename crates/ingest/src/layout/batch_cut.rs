@@ -76,7 +76,7 @@ impl RangeCounts {
         Self::new(first, counts.counts(granules as usize).to_vec())
     }
 
-    /// Puts them.
+    /// Writes the counts.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.numbers(self.first.iter().copied())?;
         out.numbers(self.arcs.iter().copied())

@@ -33,7 +33,7 @@ const RUN: usize = 1 << 13;
 const CHUNK_BYTES: usize = RUN * size_of::<u32>() + GRAIN;
 const AHEAD: usize = 4;
 
-/// What the file has for an id that does not occur.
+/// The degree in the file of an id that does not occur.
 const NOBODY: u32 = u32::MAX;
 
 /// The out-degrees of all vertices.
@@ -46,7 +46,7 @@ pub(crate) struct OutDegrees {
     bytes: u64,
 }
 
-/// How many sections are counted by one reading of the edges.
+/// The number of sections that one reading of the edges counts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sections(u64);
 
@@ -62,7 +62,7 @@ impl Sections {
         Self::bytes(lanes, 1) + OutDegrees::writer_bytes(numbers)
     }
 
-    /// As many as there is memory for, and for `bytes_max` bytes of counters, but one at least.
+    /// Returns as many sections as fit the memory and `bytes_max` bytes of counters, but one at least.
     pub(crate) fn new(
         budget: &Budget,
         lanes: u64,
@@ -86,7 +86,7 @@ impl Sections {
         Ok(Self(sections.min(numbers.div_ceil(SECTION as u64)).max(1)))
     }
 
-    /// As many as every rank has memory for.
+    /// Returns as many sections as fit every rank's memory.
     pub(crate) fn least(self, comm: &ImportCommunicator<'_>) -> Result<Self, IngestError> {
         Ok(Self(comm.all_reduce_min(self.0)?))
     }
@@ -102,7 +102,7 @@ impl Sections {
 }
 
 impl OutDegrees {
-    /// What a [walk](Self::walk) has for a number that is no vertex's.
+    /// The degree in a [walk](Self::walk) of a number without a vertex.
     pub(crate) const NOBODY: u64 = NOBODY as u64;
     /// Bytes that a [walk](Self::walk) takes.
     pub(crate) const WALK_BYTES: u64 = (AHEAD * CHUNK_BYTES + RUN * size_of::<u64>()) as u64;
@@ -159,12 +159,12 @@ impl OutDegrees {
         })
     }
 
-    /// Where they are.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         self.file.path()
     }
 
-    /// Puts where they lie.
+    /// Writes the location of the degrees.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         for number in [self.numbers, self.arcs, self.bytes] {
             out.number(number)?;

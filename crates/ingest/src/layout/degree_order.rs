@@ -119,7 +119,7 @@ pub(crate) struct DegreeOrder<'a> {
     /// The first turn of each degree.
     turns: DegreeCounts,
     batches: Batches,
-    /// Of the turns, and of those that a walk takes.
+    /// The memory of the turns, and of the turns of a walk.
     _lease: Lease,
 }
 

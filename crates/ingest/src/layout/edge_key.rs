@@ -21,7 +21,7 @@ pub(crate) struct ColumnFiles {
     pub(crate) bucket_first: usize,
 }
 
-/// What the arcs into one batch have in common.
+/// The bucket and the key prefix of all arcs into one batch.
 #[derive(Clone, Copy, Debug)]
 struct KeyPrefix {
     bucket: usize,
@@ -30,7 +30,7 @@ struct KeyPrefix {
     start: u64,
 }
 
-/// How vertex indices become keys.
+/// The layout of keys: bits of vertices and of destinations within a batch.
 #[derive(Debug)]
 pub(crate) struct EdgeKeyLayout {
     batch_of: BatchLookup,
@@ -111,7 +111,7 @@ impl EdgeKeyLayout {
         )
     }
 
-    /// Whether the key, of a file that starts with batch `batch_first`, joins a vertex to itself.
+    /// True if the key joins a vertex to itself, in a file that starts with batch `batch_first`.
     pub(crate) fn is_loop(&self, batch_first: usize, key: u64) -> bool {
         let (batch, source, destination) = self.parts(key);
         self.cuts()[batch_first + batch] + destination == source
@@ -146,7 +146,7 @@ pub(crate) fn low_bits(bits: u32) -> u64 {
     shr(u64::MAX, u64::BITS - bits)
 }
 
-/// How arcs are packed in temporary files: the low bytes of the key, the weight, the sequence number.
+/// The encoding of arcs in temporary files: the low bytes of key, weight and sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordPacking {
     /// 1 to 8.
@@ -172,7 +172,7 @@ impl RecordPacking {
         self.key_bytes + self.weight_bytes + self.sequence_bytes
     }
 
-    /// Whether there is more than the key.
+    /// True if a record holds more than the key.
     #[inline(always)]
     pub(crate) fn has_payload(&self) -> bool {
         self.weight_bytes + self.sequence_bytes > 0

@@ -76,13 +76,13 @@ impl RangeHistogram {
         comm.sum_elementwise(self.counts.typed_mut())
     }
 
-    /// Puts them.
+    /// Writes the counts.
     pub(crate) fn encode(&self, out: &mut RecordWriter<impl Write>) -> io::Result<()> {
         out.word(self.shift)?;
         out.numbers(self.counts.typed::<u64>().iter().copied())
     }
 
-    /// What [was encoded](RangeHistogram::encode).
+    /// Reads the counts that [were encoded](RangeHistogram::encode).
     pub(crate) fn decode(budget: &Budget, from: &mut RecordReader<'_>) -> io::Result<Self> {
         let mut histogram = Self::new(budget).map_err(io::Error::other)?;
         histogram.shift = from.word()?.min(u64::BITS - 1);

@@ -20,7 +20,7 @@ use crate::source::{EdgeSink, EdgeSource, Ids, PieceReader, PieceReport};
 /// Chunks of the edge file that one worker has in memory.
 pub(crate) const EDGE_FILE_BUFFERS: usize = 4;
 
-/// What the scan is to find out, and with what.
+/// The input and the resources of a scan.
 pub(crate) struct Scan<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) workers: &'a Workers,
@@ -33,11 +33,11 @@ pub(crate) struct Scan<'a> {
     pub(crate) edge_file: Option<&'a TempEdgeFile>,
     pub(crate) directed: bool,
     pub(crate) self_loops: SelfLoops,
-    /// Whether arcs are counted by source too.
+    /// True if arcs are counted by source too.
     pub(crate) reverse: bool,
 }
 
-/// What the scan found.
+/// The result of a scan.
 #[derive(Debug)]
 pub(crate) struct Scanned {
     pub(crate) report: PieceReport,
@@ -272,7 +272,7 @@ impl EdgeSink for ScanSink<'_> {
 }
 
 impl Scanned {
-    /// Puts together what all ranks found, each in its part of the edges.
+    /// Merges the results of all ranks, each of its part of the edges.
     pub(crate) fn merge_ranks(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         let first = comm.exclusive_prefix_sum(self.report.edges)?;
         self.starts.iter_mut().for_each(|start| *start += first);

@@ -33,9 +33,9 @@ pub(crate) const DEGREES: &str = "degrees";
 const SPAN_SHARE: u64 = 16;
 const SPAN_EDGES_FREE: u64 = 1 << 18;
 
-/// What was counted of a graph, and its ids.
+/// The counts of a graph, and its ids.
 pub(crate) struct ArcStats {
-    /// What the first rank wrote of them; nothing at others.
+    /// The ids that the first rank wrote; `None` on other ranks.
     pub(crate) ids: Option<IdsSummary>,
     pub(crate) vertices: u64,
     pub(crate) arcs_in: RangeCounts,
@@ -50,7 +50,7 @@ pub(crate) struct IndexedEdges<'a> {
     pub(crate) degrees: Option<OutDegrees>,
 }
 
-/// How a dictionary shares out memory.
+/// The memory of a dictionary, divided by purpose.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DictionaryMemory {
     pub(crate) chunk_bytes: usize,
@@ -204,7 +204,7 @@ impl<'a> ImportContext<'a> {
         Meter::new(self.machine.progress, "count", readings * self.edges_here)
     }
 
-    /// What counts the arcs of edges.
+    /// Returns the input of a count of arcs.
     fn count<'c>(
         &'c self,
         meter: &'c Meter<'c>,
@@ -265,7 +265,7 @@ impl<'a> ImportContext<'a> {
         Ok(degrees)
     }
 
-    /// Where and with how much memory a dictionary is built.
+    /// Returns the resources with which a dictionary is built.
     fn context(&self) -> Result<SortContext<'a>, IngestError> {
         let comm = self.comm;
         let shares = DictionaryMemory::new(

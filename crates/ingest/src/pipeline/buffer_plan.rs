@@ -44,7 +44,7 @@ impl MemorySnapshot {
     }
 }
 
-/// What decides how much memory is needed.
+/// The memory that a distribution needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Demand {
     buckets: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Demand {
     arcs_bytes: u64,
     /// Ranks that distribute together.
     ranks: usize,
-    /// What writing takes afterwards.
+    /// The memory that the write step needs afterwards.
     write: write::WriteMemory,
 }
 
@@ -141,7 +141,7 @@ impl Demand {
         })
     }
 
-    /// How many bytes more would do, for one worker whose reader then takes `reader_bytes`.
+    /// Returns the missing bytes for one worker whose reader takes `reader_bytes`.
     pub(crate) fn wanting(&self, memory: MemorySnapshot, reader_bytes: u64) -> u64 {
         let demand = Self {
             reader_bytes,

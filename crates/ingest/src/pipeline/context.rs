@@ -12,7 +12,7 @@ use crate::source::EdgeSource;
 
 pub(super) struct ImportContext<'a> {
     pub(super) machine: Machine<'a>,
-    /// What was done, where it is kept.
+    /// The log of the checkpoint, if one is written.
     pub(super) log: Option<&'a StepLog<'a>>,
     pub(super) options: &'a ImportOptions,
     pub(super) comm: ImportCommunicator<'a>,
@@ -24,7 +24,7 @@ pub(super) struct ImportContext<'a> {
     pub(super) report: ImportReport,
     /// Edges in the part that this rank reads.
     pub(super) edges_here: u64,
-    /// When the current step began.
+    /// The time when the current step began.
     pub(super) started: Duration,
 }
 

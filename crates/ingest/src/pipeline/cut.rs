@@ -21,7 +21,7 @@ const PARTS_MAX: usize = 1024;
 /// Bytes of tables for a batch: cuts here and in the shape, where its arcs go both ways, files.
 pub(crate) const BATCH_BYTES: u64 = 128;
 
-/// Where arcs are gathered.
+/// The destination of distributed arcs.
 #[derive(Clone, Copy)]
 pub(crate) struct ShuffleTarget<'p> {
     pub(crate) plan: &'p distribute::DistributionPlan,
@@ -29,18 +29,18 @@ pub(crate) struct ShuffleTarget<'p> {
     pub(crate) owners: &'p [usize],
 }
 
-/// What follows from counts: where everything goes.
+/// The plan that follows from counts.
 pub(crate) struct CutPlan {
     pub(crate) shape: Shape,
     pub(crate) plan: distribute::DistributionPlan,
-    /// Which rank writes the column file of each bucket.
+    /// The rank that writes the column file of each bucket.
     pub(crate) owners: Vec<usize>,
-    /// What the tables of batches take.
+    /// The memory of the tables of batches.
     tables: Lease,
 }
 
 impl CutPlan {
-    /// Where the arcs of all column files go.
+    /// Returns the destination of the arcs of all column files.
     pub(crate) fn to_all(&self) -> ShuffleTarget<'_> {
         ShuffleTarget {
             plan: &self.plan,

@@ -35,7 +35,7 @@ const RANGES_MAX: u64 = 4096;
 /// Ranges that work that is kept small for experiments makes at most.
 const RANGES_FEW: u64 = 64;
 
-/// How edges get the indices of their ends.
+/// The method that gives edges the indices of their ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RelabelMode {
     /// All indices are in memory.
@@ -109,7 +109,7 @@ impl RelabelInput<'_> {
         })
     }
 
-    /// How many bytes more would do.
+    /// Returns the missing bytes for any method.
     fn wanting(&self, memory: MemorySnapshot) -> u64 {
         let does = |more| self.way(memory.and(more)).is_some();
         let mut most = GRAIN as u64;

@@ -58,7 +58,7 @@ impl<'a> ImportContext<'a> {
         [Some(forward), reverse].into_iter().flatten()
     }
 
-    /// What steps 1 and 2 would find.
+    /// Returns the results that steps 1 and 2 would have.
     pub(super) fn count_out(&mut self, computed: DirectSource<'_>) -> ArcStats {
         let DirectSource { graph, circulant } = computed;
         let vertices = circulant.vertices;
@@ -326,7 +326,7 @@ impl<'a> CellBuffer<'a> {
         }
     }
 
-    /// Takes arcs from one source, no more than there is room for.
+    /// Adds arcs from one source, which must fit the buffer.
     #[inline(always)]
     fn put(&mut self, source: u64, arcs: &SourceArcs<'_>) {
         let range = self.count..self.count + arcs.len();

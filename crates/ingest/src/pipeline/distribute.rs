@@ -145,7 +145,7 @@ impl<'a> ImportContext<'a> {
         })
     }
 
-    /// What there is of the budget.
+    /// Returns the state of the budget.
     pub(super) fn memory(&self) -> MemorySnapshot {
         MemorySnapshot {
             total: self.machine.budget.total(),

@@ -155,7 +155,7 @@ fn store(
     Ok(report)
 }
 
-/// What each rank has moved, from what this one has read, written and sent.
+/// Returns the bytes that each rank has moved, given the bytes that this rank has moved.
 fn moved(comm: &ImportCommunicator<'_>, mine: [u64; 3]) -> Result<Vec<Moved>, IngestError> {
     let [read, written, sent] = mine.map(|mine| comm.all_gather_u64(mine));
     let (read, written, sent) = (read?, written?, sent?);
@@ -186,7 +186,7 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
     Ok(())
 }
 
-/// Where edges are when the graph is cut.
+/// The location of the edges when the graph is cut.
 enum EdgeStage<'a> {
     /// Nowhere: a rule tells them.
     Computed(DirectSource<'a>),

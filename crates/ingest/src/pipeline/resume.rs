@@ -433,7 +433,7 @@ impl ArcStats {
     }
 }
 
-/// What the report of an import has of the steps that have ended.
+/// The counts in the report of the steps that have ended.
 struct ReportCounters([u64; 11]);
 
 impl ReportCounters {

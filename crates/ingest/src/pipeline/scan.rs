@@ -23,14 +23,14 @@ const PRESENCE_SHARE: u64 = 4;
 /// Bytes that it may take however short the input.
 const PRESENCE_BYTES_FREE: u64 = 12 << 20;
 
-/// What decides how much memory the first reading takes.
+/// The memory that a scan needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ScanMemory {
     pub(crate) lanes: u64,
     /// Bytes of a reader, of edges or of vertices.
     pub(crate) reader_bytes: u64,
     pub(crate) reverse: bool,
-    /// Whether a list of vertices is read after the edges, when what was found of them is held.
+    /// True if a list of vertices is read after the edges, while the results of the edges are held.
     pub(crate) vertices: bool,
 }
 
@@ -55,7 +55,7 @@ impl ScanMemory {
         (chunk_bytes, self.bytes(chunk_bytes))
     }
 
-    /// The same by the shortest chunks.
+    /// Returns the bytes with the shortest chunks.
     pub(crate) fn least_bytes(&self) -> u64 {
         self.bytes(CHUNK_BYTES_MIN)
     }
@@ -75,7 +75,7 @@ pub(crate) fn reader_bytes(edges: &dyn EdgeSource, vertices: Option<&dyn EdgeSou
     edges.reader_bytes().max(vertices)
 }
 
-/// What the scan left.
+/// The edges and counts that the scan leaves.
 pub(crate) struct ScanResult<'a> {
     pub(crate) source: EdgeReplay<'a>,
     pub(crate) vertices: Option<EdgeReplay<'a>>,

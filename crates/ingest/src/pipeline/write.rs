@@ -30,7 +30,7 @@ fn fixed_bytes(writer_bytes: u64, chunk_bytes: usize) -> u64 {
     writer_bytes + TABLES_BYTES + (read_ahead(chunk_bytes) * chunk_bytes) as u64
 }
 
-/// The same with as few arcs as can be.
+/// Returns the bytes that a worker needs at least, with the fewest arcs in memory.
 pub(crate) fn least_bytes(
     writer_bytes: u64,
     chunk_bytes: usize,
@@ -41,7 +41,7 @@ pub(crate) fn least_bytes(
     fixed_bytes(writer_bytes, chunk_bytes) + RECORDS_MIN * record_bytes
 }
 
-/// What decides how much memory the step takes, and the one after it.
+/// The memory that the write step and the last step need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WriteMemory {
     weights: EdgeKind,
@@ -55,7 +55,7 @@ pub(crate) struct WriteMemory {
 }
 
 impl WriteMemory {
-    /// Of what a cut says.
+    /// Creates the demand of a cut.
     pub(crate) fn new(cut: &CutPlan) -> Self {
         Self::of(&cut.shape, &cut.plan, cut.bytes())
     }
@@ -113,7 +113,7 @@ impl WriteMemory {
     }
 }
 
-/// What the workers of the step have.
+/// The workers of the write step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SortLanes {
     pub(crate) count: u64,

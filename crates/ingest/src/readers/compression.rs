@@ -22,7 +22,7 @@ const ZSTD_WINDOW_LOG_MAX: u32 = 27;
 /// Bytes of the state of a zstd decoder except its window: tables, a block of 128 KiB twice, margin.
 const ZSTD_BYTES: u64 = 512 << 10;
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     None,
@@ -53,7 +53,7 @@ impl Compression {
         ))
     }
 
-    /// What the name says, with the window that zstd mostly takes.
+    /// Returns the compression by the name, with the usual window of zstd.
     pub(crate) fn of_name(path: &Path) -> Self {
         let (_, packed) = Self::strip(path);
         let ending = path.extension().unwrap_or_default().as_encoded_bytes();

@@ -25,7 +25,7 @@ use super::text::dialect::{Dialect, DialectRequest, Preamble, RecordKind, Syntax
 use super::text::sniff::sniff;
 use crate::error::IngestError;
 
-/// What a file is by its name or by option.
+/// The format of a file, by its name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileFormat {
     Text(Syntax),
@@ -33,7 +33,7 @@ enum FileFormat {
     Parquet,
 }
 
-/// How the files of an input are found and looked at.
+/// A detector of the files of an input and of their formats.
 pub(crate) struct Finder<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) budget: &'a Budget,
@@ -48,7 +48,7 @@ pub(crate) struct Finder<'a> {
 const DEPTH_MAX: usize = 64;
 
 impl Finder<'_> {
-    /// What `paths` stand for.
+    /// Returns the files that `paths` stand for.
     pub(crate) fn find(&mut self, paths: &[PathBuf]) -> Result<InputFiles, IngestError> {
         let mut input = InputFiles::default();
         for path in paths {
@@ -276,7 +276,7 @@ const SAMPLE_BYTES: u64 = 256 << 10;
 /// Bytes that the detection searches for bytes that no text has.
 const LOOK_BYTES: usize = 4096;
 
-/// How a text that begins with `head` is read.
+/// Returns the dialect of a text that begins with `head`.
 fn dialect_of(
     request: DialectRequest<'_>,
     head: &[u8],
@@ -377,7 +377,7 @@ pub fn says_something_else(path: &Path) -> bool {
             .any(|ending| has_ending(path, ending))
 }
 
-/// What a file is by its name; `None`: a list of vertices.
+/// Returns the format of a file by its name; `None`: a list of vertices.
 fn kind_of(
     path: &Path,
     name: &Path,

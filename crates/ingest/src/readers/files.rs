@@ -18,30 +18,30 @@ use crate::source::Ids;
 /// Bytes of a piece, unless said otherwise.
 const PIECE_BYTES: u64 = 16 << 20;
 
-/// What to do with a malformed line.
+/// A policy for malformed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// It is an error.
+    /// Fail at the first one.
     #[default]
     Stop,
-    /// It is left out and counted.
+    /// Skip and count them.
     Skip,
 }
 
-/// How files are read.
+/// Options for reading files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// What the files are.
+    /// The format of the files.
     pub format: Format,
     /// The type of the ids; `None`: integers if all ids in the first 64 MiB are, else text.
     ///
     /// [`Ids::Integer`] stands for signed integers too, if one of those ids is negative.
     pub ids: Option<Ids>,
-    /// Whether a column is a weight: a finite number, negative ones too, that is rounded to this type.
+    /// The type of the weights: a column of finite numbers, also negative, is rounded to this type.
     pub weights: EdgeKind,
-    /// How lines of text are read.
+    /// The options of text files.
     pub text: TextOptions,
-    /// What to do with a malformed line.
+    /// The policy for malformed lines.
     pub on_error: OnError,
     /// Bytes of a piece of a file that is not compressed; it does not change the edges.
     pub piece_bytes: u64,
@@ -85,7 +85,7 @@ pub(super) struct FirstText {
     pub(super) found: String,
 }
 
-/// How files are read, in one line for each way that there is; docs/reading.md.
+/// A notice about how some files are read, in one line; see docs/reading.md.
 pub type ReadNotice = String;
 
 impl FileSource {

@@ -1,6 +1,6 @@
 //! Files that are no edge lists, known by their first bytes or their ending, and what to do with each.
 
-/// What a file is, and what to do.
+/// A foreign format, and advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Foreign {
     what: &'static str,
@@ -8,7 +8,7 @@ pub(crate) struct Foreign {
 }
 
 impl Foreign {
-    /// What an error says.
+    /// Returns the text of the error.
     pub(crate) fn problem(self) -> String {
         format!("this is {}, which is not read; {}", self.what, self.advice)
     }
@@ -93,7 +93,7 @@ const ADJACENCY: Foreign = foreign(
     "write it with networkx.write_edgelist",
 );
 
-/// What the ending of a name says.
+/// Returns the format by the ending of a name.
 pub(crate) fn by_ending(ending: &str) -> Option<Foreign> {
     Some(match ending {
         "mtx" | "mm" => MATRIX_MARKET,
@@ -114,7 +114,7 @@ pub(crate) fn by_ending(ending: &str) -> Option<Foreign> {
     })
 }
 
-/// What the first bytes of any file say.
+/// Returns the format by the first bytes of any file.
 pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
     const MAGICS: &[(&[u8], Foreign)] = &[
         (b"PK\x03\x04", SHEET),
@@ -131,7 +131,7 @@ pub(crate) fn by_magic(head: &[u8]) -> Option<Foreign> {
     MAGICS.iter().find(magic).map(|(_, foreign)| *foreign)
 }
 
-/// What the first lines of a text say.
+/// Returns the format by the first lines of a text.
 pub(crate) fn by_text(head: &[u8]) -> Option<Foreign> {
     let head = &head[..head.len().min(64 << 10)];
     if head.starts_with(b"%%MatrixMarket") {
@@ -238,7 +238,7 @@ fn is_comment(line: &str) -> bool {
     line.starts_with('#') || line.starts_with('%') || line.starts_with("//")
 }
 
-/// Whether lines of blanks have different numbers of words.
+/// True if lines of blanks have different numbers of words.
 fn is_adjacency<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
     let mut widths = lines
         .filter(|line| !is_comment(line))

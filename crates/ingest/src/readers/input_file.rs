@@ -11,7 +11,7 @@ use super::text::dialect::{Dialect, Preamble};
 use super::text::record::{LexState, Quotes};
 use crate::error::IngestError;
 
-/// What input files are said to be.
+/// The declared format of input files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// By the name of each file, text when it says nothing.
@@ -50,7 +50,7 @@ impl IdWidth {
     }
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
     /// Text, how it is read, and what comes before its first edge.
@@ -60,7 +60,7 @@ pub(crate) enum FileContent {
 }
 
 impl FileContent {
-    /// How its text is read.
+    /// Returns the dialect of its text.
     pub(crate) fn dialect(&self) -> Option<&Arc<Dialect>> {
         match self {
             Self::Text(dialect, _) => Some(dialect),
@@ -68,14 +68,14 @@ impl FileContent {
         }
     }
 
-    /// Takes quotes as enclosing columns, since there are some after the first bytes.
+    /// Treats quotes as enclosing columns, because some occur after the first bytes.
     pub(crate) fn enclose(&mut self) {
         if let Self::Text(dialect, _) = self {
             Arc::make_mut(dialect).cut.quotes = Quotes::Enclose;
         }
     }
 
-    /// Whether the same is taken of both.
+    /// True if both are read in the same way.
     pub(crate) fn is_read_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Text(one, _), Self::Text(other, _)) => one == other,
@@ -93,21 +93,21 @@ impl FileContent {
 pub struct InputFile {
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// What it was when it was first opened.
+    /// The file's identity when it was first opened.
     pub(crate) stamp: FileStamp,
     pub(crate) content: FileContent,
     pub(crate) compression: Compression,
-    /// Of a file with quotes: where the byte before each of its pieces lies.
+    /// The state at the byte before each piece, of a file with quotes.
     pub(crate) states: Vec<LexState>,
 }
 
 impl InputFile {
-    /// Where it lies.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its length in bytes, as it lies on disk.
+    /// Returns the length on disk in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -127,7 +127,7 @@ impl InputFile {
 /// The files of an input.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct InputFiles {
-    /// Those with edges, in order.
+    /// Files with edges, in order.
     pub(crate) edges: Vec<InputFile>,
     /// LDBC files of vertices.
     pub(crate) vertices: Vec<PathBuf>,

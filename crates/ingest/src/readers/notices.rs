@@ -9,7 +9,7 @@ use super::text::record::Delimiter;
 use crate::source::Ids;
 
 impl FileSource {
-    /// What was taken of the files, in one line for each way in which they are read.
+    /// Returns how the files are read, in one line for each way.
     pub fn notices(&self, directed: bool) -> Vec<ReadNotice> {
         let mut groups: Vec<(&InputFile, u64, u64)> = Vec::new();
         for file in &self.input.edges {
@@ -119,7 +119,7 @@ impl FileSource {
     }
 }
 
-/// How a notice says that columns are ignored.
+/// Returns the words for ignored columns.
 fn ignored(columns: usize) -> String {
     match columns {
         0 => String::new(),

@@ -274,7 +274,7 @@ impl FileSource {
     }
 }
 
-/// Where the byte before each piece of a file lies.
+/// Returns the state at the byte before each piece of a file.
 fn states_of_pieces(
     bytes: &mut ReadAhead,
     file: &InputFile,
@@ -332,7 +332,7 @@ fn states_of_pieces(
     }
 }
 
-/// What takes edges that are only looked at.
+/// A sink that ignores all edges.
 struct DiscardEdges;
 
 impl EdgeSink for DiscardEdges {

@@ -30,7 +30,7 @@ const CHUNK_BYTES: usize = 256 << 10;
 /// Bytes of a footer at most.
 const FOOTER_BYTES_MAX: u64 = 256 << 20;
 
-/// What the values of a column are.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ParquetType {
     Signed,
@@ -172,7 +172,7 @@ impl ParquetFile {
         self.metadata.num_row_groups() as u64
     }
 
-    /// What the columns of ids hold.
+    /// Returns the type of the ids in their columns.
     pub(crate) fn ids(&self) -> Ids {
         let mut ids = Ids::Integer;
         let ends = self.wanted.iter().zip(&self.kinds).take(2);
@@ -186,7 +186,7 @@ impl ParquetFile {
         ids
     }
 
-    /// Whether statistics do not rule out that a column holds negative integers.
+    /// True unless statistics show that a column holds no negative integers.
     fn may_be_negative(&self, column: usize) -> bool {
         self.metadata.row_groups().iter().any(|group| {
             let chunk = group.column(column);
@@ -517,7 +517,7 @@ fn cells_of<T: DataType>(
     })
 }
 
-/// What the values of a column are.
+/// Returns the type of a column.
 fn kind_of(column: &ColumnDescriptor) -> ParquetType {
     if column.max_rep_level() > 0 || column.max_def_level() > 1 {
         return ParquetType::Other;

@@ -151,7 +151,7 @@ const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const STRUCT: u8 = 12;
 
-/// Goes past a value of a type: `InvalidData` if there is a list of booleans in it.
+/// Skips a value of a type; `InvalidData` if it holds a list of booleans.
 fn skip(from: &mut dyn Read, kind: u8, levels: u32) -> std::io::Result<()> {
     let byte = |from: &mut dyn Read| {
         let mut byte = [0];

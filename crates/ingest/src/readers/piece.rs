@@ -266,7 +266,7 @@ impl PieceReader for FileReader<'_> {
     }
 }
 
-/// What the lines before the first edge are.
+/// Returns the report of the lines before the first edge.
 fn report_of(head: &Preamble) -> PieceReport {
     PieceReport {
         lines: head.comments + head.blank + head.headers,

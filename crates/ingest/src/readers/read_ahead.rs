@@ -43,7 +43,7 @@ struct QueuedRead {
 struct OpenedFile {
     file: FileHandle,
     bytes: u64,
-    /// Where the next read begins.
+    /// The offset of the next read.
     offset: u64,
     /// Up to where reads are made ahead of need.
     wanted: u64,
@@ -261,7 +261,7 @@ impl ByteRuns for ReadAhead {
     }
 }
 
-/// As a stream, for what unpacks compressed files.
+/// A stream of the bytes, for the decoders of compressed files.
 impl std::io::Read for ReadAhead {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let from = std::io::BufRead::fill_buf(self)?;

@@ -18,7 +18,7 @@ use crate::progress::Progress;
 /// Chunks of ids or edges that a worker has in memory.
 pub(super) const WRITE_AHEAD: usize = 4;
 
-/// Where the work is done, and with how much memory.
+/// The resources of an external sort.
 pub(crate) struct SortContext<'a> {
     pub(crate) disk: &'a Arc<dyn Disk>,
     pub(crate) budget: &'a Budget,
@@ -80,7 +80,7 @@ impl<'a> SortContext<'a> {
     }
 }
 
-/// What there is to resolve.
+/// The ends of edges to resolve.
 pub(crate) struct EdgeEnds<'a> {
     pub(crate) progress: &'a dyn Progress,
     /// The edges; `edges` of them at all ranks, and `edges_here` from number `first` on at this one.

@@ -59,7 +59,7 @@ impl Occurrences {
         &self.bucket_file
     }
 
-    /// Takes over what other ranks put in the buckets of this one, and forgets what went to theirs.
+    /// Adds the records of other ranks in this rank's buckets, and forgets the records in theirs.
     pub(super) fn merge_ranks(&self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         let counts = |size: &(AtomicU64, AtomicU64)| [size.0.load(Relaxed), size.1.load(Relaxed)];
         let mut sums: Vec<u64> = self.sizes.iter().flat_map(counts).collect();
@@ -181,7 +181,7 @@ impl BucketTask {
         self.count * 2 * size_of::<[u64; 3]>() as u64 + self.bytes
     }
 
-    /// Whether all its occurrences are of one id.
+    /// True if all occurrences of the bucket are of one id.
     pub(super) fn is_single(&self) -> bool {
         self.bucket % 2 == 1
     }
@@ -200,11 +200,11 @@ impl BucketTask {
     }
 }
 
-/// Takes in edges and puts both their ends among the occurrences.
+/// A sink that puts both ends of each edge among the occurrences.
 pub(super) struct OccurrenceSink<'a> {
     pub(super) writer: OccurrenceWriter<'a>,
     pub(super) nowhere: bool,
-    /// Of edges, not of vertices without any.
+    /// The progress of edges; `None` for vertices without edges.
     pub(super) meter: Option<&'a Meter<'a>>,
 }
 

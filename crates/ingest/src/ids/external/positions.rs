@@ -86,7 +86,7 @@ pub(super) fn of_all_ranks(
 
 /// The index of the first id of each sorted run.
 pub(super) struct IndexBases {
-    /// Of each rank, by number.
+    /// The bases of each rank, by number.
     of_ranks: Vec<Vec<u64>>,
 }
 
@@ -125,7 +125,7 @@ fn numbers_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
     bytes.as_chunks().0.iter().map(|n| u64::from_le_bytes(*n))
 }
 
-/// Puts the indices of the edges of this rank in the order of the input.
+/// Writes the edges of this rank between indices, in the order of the input.
 pub(super) fn join(
     context: &SortContext<'_>,
     ends: &EdgeEnds<'_>,

@@ -50,7 +50,7 @@ pub(super) struct SortedRunWriter<'a> {
     sorted_runs: &'a Mutex<Vec<SortedRun>>,
     /// A buffer of chunks that fills, and where it will lie in the file.
     open: Option<(Buffer, u64)>,
-    /// Where in it the last chunk begins, and where it ends so far.
+    /// The start of the last chunk, and its end until now.
     start: usize,
     at: usize,
     /// The chunks of the sorted run.

@@ -127,7 +127,7 @@ pub(crate) fn choose(
     Ok(chosen([ends[0], ends[1], weight]))
 }
 
-/// What the cells of a header say.
+/// Returns the names in the cells of a header.
 pub(super) fn names_of(cells: &[Vec<u8>]) -> Vec<String> {
     let name = |cell: &Vec<u8>| String::from_utf8_lossy(trim(cell)).into_owned();
     cells.iter().map(name).collect()

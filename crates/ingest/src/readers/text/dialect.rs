@@ -4,14 +4,14 @@ use std::path::Path;
 
 use super::record::{Delimiter, LexState, RecordFormat};
 
-/// What lines are, by the name of the file or by option.
+/// The syntax of lines, by the file's name or by option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Syntax {
     /// Columns by any separator; blanks around them do not count.
     Text,
     /// Columns as in RFC 4180, by commas unless the file shows something else.
     Csv,
-    /// The same by tabs.
+    /// Columns separated by tabs.
     Tsv,
     /// `a u v w` and `e u v`; lines that start with `c` or `p` are comments.
     Dimacs,
@@ -26,34 +26,34 @@ pub(crate) enum RecordKind {
     Vertex,
 }
 
-/// Whether the first line of a file names the columns.
+/// Whether the first line of a file is a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Header {
     /// By what it holds.
     #[default]
     Auto,
-    /// It does.
+    /// The first line is a header.
     Yes,
-    /// It does not.
+    /// The first line is no header.
     No,
 }
 
-/// What a quote means in a file of text.
+/// The meaning of a quote in a text file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Quote {
     /// In CSV and TSV it encloses columns.
     #[default]
     Auto,
-    /// It encloses columns.
+    /// A quote encloses columns.
     Encloses,
-    /// It is text.
+    /// A quote is text.
     None,
 }
 
-/// Which lines are comments.
+/// The lines that are comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Comments {
-    /// Those before the first edge that start with `#`, `%` or `//`.
+    /// Lines before the first edge that start with `#`, `%` or `//`.
     #[default]
     Auto,
     /// All that start with this.
@@ -62,7 +62,7 @@ pub enum Comments {
     None,
 }
 
-/// How the lines of text files are read; the default decides everything from the file.
+/// Options for reading lines of text; the default detects all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextOptions {
     /// The column of the sources, by name or by number from 1.
@@ -71,17 +71,17 @@ pub struct TextOptions {
     pub target_column: Option<String>,
     /// The column of the weights.
     pub weight_column: Option<String>,
-    /// Whether the first line names the columns.
+    /// Whether the first line is a header.
     pub header: Header,
-    /// What separates columns.
+    /// The separator of columns.
     pub delimiter: Option<Delimiter>,
-    /// What a quote means.
+    /// The meaning of a quote.
     pub quote: Quote,
-    /// Which lines are comments.
+    /// The lines that are comments.
     pub comments: Comments,
 }
 
-/// How the records of a file are read.
+/// The rules for reading the records of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Dialect {
     pub(crate) syntax: Syntax,
@@ -91,20 +91,20 @@ pub(crate) struct Dialect {
     pub(crate) wanted: [usize; 3],
     /// Columns of every record, where the sample has one number of them.
     pub(crate) columns: Option<usize>,
-    /// Whether the ids of all lines but the first are integers, and there are some.
+    /// True if there are lines below the first, and all their ids are integers.
     pub(crate) integers_below: bool,
-    /// Whether the columns have names, of this file or of one before it.
+    /// True if the columns have names, in this file or in one before it.
     pub(super) named: bool,
     /// The first line, where it names the columns.
     pub(crate) header: Option<Vec<u8>>,
-    /// What the wanted columns are called: names of a header, else numbers from 1.
+    /// The names of the requested columns: names of a header, else numbers from 1.
     pub(crate) names: [String; 3],
-    /// What was decided though it could be otherwise, with the option.
+    /// A decision in doubt, with the option that changes it.
     pub(crate) doubt: Option<String>,
 }
 
 impl Dialect {
-    /// Whether a record that begins with these bytes is a comment.
+    /// Returns the state at the start of a record: in a comment or not.
     pub(crate) fn state(&self, bytes: &[u8]) -> LexState {
         match &self.comments {
             Comments::Prefix(prefix) if bytes.starts_with(prefix.as_bytes()) => LexState::Comment,
@@ -116,7 +116,7 @@ impl Dialect {
 /// The lines of a file before its first edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Preamble {
-    /// Where the first edge begins.
+    /// The offset of the first edge.
     pub(crate) bytes: u64,
     /// Line ends before it.
     pub(crate) lines: u64,
@@ -135,6 +135,6 @@ pub(crate) struct DialectRequest<'a> {
     /// Malformed lines are left out, so that the sample may hold some.
     pub(crate) skips: bool,
     pub(crate) options: &'a TextOptions,
-    /// How the file before it is read: where two ways fit, this one's is taken.
+    /// The dialect of the file before it, which decides if two dialects fit.
     pub(crate) before: Option<&'a Dialect>,
 }

@@ -44,7 +44,7 @@ impl From<IngestError> for ParseError {
 /// Bytes of a malformed line that its error shows.
 pub(super) const SHOWN_BYTES: usize = 60;
 
-/// How a line starts, for an error.
+/// Returns the start of a line, for an error.
 pub(super) fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(&line[..line.len().min(SHOWN_BYTES)])
         .trim_end()

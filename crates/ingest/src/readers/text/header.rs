@@ -10,7 +10,7 @@ use super::values::{FieldKind, is_missing};
 use crate::error::IngestError;
 
 impl Sniff<'_> {
-    /// Whether the first of `rows` names the columns, and what to say where that is in doubt.
+    /// Returns whether the first of `rows` is a header, and a text about the doubt.
     pub(super) fn is_header(
         &self,
         rows: &[Vec<Vec<u8>>],

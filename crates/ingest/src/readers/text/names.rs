@@ -90,7 +90,7 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Where the ends of an edge are, when programs call columns so.
+/// Returns the columns of an edge's ends, if they have names that programs use.
 pub(crate) fn known_pair(names: &[String]) -> Option<[usize; 2]> {
     let names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     let at = |wanted: &str| names.iter().position(|name| name == wanted);
@@ -106,7 +106,7 @@ pub(crate) fn ids_of_datasets(names: &[String]) -> Option<&str> {
     names().find(|name| all && name.eq_ignore_ascii_case("source_dataset_l"))
 }
 
-/// Where the vertices are, when programs call a column so.
+/// Returns the column of the vertices, if it has a name that programs use.
 pub(crate) fn known_vertex(names: &[String]) -> Option<usize> {
     let names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     let known = |wanted: &&str| names.iter().position(|name| name == wanted);
@@ -114,7 +114,7 @@ pub(crate) fn known_vertex(names: &[String]) -> Option<usize> {
     neo4j.or_else(|| VERTICES.iter().find_map(known))
 }
 
-/// Where the weights are, when programs call a column so; not in `ends`.
+/// Returns the column of the weights, if it has a name that programs use and is not in `ends`.
 pub(crate) fn known_weight(names: &[String], ends: [usize; 2]) -> Option<usize> {
     let names: Vec<String> = names.iter().map(|name| plain(name)).collect();
     WEIGHTS.iter().find_map(|wanted| {
@@ -161,7 +161,7 @@ pub(crate) fn look_like_a_pair(first: &str, second: &str) -> bool {
     }
 }
 
-/// Whether a name looks like that of a column of vertices.
+/// True if a name looks like that of a column of vertices.
 pub(crate) fn looks_like_a_vertex_name(name: &str) -> bool {
     let name = plain(name);
     is_identifier(&name) && (name == "id" || name.ends_with("_id") || name.ends_with(":id"))

@@ -13,12 +13,12 @@ use crate::error::LineProblem;
 use crate::limits::BATCH_EDGES_MAX;
 use crate::source::{EdgeSink, Ids, PieceReport, SIGN};
 
-/// What to do with a malformed line.
+/// A policy for malformed lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// It is an error.
+    /// Fail at the first one.
     Fail,
-    /// It is counted.
+    /// Count them.
     Skip,
     /// Count it, but fail at an id that is no integer, and at a quote outside of quoted columns.
     ///
@@ -49,8 +49,9 @@ pub(crate) struct Parser<'d> {
     no_integer: Vec<u8>,
     /// True if the bytes of this run hold a zero byte.
     has_zeros: bool,
-    /// Whether an id is negative, or too large for a signed integer.
+    /// True if an id is negative.
     negative: bool,
+    /// True if an id is too large for a signed integer.
     huge: bool,
     edges: Vec<(u64, u64)>,
     weight_batch: Vec<f64>,
@@ -112,7 +113,7 @@ impl<'d> Parser<'d> {
         }
     }
 
-    /// What was in the lines so far.
+    /// Returns the counts of the lines until now.
     pub(crate) fn report(&self) -> PieceReport {
         let PieceReport {
             edges,
@@ -140,7 +141,7 @@ impl<'d> Parser<'d> {
         (shown(&self.no_integer), is_number)
     }
 
-    /// Whether an id was negative, and whether one was 2^63 or more.
+    /// Returns whether an id was negative, and whether one was 2^63 or more.
     pub(crate) fn signs(&self) -> [bool; 2] {
         [self.negative, self.huge]
     }
@@ -408,7 +409,7 @@ impl<'d> Parser<'d> {
         }
     }
 
-    /// The same between text ids.
+    /// Parses the line as an edge between text ids.
     fn texts_of<'a>(&mut self, line: &'a [u8]) -> Result<Option<TextEdge<'a>>, LineProblem> {
         let Some(row) = self.row(line)? else {
             return Ok(None);

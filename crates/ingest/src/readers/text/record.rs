@@ -14,7 +14,7 @@ const FIELDS_BYTES: usize = 32;
 /// A byte-order mark.
 pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What separates columns.
+/// A separator of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Delimiter {
     /// Runs of spaces and tabs.
@@ -24,7 +24,7 @@ pub enum Delimiter {
 }
 
 impl Delimiter {
-    /// How an option spells it.
+    /// Returns the option's spelling of it.
     pub fn name(self) -> String {
         match self {
             Self::Blanks => "space".into(),
@@ -52,22 +52,22 @@ impl std::str::FromStr for Delimiter {
     }
 }
 
-/// What a quote means.
+/// The meaning of a quote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quotes {
-    /// It encloses a field (RFC 4180).
+    /// A quote encloses a field (RFC 4180).
     Enclose,
-    /// No quotes: one that occurs is an error. In TSV, only one that begins a field is.
+    /// A quote is an error; in TSV, only one that begins a field.
     ///
     /// Programs write TSV without quotes.
     Absent,
-    /// It is text, but no wanted field begins with one.
+    /// A quote is text, but no requested field begins with one.
     Within,
-    /// It is text.
+    /// A quote is text.
     Text,
 }
 
-/// How records are cut in fields.
+/// The rules that cut records in fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordFormat {
     pub(crate) delimiter: Delimiter,
@@ -78,7 +78,7 @@ pub(crate) struct RecordFormat {
     pub(crate) is_open: bool,
 }
 
-/// Where in a record a place lies.
+/// The state of the scan of a record at a byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LexState {
     /// A field begins there, or the record.
@@ -96,9 +96,9 @@ pub(crate) enum LexState {
 /// A way through some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LexStep {
-    /// Where it ends.
+    /// The offset of the end.
     pub(crate) to: usize,
-    /// Where that lies.
+    /// The state at the end.
     pub(crate) state: LexState,
     /// A line ends there.
     pub(crate) ends: bool,
@@ -107,20 +107,20 @@ pub(crate) struct LexStep {
 /// A record found in a run of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RecordSpan {
-    /// Where its line end begins.
+    /// The offset of the line end.
     pub(super) end: usize,
-    /// Where the next record begins.
+    /// The offset of the next record.
     pub(super) next: usize,
 }
 
 /// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field<'a> {
-    /// What it holds, less the quotes around it.
+    /// The content, without enclosing quotes.
     pub(super) bytes: &'a [u8],
-    /// It was in quotes.
+    /// True if the field was in quotes.
     pub(super) quoted: bool,
-    /// It holds quotes that are doubled.
+    /// True if the field holds doubled quotes.
     pub(super) doubled: bool,
 }
 
@@ -203,7 +203,7 @@ impl RecordFormat {
         self.record_from(bytes, at, last, &mut state)
     }
 
-    /// The same from within a record: `state` says where `at` lies, and where the bytes end.
+    /// Returns the record from within it, at `at` in `state`; sets `state` to that at the end of the bytes.
     pub(super) fn record_from(
         &self,
         bytes: &[u8],
@@ -281,7 +281,7 @@ impl RecordFormat {
         }
     }
 
-    /// Where the place behind some bytes of a line lies that begin in `state` and hold no quote.
+    /// Returns the state after some bytes of a line that begin in `state` and hold no quote.
     pub(crate) fn state_after(&self, bytes: &[u8], state: LexState) -> LexState {
         match (state, bytes.last()) {
             (LexState::Comment, _) => LexState::Comment,
@@ -291,7 +291,7 @@ impl RecordFormat {
         }
     }
 
-    /// Takes the next field off `rest`; `None` where there is none. After the last field `rest` is `None`.
+    /// Splits the next field off `rest`; `None` if there is none. After the last field `rest` is `None`.
     #[inline]
     pub(super) fn field<'a>(
         &self,

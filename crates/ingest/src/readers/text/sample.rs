@@ -64,7 +64,7 @@ impl<'a> Sniff<'a> {
         }
     }
 
-    /// Whether there are quotes that are not in comments; in TSV, whether one begins a field.
+    /// True if quotes occur outside of comments; in TSV, if one begins a field.
     pub(super) fn has_quotes(&self) -> bool {
         let mut head = 0;
         for line in self

@@ -8,7 +8,7 @@ use super::sample::{SampleRecord, Sniff};
 use super::values::FieldKind;
 use crate::error::{IngestError, LineProblem};
 
-/// How a separator fits.
+/// The fit of a separator.
 #[derive(Clone, Copy)]
 struct Fit {
     /// Columns, where all lines have one number of them.
@@ -20,7 +20,7 @@ struct Fit {
 }
 
 impl Sniff<'_> {
-    /// What separates the columns of `body`.
+    /// Returns the separator of the columns of `body`.
     pub(super) fn delimiter(
         &self,
         body: &[SampleRecord<'_>],

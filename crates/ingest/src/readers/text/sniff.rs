@@ -103,7 +103,7 @@ impl Sniff<'_> {
         self.decide(&lines, start, cut)
     }
 
-    /// How many lines at the start are certainly comments.
+    /// Returns how many lines at the start are certainly comments.
     fn comments(&self, lines: &[SampleRecord<'_>]) -> usize {
         let is_comment = |line: &&SampleRecord<'_>| self.is_comment(line.text, true);
         // Such a line may stand behind one in doubt.

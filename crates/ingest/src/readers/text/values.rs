@@ -70,7 +70,7 @@ impl FieldKind {
     }
 }
 
-/// Whether a cell says that a number lacks, or is infinite: over numbers it is no name of a column.
+/// True if a cell stands for a missing or infinite number: above numbers it names no column.
 pub(crate) fn is_missing(cell: &[u8]) -> bool {
     const WORDS: [&[u8]; 11] = [
         b"na",
