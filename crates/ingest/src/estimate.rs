@@ -246,7 +246,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         .options
         .batch_size
         .map_or(0, |_| batches * BATCH_BYTES);
-    let need = write::WriteMemory::of(&shape, &plan, tables);
+    let need = write::WriteMemory::from_shape(&shape, &plan, tables);
     let reader_bytes = match (question.input, sorts_ids) {
         (_, true) => {
             4 * DictionaryMemory::new(

@@ -71,7 +71,7 @@ pub fn record(kind: u8, record: &[u8], file: &[u8]) {
         4 => {
             if let Ok(ranks) = RankBitmap::decode(&budget, &mut from) {
                 for id in 0..100 {
-                    let _ = ranks.look_up().of(id << (id % 40));
+                    let _ = ranks.look_up().rank(id << (id % 40));
                 }
             }
         }

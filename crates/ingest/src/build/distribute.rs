@@ -290,7 +290,7 @@ impl WriteCombiner<'_, '_> {
         } else {
             0..0
         };
-        let out = self.writer.room(bucket, count * plan.packing.bytes())?;
+        let out = self.writer.reserve(bucket, count * plan.packing.bytes())?;
         plan.packing.pack(
             keys,
             &self.weights[payload.clone()],

@@ -103,7 +103,7 @@ impl Gathered<'_> {
             sequences.clear();
             packing.unpack(records, |key, weight, sequence| {
                 let (_, source, offset) = layout.parts(key);
-                edges.push((indices.of(start + offset), source));
+                edges.push((indices.index(start + offset), source));
                 if packing.has_payload() {
                     weights.push(value(weight, *kind));
                     sequences.push(sequence);

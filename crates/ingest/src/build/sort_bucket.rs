@@ -185,7 +185,7 @@ impl BucketSort<'_> {
         }
         let fine = shift.saturating_sub(REFINE_BITS);
         let mut counts = vec![0u64; 1 << (shift - fine)];
-        self.each(lane, |found, _, _| {
+        self.for_each_arc(lane, |found, _, _| {
             let part = found.wrapping_sub(key) >> fine;
             if let Some(count) = counts.get_mut(part as usize) {
                 *count += 1;
@@ -268,7 +268,7 @@ impl BucketSort<'_> {
             }
             Duplicates::First | Duplicates::Min | Duplicates::Max => {
                 let mut survivor: Option<R> = None;
-                self.each(lane, |found, weight, sequence| {
+                self.for_each_arc(lane, |found, weight, sequence| {
                     if found == key {
                         let mut two = [R::new(key, weight, sequence); 2];
                         two[1] = survivor.unwrap_or(two[0]);
@@ -310,7 +310,7 @@ impl BucketSort<'_> {
             if count > capacity {
                 let width = (high - low) / WEIGHT_PARTS + 1;
                 let mut counts = [0; WEIGHT_PARTS as usize];
-                self.each(lane, |found, weight, _| {
+                self.for_each_arc(lane, |found, weight, _| {
                     if is_of_range(found, &weight) {
                         counts[((weight - low) / width) as usize] += 1;
                     }
@@ -360,7 +360,7 @@ impl BucketSort<'_> {
     }
 
     /// Reads the bucket, and hands out the key, the weight and the sequence number of each arc.
-    fn each(
+    fn for_each_arc(
         &self,
         lane: &mut SortScratch,
         mut each: impl FnMut(u64, u64, u64),

@@ -106,7 +106,7 @@ impl<'a> StepLog<'a> {
             graph: graph.to_path_buf(),
             former: PathBuf::new(),
             job,
-            mark: graph.join(mark_of(temporary)),
+            mark: graph.join(mark_name(temporary)),
             every,
             newest: Mutex::new(machine.clock.now()),
             is_whole: AtomicBool::new(true),
@@ -195,7 +195,7 @@ impl<'a> StepLog<'a> {
             let names = log.names();
             let nothing = names
                 .as_ref()
-                .is_ok_and(|names| !names.iter().any(is_of_step));
+                .is_ok_and(|names| !names.iter().any(is_step_record));
             let has_ended = names.is_ok_and(|names| names.iter().any(|name| name == ENDED));
             let pending = log.read(JOB, PendingRecord::decode).ok().flatten();
             let is_ours = match &pending {
@@ -207,7 +207,7 @@ impl<'a> StepLog<'a> {
             if !is_ours {
                 continue;
             }
-            let is_of = |path: &Path| is_graph_of(path, &log.temporary);
+            let is_of = |path: &Path| is_graph_dir(path, &log.temporary);
             if pending.is_none() {
                 for (graph, _hold) in unheld(disk, folder, is_of) {
                     // If it is empty.
@@ -236,7 +236,7 @@ impl<'a> StepLog<'a> {
                     continue;
                 };
                 // That of this rank may be older than its first record.
-                let own = graph.join(mark_of(&log.temporary));
+                let own = graph.join(mark_name(&log.temporary));
                 if disk.remove_file(&own).is_ok() && disk.sync_dir(graph).is_err() {
                     continue;
                 }
@@ -308,7 +308,7 @@ impl<'a> StepLog<'a> {
             disk.write_small(&self.mark, &[])?;
         }
         let path = self.path(name);
-        let wrong = |source| at(&path, source);
+        let wrong = |source| record_error(&path, source);
         let file = FileAside::create(self.machine.disk, self.machine.budget, &path, CHUNK_BYTES)?;
         let mut out = RecordWriter::new(file, MAGIC).map_err(wrong)?;
         let files_of_record = files.temporary.iter().copied();
@@ -352,14 +352,14 @@ impl<'a> StepLog<'a> {
         };
         match read() {
             Err(error) if is_broken(&error) || is_too_large(&error) => Ok(None),
-            read => read.map_err(|source| at(&path, source)),
+            read => read.map_err(|source| record_error(&path, source)),
         }
     }
 
     /// True if there may be a record of a step or column file, or if the disk cannot tell.
     pub(crate) fn has_any(&self) -> bool {
         let names = self.names();
-        !names.is_ok_and(|names| !names.iter().any(is_of_step))
+        !names.is_ok_and(|names| !names.iter().any(is_step_record))
     }
 
     /// True if any rank that works in the graph's directory may have such a record.
@@ -373,7 +373,7 @@ impl<'a> StepLog<'a> {
     pub(crate) fn supersede(&self) -> Result<(), IngestError> {
         let disk = &**self.machine.disk;
         // A directory that cannot be removed does no harm.
-        if is_graph_of(&self.former, &self.temporary)
+        if is_graph_dir(&self.former, &self.temporary)
             && disk.is_local(&self.former)
             && let Ok(Some(_hold)) = disk.hold(&self.former, Holding::Alone, Owner::Own)
         {
@@ -431,7 +431,7 @@ impl<'a> StepLog<'a> {
             {
                 // It is none.
                 Err(error) if is_broken(&error) => Vec::new(),
-                files => files.map_err(|source| at(&path, source))?,
+                files => files.map_err(|source| record_error(&path, source))?,
             };
             kept.push(path);
             kept.extend(files.into_iter().map(|(path, _)| path));
@@ -463,12 +463,12 @@ impl<'a> StepLog<'a> {
 }
 
 /// True if a record is of a step or of column files.
-fn is_of_step(name: &String) -> bool {
+fn is_step_record(name: &String) -> bool {
     name != JOB && name != ENDED
 }
 
 /// True if a directory's name is that of a graph of the imports with these temporary files.
-fn is_graph_of(graph: &Path, temporary: &Path) -> bool {
+fn is_graph_dir(graph: &Path, temporary: &Path) -> bool {
     let begins = name_of(temporary).and_then(JobIdentity::graphs_of);
     begins.is_some_and(|begins| name_of(graph).is_some_and(|name| name.starts_with(&begins)))
 }
@@ -495,7 +495,7 @@ fn lock_dir(machine: Machine<'_>, folder: &Path) -> Option<Hold> {
 }
 
 /// Returns the name of the mark of the rank that has this directory of temporary files.
-fn mark_of(temporary: &Path) -> String {
+fn mark_name(temporary: &Path) -> String {
     let rank = name_of(temporary).and_then(|name| name.rsplit('-').next());
     format!("{MARK}{}", rank.unwrap_or_default())
 }
@@ -520,7 +520,10 @@ pub(crate) fn remove_marks(disk: &dyn Disk, graph: &Path) -> Result<(), IngestEr
 }
 
 /// Files of a graph in the making that are no column files and no marks.
-pub(crate) fn common_of(disk: &dyn Disk, graph: &Path) -> Result<Vec<PathBuf>, IngestError> {
+pub(crate) fn common_graph_files(
+    disk: &dyn Disk,
+    graph: &Path,
+) -> Result<Vec<PathBuf>, IngestError> {
     let names = common_files(disk, graph)?;
     let mut files: Vec<PathBuf> = names.iter().map(|name| graph.join(name)).collect();
     for path in disk.list(graph)? {
@@ -559,7 +562,7 @@ impl PendingRecord {
 }
 
 /// Returns the name of the record of some column files, given the first of them.
-pub(crate) fn of_files(side: Side, number: usize) -> String {
+pub(crate) fn column_record(side: Side, number: usize) -> String {
     match side {
         Side::Forward => format!("{COLUMNS}{number:05}"),
         Side::Reverse => format!("{REVERSE}{number:05}"),
@@ -567,7 +570,7 @@ pub(crate) fn of_files(side: Side, number: usize) -> String {
 }
 
 /// True if a record is of column files.
-pub(crate) fn is_of_files(name: &str) -> bool {
+pub(crate) fn is_column_record(name: &str) -> bool {
     [COLUMNS, REVERSE]
         .iter()
         .any(|begin| name.starts_with(begin))
@@ -584,7 +587,7 @@ fn files_of_record(from: &mut RecordReader<'_>) -> io::Result<Vec<(PathBuf, u64)
 }
 
 /// The error of a record that cannot be written or read.
-fn at(path: &Path, source: io::Error) -> IngestError {
+fn record_error(path: &Path, source: io::Error) -> IngestError {
     IngestError::Storage(StorageError::Path {
         action: "use",
         path: path.to_path_buf(),

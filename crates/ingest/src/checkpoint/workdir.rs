@@ -88,7 +88,7 @@ impl<'a> ImportDirs<'a> {
     /// Keeps the directories for the next import if there is a checkpoint; returns true if so.
     ///
     /// `made` is the result of the import: a checkpoint that turned out to be damaged is removed.
-    pub(crate) fn settle(&self, made: &Result<(), IngestError>) -> bool {
+    pub(crate) fn keep_checkpoint(&self, made: &Result<(), IngestError>) -> bool {
         let Some(log) = &self.log else {
             return false;
         };

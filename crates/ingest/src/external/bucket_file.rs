@@ -467,7 +467,11 @@ impl<'a> BucketWriter<'a> {
     ///
     /// `bytes` is at most a chunk less its header.
     #[inline]
-    pub(crate) fn room(&mut self, bucket: usize, bytes: usize) -> Result<&mut [u8], IngestError> {
+    pub(crate) fn reserve(
+        &mut self,
+        bucket: usize,
+        bytes: usize,
+    ) -> Result<&mut [u8], IngestError> {
         let open = &self.open[bucket];
         if open.buffer.is_none() || open.at + bytes > self.bucket_file.chunk_bytes {
             self.turn(bucket)?;

@@ -390,7 +390,7 @@ impl<'a> EdgeFileWriter<'a> {
                 (IdEncoding::Eight, 8)
             };
             let record_bytes = 2 * bytes + weight_bytes;
-            let out = self.room(
+            let out = self.reserve(
                 piece,
                 first + from as u64,
                 width,
@@ -423,7 +423,7 @@ impl<'a> EdgeFileWriter<'a> {
         let weight_bytes = kind.bytes();
         for (i, (source, target)) in edges.iter().enumerate() {
             let bytes = 4 + source.len() + target.len() + weight_bytes;
-            let mut out = self.room(piece, first + i as u64, IdEncoding::Text, bytes)?;
+            let mut out = self.reserve(piece, first + i as u64, IdEncoding::Text, bytes)?;
             for id in [source, target] {
                 let (length, rest) = out.split_at_mut(2);
                 let (text, rest) = rest.split_at_mut(id.len());
@@ -438,7 +438,7 @@ impl<'a> EdgeFileWriter<'a> {
     }
 
     /// Room for the next edges, in a chunk that ends with the edge before them.
-    fn room(
+    fn reserve(
         &mut self,
         piece: u64,
         first: u64,

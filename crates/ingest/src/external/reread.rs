@@ -30,7 +30,7 @@ pub(crate) enum EdgeReplayReader<'a> {
 const AHEAD: usize = 4;
 
 impl<'a> EdgeReplay<'a> {
-    /// The edges of `input` that [were encoded](EdgeReplay::encode), or their temporary file in a directory.
+    /// Reads the edges of `input` that [were encoded](EdgeReplay::encode), or of their edge file.
     pub(crate) fn decode(
         disk: &dyn Disk,
         budget: &Budget,

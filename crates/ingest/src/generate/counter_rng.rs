@@ -25,7 +25,7 @@ impl CounterRng {
     }
 
     #[inline(always)]
-    pub(super) fn at(self, position: u64) -> u64 {
+    pub(super) fn number(self, position: u64) -> u64 {
         mix(self
             .start
             .wrapping_add(position.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
@@ -60,12 +60,12 @@ impl Permutation {
         Permutation {
             mask: (1 << bits) - 1,
             half: bits.div_ceil(2),
-            keys: std::array::from_fn(|i| keys.at(i as u64)),
+            keys: std::array::from_fn(|i| keys.number(i as u64)),
         }
     }
 
     #[inline(always)]
-    pub(super) fn of(&self, label: u64) -> u64 {
+    pub(super) fn map(&self, label: u64) -> u64 {
         let mut x = label;
         for key in self.keys {
             // Adding, multiplying by an odd number and folding high bits onto low ones are bijections modulo 2^bits.
@@ -86,7 +86,7 @@ mod tests {
             let labels = Permutation::new(bits, 5);
             let mut seen = vec![false; 1 << bits];
             for label in 0..1 << bits {
-                let to = labels.of(label) as usize;
+                let to = labels.map(label) as usize;
                 assert!(
                     !std::mem::replace(&mut seen[to], true),
                     "{bits} bits: two labels become {to}"

@@ -20,8 +20,8 @@ impl WeightRng {
 
     /// Returns the weight of edge number `edge`: an integer.
     #[inline(always)]
-    pub(crate) fn of(self, edge: u64) -> f64 {
-        (below(self.0.at(edge), WEIGHT_MAX) + 1) as f64
+    pub(crate) fn weight(self, edge: u64) -> f64 {
+        (below(self.0.number(edge), WEIGHT_MAX) + 1) as f64
     }
 }
 
@@ -67,15 +67,15 @@ impl EdgeGenerator {
         match self.graph.rule {
             GraphRule::Kronecker { .. } => edges.extend((from..to).map(|e| {
                 let (source, destination) = self.paths.ends(e);
-                (self.labels.of(source), self.labels.of(destination))
+                (self.labels.map(source), self.labels.map(destination))
             })),
             GraphRule::Uniform { vertices, .. } => {
                 let sequence = |lane| CounterRng::new(self.graph.seed, RngStream::Ends, lane);
                 let (sources, destinations) = (sequence(0), sequence(1));
                 edges.extend((from..to).map(|e| {
                     (
-                        below(sources.at(e), vertices),
-                        below(destinations.at(e), vertices),
+                        below(sources.number(e), vertices),
+                        below(destinations.number(e), vertices),
                     )
                 }));
             }
@@ -104,7 +104,7 @@ impl EdgeGenerator {
             }
         }
         if self.graph.weights != EdgeKind::None {
-            weights.extend((from..to).map(|e| self.weights.of(e)));
+            weights.extend((from..to).map(|e| self.weights.weight(e)));
         }
     }
 }

@@ -39,9 +39,9 @@ impl RmatWalk {
     #[inline(always)]
     pub(super) fn ends(&self, edge: u64) -> (u64, u64) {
         let [first, others @ ..] = &self.sequences;
-        let (mut source, mut destination) = self.first.draw(first.at(edge) as u32);
+        let (mut source, mut destination) = self.first.draw(first.number(edge) as u32);
         for (pair, sequence) in others.iter().enumerate().take(self.draws.div_ceil(2)) {
-            let random = sequence.at(edge);
+            let random = sequence.number(edge);
             let (s, d) = self.others.draw(random as u32);
             (source, destination) = (source << LEVELS | s, destination << LEVELS | d);
             if 2 * pair + 1 < self.draws {

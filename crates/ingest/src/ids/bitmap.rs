@@ -222,7 +222,7 @@ pub(crate) struct RankLookup<'a> {
 impl RankLookup<'_> {
     /// Number of marked ids below `id`: the index of `id` when it is marked.
     #[inline(always)]
-    pub(crate) fn of(&self, id: u64) -> u64 {
+    pub(crate) fn rank(&self, id: u64) -> u64 {
         let (Some(entry), Some(base)) = (
             self.entries.get((id >> 5) as usize),
             self.bases.get((id >> CHUNK_SHIFT) as usize),
@@ -333,15 +333,15 @@ mod tests {
         let ranks = id_bitmap.ranks(&alone(), None).unwrap().unwrap();
         assert_eq!(ranks.len(), ids.len() as u64);
         for (rank, &id) in ids.iter().enumerate() {
-            assert_eq!(ranks.look_up().of(id), rank as u64, "{id}");
+            assert_eq!(ranks.look_up().rank(id), rank as u64, "{id}");
             assert!(ranks.holds(id) && (ids.contains(&(id + 1)) == ranks.holds(id + 1)));
         }
         assert_eq!(
-            ranks.look_up().of(1),
+            ranks.look_up().rank(1),
             1,
             "of an id that is not there: how many are smaller"
         );
-        assert_eq!(ranks.look_up().of(u64::MAX), ids.len() as u64);
+        assert_eq!(ranks.look_up().rank(u64::MAX), ids.len() as u64);
         let mut listed = Vec::new();
         ranks
             .for_each::<()>(|run| {

@@ -46,13 +46,13 @@ impl<'a> IndexLookup<'a> {
             None => mapped.copy_from_slice(edges),
             Some(rank) => graphmill_raw::simd::dispatch(|| {
                 for (to, from) in mapped.iter_mut().zip(edges) {
-                    *to = (rank.of(from.0), rank.of(from.1));
+                    *to = (rank.rank(from.0), rank.rank(from.1));
                 }
             }),
         }
         if let Some(dealt) = self.dealt {
             for ends in mapped.iter_mut() {
-                *ends = (dealt.of(ends.0), dealt.of(ends.1));
+                *ends = (dealt.index(ends.0), dealt.index(ends.1));
             }
         }
         mapped

@@ -30,7 +30,7 @@ impl OrderWindow {
 
     /// The index of the vertex of a rank; of one that is not among these some number that is no index.
     #[inline(always)]
-    pub(crate) fn of(&self, rank: u64) -> u64 {
+    pub(crate) fn index(&self, rank: u64) -> u64 {
         let at = rank.wrapping_sub(self.numbers.start) as usize;
         if self.wide {
             self.entries.typed::<u64>().get(at).copied()

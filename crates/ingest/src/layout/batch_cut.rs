@@ -253,7 +253,7 @@ impl BatchLookup {
 
     /// The batch that holds `index`, which is below the number of vertices.
     #[inline(always)]
-    pub(crate) fn of(&self, index: u64) -> usize {
+    pub(crate) fn batch(&self, index: u64) -> usize {
         let slot = (index >> self.shift) as usize;
         let (from, to) = (self.table[slot] as usize, self.table[slot + 1] as usize);
         if from == to {
@@ -355,7 +355,7 @@ mod tests {
                 .chain([vertices - 1])
             {
                 assert_eq!(
-                    batch_of.of(index),
+                    batch_of.batch(index),
                     (index / size) as usize,
                     "{index} of {vertices} by {size}"
                 );

@@ -137,7 +137,7 @@ impl OutDegrees {
             let counted = counters.len().min((numbers - first) as usize);
             let mut vertices = first..;
             for run in counters[..counted.next_multiple_of(RUN)].chunks(RUN) {
-                let out = writer.room(0, size_of_val(run))?;
+                let out = writer.reserve(0, size_of_val(run))?;
                 let entries = out.as_chunks_mut().0.iter_mut();
                 for ((entry, degree), number) in entries.zip(run).zip(&mut vertices) {
                     let occurs = ids.is_none_or(|ids| ids.holds(number));

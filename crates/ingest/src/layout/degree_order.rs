@@ -80,7 +80,7 @@ impl DegreeCounts {
         (SMALL * size_of::<u64>()) as u64 + large * LARGE_BYTES
     }
 
-    fn of(&mut self, degree: u64) -> &mut u64 {
+    fn entry(&mut self, degree: u64) -> &mut u64 {
         match self.small.get_mut(degree as usize) {
             Some(number) => number,
             None => self.large.entry(degree).or_default(),
@@ -145,7 +145,7 @@ impl<'a> DegreeOrder<'a> {
         let mut turns = DegreeCounts::default();
         degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
             for degree in run.iter().filter(|degree| **degree != OutDegrees::NOBODY) {
-                *turns.of(*degree) += 1;
+                *turns.entry(*degree) += 1;
             }
             Ok(())
         })?;
@@ -182,7 +182,7 @@ impl<'a> DegreeOrder<'a> {
                         *entry = NO_INDEX;
                         continue;
                     }
-                    let next = next.of(*entry);
+                    let next = next.entry(*entry);
                     let turn = std::mem::replace(next, *next + 1);
                     *entry = self.batches.start((turn % batches) as usize) + turn / batches;
                 }
@@ -314,10 +314,10 @@ mod tests {
             (SMALL as u64, 4),
             (1 << 40, 1),
         ] {
-            *turns.of(degree) += count;
+            *turns.entry(degree) += count;
         }
         turns.greater();
-        let first = |degree: u64| *turns.clone().of(degree);
+        let first = |degree: u64| *turns.clone().entry(degree);
         assert_eq!((first(1 << 40), first(SMALL as u64)), (0, 1));
         assert_eq!((first(SMALL as u64 - 1), first(3), first(0)), (5, 6, 8));
     }

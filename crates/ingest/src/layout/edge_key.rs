@@ -91,7 +91,7 @@ impl EdgeKeyLayout {
         source: u64,
         destination: u64,
     ) -> (usize, u64) {
-        let target = &columns.targets[self.batch_of.of(destination)];
+        let target = &columns.targets[self.batch_of.batch(destination)];
         let offset = destination - target.start;
         (
             target.bucket,
@@ -119,7 +119,7 @@ impl EdgeKeyLayout {
 
     /// The batch of a source.
     pub(crate) fn batch_of(&self, index: u64) -> usize {
-        self.batch_of.of(index)
+        self.batch_of.batch(index)
     }
 
     /// Bits of a destination in a key.

@@ -335,7 +335,7 @@ impl<'a> ImportContext<'a> {
                 }
                 let rank = ranks.look_up();
                 let first = (0..=granules)
-                    .map(|granule| rank.of(granule << shift))
+                    .map(|granule| rank.rank(granule << shift))
                     .collect();
                 Ok((writer.map(IdsWriter::finish).transpose()?, first))
             }

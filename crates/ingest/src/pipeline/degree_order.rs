@@ -65,7 +65,7 @@ struct RelabelInput<'a> {
 
 impl RelabelInput<'_> {
     /// The way that needs the fewest readings; `None`: there is too little memory for any.
-    fn way(&self, memory: MemorySnapshot) -> Option<RelabelMode> {
+    fn choose_mode(&self, memory: MemorySnapshot) -> Option<RelabelMode> {
         self.whole(memory).or_else(|| {
             let numbers = self.numbers;
             // Keys of gathered edges are 64 bits at most.
@@ -111,7 +111,7 @@ impl RelabelInput<'_> {
 
     /// Returns the missing bytes for any method.
     fn wanting(&self, memory: MemorySnapshot) -> u64 {
-        let does = |more| self.way(memory.and(more)).is_some();
+        let does = |more| self.choose_mode(memory.and(more)).is_some();
         let mut most = GRAIN as u64;
         while most < 1 << 62 && !does(most) {
             most *= 2;
@@ -143,7 +143,7 @@ impl<'a> ImportContext<'a> {
         self.check("the order of vertices", needed)?;
         let batches = cut.shape.batches.clone();
         let degree_order = DegreeOrder::new(&degrees, disk, machine.budget, machine.stop, batches)?;
-        let way = self.way(cut, &indexed, degrees.numbers())?;
+        let way = self.choose_mode(cut, &indexed, degrees.numbers())?;
         if self.comm.is_first() {
             degree_order.write(graph.order()?, self.options.work_bytes_max)?;
         }
@@ -162,7 +162,7 @@ impl<'a> ImportContext<'a> {
         }
     }
 
-    fn way(
+    fn choose_mode(
         &self,
         cut: &CutPlan,
         indexed: &IndexedEdges<'a>,
@@ -178,7 +178,7 @@ impl<'a> ImportContext<'a> {
             vertices_max: self.options.work_bytes_max / size_of::<u64>() as u64,
         };
         let memory = self.memory();
-        let found = choice(indexed.source.reader_bytes()).way(memory);
+        let found = choice(indexed.source.reader_bytes()).choose_mode(memory);
         found.ok_or_else(|| {
             let more = choice(indexed.source.reader_bytes_max()).wanting(memory);
             self.too_little(more)
@@ -351,10 +351,12 @@ mod tests {
             (1 << 24, 4, None),
         ] {
             let plan = plan(vertices);
-            let found = choice(&plan).way(memory(mib * MIB)).map(|way| match way {
-                RelabelMode::Whole => 0,
-                RelabelMode::Ranges { span, .. } => span,
-            });
+            let found = choice(&plan)
+                .choose_mode(memory(mib * MIB))
+                .map(|way| match way {
+                    RelabelMode::Whole => 0,
+                    RelabelMode::Ranges { span, .. } => span,
+                });
             assert_eq!(found, expected, "{vertices} vertices, {mib} MiB");
         }
     }
@@ -365,9 +367,15 @@ mod tests {
             let plan = plan(vertices);
             let choice = choice(&plan);
             let more = choice.wanting(memory(MIB));
-            assert!(choice.way(memory(MIB).and(more)).is_some(), "{vertices}");
+            assert!(
+                choice.choose_mode(memory(MIB).and(more)).is_some(),
+                "{vertices}"
+            );
             let less = more.saturating_sub(2 * GRAIN as u64);
-            assert!(choice.way(memory(MIB).and(less)).is_none(), "{vertices}");
+            assert!(
+                choice.choose_mode(memory(MIB).and(less)).is_none(),
+                "{vertices}"
+            );
         }
     }
 }

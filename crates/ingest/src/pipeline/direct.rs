@@ -302,7 +302,7 @@ impl<'a> CellBuffer<'a> {
         writer: &mut ColumnFileWriter,
     ) -> Result<(), IngestError> {
         let start = self.plan.layout.cuts()[cell.1];
-        let mut arcs = range.of(sources.start);
+        let mut arcs = range.from_source(sources.start);
         loop {
             let mut taken = 0;
             while taken < arcs.len() {
@@ -321,7 +321,7 @@ impl<'a> CellBuffer<'a> {
             match next.filter(|source| *source < sources.end) {
                 None => return self.flush(cell, writer),
                 Some(source) if source == arcs.source + 1 => arcs.advance(),
-                Some(source) => arcs = range.of(source),
+                Some(source) => arcs = range.from_source(source),
             }
         }
     }
@@ -340,7 +340,7 @@ impl<'a> CellBuffer<'a> {
             let width = kind.bytes();
             let weights = &mut self.weights[range.start * width..range.end * width];
             for (out, edge) in weights.chunks_exact_mut(width).zip(arcs.edges()) {
-                out.copy_from_slice(&bits(self.drawn.of(edge), kind).to_le_bytes()[..width]);
+                out.copy_from_slice(&bits(self.drawn.weight(edge), kind).to_le_bytes()[..width]);
             }
         }
     }

@@ -136,7 +136,7 @@ fn store(
         Ok(())
     });
     let mut report = import.report;
-    let stays = dirs.settle(&made);
+    let stays = dirs.keep_checkpoint(&made);
     if let Err(error) = made {
         // The others end before what they work in goes.
         if let Some(fabric) = comm.fabric() {

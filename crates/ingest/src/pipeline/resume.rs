@@ -16,7 +16,8 @@ use super::scan;
 use crate::build::sort_bucket::ArcCounts;
 use crate::checkpoint::staging::StagingDir;
 use crate::checkpoint::step_log::{
-    DISTRIBUTED, INDEXED, SCANNED, STEPS, StepFiles, StepLog, common_of, is_of_files, of_files,
+    DISTRIBUTED, INDEXED, SCANNED, STEPS, StepFiles, StepLog, column_record, common_graph_files,
+    is_column_record,
 };
 use crate::error::IngestError;
 use crate::external::bucket_file::BucketFile;
@@ -72,7 +73,7 @@ impl<'a> ImportContext<'a> {
         // One rank of each disk removes the common files; column files are replaced when they are written again.
         let is_maker = staging.makers()[self.comm.rank()] == self.comm.rank();
         let common = match is_maker {
-            true => common_of(&**self.machine.disk, self.staging)?,
+            true => common_graph_files(&**self.machine.disk, self.staging)?,
             false => Vec::new(),
         };
         log.clean(common)?;
@@ -156,7 +157,7 @@ impl<'a> ImportContext<'a> {
             graph: &[],
         };
         log.write(SCANNED, &files, |out| {
-            ReportCounters::of(self).encode(out)?;
+            ReportCounters::from_report(self).encode(out)?;
             found.source.encode(out)?;
             out.optional(found.vertices.as_ref(), EdgeReplay::encode)?;
             let scanned = &found.scanned;
@@ -228,7 +229,7 @@ impl<'a> ImportContext<'a> {
             graph: &arc_stats.files(self.staging),
         };
         log.write(INDEXED, &files, |out| {
-            ReportCounters::of(self).encode(out)?;
+            ReportCounters::from_report(self).encode(out)?;
             arc_stats.encode(out)?;
             indexed.source.encode(out)?;
             let ranks = match &indexed.indices {
@@ -273,7 +274,7 @@ impl<'a> ImportContext<'a> {
             graph: &of_graph,
         };
         log.write(DISTRIBUTED, &files, |out| {
-            ReportCounters::of(self).encode(out)?;
+            ReportCounters::from_report(self).encode(out)?;
             arc_stats.encode(out)?;
             out.optional(order, |order, out| {
                 order.iter().try_for_each(|number| out.number(*number))
@@ -302,7 +303,11 @@ impl<'a> ImportContext<'a> {
         let Some(log) = self.log else {
             return Ok(done);
         };
-        for name in log.names()?.into_iter().filter(|name| is_of_files(name)) {
+        for name in log
+            .names()?
+            .into_iter()
+            .filter(|name| is_column_record(name))
+        {
             let whole = log.read(&name, |from| {
                 for _ in 0..from.number()? {
                     let side = match from.word()? {
@@ -388,7 +393,7 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
             temporary: &[],
             graph: &paths,
         };
-        log.write(&of_files(*side, *number), &told, |out| {
+        log.write(&column_record(*side, *number), &told, |out| {
             out.number(files.len() as u64)?;
             for (side, number, kept) in &files {
                 out.word(*side as u32)?;
@@ -437,7 +442,7 @@ impl ArcStats {
 struct ReportCounters([u64; 11]);
 
 impl ReportCounters {
-    fn of(import: &ImportContext<'_>) -> Self {
+    fn from_report(import: &ImportContext<'_>) -> Self {
         let report = &import.report;
         ReportCounters([
             report.lines,

@@ -57,11 +57,11 @@ pub(crate) struct WriteMemory {
 impl WriteMemory {
     /// Creates the demand of a cut.
     pub(crate) fn new(cut: &CutPlan) -> Self {
-        Self::of(&cut.shape, &cut.plan, cut.bytes())
+        Self::from_shape(&cut.shape, &cut.plan, cut.bytes())
     }
 
     /// Creates the demand of a shape and a plan, with `tables_bytes` bytes for the tables of batches.
-    pub(crate) fn of(
+    pub(crate) fn from_shape(
         shape: &Shape,
         plan: &distribute::DistributionPlan,
         tables_bytes: u64,

@@ -141,7 +141,7 @@ impl Finder<'_> {
             .edges
             .last()
             .and_then(|file| file.content.dialect().cloned());
-        let file = self.look_at(path, kind, named_packed, RecordKind::Edge, before)?;
+        let file = self.detect_file(path, kind, named_packed, RecordKind::Edge, before)?;
         input.edges.push(file);
         Ok(())
     }
@@ -156,7 +156,13 @@ impl Finder<'_> {
         let syntax = match kind_of(path, &name, self.text)? {
             None => Syntax::Text,
             Some(FileFormat::Parquet) => {
-                return self.look_at(path, FileFormat::Parquet, false, RecordKind::Vertex, before);
+                return self.detect_file(
+                    path,
+                    FileFormat::Parquet,
+                    false,
+                    RecordKind::Vertex,
+                    before,
+                );
             }
             Some(FileFormat::Text(syntax)) if syntax != Syntax::Dimacs => syntax,
             Some(_) => {
@@ -166,7 +172,7 @@ impl Finder<'_> {
                 ));
             }
         };
-        self.look_at(
+        self.detect_file(
             path,
             FileFormat::Text(syntax),
             named_packed,
@@ -176,7 +182,7 @@ impl Finder<'_> {
     }
 
     /// The size and the compression of a file, and how it is read.
-    fn look_at(
+    fn detect_file(
         &mut self,
         path: &Path,
         kind: FileFormat,

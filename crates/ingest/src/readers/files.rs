@@ -98,7 +98,7 @@ impl FileSource {
         paths.iter().map(bytes).sum()
     }
 
-    pub(super) fn of(
+    pub(super) fn open_input(
         input: InputFiles,
         columns: RecordKind,
         options: &ReadOptions,

@@ -82,7 +82,7 @@ impl FileSource {
             ));
         }
         let first = first.path.clone();
-        let mut source = Self::of(input, RecordKind::Edge, options, budget)?;
+        let mut source = Self::open_input(input, RecordKind::Edge, options, budget)?;
         if options.ids != Some(Ids::Text) {
             let (ids, first_text) = source.detect(disk, budget, stop)?;
             (source.ids, source.first_text) = match options.ids {
@@ -151,7 +151,7 @@ impl FileSource {
             edges,
             ..InputFiles::default()
         };
-        let mut source = Self::of(input, RecordKind::Vertex, &options, budget)?;
+        let mut source = Self::open_input(input, RecordKind::Vertex, &options, budget)?;
         source.count_quotes(disk, budget, stop)?;
         Ok(source)
     }

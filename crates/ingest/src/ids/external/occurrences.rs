@@ -124,7 +124,7 @@ impl<'a> OccurrenceWriter<'a> {
     #[inline]
     fn put(&mut self, id: &[u8], position: u64) -> Result<(), IngestError> {
         let bucket = self.occurrences.splitters.bucket(id);
-        let out = self.writer.room(bucket, 2 + id.len() + POSITION_BYTES)?;
+        let out = self.writer.reserve(bucket, 2 + id.len() + POSITION_BYTES)?;
         let (length, rest) = out.split_at_mut(2);
         let (text, at) = rest.split_at_mut(id.len());
         length.copy_from_slice(&(id.len() as u16).to_le_bytes());

@@ -110,7 +110,7 @@ impl IndexBases {
             .map_err(|_| IngestError::internal("more than 2^32 parts of a dictionary"))
     }
 
-    fn of(&self, code: u32) -> Option<u64> {
+    fn base(&self, code: u32) -> Option<u64> {
         let ranks = self.of_ranks.len();
         let sorted_runs = self.of_ranks.get(code as usize % ranks)?;
         sorted_runs.get(code as usize / ranks).copied()
@@ -177,7 +177,8 @@ pub(super) fn join(
                 let word = |at: usize| {
                     u32::from_le_bytes([record[at], record[at + 1], record[at + 2], record[at + 3]])
                 };
-                let (Some(slot), Some(base)) = (list.get_mut(word(0) as usize), bases.of(word(4)))
+                let (Some(slot), Some(base)) =
+                    (list.get_mut(word(0) as usize), bases.base(word(4)))
                 else {
                     return Err(IngestError::internal(
                         "an end of an edge lies outside its bucket",

@@ -267,7 +267,7 @@ impl<'a> SortedRunWriter<'a> {
         let bucket = self.starts.partition_point(|&start| 2 * start <= position) - 1;
         let slot = (position - 2 * self.starts[bucket]) as u32;
         let code = IndexBases::code(&self.context.comm, sorted_run)?;
-        let out = self.positions.room(bucket, RESOLVED_BYTES)?;
+        let out = self.positions.reserve(bucket, RESOLVED_BYTES)?;
         out[0..4].copy_from_slice(&slot.to_le_bytes());
         out[4..8].copy_from_slice(&code.to_le_bytes());
         out[8..12].copy_from_slice(&rank.to_le_bytes());

@@ -46,7 +46,7 @@ impl Sniff<'_> {
         }
         let kind = |row: &Vec<Vec<u8>>, column: usize| {
             row.get(column)
-                .map_or(FieldKind::Empty, |cell| FieldKind::of(cell))
+                .map_or(FieldKind::Empty, |cell| FieldKind::classify(cell))
         };
         let numbers_below = |column: usize| {
             let mut kinds = below.iter().map(|row| kind(row, column));

@@ -136,7 +136,7 @@ impl<'d> Parser<'d> {
 
     /// The last id that was no integer, for a notice, and whether it is a number all the same.
     pub(crate) fn no_integer(&self) -> (String, bool) {
-        let is_number = values::FieldKind::of(&self.no_integer).is_number()
+        let is_number = values::FieldKind::classify(&self.no_integer).is_number()
             || self.no_integer.iter().all(u8::is_ascii_digit);
         (shown(&self.no_integer), is_number)
     }

@@ -161,7 +161,7 @@ impl<'a> Sniff<'a> {
                 cells.len() >= 2
                     && cells[..2]
                         .iter()
-                        .all(|cell| FieldKind::of(cell).is_number())
+                        .all(|cell| FieldKind::classify(cell).is_number())
             })
         };
         mark(line).is_some_and(|mark| numbers(&line[mark.len()..])) && numbers(below)

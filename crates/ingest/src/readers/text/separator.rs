@@ -236,7 +236,7 @@ impl Sniff<'_> {
             let integer = |column: usize| {
                 cells
                     .get(column)
-                    .is_some_and(|cell| FieldKind::of(cell) == FieldKind::Integer)
+                    .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
             };
             // The first line may be a header.
             integers &= row == 0 && body.len() > 1 || ends.into_iter().all(integer);

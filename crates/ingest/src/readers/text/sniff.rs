@@ -224,14 +224,17 @@ impl Sniff<'_> {
             labels.any(|label| label == name.as_bytes())
         };
         let numbers = |row: &Vec<Vec<u8>>| {
-            row.len() > 1 && row[1..].iter().all(|cell| FieldKind::of(cell).is_number())
+            row.len() > 1
+                && row[1..]
+                    .iter()
+                    .all(|cell| FieldKind::classify(cell).is_number())
         };
         if let Some([_, others @ ..]) = header_names.as_deref()
             && others.len() > 2
             && others.iter().any(|name| is_row(&name))
             && others
                 .iter()
-                .all(|name| FieldKind::of(name.as_bytes()) == FieldKind::Text)
+                .all(|name| FieldKind::classify(name.as_bytes()) == FieldKind::Text)
             && below.iter().all(numbers)
         {
             return Err(self.refuse(
@@ -257,7 +260,7 @@ impl Sniff<'_> {
         };
         let is_integer = |row: &Vec<Vec<u8>>, column: usize| {
             row.get(column)
-                .is_some_and(|cell| FieldKind::of(cell) == FieldKind::Integer)
+                .is_some_and(|cell| FieldKind::classify(cell) == FieldKind::Integer)
         };
         let integers_below = rows.len() > 1
             && rows[1..]

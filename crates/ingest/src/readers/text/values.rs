@@ -52,7 +52,7 @@ pub(crate) enum FieldKind {
 }
 
 impl FieldKind {
-    pub(crate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn classify(bytes: &[u8]) -> Self {
         let bytes = trim(bytes);
         if bytes.is_empty() {
             return Self::Empty;
