@@ -207,7 +207,7 @@ pub(crate) struct Orientations<'e> {
 
 impl<'e> Orientations<'e> {
     /// One of the two.
-    pub(crate) fn way(self, turned: bool) -> ExecContext<'e> {
+    pub(crate) fn orientation(self, turned: bool) -> ExecContext<'e> {
         self.turned.filter(|_| turned).unwrap_or(self.stored)
     }
     /// Both, or the one.

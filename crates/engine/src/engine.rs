@@ -127,8 +127,8 @@ impl Engine {
     /// sizes, where data lies on such tiers.
     #[must_use]
     pub fn least(graph: &Measure, workers: usize, tiers: &Tiers, sizes: Sizes) -> u64 {
-        let shape = GraphShape::of(graph, workers).on(tiers);
-        let own = Self::own_bytes(graph, workers)
+        let shape = GraphShape::of(graph, workers).with_tiers(tiers);
+        let own = Self::base_memory(graph, workers)
             // Frames of degrees, and sets of the driver that exist before the first pass.
             + RowFileIo::FRAMES_BYTES * workers as u64
             + 2 * shape.set_of_vertices;
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Bytes of the budget that an engine takes before anything is asked of it.
-    pub(crate) fn own_bytes(graph: &Measure, workers: usize) -> u64 {
+    pub(crate) fn base_memory(graph: &Measure, workers: usize) -> u64 {
         RowFileIo::memory(page_bytes(&graph.batches)) * workers as u64
             + (FRAMES as u64) * FRAME_BYTES
             + GraphView::memory(graph)
@@ -216,7 +216,7 @@ impl Engine {
             traffic,
             wire: wire.map(Mutex::new),
             ranks: Arc::clone(&ranks),
-            shape: GraphShape::of(measure, settings.workers.count()).on(&settings.tiers),
+            shape: GraphShape::of(measure, settings.workers.count()).with_tiers(&settings.tiers),
             batches: Arc::clone(&batches),
             budget: settings.budget.clone(),
             tiers: settings.tiers,
@@ -318,7 +318,7 @@ impl Engine {
     pub fn no_vertices(&self) -> Result<ActiveSet, EngineError> {
         let mut set = self.active.empty();
         if !self.active.history().is_within() {
-            set.hand_out(0)?;
+            set.restore_or_register(0)?;
         }
         Ok(set)
     }
@@ -367,9 +367,9 @@ impl Engine {
                 };
                 ((), activate)
             })?;
-            chosen.recount_all();
+            chosen.refresh_counts();
             let [total] = engine.common.ranks.total([chosen.own_len()])?;
-            chosen.take_total(total);
+            chosen.set_global_len(total);
             Ok(((), [chosen]))
         })?;
         Ok(chosen)
@@ -426,7 +426,7 @@ impl Engine {
         active: &ActiveSet,
         direction: Direction,
     ) -> Result<(P::Sum, ActiveSet), EngineError> {
-        let (sum, [activated]) = self.call(type_name::<P>(), |engine| {
+        let (sum, [activated]) = self.logged(type_name::<P>(), |engine| {
             engine.edges_pass(program, signal_rows, apply_rows, active, direction)
         })?;
         Ok((sum, activated))
@@ -502,7 +502,7 @@ impl Engine {
         let agreed = self.common.ranks.agree([sums], [activated.own_len()]);
         self.broken = agreed.is_err();
         let (sum, [total]) = agreed?;
-        activated.take_total(total);
+        activated.set_global_len(total);
         self.end_pass(began, report);
         Ok((sum, [activated]))
     }
@@ -520,7 +520,7 @@ impl Engine {
         apply_rows: P::ApplyRows,
         active: Option<&ActiveSet>,
     ) -> Result<(P::Sum, [ActiveSet; 2]), EngineError> {
-        self.call(type_name::<P>(), |engine| {
+        self.logged(type_name::<P>(), |engine| {
             engine.sends_pass(program, send_rows, apply_rows, active)
         })
     }
@@ -554,8 +554,8 @@ impl Engine {
         let agreed = self.common.ranks.agree(sent.sums, mine);
         self.broken = agreed.is_err();
         let (sum, [senders, reached]) = agreed?;
-        sent.senders.take_total(senders);
-        sent.reached.take_total(reached);
+        sent.senders.set_global_len(senders);
+        sent.reached.set_global_len(reached);
         let count = active.map_or(self.vertices(), ActiveSet::len);
         self.end_pass(
             began,

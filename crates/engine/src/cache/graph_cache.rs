@@ -54,7 +54,7 @@ pub(crate) struct OrientationCache {
 
 impl OrientationCache {
     /// Whether all cells are in memory; `None` as long as nothing is pinned.
-    pub(crate) fn all(&self) -> Option<bool> {
+    pub(crate) fn is_fully_cached(&self) -> Option<bool> {
         self.filled.then(|| self.pins.all())
     }
     /// Whether all cells are in memory for a program that asks for weights, or does not.
@@ -77,18 +77,18 @@ impl OrientationCache {
 }
 
 impl GraphCache {
-    pub(crate) fn way(&self, turned: bool) -> &OrientationCache {
+    pub(crate) fn orientation(&self, turned: bool) -> &OrientationCache {
         &self.ways[usize::from(turned)]
     }
     /// Whether the cells of both ways round are in memory, or are worth loading where there may be room for them.
     pub(crate) fn both(&self) -> bool {
-        match [&self.ways[0], &self.ways[1]].map(OrientationCache::all) {
+        match [&self.ways[0], &self.ways[1]].map(OrientationCache::is_fully_cached) {
             [Some(true), None] => self.pulls_missed >= PULLS_MISSED,
             [stored, turned] => turned == Some(true) && stored != Some(false),
         }
     }
     /// Takes note of a pass that would have been a pull over the turned graph.
-    pub(crate) fn miss_pull(&mut self) {
+    pub(crate) fn record_missed_pull(&mut self) {
         self.pulls_missed += 1;
     }
     /// Bytes of pinned cells.
@@ -118,7 +118,7 @@ impl GraphCache {
     }
     /// Whether lists are in memory for a program that asks for weights, or does not.
     pub(crate) fn has_lists(&self, machine: &ExecContext, turned: bool, weighted: bool) -> bool {
-        let lists = &self.way(turned).lists;
+        let lists = &self.orientation(turned).lists;
         lists
             .as_ref()
             .is_some_and(|lists| lists.suits(machine, weighted))
@@ -127,7 +127,7 @@ impl GraphCache {
     /// Bytes of the budget that the lists one way round take, and all its cells, so far as they are not pinned.
     fn lists_take(&self, machine: &ExecContext, turned: bool, weighted: bool) -> u64 {
         let (lists, besides) = AdjacencyLists::memory(machine, weighted);
-        let cells = match self.way(turned).has_all(weighted) {
+        let cells = match self.orientation(turned).has_all(weighted) {
             true => 0,
             false => CellCache::memory(machine, weighted),
         };
@@ -138,7 +138,7 @@ impl GraphCache {
 
     /// Bytes that the budget lacks to hold all cells one way round, their lists, and `leave` bytes, if cells that are pinned make
     /// room; `None` where no budget would do.
-    pub(crate) fn lists_lack(
+    pub(crate) fn adjacency_shortfall(
         &self,
         machine: &ExecContext,
         turned: bool,
@@ -146,7 +146,7 @@ impl GraphCache {
         leave: u64,
     ) -> Option<u64> {
         let taken = self.lists_take(machine, turned, weighted);
-        let pinned = match self.way(turned).has_all(weighted) {
+        let pinned = match self.orientation(turned).has_all(weighted) {
             true => 0,
             false => self.leased_bytes(),
         };
@@ -156,7 +156,7 @@ impl GraphCache {
     }
 
     /// Loads the lists of all vertices one way round, and all cells where they are not pinned, where nothing is lacking by
-    /// [`GraphCache::lists_lack`]; whether they are there.
+    /// [`GraphCache::adjacency_shortfall`]; whether they are there.
     pub(crate) fn load_lists(
         &mut self,
         machine: &ExecContext,
@@ -164,7 +164,7 @@ impl GraphCache {
         weighted: bool,
         leave: u64,
     ) -> Result<bool, EngineError> {
-        if !self.way(turned).has_all(weighted) {
+        if !self.orientation(turned).has_all(weighted) {
             self.ways[usize::from(turned)].release_pins();
             let taken = self.lists_take(machine, turned, weighted);
             if taken.saturating_add(leave) > machine.budget.available() {
@@ -181,7 +181,7 @@ impl GraphCache {
             way.lists = Some(AdjacencyLists::load(machine, &way.pins, weighted)?);
         }
         self.loading += machine.clock.now() - began;
-        Ok(self.way(turned).lists.is_some())
+        Ok(self.orientation(turned).lists.is_some())
     }
 
     /// Time that filling it took since the last call.
@@ -236,7 +236,7 @@ impl GraphCache {
 
     /// Gives the graph as it is stored such filtering lists.
     #[cfg(test)]
-    pub(crate) fn needs_at_hand(&mut self, needs: MessageFilter) {
+    pub(crate) fn set_filter_for_test(&mut self, needs: MessageFilter) {
         self.ways[0].needs = Some(needs);
     }
 
@@ -253,12 +253,12 @@ impl GraphCache {
     }
 
     /// Takes note of what a sparse pass read.
-    pub(crate) fn sought(&mut self, turned: bool, bytes: u64) {
+    pub(crate) fn record_sparse_read(&mut self, turned: bool, bytes: u64) {
         self.ways[usize::from(turned)].sought += bytes;
     }
 
     /// Whether sparse passes have read so much that filling the pins with so many bytes is worth it.
-    pub(crate) fn earned(
+    pub(crate) fn is_cache_worthwhile(
         &mut self,
         machine: &ExecContext,
         turned: bool,

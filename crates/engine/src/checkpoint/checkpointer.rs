@@ -415,7 +415,7 @@ impl Checkpointer {
     }
 
     /// No call follows: work may end at any time.
-    pub(crate) fn end_calls(&mut self) {
+    pub(crate) fn finish_log(&mut self) {
         self.patience = None;
     }
 

@@ -45,7 +45,7 @@ impl Engine {
         if self.vertices() == 0 {
             return Ok(true);
         }
-        let (is_done, []) = self.call(std::any::type_name::<I>(), |engine| {
+        let (is_done, []) = self.logged(std::any::type_name::<I>(), |engine| {
             engine
                 .recovery
                 .iter_mut()
@@ -244,7 +244,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let forest = Forest::<I, I::Atomic>::new(labels);
         let machine = ExecContext::new(&self.common, &self.stored);
-        let way = self.held.way(false);
+        let way = self.held.orientation(false);
         let lists = way.lists.as_ref().filter(|_| over_lists);
         let traffic = &self.common.traffic;
         let (label, vertices) = (size_of::<I>() as u64, machine.batches.vertices());
@@ -266,7 +266,7 @@ impl Engine {
         let tell = listed(&*self.common.clock, on_pass, metrics, traffic, count);
         match lists {
             Some(lists) => {
-                let against = self.held.way(true).lists.as_ref();
+                let against = self.held.orientation(true).lists.as_ref();
                 with_words!(lists, |WORDS| afforest::unite::<I, _, WORDS>(
                     &machine, lists, against, forest, tell
                 ))

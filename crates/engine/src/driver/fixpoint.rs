@@ -50,7 +50,7 @@ impl Engine {
         no_room |= !self.common.ranks.alone();
         loop {
             active = self.in_passes(program, labels, active, direction, |engine, active| {
-                engine.decide("whether lists are there", |engine| {
+                engine.logged_decision("whether lists are there", |engine| {
                     let is_worth_it =
                         !no_room && engine.lists_are_worth_it(weighted, direction, walked);
                     let are_there = is_worth_it
@@ -214,7 +214,7 @@ impl Engine {
             return None;
         }
         let leave = self.work_over_lists().max(self.borrowed);
-        let lack = (self.held).lists_lack(&self.machine(false), false, false, leave);
+        let lack = (self.held).adjacency_shortfall(&self.machine(false), false, false, leave);
         let lack = lack.filter(|bytes| *bytes > 0)?;
         Some(self.common.budget.total().saturating_add(lack))
     }
@@ -234,7 +234,11 @@ impl Engine {
         self.workspaces = None;
         self.active.trim();
         let machine = self.machine(turned);
-        if self.held.lists_lack(&machine, turned, weighted, leave) != Some(0) {
+        if self
+            .held
+            .adjacency_shortfall(&machine, turned, weighted, leave)
+            != Some(0)
+        {
             return Ok(false);
         }
         let way = self.turned.as_ref().filter(|_| turned);
@@ -282,7 +286,7 @@ impl Engine {
         let way = self.turned.as_ref().filter(|_| turned);
         let machine = ExecContext::new(&self.common, way.unwrap_or(&self.stored));
         let held = &self.held;
-        let Some(lists) = &held.way(turned).lists else {
+        let Some(lists) = &held.orientation(turned).lists else {
             return Err(EngineError::NoReaders);
         };
         let against = if symmetric { turned } else { !turned };
@@ -290,7 +294,7 @@ impl Engine {
             machine: &machine,
             program,
             lists,
-            against: held.way(against).lists.as_ref(),
+            against: held.orientation(against).lists.as_ref(),
             labels: WordOf::<P>::shared(elements_mut(rows)),
         };
         let workers = machine.workers.count();

@@ -19,7 +19,7 @@ impl Engine {
     /// Has room for rows that are borrowed from disk, as far as what passes over edges keep can make room.
     pub(crate) fn make_room_for(&mut self, needs: &[ColumnAccess]) {
         let row_bytes = self.common.arrays.staged_bytes(needs);
-        self.make_room(self.common.shape.borrowed(row_bytes, needs.len()));
+        self.make_room(self.common.shape.staging_bytes(row_bytes, needs.len()));
     }
 
     /// Has so many bytes free, as far as what passes over edges keep can make room; those to come leave as much.
@@ -45,7 +45,7 @@ impl Engine {
         if self.broken {
             return Err(EngineError::Broken);
         }
-        let reserve = self.common.shape.reserve_beside_degrees();
+        let reserve = self.common.shape.reserve_with_degrees();
         let before = self.common.budget.available();
         let done = self.common.arrays.load(needs, reserve);
         if self.common.budget.available() < before {
@@ -57,7 +57,9 @@ impl Engine {
 
     /// Has as many cells in memory as the budget has room for besides `leave` bytes, where edges are to be there and none are.
     pub(crate) fn load_cells(&mut self, leave: u64) -> Result<(), EngineError> {
-        if self.common.edges != EdgesAt::Memory || self.held.way(false).all().is_some() {
+        if self.common.edges != EdgesAt::Memory
+            || self.held.orientation(false).is_fully_cached().is_some()
+        {
             return Ok(());
         }
         self.workspaces = None;

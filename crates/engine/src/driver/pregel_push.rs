@@ -171,7 +171,7 @@ impl Engine {
             let began = self.common.clock.now();
             let (mut next, mut callers) = (self.active.empty(), self.active.empty());
             let machine = ExecContext::new(&self.common, &self.stored);
-            let lists = &self.held.way(false).lists;
+            let lists = &self.held.orientation(false).lists;
             let batches: Vec<usize> = waken.batches().collect();
             let pass = Pushing {
                 machine: &machine,
@@ -195,8 +195,8 @@ impl Engine {
             let (tally, report, reached) = done.map_err(|error| self.too_small(error))?;
             self.end_pass(began, report);
             for set in [&mut next, &mut callers] {
-                set.recount_all();
-                set.take_total(set.own_len());
+                set.refresh_counts();
+                set.set_global_len(set.own_len());
             }
             if !callers.is_empty() {
                 let broadcasts = Broadcasts::<P> {

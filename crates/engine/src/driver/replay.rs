@@ -20,7 +20,7 @@ use crate::value::Sum;
 impl Engine {
     /// One call of the driver, and a pass or several: what it is told, and the sets that it gets. A run that goes on with a version
     /// tells what the run before told, and does nothing, up to where the version ends. `name` tells calls apart.
-    pub(crate) fn call<S: Sum, const N: usize>(
+    pub(crate) fn logged<S: Sum, const N: usize>(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<(S, [ActiveSet; N]), EngineError>,
@@ -45,11 +45,11 @@ impl Engine {
             let sum = S::take(&mut said).ok_or_else(mismatch)?;
             let mut sets = [(); N].map(|()| self.active.empty());
             for set in &mut sets {
-                set.hand_out(u64::take(&mut said).ok_or_else(mismatch)?)?;
+                set.restore_or_register(u64::take(&mut said).ok_or_else(mismatch)?)?;
             }
             return Ok((sum, sets));
         }
-        self.between_calls()?;
+        self.checkpoint_if_due()?;
         self.active.history().enter();
         let done = work(self);
         self.active.history().leave();
@@ -59,7 +59,7 @@ impl Engine {
         for set in &mut sets {
             let total = set.len();
             total.put(&mut said);
-            set.hand_out(total)?;
+            set.restore_or_register(total)?;
         }
         self.active.history().note(name, &said);
         self.recovery.iter_mut().for_each(Checkpointer::call_done);
@@ -93,7 +93,7 @@ impl Engine {
     }
 
     /// What depends on free memory or the like, and is no pass: told again in a run that goes on.
-    pub(crate) fn decide(
+    pub(crate) fn logged_decision(
         &mut self,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<bool, EngineError>,
@@ -102,7 +102,7 @@ impl Engine {
         if let Some(said) = answer {
             return Ok(said == [1]);
         }
-        self.between_calls()?;
+        self.checkpoint_if_due()?;
         let decided = work(self)?;
         self.active.history().note(name, &[u8::from(decided)]);
         self.recovery.iter_mut().for_each(Checkpointer::decided);
@@ -111,7 +111,7 @@ impl Engine {
 
     /// What is done before a call that is not told again: the rows of the version that is gone on with are taken over, where all was told
     /// that it has, or a version is published, where one is due.
-    fn between_calls(&mut self) -> Result<(), EngineError> {
+    fn checkpoint_if_due(&mut self) -> Result<(), EngineError> {
         let Some(recovery) = self.recovery.as_mut() else {
             return Ok(());
         };
@@ -228,8 +228,8 @@ impl Engine {
                 what: "the program ends before the place where that run was",
             });
         }
-        self.between_calls()?;
-        self.recovery.iter_mut().for_each(Checkpointer::end_calls);
+        self.checkpoint_if_due()?;
+        self.recovery.iter_mut().for_each(Checkpointer::finish_log);
         Ok(())
     }
 

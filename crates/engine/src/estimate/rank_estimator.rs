@@ -25,7 +25,7 @@ use crate::error::EngineError;
 use crate::estimate::model::{PassTraffic, PlannedRank, RankEstimator, RunOutlook, RunQuestion};
 use crate::estimate::routing::{RoutingEstimate, made};
 use crate::estimate::spill::{SpillEstimate, count_pieces};
-use crate::exchange::filter::{keeps_back, lists_memory, rooms_for_needs, selected_bytes};
+use crate::exchange::filter::{filter_budgets, is_worthwhile, lists_memory, selected_bytes};
 use crate::exchange::frame::{frames_bytes, messages_bytes};
 use crate::memory::plan::{GraphShape, PassMemory};
 use crate::messages::routing::Routing;
@@ -79,7 +79,7 @@ impl<'q> RankEstimator<'q> {
         let shape = GraphShape::of(&measure, threads);
         // The engine has its buffers, and the driver the set of all vertices.
         let taken =
-            outline.open_bytes + Engine::own_bytes(&measure, threads) + shape.set_of_vertices;
+            outline.open_bytes + Engine::base_memory(&measure, threads) + shape.set_of_vertices;
         Ok(RankEstimator {
             question,
             rank,
@@ -122,7 +122,7 @@ impl<'q> RankEstimator<'q> {
         let rows_resident = self.keep(vertices.saturating_mul(touched.read as u64), reserve);
         let degrees_bytes = vertices.saturating_mul(size_of::<u32>() as u64);
         let degrees_resident =
-            !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_beside_degrees());
+            !touched.degrees || self.keep(degrees_bytes, self.shape.reserve_with_degrees());
         if !degrees_resident {
             // Workers keep what they unpack them from.
             let frames = RowFileIo::FRAMES_BYTES * self.question.threads as u64;
@@ -149,7 +149,7 @@ impl<'q> RankEstimator<'q> {
             } else {
                 size_of::<u64>()
             };
-        let borrowed = self.shape.row_bytes(self.shape.borrowed(staged, 2));
+        let borrowed = self.shape.row_bytes(self.shape.staging_bytes(staged, 2));
         let own = Sizes {
             rows: staged,
             ..self.sizes
@@ -161,7 +161,7 @@ impl<'q> RankEstimator<'q> {
         // Passes over vertices keep their room where messages have theirs all the same.
         let is_in_memory = |sizes| {
             self.shape
-                .share(sizes, self.free)
+                .plan(sizes, self.free)
                 .map(|room| room.held.is_none())
         };
         let sizes = match is_in_memory(more) == is_in_memory(own) {
@@ -173,7 +173,7 @@ impl<'q> RankEstimator<'q> {
         let needs_files = start.written - written;
         let room = self
             .shape
-            .share(sizes, self.free)
+            .plan(sizes, self.free)
             .ok_or(EngineError::TooSmall {
                 what: "a run",
                 least: self.least,
@@ -230,10 +230,10 @@ impl<'q> RankEstimator<'q> {
             return None;
         }
         let ways = self.question.outline.measure.ways as u64;
-        let mut rooms = rooms_for_needs(self.batches(), own.clone(), ranks, (ways, self.free));
+        let mut rooms = filter_budgets(self.batches(), own.clone(), ranks, (ways, self.free));
         let room = rooms.find(|room| {
             let enough = self.free.checked_sub(room * ways);
-            enough.is_some_and(|free| self.shape.share(sizes, free).is_some())
+            enough.is_some_and(|free| self.shape.plan(sizes, free).is_some())
         })?;
         let listed = &self.question.senders.to[self.rank];
         let of_rank = |to: usize, whole: fn(usize) -> u64| {
@@ -258,7 +258,7 @@ impl<'q> RankEstimator<'q> {
         let lists = made(&bytes, [in_memory, on_disk.iter().sum()], room);
         start.read += fanout + ways * lists.read;
         start.written += ways * lists.written;
-        let (stay_on_disk, kept) = bytes.kept(in_memory, room);
+        let (stay_on_disk, kept) = bytes.resident_bytes(in_memory, room);
         self.free -= ways * (kept + selected);
         Some(match stay_on_disk {
             true => on_disk,
@@ -299,7 +299,7 @@ impl<'q> RankEstimator<'q> {
             let listed = to[self.rank][to_rank];
             let facts = [listed, self.own_vertices(), self.own_vertices()];
             let lists = needs.map(|needs| needs[to_rank]);
-            let lists = lists.filter(|lists| keeps_back(facts, width, *lists));
+            let lists = lists.filter(|lists| is_worthwhile(facts, width, *lists));
             let needed = if lists.is_some() { listed } else { emitted };
             let of_batch = |batch: usize| {
                 let span = self.batches().span(batch);

@@ -14,7 +14,7 @@ use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_memory::beside;
 use crate::planner::routing_stats::{GroupOf, RoutingSample, graph_bytes, sample_bytes};
 use crate::program::footprint::Sizes;
-use crate::schedule::tasks::{ColumnLayout, mean, reads, runs};
+use crate::schedule::tasks::{ColumnLayout, column_groups, mean, reads};
 
 /// How messages get to runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,8 +30,8 @@ pub(crate) struct RoutingEstimate {
 /// Bytes that are written to make lists, of so many bytes in memory and on disk, in so much memory, and read where that holds them in the
 /// end.
 pub(crate) fn made(bytes: &TableMemory, [lists, on_disk]: [u64; 2], room: u64) -> PassTraffic {
-    let written = if bytes.fit(room) { 0 } else { on_disk };
-    let (stays, _) = bytes.kept(lists, room);
+    let written = if bytes.fits(room) { 0 } else { on_disk };
+    let (stays, _) = bytes.resident_bytes(lists, room);
     PassTraffic {
         read: if stays { 0 } else { written },
         written,
@@ -44,12 +44,12 @@ impl RankEstimator<'_> {
     pub(crate) fn to_dispatch(&self, sizes: Sizes, room: &PassMemory) -> Option<RoutingPlan> {
         let cells = self.columns().iter().map(|column| column.cells).sum();
         let graph = |group| {
-            let runs = runs(self, group).len();
+            let runs = column_groups(self, group).len();
             graph_bytes(self.batches(), self.question.threads, cells, runs)
         };
         let choice = self.question.dispatch;
         let beside = beside(choice, &self.shape, sizes, room, self.free, graph)?;
-        let runs = runs(self, beside.room.group);
+        let runs = column_groups(self, beside.room.group);
         Some(RoutingPlan {
             graph: graph(beside.room.group),
             runs: runs.len(),
@@ -61,7 +61,7 @@ impl RankEstimator<'_> {
     /// How many runs read a batch, by batch.
     pub(crate) fn reads(&self, room: &PassMemory) -> Vec<f64> {
         match room.held {
-            Some(_) => reads(self, &runs(self, room.group)),
+            Some(_) => reads(self, &column_groups(self, room.group)),
             None => Vec::new(),
         }
     }
@@ -168,7 +168,7 @@ impl PlannedRank<'_> {
         let lists: f64 = pieces.lists_on_disk.iter().sum();
         let bytes = [pieces.lists, lists].map(|bytes| bytes as u64);
         let room = to.beside.bytes;
-        let (lists_on_disk, _) = to.graph.kept(bytes[0], room);
+        let (lists_on_disk, _) = to.graph.resident_bytes(bytes[0], room);
         let made = made(&to.graph, bytes, room).and(PassTraffic {
             read: fanout,
             ..PassTraffic::default()

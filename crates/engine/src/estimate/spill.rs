@@ -31,7 +31,7 @@ impl SpillEstimate {
             let each = each.min(span as u64);
             let on_disk = |bytes| chance * AlignedBuffer::footprint(bytes) as f64;
             let list = list_bytes(each, span);
-            let piece = on_disk(run_codec::form(each, span, width).bytes);
+            let piece = on_disk(run_codec::encoding_for(each, span, width).bytes);
             self.messages += count;
             self.bytes[of] += piece;
             self.of_runs[run] += piece;

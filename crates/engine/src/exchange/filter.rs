@@ -21,7 +21,7 @@ const SHARE: u64 = 8;
 
 /// What of so much free memory the lists of the batches that one of so many ranks owns may take, of each of so many ways round of the
 /// graph: as much as they are worth, and the least, with which they are on disk; nothing where even that is too much.
-pub(crate) fn rooms_for_needs(
+pub(crate) fn filter_budgets(
     batches: &Batches,
     own: Range<usize>,
     ranks: usize,
@@ -108,7 +108,7 @@ impl MessageFilter {
     /// They are not where that keeps back next to none: of all vertices less than one in each word of bits that is looked at; or, where the
     /// lists are on disk, less than what is read of them. DFOGraph goes by whether the list of sources is `filter_ratio` times as long as
     /// the messages.
-    pub(crate) fn keeps_back(
+    pub(crate) fn is_worthwhile(
         &self,
         machine: &ExecContext,
         to: usize,
@@ -116,20 +116,20 @@ impl MessageFilter {
         width: usize,
     ) -> bool {
         let to = others(self.rank, to);
-        let (listed, vertices) = (self.lists.listed(to), machine.arrays.vertices());
+        let (listed, vertices) = (self.lists.source_count(to), machine.arrays.vertices());
         if let Some(ratio) = machine.filter_ratio {
             return (listed as f64) < ratio * emitted as f64;
         }
-        keeps_back([listed, vertices, emitted], width, self.lists.on_disk(to))
+        is_worthwhile([listed, vertices, emitted], width, self.lists.on_disk(to))
     }
 
     /// Whether a rank needs any message of a batch.
-    pub(crate) fn has(&self, batch: usize, to: usize) -> bool {
+    pub(crate) fn needs_any(&self, batch: usize, to: usize) -> bool {
         self.lists.has(batch, others(self.rank, to))
     }
 
     /// Says that whoever sends to a rank, in a slot of his own, will select what it needs of a batch.
-    pub(crate) fn want(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
+    pub(crate) fn prefetch(&self, batch: usize, to: usize, slot: usize) -> Result<(), EngineError> {
         let to = std::iter::once(others(self.rank, to));
         self.lists.want(batch, to, slot)
     }
@@ -156,7 +156,7 @@ impl MessageFilter {
 
 /// Whether lists keep enough messages back: so many are listed of so many vertices, so many messages are emitted, of so many bytes each, and so many
 /// bytes of lists are read from disk for it.
-pub(crate) fn keeps_back(
+pub(crate) fn is_worthwhile(
     [listed, vertices, emitted]: [u64; 3],
     width: usize,
     on_disk: u64,

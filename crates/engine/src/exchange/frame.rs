@@ -13,7 +13,7 @@ use graphmill_raw::Element;
 
 use crate::comm::wire::FRAME_BYTES;
 use crate::messages::batch::MessageSlice;
-use crate::messages::run_codec::is_listed;
+use crate::messages::run_codec::is_sparse;
 
 pub(crate) const FRAME_HEADER: usize = 8;
 const SECTION_HEADER: usize = 24;
@@ -188,7 +188,7 @@ pub(crate) fn messages_bytes(needed: u64, emitted: u64, sources: usize, message:
     if needed == 0 {
         return 0;
     }
-    let of_sources = match is_listed(emitted, sources) {
+    let of_sources = match is_sparse(emitted, sources) {
         true => needed * size_of::<u32>() as u64,
         false => (sources.div_ceil(WORD) * size_of::<u64>()) as u64,
     };

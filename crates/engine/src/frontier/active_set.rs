@@ -116,11 +116,11 @@ impl ActiveSet {
         self.own
     }
     /// Takes over what all ranks hold together.
-    pub(crate) fn take_total(&mut self, total: u64) {
+    pub(crate) fn set_global_len(&mut self, total: u64) {
         self.total = total;
     }
     /// Has the driver have it, with as many vertices as it is told: what is in it then comes from the version that is gone on with.
-    pub(crate) fn hand_out(&mut self, total: u64) -> Result<(), EngineError> {
+    pub(crate) fn restore_or_register(&mut self, total: u64) -> Result<(), EngineError> {
         let pool = Arc::clone(&self.pool);
         let (number, saved) = pool.history().adopt();
         if let Some(saved) = saved.filter(|_| !Mistake::SetsForgotten.is_planted()) {
@@ -212,7 +212,7 @@ impl ActiveSet {
                 let i = v - batches.start(batch);
                 set.batch(batch)?.insert(i as usize);
             }
-            set.recount_all();
+            set.refresh_counts();
             Ok(())
         })
     }
@@ -316,7 +316,7 @@ impl ActiveSet {
         self.counts[batch] = count;
     }
     /// Takes over the counts of all batches.
-    pub(crate) fn recount_all(&mut self) {
+    pub(crate) fn refresh_counts(&mut self) {
         for batch in 0..self.sets.len() {
             self.recount(batch);
         }

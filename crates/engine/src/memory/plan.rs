@@ -117,7 +117,7 @@ impl GraphShape {
     }
 
     /// The same where data lies on such tiers.
-    pub(crate) fn on(self, tiers: &Tiers) -> Self {
+    pub(crate) fn with_tiers(self, tiers: &Tiers) -> Self {
         GraphShape {
             messages_leased: tiers.leased(Kind::Messages, 1) > 0,
             rows_leased: tiers.leased(Kind::Vertices, 1) > 0,
@@ -132,14 +132,14 @@ impl GraphShape {
     }
 
     /// What degrees leave free in memory: messages, of 8 bytes or less, are better kept there, as degrees are read once a pass.
-    pub(crate) fn reserve_beside_degrees(&self) -> u64 {
+    pub(crate) fn reserve_with_degrees(&self) -> u64 {
         self.reserve()
             .saturating_add(self.vertices.saturating_mul(8))
     }
 
     /// What a pass over vertices takes where rows are on disk: those of a batch for each worker, `row_bytes` each in so many arrays, a
     /// bitmap of those it changed and frames of degrees; and the set of vertices that are active next.
-    pub(crate) fn borrowed(&self, row_bytes: usize, arrays: usize) -> u64 {
+    pub(crate) fn staging_bytes(&self, row_bytes: usize, arrays: usize) -> u64 {
         let workers = self.workers.min(self.batches) as u64;
         let rows = AlignedBuffer::footprint(self.widest * row_bytes) + 4096 * arrays as u64;
         match row_bytes {
@@ -158,7 +158,7 @@ impl GraphShape {
 
     /// What a sparse pass takes later than its queues: rows of a batch on disk, `row_bytes` each, a bitmap of those it changed,
     /// and the set of those it activates.
-    pub(crate) fn sparse(&self, row_bytes: usize) -> u64 {
+    pub(crate) fn sparse_bytes(&self, row_bytes: usize) -> u64 {
         AlignedBuffer::footprint(self.widest * row_bytes)
             + (self.widest / 4) as u64
             + self.set_of_vertices
@@ -184,7 +184,7 @@ impl GraphShape {
     }
 
     /// Shares out so many bytes; `None` when they are too few.
-    pub(crate) fn share(&self, sizes: Sizes, free: u64) -> Option<PassMemory> {
+    pub(crate) fn plan(&self, sizes: Sizes, free: u64) -> Option<PassMemory> {
         let workers = self.workers;
         let mut chunk_bytes =
             (free as usize / (64 * workers)).clamp(CHUNK_BYTES_MIN, CHUNK_BYTES_MAX);
@@ -277,7 +277,7 @@ impl GraphShape {
     fn waiting(&self) -> usize {
         match self.strips {
             0 | 1 => 0,
-            strips => strips + numa::nodes().len().saturating_sub(1),
+            strips => strips + numa::cpu_nodes().len().saturating_sub(1),
         }
     }
     fn set(&self, sizes: Sizes) -> u64 {
@@ -353,10 +353,10 @@ mod tests {
         for strips in [1, 3] {
             let shape = GraphShape { strips, ..shape() };
             let least = shape.least(Sizes::USUAL);
-            assert!(shape.share(Sizes::USUAL, least).is_some());
-            assert!(shape.share(Sizes::USUAL, least - 1).is_none());
+            assert!(shape.plan(Sizes::USUAL, least).is_some());
+            assert!(shape.plan(Sizes::USUAL, least - 1).is_none());
             for more in 1..2000 {
-                assert!(shape.share(Sizes::USUAL, least + (more << 12)).is_some());
+                assert!(shape.plan(Sizes::USUAL, least + (more << 12)).is_some());
             }
         }
     }
@@ -373,7 +373,7 @@ mod tests {
             // How many have their messages on disk, and turn to one other rank at a time, or to more.
             let mut on_disk = [0; PEERS + 1];
             while free < 2 << 30 {
-                let room = shape.share(sizes, free).unwrap();
+                let room = shape.plan(sizes, free).unwrap();
                 let messages = match room.held {
                     Some(held) => {
                         on_disk[room.peers] += 1;

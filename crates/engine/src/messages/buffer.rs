@@ -185,7 +185,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Batches whose messages a worker holds at the same time.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn window_batches(&self) -> usize {
         self.filed()
             .map_or(usize::MAX, |filed| filed.dispatch.held(filed.held))
     }
@@ -218,7 +218,7 @@ impl<M: Element> MessageBuffer<M> {
     ///
     /// # Errors
     /// What an earlier pass had on its way could not be read or written.
-    pub(crate) fn clear(
+    pub(crate) fn reset(
         &mut self,
         dispatch: Routing,
         graph: Option<Arc<RoutingTable>>,
@@ -248,7 +248,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// How the messages of a batch are dispatched.
-    pub(crate) fn way(&self, batch: usize) -> RoutingMode {
+    pub(crate) fn routing(&self, batch: usize) -> RoutingMode {
         self.filed()
             .map_or(RoutingMode::None, |filed| filed.way(&self.own, batch))
     }
@@ -260,28 +260,28 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Says that messages of these batches are still to come.
-    pub(crate) fn expect_from(&self, batches: impl Iterator<Item = usize>) {
+    pub(crate) fn mark_pending(&self, batches: impl Iterator<Item = usize>) {
         for batch in batches {
             self.awaited[batch].store(true, Ordering::Relaxed);
         }
     }
     /// Says that all messages of these batches are there.
-    pub(crate) fn come(&self, batches: Range<usize>) {
+    pub(crate) fn mark_ready(&self, batches: Range<usize>) {
         for awaited in &self.awaited[batches] {
             awaited.store(false, Ordering::Release);
         }
     }
     /// Whether all messages of a batch are there.
-    pub(crate) fn is_there(&self, batch: usize) -> bool {
+    pub(crate) fn is_ready(&self, batch: usize) -> bool {
         !self.awaited[batch].load(Ordering::Acquire)
     }
 
     /// Waits until what a worker has written can be read.
-    pub(crate) fn land(&self, worker: usize) -> Result<(), EngineError> {
+    pub(crate) fn flush_io(&self, worker: usize) -> Result<(), EngineError> {
         self.in_window(worker, SpillCursor::flush)
     }
     /// Takes note of what a worker has written by now.
-    pub(crate) fn look(&self, worker: usize) -> Result<(), EngineError> {
+    pub(crate) fn poll_io(&self, worker: usize) -> Result<(), EngineError> {
         self.in_window(worker, SpillCursor::poll)
     }
 
@@ -296,13 +296,13 @@ impl<M: Element> MessageBuffer<M> {
         };
         let window = &mut *lock(&filed.windows[worker]);
         work(window, &filed.file)?;
-        self.landed(window);
+        self.reap(window);
         Ok(())
     }
 
-    fn landed(&self, window: &mut SpillCursor) {
+    fn reap(&self, window: &mut SpillCursor) {
         while let Some(batch) = window.landed() {
-            self.come(batch..batch + 1);
+            self.mark_ready(batch..batch + 1);
         }
     }
 
@@ -323,7 +323,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// The messages of one batch, to be written by a worker who has them.
-    pub(crate) fn begin(
+    pub(crate) fn open_writer(
         &self,
         batch: usize,
         worker: usize,
@@ -337,7 +337,7 @@ impl<M: Element> MessageBuffer<M> {
             MessageValues::Disk(filed) => {
                 let window = &mut *lock(&filed.windows[worker]);
                 let buffer = window.spare(&filed.file)?;
-                self.landed(window);
+                self.reap(window);
                 ValuesMut::Disk(buffer)
             }
         };
@@ -349,7 +349,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Hands in the messages of one batch: they are pushed to the runs that need them, or written as they are.
-    pub(crate) fn end(
+    pub(crate) fn commit(
         &self,
         batch: usize,
         writer: BatchWriter<'_, M>,
@@ -364,7 +364,7 @@ impl<M: Element> MessageBuffer<M> {
         } = writer;
         let (ValuesMut::Disk(mut buffer), Some(filed)) = (values, self.filed()) else {
             drop(present);
-            self.come(batch..batch + 1);
+            self.mark_ready(batch..batch + 1);
             return Ok(());
         };
         let window = &mut *lock(&filed.windows[worker]);
@@ -374,7 +374,7 @@ impl<M: Element> MessageBuffer<M> {
             self.push(filed, batch, (&buffer, &present), window, worker)?;
         }
         if count > 0 && (!is_pushed || is_sent) {
-            let form = run_codec::close_up::<M>(&mut buffer, &present, span, count);
+            let form = run_codec::compact::<M>(&mut buffer, &present, span, count);
             let offset = filed.file.place(batch);
             *lock(&filed.whole[batch]) = Some(filed.file.piece(form, &buffer, offset));
             window.write(&filed.file, offset, buffer, form.bytes);
@@ -384,12 +384,12 @@ impl<M: Element> MessageBuffer<M> {
         drop(present);
         window.ends(batch);
         window.poll(&filed.file)?;
-        self.landed(window);
+        self.reap(window);
         Ok(())
     }
 
     /// What a worker will read is told anew from here on.
-    pub(crate) fn start(&self, worker: usize) -> Result<(), EngineError> {
+    pub(crate) fn restart_reader(&self, worker: usize) -> Result<(), EngineError> {
         // Only those who work put anything aside.
         let pulls = |filed: &SpilledMessages| {
             worker < filed.workers && filed.dispatch.has(RoutingMode::Pull)
@@ -408,7 +408,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Says that a worker will read all of a batch, behind what it was told before; whether there is anything.
-    pub(crate) fn want(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
+    pub(crate) fn prefetch(&self, batch: usize, worker: usize) -> Result<bool, EngineError> {
         let Some(filed) = self.filed() else {
             return Ok(self.count(batch) > 0);
         };
@@ -417,7 +417,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Says so of what was dispatched to a run.
-    pub(crate) fn want_for(
+    pub(crate) fn prefetch_for_group(
         &self,
         batch: usize,
         run: usize,
@@ -444,7 +444,7 @@ impl<M: Element> MessageBuffer<M> {
         if let Some(piece) = piece {
             window.want(batch, piece);
             window.pump(&filed.file)?;
-            self.landed(window);
+            self.reap(window);
         }
         Ok(piece.is_some())
     }
@@ -488,7 +488,7 @@ impl<M: Element> MessageBuffer<M> {
     ) -> Result<BatchMessages<'_, M>, EngineError> {
         let span = self.spans[batch];
         let known = self.present(batch)?;
-        let spread = run_codec::spread::<M>(&mut buffer, form, span, &known);
+        let spread = run_codec::expand::<M>(&mut buffer, form, span, &known);
         let filed = self.filed().ok_or(EngineError::ForeignArray)?;
         spread.ok_or_else(|| filed.file.corrupt(filed.file.place(batch)))?;
         self.dispatched[2].fetch_add(form.count, Ordering::Relaxed);
@@ -500,7 +500,7 @@ impl<M: Element> MessageBuffer<M> {
     }
 
     /// Takes back what [`MessageBuffer::read`] lent; `again`: the worker will read it once more.
-    pub(crate) fn give_back(
+    pub(crate) fn release(
         &self,
         batch: usize,
         messages: BatchMessages<'_, M>,

@@ -43,9 +43,9 @@ impl<M: Element> MessageBuffer<M> {
             scanned += looked_at + count;
             if count > 0 {
                 pushed += count;
-                let form = run_codec::form(count, span, size_of::<M>());
+                let form = run_codec::encoding_for(count, span, size_of::<M>());
                 let room = out.room(form, window)?;
-                run_codec::put(room, values, selected, form);
+                run_codec::encode(room, values, selected, form);
                 out.begun(run, form);
             }
         }
@@ -84,7 +84,7 @@ impl<M: Element> MessageBuffer<M> {
         if count == 0 {
             return Ok(true);
         }
-        let form = run_codec::form(count, span, size_of::<M>());
+        let form = run_codec::encoding_for(count, span, size_of::<M>());
         let has_room = || lock(&filed.windows[worker]).has_room_aside(form);
         if !has_room() {
             if !filed.dispatch.all_is_pulled {
@@ -99,12 +99,12 @@ impl<M: Element> MessageBuffer<M> {
                 return Err(filed.file.no_buffer());
             }
         }
-        self.want(batch, worker)?;
+        self.prefetch(batch, worker)?;
         let messages = self.read(batch, worker)?;
         lock(&filed.windows[worker]).put_aside(batch, form, |out| {
-            run_codec::put(out, messages.slots().values, selected, form);
+            run_codec::encode(out, messages.slots().values, selected, form);
         });
-        self.give_back(batch, messages, false, worker)?;
+        self.release(batch, messages, false, worker)?;
         self.dispatched[1].fetch_add(count, Ordering::Relaxed);
         self.dispatched[2].fetch_add(count, Ordering::Relaxed);
         Ok(true)

@@ -56,27 +56,29 @@ impl TableMemory {
     }
 
     /// Whether lists are made in memory, in so much of it.
-    pub(crate) fn fit(&self, room: u64) -> bool {
+    pub(crate) fn fits(&self, room: u64) -> bool {
         self.most <= room
     }
 
     /// Whether lists of so many bytes that were made on disk have room in memory, in the place of what made them.
-    pub(crate) fn loads(&self, lists: u64, room: u64) -> bool {
+    pub(crate) fn fits_after_build(&self, lists: u64, room: u64) -> bool {
         let lists = AlignedBuffer::footprint(lists as usize);
         (self.least - self.rows).saturating_add(lists) <= room
     }
 
     /// Whether lists of so many bytes that were made in memory are moved to a place of their size, to leave what they do not take.
-    pub(crate) fn moves(&self, lists: u64) -> bool {
+    pub(crate) fn should_compact(&self, lists: u64) -> bool {
         AlignedBuffer::footprint(lists as usize) <= self.lists / 2
     }
 
     /// Whether lists of so many bytes are on disk in the end, where there is so much memory; and how much of it they take.
-    pub(crate) fn kept(&self, lists: u64, room: u64) -> (bool, u64) {
+    pub(crate) fn resident_bytes(&self, lists: u64, room: u64) -> (bool, u64) {
         match () {
-            () if self.fit(room) && !self.moves(lists) => (false, self.entries + self.lists),
-            () if self.fit(room) => (false, self.entries + lists),
-            () if self.loads(lists, room) => (false, self.entries + lists),
+            () if self.fits(room) && !self.should_compact(lists) => {
+                (false, self.entries + self.lists)
+            }
+            () if self.fits(room) => (false, self.entries + lists),
+            () if self.fits_after_build(lists, room) => (false, self.entries + lists),
             () => (true, self.least - self.rows),
         }
     }

@@ -17,7 +17,7 @@ use zerocopy::{FromBytes, IntoBytes};
 use crate::context::ExecContext;
 use crate::error::EngineError;
 use crate::messages::routing_size::{TableMemory, WINDOW};
-use crate::messages::run_codec::{RunEncoding, Sources, WORD, each_bit, is_listed};
+use crate::messages::run_codec::{RunEncoding, Sources, WORD, each_bit, is_sparse};
 use crate::messages::spill::{RunRef, SpillCursor, SpillFile};
 
 /// The sources and the groups of columns that lists are made of.
@@ -47,7 +47,7 @@ struct SourceList {
 pub(crate) fn list_bytes(count: u64, span: usize) -> usize {
     match () {
         () if count == span as u64 => 0,
-        () if is_listed(count, span) => (count as usize * 4).next_multiple_of(8),
+        () if is_sparse(count, span) => (count as usize * 4).next_multiple_of(8),
         () => span.div_ceil(WORD) * 8,
     }
 }
@@ -135,7 +135,7 @@ impl RoutingTable {
         };
         let _lease = (machine.budget).lease("lists of sources", bytes.entries)?;
         let in_memory = |bytes: u64| (machine.budget).buffer("lists of sources", bytes as usize);
-        let mut making = match bytes.fit(room) {
+        let mut making = match bytes.fits(room) {
             true => TableBuilder::Memory(in_memory(bytes.lists)?),
             false => {
                 let disk = Arc::clone(machine.graph.disk());
@@ -177,7 +177,7 @@ impl RoutingTable {
         let mut traffic = [frames.take_bytes_read(), 0];
         drop((frames, matrix, of_rows));
         let data = match making {
-            TableBuilder::Memory(all) if bytes.moves(end as u64) => {
+            TableBuilder::Memory(all) if bytes.should_compact(end as u64) => {
                 let own = in_memory(end as u64).ok();
                 Data::Memory(match own {
                     Some(mut own) => {
@@ -191,7 +191,7 @@ impl RoutingTable {
             TableBuilder::Memory(all) => Data::Memory(all),
             TableBuilder::Disk(file, mut window) => {
                 window.flush(&file)?;
-                let memory = match bytes.loads(end as u64, room) {
+                let memory = match bytes.fits_after_build(end as u64, room) {
                     true => {
                         let all = in_memory(end as u64)?;
                         Some(load(&file, &mut window, &mut lists, all)?)
@@ -230,12 +230,12 @@ impl RoutingTable {
     }
 
     /// How many sources a group needs messages of.
-    pub(crate) fn listed(&self, group: usize) -> u64 {
+    pub(crate) fn source_count(&self, group: usize) -> u64 {
         self.listed[group]
     }
 
     /// How many groups need the message of a source, in the mean.
-    pub(crate) fn spread(&self) -> f64 {
+    pub(crate) fn fanout(&self) -> f64 {
         let needed: u64 = self.listed.iter().sum();
         needed as f64 / (self.spans.iter().sum::<usize>() as f64).max(1.0)
     }
@@ -391,7 +391,7 @@ fn mark(
 
 /// Writes the list of those sources whose bits are set.
 fn put_list(out: &mut [u8], row: &[u64], count: u64, span: usize) {
-    if !is_listed(count, span) {
+    if !is_sparse(count, span) {
         out.copy_from_slice(row.as_bytes());
         return;
     }
@@ -415,7 +415,7 @@ fn both(list: &[u8], count: u64, span: usize, present: &[u64], selected: &mut [u
             .sum();
         return [found, selected.len() as u64];
     }
-    if is_listed(count, span) {
+    if is_sparse(count, span) {
         selected.fill(0);
         for source in list.as_chunks().0.iter().take(count as usize) {
             let source = u32::from_ne_bytes(*source) as usize;

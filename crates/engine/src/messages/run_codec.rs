@@ -37,7 +37,7 @@ pub(crate) struct RunEncoding {
 }
 
 /// Whether the sources of so many out of so many are better listed.
-pub(crate) fn is_listed(count: u64, span: usize) -> bool {
+pub(crate) fn is_sparse(count: u64, span: usize) -> bool {
     count < (span / LISTED) as u64
 }
 
@@ -53,10 +53,10 @@ pub(crate) fn each_bit(words: &[u64], mut f: impl FnMut(usize)) {
 }
 
 /// How a piece of so many out of so many sources is written that has its own sources.
-pub(crate) fn form(count: u64, span: usize, width: usize) -> RunEncoding {
+pub(crate) fn encoding_for(count: u64, span: usize, width: usize) -> RunEncoding {
     let (sources, of_sources) = match count {
         _ if count == span as u64 => (Sources::Known, 0),
-        _ if is_listed(count, span) => (Sources::List, count as usize * 4),
+        _ if is_sparse(count, span) => (Sources::List, count as usize * 4),
         _ => (Sources::Bits, span.div_ceil(WORD) * 8),
     };
     RunEncoding {
@@ -67,7 +67,7 @@ pub(crate) fn form(count: u64, span: usize, width: usize) -> RunEncoding {
 }
 
 /// Puts the values of those sources whose bits are set, so many, to the front of `bytes`, where values are by source.
-pub(crate) fn close_up<M: Element>(
+pub(crate) fn compact<M: Element>(
     bytes: &mut [u8],
     present: &[u64],
     span: usize,
@@ -92,7 +92,12 @@ pub(crate) fn close_up<M: Element>(
 }
 
 /// Writes a piece of the sources whose bits are set, in its [`form`], to the front of `out`.
-pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], form: RunEncoding) {
+pub(crate) fn encode<M: Element>(
+    out: &mut [u8],
+    values: &[M],
+    selected: &[u64],
+    form: RunEncoding,
+) {
     let count = form.count as usize;
     let (packed, rest) = out.split_at_mut(bits_at(count, size_of::<M>()));
     let (packed, padding) = packed.split_at_mut(count * size_of::<M>());
@@ -122,7 +127,7 @@ pub(crate) fn put<M: Element>(out: &mut [u8], values: &[M], selected: &[u64], fo
 
 /// Turns a piece at the front of `bytes` into values by source, and the bits of its sources behind them where it has its own; `known` are
 /// those of the batch. `None`: it makes no sense.
-pub(crate) fn spread<M: Element>(
+pub(crate) fn expand<M: Element>(
     bytes: &mut [u8],
     form: RunEncoding,
     span: usize,
@@ -217,20 +222,20 @@ mod tests {
         };
         let mut memory = room(span, size_of::<M>());
         let bytes = memory.as_mut_bytes();
-        let of = form(count, span, size_of::<M>());
+        let of = encoding_for(count, span, size_of::<M>());
         assert!(of.bytes <= bytes_max(span, size_of::<M>()));
-        put(&mut bytes[..of.bytes], &values, &selected, of);
+        encode(&mut bytes[..of.bytes], &values, &selected, of);
         let form = of;
         bytes[form.bytes..].fill(0xee);
-        spread::<M>(bytes, form, span, &selected).unwrap();
+        expand::<M>(bytes, form, span, &selected).unwrap();
         check(bytes);
 
         let mut memory = room(span, size_of::<M>());
         let bytes = memory.as_mut_bytes();
         bytes[..span * size_of::<M>()].copy_from_slice(values.as_bytes());
-        let form = close_up::<M>(bytes, &selected, span, count);
+        let form = compact::<M>(bytes, &selected, span, count);
         bytes[form.bytes..].fill(0xee);
-        spread::<M>(bytes, form, span, &selected).unwrap();
+        expand::<M>(bytes, form, span, &selected).unwrap();
         check(bytes);
     }
 
@@ -251,10 +256,10 @@ mod tests {
         let (span, values) = (100, vec![1u32; 100]);
         let selected = bits(span, 3);
         let mut memory = room(span, 4);
-        let form = form(34, span, 4);
-        put(memory.as_mut_bytes(), &values, &selected, form);
+        let form = encoding_for(34, span, 4);
+        encode(memory.as_mut_bytes(), &values, &selected, form);
         let is_spread = |form: RunEncoding| {
-            spread::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some()
+            expand::<u32>(memory.clone().as_mut_bytes(), form, span, &[]).is_some()
         };
         assert!(is_spread(form));
         for count in [33, 35, 101] {

@@ -153,7 +153,7 @@ pub(crate) struct KernelPlan {
 }
 
 /// Chooses the mode of a pass.
-pub(crate) fn choose(facts: &PassStats) -> KernelPlan {
+pub(crate) fn choose_kernel(facts: &PassStats) -> KernelPlan {
     // The stored arcs lead from those who call to those who hear, or from those who hear to those who call: a scatter
     // goes along arcs, a gather against them.
     let along = facts.direction == Direction::Forward || facts.symmetric;
@@ -223,7 +223,7 @@ mod tests {
     };
 
     fn chosen(facts: PassStats) -> (Mode, bool) {
-        let KernelPlan { mode, turned } = choose(&facts);
+        let KernelPlan { mode, turned } = choose_kernel(&facts);
         (mode, turned)
     }
 

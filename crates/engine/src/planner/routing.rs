@@ -23,7 +23,7 @@ use crate::messages::routing::Routing;
 use crate::messages::routing_table::RoutingTable;
 use crate::planner::routing_cost::RoutingStats;
 use crate::planner::routing_stats::{GroupOf, RoutingSample};
-use crate::schedule::tasks::{StripRef, mean, reads, runs};
+use crate::schedule::tasks::{StripRef, column_groups, mean, reads};
 
 /// Where runs have fewer strips to leave a dispatch graph room, it is made once it would have saved so many ones of what making it takes.
 const EARLY: u64 = 4;
@@ -146,7 +146,7 @@ impl RoutingPlanner {
             let path = machine.scratch.join(self.file);
             match RoutingTable::build(machine, &self.run_of.groups(machine), &path, room)? {
                 Some((graph, made)) => {
-                    self.known.sample.spread = graph.spread();
+                    self.known.sample.spread = graph.fanout();
                     self.graph = Some(Arc::new(graph));
                     moved = made;
                 }
@@ -164,7 +164,7 @@ pub(crate) fn pays(
     [with, without]: [usize; 2],
     (width, filtered): (usize, bool),
 ) -> Result<bool, EngineError> {
-    let [with, without] = [with, without].map(|group| runs(machine, group));
+    let [with, without] = [with, without].map(|group| column_groups(machine, group));
     let reads = |runs: &[Vec<StripRef>]| mean(&machine.batches, &reads(machine, runs));
     let vertices = machine.batches.vertices();
     let own = machine.arrays.vertices();

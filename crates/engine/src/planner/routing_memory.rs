@@ -36,14 +36,14 @@ pub(crate) fn beside(
     let shares = (0..).map(|halved| (free / share) >> halved);
     let mut shares = shares.take_while(|share| *share > 0);
     let (mut less, mut bytes) = shares.find_map(|share| {
-        let room = shape.share(sizes, free - share)?;
+        let room = shape.plan(sizes, free - share)?;
         Some((room, share))
     })?;
     let graph = graph(less.group);
     if bytes < graph.least {
         return None;
     }
-    if let Some(room) = shape.share(sizes, free.saturating_sub(graph.most))
+    if let Some(room) = shape.plan(sizes, free.saturating_sub(graph.most))
         && graph.most < bytes
     {
         (less, bytes) = (room, graph.most);
@@ -90,7 +90,7 @@ mod tests {
         let shape = shape();
         let mut found = 0;
         for free in (1..40).map(|units| shape.least(SIZES) + (units << 21)) {
-            let room = shape.share(SIZES, free).unwrap();
+            let room = shape.plan(SIZES, free).unwrap();
             let beside = |choice| beside(choice, &shape, SIZES, &room, free, graph);
             assert!(beside(DispatchChoice::None).is_none());
             if room.held.is_none() {

@@ -21,7 +21,7 @@ pub(crate) struct NumaQueue<'d> {
 impl<'d> NumaQueue<'d> {
     /// Deals the positions of `batches`, in order of their nodes, of so many batches in all.
     pub(crate) fn new(batches: &[usize], all: usize) -> Self {
-        Self::to(nodes(), batches, all)
+        Self::to(cpu_nodes(), batches, all)
     }
 
     /// Deals so many batches.
@@ -46,12 +46,12 @@ impl<'d> NumaQueue<'d> {
 
     /// A position that nobody has taken yet.
     pub(crate) fn take(&self) -> Option<usize> {
-        self.take_if(|_| true)
+        self.claim_if(|_| true)
     }
 
     /// The next position, if it is one that the caller can use: only one caller at a time.
-    pub(crate) fn take_if(&self, can_use: impl Fn(usize) -> bool) -> Option<usize> {
-        self.take_near(here(), can_use)
+    pub(crate) fn claim_if(&self, can_use: impl Fn(usize) -> bool) -> Option<usize> {
+        self.take_near(current_node(), can_use)
     }
 
     /// Positions that nobody has taken.
@@ -73,15 +73,15 @@ impl<'d> NumaQueue<'d> {
 }
 
 /// The node that the caller runs on, for all that matters: 0 where there is one.
-pub(crate) fn here() -> usize {
-    match nodes().len() {
+pub(crate) fn current_node() -> usize {
+    match cpu_nodes().len() {
         1 => 0,
         _ => numa::here().1,
     }
 }
 
 /// The nodes that have processors.
-pub(crate) fn nodes() -> &'static [usize] {
+pub(crate) fn cpu_nodes() -> &'static [usize] {
     static NODES: OnceLock<Vec<usize>> = OnceLock::new();
     NODES.get_or_init(|| Nodes::with_processors().iter().collect())
 }
@@ -92,8 +92,8 @@ fn first_of(node: usize, nodes: usize, all: usize) -> usize {
 }
 
 /// Which of the nodes a batch is dealt to, of so many batches in all.
-pub(crate) fn node_of(batch: usize, all: usize) -> usize {
-    let count = nodes().len().max(1);
+pub(crate) fn node_of_batch(batch: usize, all: usize) -> usize {
+    let count = cpu_nodes().len().max(1);
     (1..count)
         .take_while(|node| first_of(*node, count, all) <= batch)
         .count()

@@ -28,13 +28,14 @@ pub(crate) struct StripRef {
 }
 
 /// The runs of a rank's columns, each of so many targets: in order, and the same in every pass.
-pub(crate) fn runs(columns: &impl ColumnLayout, group: usize) -> Vec<Vec<StripRef>> {
+pub(crate) fn column_groups(columns: &impl ColumnLayout, group: usize) -> Vec<Vec<StripRef>> {
     let batches = columns.batches().len();
     let of_batch = |batch| (0..columns.strips(batch)).map(move |strip| StripRef { batch, strip });
     let targets: Vec<StripRef> = columns.own().flat_map(of_batch).collect();
     // A run is of one node, or strips of a column would be folded before those that they wait for.
-    let of_nodes =
-        targets.chunk_by(|a, b| numa::node_of(a.batch, batches) == numa::node_of(b.batch, batches));
+    let of_nodes = targets.chunk_by(|a, b| {
+        numa::node_of_batch(a.batch, batches) == numa::node_of_batch(b.batch, batches)
+    });
     of_nodes
         .flat_map(|targets| targets.chunks(group.max(1)).map(<[StripRef]>::to_vec))
         .collect()
@@ -109,9 +110,9 @@ mod tests {
             (4, 2.0, 1.25),
             (6, 1.0, 0.875),
         ] {
-            let runs = runs(&columns, group);
+            let runs = column_groups(&columns, group);
             assert_eq!(runs.iter().map(Vec::len).sum::<usize>(), 6);
-            if numa::nodes().len() > 1 {
+            if numa::cpu_nodes().len() > 1 {
                 continue;
             }
             let reads = reads(&columns, &runs);

@@ -147,7 +147,7 @@ fn pass(engine: &mut Engine, room: u64) -> (u64, u64, u64) {
         .expect("lists")
         .expect("room for them");
     let on_disk = needs.lists.all_on_disk();
-    engine.held.needs_at_hand(needs);
+    engine.held.set_filter_for_test(needs);
     let sum = engine.vertex_array::<u64>("sum").expect("an array");
     let all = engine.all_vertices().expect("a set");
     let passed = engine.process_edges(&AddUp, sum.read(), sum.write(), &all, Direction::Forward);
@@ -168,7 +168,7 @@ fn lists_are_on_disk_where_memory_has_room_for_that_alone() {
     };
     assert!(least * 4 < most, "{least}, {most}");
     let rooms = |ways, free| {
-        let rooms = rooms_for_needs(&batches, own.clone(), RANKS, (ways, free));
+        let rooms = filter_budgets(&batches, own.clone(), RANKS, (ways, free));
         rooms.collect::<Vec<_>>()
     };
     for ways in [1, 2] {
@@ -193,7 +193,7 @@ fn what_is_kept_back_is_worth_looking_for_it() {
         (vertices / 2, vertices / 33, vertices / 8, false),
         (0, 0, 0, true),
     ] {
-        let found = keeps_back([listed, vertices, emitted], 8, on_disk);
+        let found = is_worthwhile([listed, vertices, emitted], 8, on_disk);
         assert_eq!(
             found, wanted,
             "{listed} listed, {emitted} emitted, {on_disk}"

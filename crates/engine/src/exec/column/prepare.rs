@@ -12,7 +12,7 @@ use crate::cache::graph_cache::GraphCache;
 use crate::config::{DispatchChoice, EdgesAt};
 use crate::context::{ExecContext, Orientations};
 use crate::error::EngineError;
-use crate::exchange::filter::rooms_for_needs;
+use crate::exchange::filter::filter_budgets;
 use crate::exec::column::kernel::pass::Pass;
 use crate::exec::column::phase::sparse::adjacency::AdjacencyScratch;
 use crate::exec::column::scratch::ColumnScratch;
@@ -20,14 +20,14 @@ use crate::graph_view::CellBytes;
 use crate::memory::plan::{HELD_MIN, PassMemory};
 use crate::messages::buffer::{MessageBuffer, SpillConfig};
 use crate::metrics::run::Mode;
-use crate::planner::kernel::{KernelPlan, PassStats, choose};
+use crate::planner::kernel::{KernelPlan, PassStats, choose_kernel};
 use crate::planner::routing::{RoutingDecision, RoutingPlanner};
 use crate::planner::routing_memory::RoutingBudget;
 use crate::planner::routing_stats::graph_bytes;
 use crate::planner::{routing, routing_memory};
 use crate::program::edge::{Direction, EdgeProgram, Reach};
 use crate::program::footprint::Sizes;
-use crate::schedule::tasks::runs;
+use crate::schedule::tasks::column_groups;
 use crate::value::EdgeValue;
 
 /// Degrees are looked at when their classes take at most one part in so many of the free budget.
@@ -53,9 +53,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         }
         loop {
             let facts = self.facts(pass, ways, direction, held)?;
-            let KernelPlan { mode, turned } = choose(&facts);
-            let is_pinned = held.way(turned).all().is_some();
-            let seeks = mode == Mode::Seek && (is_pinned || !self.earned(ways, turned, held));
+            let KernelPlan { mode, turned } = choose_kernel(&facts);
+            let is_pinned = held.orientation(turned).is_fully_cached().is_some();
+            let seeks =
+                mode == Mode::Seek && (is_pinned || !self.is_cache_worthwhile(ways, turned, held));
             if seeks && self.sparse(pass, ways, turned, facts.edges, held)? {
                 return Ok(KernelPlan { mode, turned });
             }
@@ -64,10 +65,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                     both_resident: true,
                     ..facts
                 };
-                if choose(&both).turned && !turned {
-                    held.miss_pull();
+                if choose_kernel(&both).turned && !turned {
+                    held.record_missed_pull();
                 }
-                self.dense(&ways.way(turned), turned, held)?;
+                self.dense(&ways.orientation(turned), turned, held)?;
                 // A sparse pass whose queues might not fit is a dense one.
                 let mode = match mode {
                     Mode::Gather => Mode::Gather,
@@ -91,10 +92,10 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let ranks = &pass.machine.ranks;
         let facts = self.facts(pass, ways, direction, held)?;
         let turned = Self::goes_turned(ways, direction);
-        let (machine, of_way) = (ways.way(turned), held.way(turned));
+        let (machine, of_way) = (ways.orientation(turned), held.orientation(turned));
         let has_degrees = of_way.degrees.is_some();
         let (own, has_fanout) = of_way.in_memory(self.weighted);
-        let scanned = held.way(false).in_memory(self.weighted).0.cells;
+        let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
         let lacks = [!has_degrees, !has_fanout].map(u64::from);
         let mine = [
             facts.edges,
@@ -117,7 +118,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         ] = all;
         self.seek.placed = lack_fanout > 0;
         let in_memory = CellBytes { block_lists, cells };
-        let KernelPlan { mode, turned } = choose(&PassStats {
+        let KernelPlan { mode, turned } = choose_kernel(&PassStats {
             edges: edges.min(facts.arcs),
             workers: workers / ranks.count() as u64,
             on_disk: machine.on_disk(self.weighted, in_memory, lack_fanout == 0),
@@ -129,7 +130,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             ..facts
         });
         if mode == Mode::Seek {
-            if held.way(turned).all().is_none() && self.earned(ways, turned, held) {
+            if held.orientation(turned).is_fully_cached().is_none()
+                && self.is_cache_worthwhile(ways, turned, held)
+            {
                 self.pin(ways, turned, held)?;
             }
             // What one rank only guesses is no bound.
@@ -141,16 +144,16 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             // It may have fitted here, and not elsewhere.
             self.seek.release();
         }
-        if held.way(turned).all().is_none() {
+        if held.orientation(turned).is_fully_cached().is_none() {
             self.pin(ways, turned, held)?;
         }
-        self.dense(&ways.way(turned), turned, held)?;
+        self.dense(&ways.orientation(turned), turned, held)?;
         let mode = match mode {
             Mode::Gather => Mode::Gather,
             _ => Mode::Scatter,
         };
         if mode == Mode::Gather {
-            self.streams(&ways.way(turned))?;
+            self.streams(&ways.orientation(turned))?;
         }
         Ok(KernelPlan { mode, turned })
     }
@@ -173,9 +176,9 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         // A seek goes along arcs, from those who call.
         let seeks_turned = Self::goes_turned(ways, direction);
         let both_resident = held.both();
-        let machine = &ways.way(seeks_turned);
-        let (in_memory, has_fanout) = held.way(seeks_turned).in_memory(self.weighted);
-        let scanned = held.way(false).in_memory(self.weighted).0.cells;
+        let machine = &ways.orientation(seeks_turned);
+        let (in_memory, has_fanout) = held.orientation(seeks_turned).in_memory(self.weighted);
+        let scanned = held.orientation(false).in_memory(self.weighted).0.cells;
         let mut facts = PassStats {
             direction,
             symmetric,
@@ -192,17 +195,17 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             on_disk: machine.on_disk(self.weighted, in_memory, has_fanout),
             scanned: ways.stored.cells_on_disk(self.weighted, scanned),
             both_resident,
-            decoded: self.follows(machine, held.way(seeks_turned)),
+            decoded: self.follows(machine, held.orientation(seeks_turned)),
             gamma: machine.gamma,
             kernel: machine.kernel,
             seek: machine.seek,
         };
-        let enough = match held.way(seeks_turned).all() {
+        let enough = match held.orientation(seeks_turned).is_fully_cached() {
             Some(true) => facts.edges_enough(),
             // What they take to read matters too.
             _ => 0,
         };
-        facts.edges = match &held.way(seeks_turned).degrees {
+        facts.edges = match &held.orientation(seeks_turned).degrees {
             Some(degrees) if facts.active < facts.vertices => {
                 degrees.edges(machine, pass.active, enough)?
             }
@@ -217,13 +220,18 @@ impl<P: EdgeProgram> ColumnScratch<P> {
     }
 
     /// Whether sparse passes have read enough to make pinning worth it, or edges are to be in memory whatever it takes.
-    fn earned(&self, ways: Orientations<'_>, turned: bool, held: &mut GraphCache) -> bool {
-        let machine = &ways.way(turned);
+    fn is_cache_worthwhile(
+        &self,
+        ways: Orientations<'_>,
+        turned: bool,
+        held: &mut GraphCache,
+    ) -> bool {
+        let machine = &ways.orientation(turned);
         if machine.edges == EdgesAt::Memory {
             return true;
         }
         let room = machine.budget.available().saturating_sub(self.keep);
-        held.earned(machine, turned, self.weighted, room)
+        held.is_cache_worthwhile(machine, turned, self.weighted, room)
     }
 
     /// Makes room for a sparse pass over that way round, of vertices with so many edges as far as is known; `false` when its
@@ -236,14 +244,17 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         edges: u64,
         held: &mut GraphCache,
     ) -> Result<bool, EngineError> {
-        let machine = &ways.way(turned);
+        let machine = &ways.orientation(turned);
         let pass = &Pass { machine, ..*pass };
-        let all = held.way(turned).all() == Some(true);
+        let all = held.orientation(turned).is_fully_cached() == Some(true);
         if !all {
             self.streams(machine)?;
         }
         // What dense passes, and those over the other way round, have not taken yet stays theirs.
-        let mut leave = machine.shape.sparse(pass.staged_bytes()).max(pass.borrowed);
+        let mut leave = machine
+            .shape
+            .sparse_bytes(pass.staged_bytes())
+            .max(pass.borrowed);
         if let Some(room) = self.room {
             leave += room.sets.saturating_sub(self.slot.sets_made()) as u64 * room.set_bytes;
             if !all || ways.turned.is_some() {
@@ -252,7 +263,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             }
         }
         self.count_seek(machine, turned, leave, held)?;
-        let of_way = held.way(turned);
+        let of_way = held.orientation(turned);
         if self.follows(machine, of_way) {
             return Ok(true);
         }
@@ -270,7 +281,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         leave: u64,
         held: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let of_way = held.way(turned);
+        let of_way = held.orientation(turned);
         if self.follows(machine, of_way) {
             return Ok(());
         }
@@ -278,7 +289,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let are_there = of_way.lists.as_ref().is_some_and(suits);
         let seeks = &mut self.seeks[usize::from(turned)];
         *seeks += 1;
-        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.all() != Some(true)) {
+        if !are_there && (*seeks < SEEKS_BEFORE_LISTS || of_way.is_fully_cached() != Some(true)) {
             return Ok(());
         }
         let spare = machine.budget.available().saturating_sub(leave) / 2;
@@ -289,7 +300,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         // Half of what is free stays so.
         let leave = machine.budget.available() - spare + room;
         let are_there = are_there
-            || held.lists_lack(machine, turned, self.weighted, leave) == Some(0)
+            || held.adjacency_shortfall(machine, turned, self.weighted, leave) == Some(0)
                 && held.load_lists(machine, turned, self.weighted, leave)?;
         if are_there && self.follow.is_none() && room <= spare {
             self.follow = Some(AdjacencyScratch::new(machine)?);
@@ -321,7 +332,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             ..own
         };
         let most = budget.available() + held.leased_bytes() + held.lists_leased_bytes();
-        let is_in_memory = |sizes| shape.share(sizes, most).map(|room| room.held.is_none());
+        let is_in_memory = |sizes| shape.plan(sizes, most).map(|room| room.held.is_none());
         let sizes = match is_in_memory(more) == is_in_memory(own) {
             true => more,
             false => own,
@@ -333,7 +344,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         let without = free.checked_sub(classes);
         if P::REACH == Reach::Reached
             && classes <= free / CLASSES_SHARE
-            && without.is_some_and(|free| shape.share(sizes, free).is_some())
+            && without.is_some_and(|free| shape.plan(sizes, free).is_some())
         {
             if classes > budget.available() {
                 held.release_pins();
@@ -341,15 +352,15 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             held.load_degrees(ways)?;
         }
         // So are the lists of who needs what.
-        if !machine.ranks.alone() && held.way(false).needs.is_none() {
+        if !machine.ranks.alone() && held.orientation(false).needs.is_none() {
             let ranks = &machine.ranks;
             let count = ways.each().count() as u64;
             let free = budget.available() + held.leased_bytes();
             let (own, of_ways) = (ranks.own(), (count, free));
-            let mut rooms = rooms_for_needs(&machine.batches, own, ranks.count(), of_ways);
+            let mut rooms = filter_budgets(&machine.batches, own, ranks.count(), of_ways);
             let room = rooms.find(|room| {
                 let without = free.checked_sub(room * count);
-                without.is_some_and(|free| shape.share(sizes, free).is_some())
+                without.is_some_and(|free| shape.plan(sizes, free).is_some())
             });
             if let Some(room) = room {
                 if room * count > budget.available() {
@@ -358,12 +369,15 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 held.load_needs(ways, room)?;
             }
         }
-        let in_memory = |free: u64| shape.share(sizes, free).filter(|room| room.held.is_none());
+        let in_memory = |free: u64| shape.plan(sizes, free).filter(|room| room.held.is_none());
         // Edges that the budget does not pay for have room: loading them takes some, but messages have that afterwards.
         let turned = Self::goes_turned(ways, direction);
         let is_paid = machine.tiers.leased(Kind::Edges, 1) > 0;
-        if machine.edges == EdgesAt::Memory && !is_paid && held.way(turned).all().is_none() {
-            let (way, free) = (&ways.way(turned), budget.available());
+        if machine.edges == EdgesAt::Memory
+            && !is_paid
+            && held.orientation(turned).is_fully_cached().is_none()
+        {
+            let (way, free) = (&ways.orientation(turned), budget.available());
             let all = CellCache::memory(way, self.weighted);
             let leave = in_memory(free)
                 .map(|room| room.takes)
@@ -388,15 +402,15 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                     held.release_pins();
                     in_memory(budget.available())
                 }
-                false => shape.share(sizes, budget.available()),
+                false => shape.plan(sizes, budget.available()),
             })
             .or_else(|| {
                 held.release_lists();
-                shape.share(sizes, budget.available())
+                shape.plan(sizes, budget.available())
             })
             .or_else(|| {
                 held.release();
-                shape.share(sizes, budget.available())
+                shape.plan(sizes, budget.available())
             });
         let Some(room) = room else {
             let free = budget.available();
@@ -407,7 +421,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
                 budget,
             });
         };
-        let filtered = held.way(false).needs.is_some();
+        let filtered = held.orientation(false).needs.is_some();
         let (room, for_dispatch) = match self.room_to_dispatch(machine, sizes, &room, filtered)? {
             Some(beside) => {
                 self.has_fewer_strips = !beside.is_free;
@@ -443,7 +457,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         filtered: bool,
     ) -> Result<Option<RoutingBudget>, EngineError> {
         let graph = |group| {
-            let runs = runs(machine, group).len();
+            let runs = column_groups(machine, group).len();
             let cells = machine.all_own_cells().count() as u64;
             graph_bytes(&machine.batches, machine.workers.count(), cells, runs)
         };
@@ -476,7 +490,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
             Some(dispatcher) => dispatcher,
             None => {
                 let file = ["dispatch", "dispatch-turned"][usize::from(turned)];
-                let runs = runs(machine, self.slot.group);
+                let runs = column_groups(machine, self.slot.group);
                 let how = [filtered, self.has_fewer_strips];
                 dispatcher.insert(RoutingPlanner::new(machine, &runs, file, how)?)
             }
@@ -503,7 +517,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         turned: bool,
         held: &mut GraphCache,
     ) -> Result<(), EngineError> {
-        let machine = &ways.way(turned);
+        let machine = &ways.orientation(turned);
         let before = machine.budget.available();
         self.slot.readers.clear();
         self.keep += machine.budget.available() - before;

@@ -87,7 +87,7 @@ impl<P: EdgeProgram> ColumnScratch<P> {
         turned: bool,
         held: &GraphCache,
     ) -> Result<(), EngineError> {
-        if held.way(turned).all() != Some(true) {
+        if held.orientation(turned).is_fully_cached() != Some(true) {
             self.streams(machine)?;
         }
         let Some(room) = self.room else {

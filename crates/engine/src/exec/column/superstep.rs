@@ -42,7 +42,7 @@ pub(crate) fn edges<P: EdgeProgram>(
         .turned
         .filter(|_| ColumnScratch::<P>::seekable(&ways.stored));
     let KernelPlan { mode, turned } = workspace.choose(&pass, ways, direction, held)?;
-    let machine = &ways.way(turned);
+    let machine = &ways.orientation(turned);
     let pass = Pass { machine, ..pass };
     done.report = Superstep::new(mode);
     done.report.active = match P::REACH {
@@ -54,14 +54,14 @@ pub(crate) fn edges<P: EdgeProgram>(
         Mode::Gather => dense(pass, FoldSide::Gather, turned, workspace, held, done)?,
         Mode::Scatter => dense(pass, FoldSide::Scatter, turned, workspace, held, done)?,
         _ => {
-            let of_way = held.way(turned);
+            let of_way = held.orientation(turned);
             let follows = workspace.follows(machine, of_way);
             let (pins, readers) = (&of_way.pins, &mut workspace.slot.readers);
             match (&of_way.lists, &mut workspace.follow) {
                 (Some(lists), Some(room)) if follows => adjacency::edges(pass, lists, room, done)?,
                 _ => index_lookup::edges(pass, &mut workspace.seek, pins, readers, done)?,
             }
-            held.sought(turned, done.report.bytes_read);
+            held.record_sparse_read(turned, done.report.bytes_read);
         }
     }
     let [read, written] = held.take_traffic();
@@ -82,7 +82,7 @@ fn dense<P: EdgeProgram>(
     let machine = pass.machine;
     // Lists say who needs messages along the arcs.
     let along = kernel == FoldSide::Scatter || machine.graph.symmetric();
-    let of_way = held.way(turned);
+    let of_way = held.orientation(turned);
     let (dispatch, graph, made) = match along {
         true => workspace.dispatch(&pass, turned, of_way.needs.is_some())?,
         false => RoutingDecision::default(),
@@ -94,15 +94,15 @@ fn dense<P: EdgeProgram>(
     let Some(messages) = &mut workspace.messages else {
         return Err(EngineError::ForeignArray);
     };
-    messages.clear(dispatch, graph)?;
+    messages.reset(dispatch, graph)?;
     let messages = &*messages;
     let needs = of_way.needs.as_ref().filter(|_| along);
-    let passing = MessageExchange::begin(machine, messages, needs, pass.active);
+    let passing = MessageExchange::start(machine, messages, needs, pass.active);
     run(machine, &SignalPhase::new(pass, messages, &passing))?;
     machine.arrays.end_phase();
     done.report.messages = messages.total(machine.ranks.own());
     if !pass.is_dense() {
-        passing.finish()?;
+        passing.drain()?;
     }
     let phase = SlotPhase::new(
         pass,
@@ -114,14 +114,14 @@ fn dense<P: EdgeProgram>(
         &done.activated,
     );
     let outcome = run(machine, &phase);
-    phase.finish(slot, &mut done.sums, &mut done.report);
+    phase.into_output(slot, &mut done.sums, &mut done.report);
     outcome?;
     let [sent, bytes] = machine.take_sent();
     done.report.messages_sent += sent;
     done.report.bytes_sent += bytes;
-    done.report.filtered = passing.filtered();
+    done.report.filtered = passing.filtered_peers();
     done.report.bytes_read += needs.map_or(0, MessageFilter::take_bytes_read);
-    done.activated.recount_all();
+    done.activated.refresh_counts();
     let (read, written) = messages.take_traffic();
     done.report.bytes_read += read;
     done.report.bytes_written += written;

@@ -145,7 +145,7 @@ fn besides<P: SendProgram>(
     let reached = HierarchicalBitmap::bytes(shape.widest);
     let rows = [send, apply].map(|needs| {
         let row_bytes = machine.arrays.staged_bytes(needs);
-        shape.borrowed(row_bytes, needs.len())
+        shape.staging_bytes(row_bytes, needs.len())
     });
     machine.workers.count() as u64 * (set + reached)
         + rows[0].max(rows[1])
@@ -253,8 +253,8 @@ pub(crate) fn pass<P: SendProgram>(
     }
     outcome?;
     let (mut senders, mut reached) = (senders, reached);
-    senders.recount_all();
-    reached.recount_all();
+    senders.refresh_counts();
+    reached.refresh_counts();
     Ok(SendResult {
         sums: [of_senders, of_reached],
         senders,

@@ -35,7 +35,7 @@ impl<A: Accumulator> Accumulators<A> {
         identity: A,
     ) -> Result<Self, EngineError> {
         let mut accumulators = Self::unfilled(machine, entries)?;
-        accumulators.fill(identity, numa::here());
+        accumulators.fill(identity, numa::current_node());
         Ok(accumulators)
     }
 
@@ -86,7 +86,7 @@ impl<A: Accumulator> AccumulatorPool<A> {
 
     /// As many sets as asked for, which are there, near a node as far as there are such.
     pub(crate) fn take(&mut self, count: usize, node: usize) -> Vec<Accumulators<A>> {
-        if numa::nodes().len() > 1 {
+        if numa::cpu_nodes().len() > 1 {
             // From the end: first those of this node, then those of none.
             self.0
                 .sort_by_key(|set| set.home.map_or(1, |home| 2 * u8::from(home == node)));

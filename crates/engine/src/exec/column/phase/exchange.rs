@@ -34,11 +34,11 @@ const WAIT: Duration = Duration::from_millis(1);
 /// What workers of other phases have go on.
 pub(crate) trait BackgroundWork: Sync {
     /// Has it go on, unless somebody else does just now; waits a moment for other ranks where the worker has nothing else to do.
-    fn go_on(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError>;
+    fn poll(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError>;
 
     /// What a worker that has nothing else to do came to.
     fn idle_step(&self) -> Result<Step, EngineError> {
-        Ok(match self.go_on(true)? {
+        Ok(match self.poll(true)? {
             ExchangeProgress::Moved => Step::Worked,
             ExchangeProgress::Waiting => Step::Waiting,
             ExchangeProgress::Complete => Step::Finished,
@@ -49,7 +49,7 @@ pub(crate) trait BackgroundWork: Sync {
 /// A pass phase on its way, which workers of other phases have go on.
 pub(crate) struct MessageExchange<'p> {
     ongoing: Option<Mutex<Box<dyn ExchangeStep + 'p>>>,
-    /// See [`MessageExchange::filtered`].
+    /// See [`MessageExchange::filtered_peers`].
     filtered: u64,
 }
 
@@ -63,7 +63,7 @@ impl<'p> MessageExchange<'p> {
     }
 
     /// Begins to pass on the messages of this rank's batches with `active` vertices, and to await those of other ranks.
-    pub(crate) fn begin<M: Element>(
+    pub(crate) fn start<M: Element>(
         machine: &'p ExecContext<'p>,
         messages: &'p MessageBuffer<M>,
         needs: Option<&'p MessageFilter>,
@@ -75,11 +75,11 @@ impl<'p> MessageExchange<'p> {
         }
         let own = ranks.own();
         let batches: Vec<usize> = active.batches().collect();
-        messages.expect_from(batches.iter().copied());
-        messages.expect_from((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
+        messages.mark_pending(batches.iter().copied());
+        messages.mark_pending((0..machine.batches.len()).filter(|batch| !own.contains(batch)));
         let (emitted, peers) = (active.own_len(), messages.peers());
         let needs_to = move |to: usize| {
-            needs.filter(|needs| needs.keeps_back(machine, to, emitted, size_of::<M>()))
+            needs.filter(|needs| needs.is_worthwhile(machine, to, emitted, size_of::<M>()))
         };
         let others = (0..ranks.count()).filter(|rank| *rank != ranks.rank());
         let filtered = others.filter(|to| needs_to(*to).is_some()).count() as u64;
@@ -126,19 +126,19 @@ impl<'p> MessageExchange<'p> {
     }
 
     /// To how many other ranks only messages go that they need.
-    pub(crate) fn filtered(&self) -> u64 {
+    pub(crate) fn filtered_peers(&self) -> u64 {
         self.filtered
     }
 
     /// Has it come to its end.
-    pub(crate) fn finish(&self) -> Result<(), EngineError> {
-        while self.go_on(true)? != ExchangeProgress::Complete {}
+    pub(crate) fn drain(&self) -> Result<(), EngineError> {
+        while self.poll(true)? != ExchangeProgress::Complete {}
         Ok(())
     }
 }
 
 impl BackgroundWork for MessageExchange<'_> {
-    fn go_on(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError> {
+    fn poll(&self, is_idle: bool) -> Result<ExchangeProgress, EngineError> {
         let Some(ongoing) = &self.ongoing else {
             return Ok(ExchangeProgress::Complete);
         };
@@ -175,11 +175,11 @@ impl<M: Element> Inbound<'_, M> {
         let section = match came {
             Received::All => {
                 self.close(end)?;
-                return self.messages.land(self.taker);
+                return self.messages.flush_io(self.taker);
             }
             Received::Section(section) => section,
         };
-        self.messages.look(self.taker)?;
+        self.messages.poll_io(self.taker)?;
         let batch = section.batch;
         if !(self.next..end).contains(&batch) {
             return Err(mismatch());
@@ -188,7 +188,7 @@ impl<M: Element> Inbound<'_, M> {
         let (writer, count) = match &mut self.open {
             Some(open) => open,
             None => {
-                let writer = self.messages.begin(batch, self.taker)?;
+                let writer = self.messages.open_writer(batch, self.taker)?;
                 self.open.insert((writer, 0))
             }
         };
@@ -218,10 +218,10 @@ impl<M: Element> Inbound<'_, M> {
                     // A source was named twice.
                     return Err(mismatch());
                 }
-                self.messages.end(self.next, writer, count, self.taker)?;
+                self.messages.commit(self.next, writer, count, self.taker)?;
                 self.next += 1;
             }
-            self.messages.come(self.next..before);
+            self.messages.mark_ready(self.next..before);
             self.next = before;
         }
         Ok(())
@@ -253,16 +253,16 @@ impl<M: Element> Outbound<'_, M> {
     /// Says that it will read what is there.
     fn ask(&mut self) -> Result<(), EngineError> {
         if !self.has_begun {
-            self.messages.start(self.reader)?;
+            self.messages.restart_reader(self.reader)?;
             self.has_begun = true;
         }
         while let Some(&batch) = self.batches.get(self.asked)
-            && self.messages.is_there(batch)
+            && self.messages.is_ready(batch)
         {
             if self.sends(batch) {
-                self.messages.want(batch, self.reader)?;
+                self.messages.prefetch(batch, self.reader)?;
                 if let Some(needs) = self.needs {
-                    needs.want(batch, self.to, self.slot)?;
+                    needs.prefetch(batch, self.to, self.slot)?;
                 }
             }
             self.asked += 1;
@@ -272,7 +272,10 @@ impl<M: Element> Outbound<'_, M> {
 
     /// Whether there are any messages of a batch for that rank.
     fn sends(&self, batch: usize) -> bool {
-        self.messages.count(batch) > 0 && self.needs.is_none_or(|needs| needs.has(batch, self.to))
+        self.messages.count(batch) > 0
+            && self
+                .needs
+                .is_none_or(|needs| needs.needs_any(batch, self.to))
     }
 }
 
@@ -291,7 +294,7 @@ impl<M: Element> FrameSource for Outbound<'_, M> {
                 };
                 let slots = open.slots();
                 let span = self.machine.batches.span(batch) as usize;
-                let listed = run_codec::is_listed(count, span);
+                let listed = run_codec::is_sparse(count, span);
                 self.word = match self.needs {
                     None => frame.messages(batch, slots, |_| !0, listed, self.word),
                     Some(needs) => {
@@ -307,7 +310,7 @@ impl<M: Element> FrameSource for Outbound<'_, M> {
                 }
                 self.is_selected = false;
                 if let Some(open) = self.open.take() {
-                    self.messages.give_back(batch, open, false, self.reader)?;
+                    self.messages.release(batch, open, false, self.reader)?;
                 }
             }
             (self.at, self.word) = (self.at + 1, 0);

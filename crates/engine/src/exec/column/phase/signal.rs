@@ -48,7 +48,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
         } = self.pass;
         let mut io = lock(&machine.row_io[worker]);
         let mut open = machine.arrays.open(batch, needs, &mut io)?;
-        let mut writer = self.messages.begin(batch, worker)?;
+        let mut writer = self.messages.open_writer(batch, worker)?;
         let start = machine.batches.start(batch);
         let set = active.batch(batch)?;
         let mut count = 0;
@@ -89,7 +89,7 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
             let traffic = machine.traffic.of(worker);
             traffic.write(Kind::Messages, Access::of(full), bytes);
         }
-        self.messages.end(batch, writer, count, worker)?;
+        self.messages.commit(batch, writer, count, worker)?;
         machine.arrays.close(open, needs, Some(&set), &mut io)
     }
 }
@@ -97,14 +97,14 @@ impl<'p, P: EdgeProgram> SignalPhase<'p, P> {
 impl<P: EdgeProgram> Job for SignalPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.pass.machine.check_stop()?;
-        self.passing.go_on(false)?;
+        self.passing.poll(false)?;
         match self.deal.take() {
             Some(position) => {
                 self.batch(self.batches[position], worker.index)?;
                 Ok(Step::Worked)
             }
             None => {
-                self.messages.land(worker.index)?;
+                self.messages.flush_io(worker.index)?;
                 Ok(Step::Finished)
             }
         }

@@ -20,7 +20,7 @@ use crate::value::{Accumulator, Sum};
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Merges the strips of a run into their batches, and applies each batch whose strips are all merged.
-    pub(crate) fn settle(
+    pub(crate) fn finish_group(
         &self,
         mut run: GroupTask<'p, P>,
         worker: usize,
@@ -50,7 +50,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let merge = &mut *lock(&self.merges[target.batch]);
         merge.folded |= folded;
         if merge.strips == 1 {
-            return self.wanted(merge.folded, accumulators);
+            return self.keep_if_touched(merge.folded, accumulators);
         }
         merge.waiting.insert(target.strip, accumulators);
         while let Some(mut later) = merge.waiting.remove(&merge.next) {
@@ -72,11 +72,11 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             return None;
         }
         let total = merge.total.take()?;
-        self.wanted(merge.folded, total)
+        self.keep_if_touched(merge.folded, total)
     }
 
     /// The fold of a batch, unless no message reached it and only those that were reached change.
-    fn wanted(
+    fn keep_if_touched(
         &self,
         folded: bool,
         total: Accumulators<P::Accumulator>,

@@ -58,7 +58,7 @@ pub(crate) fn parts<M: Element>(
     let from = cell.source_batch();
     let whole = || Ok(vec![CellPart::whole(cell)]);
     let is_pinned = pins.cell(machine, column, position).is_some();
-    if !messages.is_there(from) {
+    if !messages.is_ready(from) {
         return whole();
     }
     let sources = messages.count(from);

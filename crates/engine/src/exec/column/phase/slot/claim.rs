@@ -20,16 +20,16 @@ use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef};
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// The next run, with its cells listed and its accumulators taken; `None` when there is none left, or no
     /// accumulators are free right now.
-    pub(crate) fn claim(
+    pub(crate) fn next_group(
         &self,
         readers: &mut Vec<CellStreams>,
         worker: usize,
     ) -> Result<Option<GroupTask<'p, P>>, EngineError> {
-        let node = numa::here();
+        let node = numa::current_node();
         let (targets, mut accumulators) = {
             let mut free = lock(&self.free);
             let is_room = |run: usize| free.len() >= self.runs[run].1.len();
-            let Some(run) = self.deal.take_if(is_room) else {
+            let Some(run) = self.deal.claim_if(is_room) else {
                 return Ok(None);
             };
             let (number, targets) = &self.runs[run];
@@ -38,7 +38,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let (number, targets) = targets;
         fill_new(&mut accumulators, P::IDENTITY, node);
         let (items, froms) = self.items(number, &targets)?;
-        self.messages.start(worker)?;
+        self.messages.restart_reader(worker)?;
         let mut run = GroupTask {
             targets,
             folded: vec![false; accumulators.len()],
@@ -86,7 +86,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut items = Vec::new();
         for (number, target) in targets.iter().enumerate() {
             let mut add = |column: usize, position: usize, cell: &'p Cell, from: usize| {
-                if self.messages.is_there(from) && !self.messages.has(from, run) {
+                if self.messages.is_ready(from) && !self.messages.has(from, run) {
                     return Ok(());
                 }
                 let parts = match self.kernel {
@@ -152,10 +152,10 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         let mut froms: Vec<usize> = items.iter().map(|item| item.from).collect();
         froms.sort_unstable();
         froms.dedup();
-        let held = self.messages.held();
+        let held = self.messages.window_batches();
         let ranks = &self.machine.ranks;
         // A fold that gives the same bits in any order goes on with what comes first.
-        let comes = |from: &usize| match P::EXACT && !self.messages.is_there(*from) {
+        let comes = |from: &usize| match P::EXACT && !self.messages.is_ready(*from) {
             true => ranks.distance(ranks.owner(*from)),
             false => 0,
         };

@@ -23,7 +23,7 @@ use crate::value::EdgeValue;
 
 impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     /// Works on a run until a step's worth is done, its stream runs dry, or it is through.
-    pub(crate) fn advance(
+    pub(crate) fn fold_some(
         &self,
         run: &mut GroupTask<'p, P>,
         scratch: &mut DecodeScratch<P::Message>,
@@ -44,7 +44,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
             if worked >= STEP_BYTES {
                 break TaskProgress::Worked;
             }
-            match run.feed(self.messages, &item, worker)? {
+            match run.next_messages(self.messages, &item, worker)? {
                 InputState::Here => (),
                 InputState::Early => break TaskProgress::Early,
                 InputState::Nothing => {
@@ -139,8 +139,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
                 if next.is_none_or(|next| next.from != item.from)
                     && let Some((batch, messages)) = run.messages.take()
                 {
-                    self.messages
-                        .give_back(batch, messages, item.again, worker)?;
+                    self.messages.release(batch, messages, item.again, worker)?;
                 }
             }
         };

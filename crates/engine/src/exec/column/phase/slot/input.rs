@@ -46,14 +46,14 @@ impl MessageInput {
         worker: usize,
     ) -> Result<(), EngineError> {
         while let Some(&batch) = self.order.get(self.asked) {
-            if !messages.is_there(batch) {
+            if !messages.is_ready(batch) {
                 break;
             }
             let is_dispatched =
-                messages.way(batch) == RoutingMode::Push || self.pulled.contains(&batch);
+                messages.routing(batch) == RoutingMode::Push || self.pulled.contains(&batch);
             let is_any = match is_dispatched {
-                true => messages.want_for(batch, self.run, worker)?,
-                false => messages.want(batch, worker)?,
+                true => messages.prefetch_for_group(batch, self.run, worker)?,
+                false => messages.prefetch(batch, worker)?,
             };
             if !is_any {
                 self.empty.insert(batch);
@@ -79,9 +79,9 @@ impl MessageInput {
         }
         let mut behind = self.order[self.asked..].iter().copied();
         let next = behind.find(|batch| {
-            messages.way(*batch) == RoutingMode::Pull
+            messages.routing(*batch) == RoutingMode::Pull
                 && !self.pulled.contains(batch)
-                && messages.is_there(*batch)
+                && messages.is_ready(*batch)
         });
         let Some(batch) = next else {
             return Ok(false);

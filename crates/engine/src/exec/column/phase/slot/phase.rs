@@ -31,8 +31,8 @@ use crate::frontier::active_set::ActiveSet;
 use crate::messages::buffer::MessageBuffer;
 use crate::metrics::run::Superstep;
 use crate::program::edge::EdgeProgram;
-use crate::schedule::numa::{NumaQueue, node_of};
-use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef, runs};
+use crate::schedule::numa::{NumaQueue, node_of_batch};
+use crate::schedule::tasks::{ColumnLayout, FoldSide, StripRef, column_groups};
 use crate::state::rows::ColumnAccess;
 use crate::value::Sum;
 
@@ -94,7 +94,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
         for batch in 0..batches {
             strips.push(machine.strips(batch));
         }
-        let mut runs: Vec<_> = (0..).zip(runs(machine, room.group)).collect();
+        let mut runs: Vec<_> = (0..).zip(column_groups(machine, room.group)).collect();
         if room.group <= 1 {
             // The longest run of a node first, so that no worker is left with it at the end.
             sort_by_length(&mut runs, machine);
@@ -153,7 +153,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
     }
 
     /// Gives the buffers back, with the sums of the batches in order, and reports what was read.
-    pub(crate) fn finish(
+    pub(crate) fn into_output(
         self,
         room: &mut SlotScratch<P::Accumulator, P::Message>,
         sums: &mut Vec<P::Sum>,
@@ -181,7 +181,7 @@ impl<'p, P: EdgeProgram> SlotPhase<'p, P> {
 impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
     fn step(&self, worker: &mut Worker) -> Result<Step, JobError> {
         self.machine.check_stop()?;
-        self.passing.go_on(false)?;
+        self.passing.poll(false)?;
         let mut state = lock(&self.workers[worker.index]);
         let WorkerState {
             current,
@@ -201,7 +201,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
         if current.is_none() {
             *current = match ahead.take() {
                 Some(run) => Some(run),
-                None => self.claim(readers, worker.index)?,
+                None => self.next_group(readers, worker.index)?,
             };
         }
         let Some(run) = current else {
@@ -220,14 +220,14 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
             && !readers.is_empty()
             && self.deal.left() > self.workers.len()
         {
-            *ahead = self.claim(readers, worker.index)?;
+            *ahead = self.next_group(readers, worker.index)?;
         }
         for run in [Some(&mut *run), ahead.as_mut()].into_iter().flatten() {
             if let Some(readers) = &mut run.readers {
                 readers.pump(queue)?;
             }
         }
-        match self.advance(run, scratch, worker.index)? {
+        match self.fold_some(run, scratch, worker.index)? {
             TaskProgress::Worked => Ok(Step::Worked),
             TaskProgress::Starved => Ok(Step::Waiting),
             TaskProgress::Early => {
@@ -242,7 +242,7 @@ impl<P: EdgeProgram> Job for SlotPhase<'_, P> {
             }
             TaskProgress::Done => {
                 if let Some(run) = current.take() {
-                    readers.extend(self.settle(run, worker.index)?);
+                    readers.extend(self.finish_group(run, worker.index)?);
                 }
                 Ok(Step::Worked)
             }
@@ -258,7 +258,7 @@ fn sort_by_length(runs: &mut [(usize, Vec<StripRef>)], machine: &ExecContext) {
             .map(|target| machine.graph.column(target.batch).edges());
         let node = run
             .first()
-            .map(|first| node_of(first.batch, machine.batches.len()));
+            .map(|first| node_of_batch(first.batch, machine.batches.len()));
         (node, std::cmp::Reverse(edges.sum::<u64>()))
     });
 }

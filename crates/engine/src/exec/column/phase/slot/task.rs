@@ -64,7 +64,7 @@ pub(crate) struct GroupTask<'p, P: EdgeProgram> {
 
 impl<'p, P: EdgeProgram> GroupTask<'p, P> {
     /// Has the messages of an item at hand, if they are there.
-    pub(crate) fn feed(
+    pub(crate) fn next_messages(
         &mut self,
         all: &'p MessageBuffer<P::Message>,
         item: &CellTask<'p>,
@@ -75,7 +75,7 @@ impl<'p, P: EdgeProgram> GroupTask<'p, P> {
         {
             return Ok(InputState::Here);
         }
-        if !all.is_there(item.from) {
+        if !all.is_ready(item.from) {
             return Ok(InputState::Early);
         }
         if all.in_memory() {
