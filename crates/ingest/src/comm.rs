@@ -168,7 +168,7 @@ impl<'a> ImportCommunicator<'a> {
             );
             payload += &format!(" {of_source:?} {:?}", source.lengths());
         }
-        // A digest: of many files there is much to say, and every rank hears it of all.
+        // A digest, since the text of many files is long, and every rank receives it from all.
         let mut digest = DefaultHasher::new();
         payload.hash(&mut digest);
         let digest = [digest.finish(), payload.len() as u64].map(u64::to_le_bytes);

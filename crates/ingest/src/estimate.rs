@@ -28,9 +28,11 @@ const EDGES_MAX: u64 = 1 << 56;
 /// Edges of a piece of a generated graph, and bytes of one of a file.
 const PIECE_EDGES: u64 = Generated::PIECE_EDGES;
 const PIECE_BYTES: u64 = FileSource::PIECE_BYTES;
-/// Bytes of an occurrence of an integer id in the dictionary, of what comes of it, and of an id there.
+/// Bytes of an occurrence of an integer id in the dictionary.
 const OCCURRENCE_BYTES: f64 = 16.0;
+/// Bytes of the record of its position.
 const RESOLVED_BYTES: f64 = 12.0;
+/// Bytes of an integer id in the dictionary.
 const ID_BYTES: f64 = 10.0;
 /// Bytes that a worker takes to sort an occurrence.
 const SORTED_BYTES: f64 = 56.0;
@@ -518,7 +520,7 @@ impl ImportEstimator<'_> {
             written: written / self.ranks,
             sent: occurrences.sent(self.ranks) + positions.sent(self.ranks),
         };
-        // Each tells the first rank its ids, which writes them.
+        // Each rank sends its ids to the first, which writes them.
         let other = StepBytes {
             sent: sum.sent + ids / self.ranks,
             ..sum

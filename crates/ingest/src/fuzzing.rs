@@ -30,7 +30,7 @@ impl EdgeBatchSink for DiscardBatches {
     }
 }
 
-/// A record of a kind with these bytes, and the temporary file that it tells of.
+/// Decodes a record of a kind with these bytes, and the temporary file that it names.
 pub fn record(kind: u8, record: &[u8], file: &[u8]) {
     let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
     let (path, temporary) = (Path::new("/record"), Path::new("/temporary"));

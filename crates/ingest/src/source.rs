@@ -46,7 +46,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// The number of edges, where it is known before they are read.
     fn edges(&self) -> Option<u64>;
 
-    /// All that there is to read, in the unit in which a sink hears of [progress](EdgeSink::progress).
+    /// Returns the amount to read, in the unit of [progress](EdgeSink::progress).
     fn amount(&self) -> u64;
 
     /// True if a second reading costs little more than the disk's transfer: no parsing, no unpacking.
@@ -78,7 +78,7 @@ pub trait EdgeSource: Debug + Send + Sync {
     /// A reader for one worker, with its own buffers leased from `budget`.
     ///
     /// # Errors
-    /// The budget or the system has no room for the buffers, or the disk gives no queue.
+    /// The budget or the system has no memory for the buffers, or the disk gives no queue.
     fn reader(
         &self,
         disk: &Arc<dyn Disk>,

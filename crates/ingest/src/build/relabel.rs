@@ -1,4 +1,4 @@
-//! Edges gathered by ranges of their destinations, read back with the destinations called by other indices and both ends swapped.
+//! Edges gathered by ranges of destinations, read back with new indices of destinations and both ends swapped.
 //!
 //! So only the indices of one range are in memory at a time, and doing it twice calls both ends of every edge by other indices.
 
@@ -16,7 +16,7 @@ use crate::ids::order_window::OrderWindow;
 /// Chunks that are read as one task, and chunks of it on their way.
 const UNIT_CHUNKS: usize = 16;
 const AHEAD: usize = 4;
-/// Edges that are called by other indices together.
+/// Edges that are relabelled together.
 const BLOCK: usize = 1024;
 /// Bytes of their lists: two ends, a weight and a number in the input for each.
 const LISTS_BYTES: u64 = (BLOCK * 4 * size_of::<u64>()) as u64;

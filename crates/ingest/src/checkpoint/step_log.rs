@@ -40,7 +40,7 @@ use crate::options::Machine;
 const MAGIC: &[u8; 8] = b"GMSTEP\0\x02";
 /// Bytes of a record on their way.
 const CHUNK_BYTES: usize = 64 << 10;
-/// The record that says which import it is.
+/// The record of the job's identity.
 const JOB: &str = "job";
 /// The record of a complete graph: if the graph's directory is missing, it has its final name.
 const ENDED: &str = "ended";
@@ -72,7 +72,7 @@ pub(crate) struct StepLog<'a> {
     former: PathBuf,
     /// The identity of the import.
     job: String,
-    /// The file that says there that this rank has ended a step: other ranks do not see its records.
+    /// The mark of this rank in the graph's directory: other ranks do not see its records.
     mark: PathBuf,
     /// The least time between two records.
     every: Duration,
@@ -82,7 +82,7 @@ pub(crate) struct StepLog<'a> {
     is_whole: AtomicBool,
 }
 
-/// The files that a record tells of.
+/// The files that a record names.
 pub(crate) struct StepFiles<'f> {
     /// Temporary ones, which are made durable.
     pub(crate) temporary: &'f [&'f Path],
@@ -221,7 +221,7 @@ impl<'a> StepLog<'a> {
             if !nothing && !is_named && !is_superseded {
                 continue;
             }
-            // No other directory, whatever the record says.
+            // Never remove another directory, even if the record names one.
             let is_its = is_of(graph);
             // Where it is apart, locks may reach fewer there.
             let is_beside = graph.parent() == std::path::absolute(folder).ok().as_deref();
@@ -240,7 +240,7 @@ impl<'a> StepLog<'a> {
                 if disk.remove_file(&own).is_ok() && disk.sync_dir(graph).is_err() {
                     continue;
                 }
-                // Else other ranks have ended steps, and it goes with what they have kept.
+                // Else other ranks have ended steps, and the graph goes with their records.
                 if is_superseded || !has_marks(disk, graph) {
                     let _ = disk.remove_dir_all(graph);
                 }
@@ -576,7 +576,7 @@ pub(crate) fn is_column_record(name: &str) -> bool {
         .any(|begin| name.starts_with(begin))
 }
 
-/// The files that a record tells of, with their lengths.
+/// Reads the names and lengths of a record's files.
 fn files_of_record(from: &mut RecordReader<'_>) -> io::Result<Vec<(PathBuf, u64)>> {
     let count = from.number()?;
     let one = |_| {

@@ -13,7 +13,7 @@ use crate::error::IngestError;
 use crate::options::{ImportOptions, Machine};
 
 pub(crate) struct ImportDirs<'a> {
-    // In this order: the directory that says whose they are goes last.
+    // Drop order: the directory with the job record goes last.
     pub(crate) staging: StagingDir<'a>,
     pub(crate) temporary: Scratch,
     /// The log of the checkpoint, if one is written.
@@ -63,7 +63,7 @@ impl<'a> ImportDirs<'a> {
             let folders = (temporary.path(), staging.path());
             let job = job.text(staging.makers());
             let (opened, is_new) = StepLog::open(machine, folders, job, every)?;
-            // In this order: records without their files are none, and what has neither goes with any import, should this one be killed.
+            // In this order: records without their files are invalid, and after a kill any import removes directories without either.
             if is_new {
                 staging.clear()?;
             }
@@ -71,7 +71,7 @@ impl<'a> ImportDirs<'a> {
             if is_new {
                 opened.supersede()?;
             }
-            // Who says that it has begun finds nothing of another import there.
+            // A rank writes its job record after the files of other imports are gone on all ranks.
             comm.gather(Vec::new())?;
             if is_new {
                 opened.begin();
@@ -100,7 +100,7 @@ impl<'a> ImportDirs<'a> {
             ),
             _ => false,
         };
-        // Where no record was written, what was to say that there are some goes.
+        // Without a record, the mark goes too.
         if is_of_what_was_kept || !log.has_any() {
             // What cannot be removed is met again.
             let _ = log.remove_all_records();

@@ -89,7 +89,7 @@ impl<'a> EdgeReplay<'a> {
         }
     }
 
-    /// An error if the input changed since it was first looked at; asked for after its last reading.
+    /// Returns an error if the input changed since it was opened; called after its last reading.
     pub(crate) fn check_unchanged(&self, disk: &dyn Disk) -> Result<(), IngestError> {
         match self {
             Self::Input(source, _) => source.check_unchanged(disk),

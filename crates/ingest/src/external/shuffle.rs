@@ -95,7 +95,7 @@ impl<'a> BucketShuffle<'a> {
             }
             let taken = taking.join();
             let taken = taken.unwrap_or_else(|_| Err(IngestError::internal("a thread panicked")));
-            // What failed first says why the other did.
+            // The first failure is the cause of the other.
             match (worked, taken) {
                 (Err(IngestError::Fabric(_)), Err(taken)) => Err(taken),
                 (worked, Ok(())) => worked,

@@ -41,13 +41,13 @@ impl Circulant {
         })
     }
 
-    /// The distance to neighbour number `k`, from 1, of any vertex.
+    /// Returns the distance to neighbour number `k`, from 1, of any vertex.
     pub(crate) fn distance(self, k: u64) -> u64 {
         let distance = u128::from(k) * u128::from(self.gap);
         distance.checked_rem(u128::from(self.vertices)).unwrap_or(0) as u64
     }
 
-    /// The vertex so far behind `vertex`.
+    /// Returns the vertex at this distance after `vertex`.
     fn behind(self, vertex: u64, distance: u64) -> u64 {
         // Sums are below 2^64 even where two vertices' are not.
         match vertex.checked_sub(self.vertices - distance) {

@@ -36,7 +36,7 @@ impl EdgeSource for Generated {
         self.edges
     }
     fn rereads_fast(&self) -> bool {
-        // Drawing edges again takes no longer than writing and reading them would, and no room on the disk.
+        // Drawing edges again takes no longer than writing and reading them, and no space on the disk.
         true
     }
     fn identity(&self) -> Option<String> {

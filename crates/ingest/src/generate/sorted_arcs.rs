@@ -147,7 +147,7 @@ impl<'a> RangeArcs<'a> {
         if self.steps.get(at)?[0] < first + self.span {
             return Some(source);
         }
-        // Each further source is nearer by one: so far until the step before reaches the range.
+        // Each further source is nearer by one, until the step before reaches the range.
         let nearer = match at.checked_sub(1) {
             Some(before) => first - round[before][0],
             None => first + self.vertices - round.last()?[0],

@@ -94,7 +94,7 @@ impl IdBitmap {
         Ok(())
     }
 
-    /// Marks an id that [`reserve`](Self::reserve) made room for; others are ignored.
+    /// Marks an id that fits the last [`reserve`](Self::reserve); other ids are ignored.
     #[inline(always)]
     pub(crate) fn mark(&self, id: u64) {
         let Some(chunk) = self
@@ -105,7 +105,7 @@ impl IdBitmap {
             return;
         };
         let of_chunk = (id & ((1 << CHUNK_SHIFT) - 1)) as usize;
-        // Most ids come again and again: only looked at, their words stay with all who do.
+        // Most ids occur many times: a word that is only read stays in the caches of all cores.
         if !chunk.ids.is_marked(of_chunk) {
             chunk.ids.mark(of_chunk);
         }

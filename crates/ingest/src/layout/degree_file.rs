@@ -28,9 +28,11 @@ use crate::options::SelfLoops;
 /// Counters of a section, and places of a line.
 const SECTION: usize = 1 << 13;
 const LINE: usize = 2048;
-/// Degrees of a chunk of the file, which has room for a header too; chunks that are read ahead.
+/// Degrees of a chunk of the file.
 const RUN: usize = 1 << 13;
+/// Bytes of a chunk, which has space for a header too.
 const CHUNK_BYTES: usize = RUN * size_of::<u32>() + GRAIN;
+/// Chunks that are read ahead.
 const AHEAD: usize = 4;
 
 /// The degree in the file of an id that does not occur.

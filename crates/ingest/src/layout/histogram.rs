@@ -71,7 +71,7 @@ impl RangeHistogram {
         }
     }
 
-    /// Adds up the counts of all ranks, which made room for the same ids.
+    /// Adds up the counts of all ranks, which have the same range of ids.
     pub(crate) fn add_up(&mut self, comm: &ImportCommunicator<'_>) -> Result<(), IngestError> {
         comm.sum_elementwise(self.counts.typed_mut())
     }

@@ -273,7 +273,7 @@ impl<'a> ImportContext<'a> {
             self.lanes(),
             comm.count(),
             self.options.work_bytes_max,
-            // What goes from rank to rank is as long at all of them.
+            // Chunks that ranks exchange have the same length on all of them.
             |mine| comm.all_reduce_min(mine),
         )?;
         Ok(SortContext {

@@ -189,7 +189,7 @@ mod tests {
             (64, 1 << 24, 8, 32 * MIB, Some((8, 128, 32))),
             (4096, 1 << 30, 4, 2048 * MIB, Some((4, 1024, 64))),
             (4096, 1 << 30, 4, 1024 * MIB, Some((4, 1024, 32))),
-            // Writing, which comes then, would not do with it.
+            // The write step that follows would lack memory.
             (4096, 1 << 30, 4, 1000 * MIB, None),
             (4096, 1 << 30, 4, MIB, None),
         ] {

@@ -1,6 +1,6 @@
-//! Steps 1 to 5 of an import in one, *compute*: for a graph whose rule tells its arcs in the order of the stored graph.
+//! Steps 1 to 5 of an import in one, *compute*: for a graph whose rule generates its arcs in the order of the stored graph.
 //!
-//! What the steps would count is known, so nothing is scanned, gathered or sorted: each worker writes one column file after
+//! The counts of the steps are known, so nothing is scanned, gathered or sorted: each worker writes one column file after
 //! the other, cell by cell, from first to last arc. The graph is the one that the steps would have stored, byte for byte.
 
 use std::ops::Range;

@@ -51,7 +51,7 @@ pub fn generate(
     graph: &Generated,
     options: &ImportOptions,
 ) -> Result<ImportReport, IngestError> {
-    // The rule tells arcs in order of ids.
+    // The rule generates arcs in order of ids.
     let computed = graph
         .circulant(options.directed, options.duplicates)
         .filter(|_| options.order == Order::Id)
@@ -138,7 +138,7 @@ fn store(
     let mut report = import.report;
     let stays = dirs.keep_checkpoint(&made);
     if let Err(error) = made {
-        // The others end before what they work in goes.
+        // The others end before their directories are removed.
         if let Some(fabric) = comm.fabric() {
             fabric.fail(&error.to_string());
         }
@@ -188,7 +188,7 @@ pub fn check_space(disk: &dyn Disk, folder: &Path, needed: u64) -> Result<(), In
 
 /// The location of the edges when the graph is cut.
 enum EdgeStage<'a> {
-    /// Nowhere: a rule tells them.
+    /// Nowhere: a rule generates them.
     Computed(DirectSource<'a>),
     Indexed(IndexedEdges<'a>),
     /// Arcs are in their buckets; the order of vertices, where it is not that of ids.

@@ -47,7 +47,7 @@ pub(super) enum ResumePoint<'a> {
 pub(super) type DoneFiles = BTreeMap<(Side, usize), ArcCounts>;
 
 impl<'a> ImportContext<'a> {
-    /// The last step that all ranks have ended. All else goes.
+    /// Returns the last step that all ranks have ended, and removes the files of later ones.
     pub(super) fn resume(
         &mut self,
         staging: &StagingDir<'_>,
@@ -410,7 +410,7 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
 }
 
 impl ArcStats {
-    /// The files of the graph that it tells of.
+    /// Returns the files of the graph that the record names.
     fn files(&self, graph: &Path) -> Vec<PathBuf> {
         self.ids.map(|ids| ids.files(graph)).unwrap_or_default()
     }

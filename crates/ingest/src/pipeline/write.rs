@@ -1,6 +1,6 @@
 //! Step 5 of an import, *write*: each bucket is read, sorted in memory, and becomes a column file.
 //!
-//! As many workers as there is memory for, each with room to sort in; the largest buckets first, so that they end together.
+//! As many workers as memory allows, each with memory to sort in; the largest buckets first, so that the workers end together.
 
 use std::ops::Range;
 

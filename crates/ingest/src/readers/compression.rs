@@ -66,7 +66,7 @@ impl Compression {
         }
     }
 
-    /// The name without the ending that says it is compressed, and whether it had one.
+    /// Returns the name without the ending of its compression, and whether it had one.
     pub(crate) fn strip(path: &Path) -> (PathBuf, bool) {
         let packed = path.extension().is_some_and(|ending| {
             ["gz", "gzip", "zst", "zstd"]
@@ -140,7 +140,7 @@ pub(crate) struct Unpacker {
 }
 
 impl Unpacker {
-    /// Leases `bytes`: the most that [`Compression::leased_bytes`] says of the files it is for.
+    /// Leases `bytes`: the largest [`Compression::leased_bytes`] of the files to unpack.
     pub(crate) fn new(budget: &Budget, bytes: u64) -> Result<Self, IngestError> {
         let buffer = budget.buffer("a buffer to unpack edges", HEADROOM_BYTES + RUN_BYTES)?;
         let state = bytes.saturating_sub((HEADROOM_BYTES + RUN_BYTES) as u64);
@@ -232,7 +232,7 @@ impl ByteRuns for Unpacked<'_> {
     }
 }
 
-/// An error of the disk as it was, or what a decoder says of the data.
+/// Returns the error of the disk unchanged, or the error of a decoder about the data.
 fn unpack_error(
     path: &Path,
     kind: &'static str,

@@ -146,7 +146,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// A list of vertices, whatever its name says.
+    /// Adds a list of vertices, with any name.
     pub(crate) fn vertex_file(
         &mut self,
         path: &Path,
@@ -200,7 +200,7 @@ impl Finder<'_> {
         }
         self.bytes.open(path, length, 0, SAMPLE_BYTES)?;
         let (head, last) = self.bytes.next(0)?;
-        // Whatever a Parquet file is called, it says what it is.
+        // A Parquet file with any name shows its format in its first bytes.
         let kind = match kind {
             FileFormat::Text(_) if head.starts_with(b"PAR1") => FileFormat::Parquet,
             kind => kind,
@@ -406,7 +406,7 @@ fn kind_of(
             return Err(IngestError::input(path, problem));
         }
         ending => {
-            // Who names the columns has looked.
+            // A user who names the columns knows the file.
             let by_columns = text.source_column.is_some() && text.target_column.is_some();
             if let Some(foreign) = by_ending(ending)
                 && !by_columns

@@ -15,7 +15,7 @@ use super::text::dialect::{RecordKind, TextOptions};
 use crate::error::IngestError;
 use crate::source::Ids;
 
-/// Bytes of a piece, unless said otherwise.
+/// Bytes of a piece by default.
 const PIECE_BYTES: u64 = 16 << 20;
 
 /// A policy for malformed lines.

@@ -14,7 +14,7 @@ use crate::error::IngestError;
 /// The declared format of input files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// By the name of each file, text when it says nothing.
+    /// By the name of each file, else text.
     #[default]
     Auto,
     /// One edge a line, separated by tab, space, comma or semicolon: SNAP, `.el`, `.wel`.
@@ -53,7 +53,7 @@ impl IdWidth {
 /// The content of a file.
 #[derive(Clone, Debug)]
 pub(crate) enum FileContent {
-    /// Text, how it is read, and what comes before its first edge.
+    /// Text, its dialect, and the lines before its first edge.
     Text(Arc<Dialect>, Preamble),
     Pairs(IdWidth),
     Parquet(Arc<ParquetFile>),

@@ -211,7 +211,7 @@ impl FileSource {
                     problem: LineProblem::NotInteger { .. },
                     ..
                 }) => {
-                    // Of names no more has to be said.
+                    // Names need no further notice.
                     let (found, is_number) = parser.no_integer();
                     let is_first = parser.report().edges == 0
                         && !edges

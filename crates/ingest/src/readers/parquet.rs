@@ -371,7 +371,7 @@ impl EdgeBatch {
         }
     }
 
-    /// Adds an edge; the error says which of the cells is wrong.
+    /// Adds an edge; the error names the wrong cell.
     fn push(
         &mut self,
         source: &ParquetValue,

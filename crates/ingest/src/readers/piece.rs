@@ -49,7 +49,7 @@ impl<'a> FileReader<'a> {
             None
         };
         let batch = budget.lease("a batch of edges", BATCH_BYTES)?;
-        // What its columns lease for themselves comes with them.
+        // Its columns have leases of their own.
         let group = source.parquet_bytes(ParquetFile::group_bytes);
         Ok(Self {
             source,
@@ -81,7 +81,7 @@ impl<'a> FileReader<'a> {
                 if range.end <= head.bytes {
                     return Ok(range.end);
                 }
-                // The byte before the range tells whether a line begins with it.
+                // The byte before the range shows whether a line begins with the range.
                 let start = range.start.saturating_sub(1).max(head.bytes);
                 let wanted = range.end.saturating_add(GRAIN_BYTES as u64);
                 self.bytes.open(&file.path, file.bytes, start, wanted)?;

@@ -28,7 +28,7 @@ pub(crate) trait ByteRuns {
     /// It begins with the last `kept` bytes of the run before, at most [`HEADROOM_BYTES`].
     fn next(&mut self, kept: usize) -> Result<(&[u8], bool), IngestError>;
 
-    /// Bytes read of the file so far.
+    /// Returns the bytes read of the file until now.
     fn taken(&self) -> u64;
 }
 
@@ -242,7 +242,7 @@ impl ByteRuns for ReadAhead {
         let start = HEADROOM_BYTES.checked_sub(tail.len()).ok_or_else(|| {
             IngestError::internal("more bytes are kept of a run than there is room for")
         })?;
-        // Only the first read has bytes before its start, and nothing is kept then.
+        // Only the first read has bytes before its start, and it retains none of an earlier read.
         buffer[start..HEADROOM_BYTES].copy_from_slice(tail);
         self.window = start + before..HEADROOM_BYTES + bytes;
         self.taken += (bytes - before) as u64;

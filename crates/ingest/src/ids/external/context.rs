@@ -33,7 +33,7 @@ pub(crate) struct SortContext<'a> {
     pub(crate) read_ahead: usize,
     /// Bytes of one write: slabs of chunks, and chunks of the edges that result.
     pub(crate) write_bytes: usize,
-    /// Memory for what goes to other ranks, and comes from them.
+    /// Bytes of memory to exchange chunks with other ranks.
     pub(crate) passing_bytes: u64,
     /// Bytes that one worker may sort at a time.
     pub(crate) sort_bytes: u64,
@@ -43,8 +43,9 @@ pub(crate) struct SortContext<'a> {
     pub(crate) splitters: usize,
     /// Buckets of positions at most.
     pub(crate) positions_max: u64,
-    /// The next temporary file, and bytes written so far.
+    /// The number of the next temporary file.
     pub(crate) files: AtomicU64,
+    /// Bytes that were written.
     pub(crate) written: AtomicU64,
 }
 

@@ -12,7 +12,7 @@
 //! 4. *Join*: a bucket of positions is a run of edges of the input: with all their indices in place it becomes a piece of
 //!    a new edge file, in which edges join indices.
 //!
-//! Which buckets there are depends on samples and memory; what comes out does not.
+//! The buckets depend on samples and memory; the result does not.
 
 pub(crate) mod context;
 pub(crate) mod dictionary;

@@ -5,7 +5,7 @@
 //! 2. Every id that differs from the one before goes to the sorted run; each occurrence tells the bucket of its position the run
 //!    and the rank there.
 //!
-//! Leaves are numbered as they are made, which says nothing of their order: that is the order of their paths.
+//! Sorted runs are numbered as they are made; their order is the order of their paths.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

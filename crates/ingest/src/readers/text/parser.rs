@@ -129,7 +129,7 @@ impl<'d> Parser<'d> {
         }
     }
 
-    /// Line ends of the records so far.
+    /// Line ends of the parsed records.
     pub(crate) fn line_ends(&self) -> u64 {
         self.report().lines + self.inner_ends
     }
@@ -173,7 +173,7 @@ impl<'d> Parser<'d> {
                     let is_quoted = *state == LexState::Quoted;
                     return Ok(bytes.len() - usize::from(!is_quoted && bytes.ends_with(b"\r")));
                 }
-                // The piece where the quote opens tells.
+                // The piece where the quote opens reports it.
                 Err(NoRecord::Unclosed) => return Ok(bytes.len()),
             }
         }
@@ -342,7 +342,7 @@ impl<'d> Parser<'d> {
                             edges.push((source.bytes, destination.bytes));
                         }
                         ends => {
-                            // What holds doubled quotes is copied, and goes with the edges before it.
+                            // Fields with doubled quotes are copied, and delivered with the edges before them.
                             let texts = ends.map(|end| match end.doubled {
                                 true => undoubled(end.bytes),
                                 false => end.bytes.to_vec(),

@@ -44,7 +44,7 @@ impl Sniff<'_> {
                 .filter_map(|delimiter| Some((delimiter, fits(delimiter)?)))
                 .collect()
         };
-        // Malformed lines may be left out, but where nothing is malformed nothing is.
+        // Only malformed lines may be skipped.
         let mut fitting = all_that_fit(false);
         if fitting.is_empty() {
             fitting = all_that_fit(true);
@@ -151,7 +151,7 @@ impl Sniff<'_> {
                 }))
             }
             [(only, _)] => Ok(only),
-            // Tabs are rarely part of a cell. Other characters are, where they are not what the ending of the name says.
+            // Tabs are rarely part of a cell. Other characters may be, unless the name's ending says that they separate.
             _ if has(usual) && usual == tab => Ok(usual),
             _ if has(usual)
                 && !fitting.iter().any(|(other, fit)| {

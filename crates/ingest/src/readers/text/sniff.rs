@@ -42,7 +42,7 @@ impl Sniff<'_> {
         }
         let was_told = told.is_some();
         let mut first = 0;
-        // Excel says the separator in a line of its own.
+        // Excel names the separator in a line of its own.
         if let Some(SampleRecord { text, .. }) = lines.first()
             && let [b's' | b'S', b'e' | b'E', b'p' | b'P', b'=', separator] = text
             && self.is_tabular()
