@@ -34,7 +34,7 @@ pub enum IngestError {
 
     /// Ranks do not see the same input, or were asked for other graphs.
     #[error(
-        "rank {rank} sees another input than rank 0, or was asked for another graph: give all ranks the same files and options"
+        "cannot import on rank {rank}: its input or options differ from those on rank 0; give all ranks the same files and options"
     )]
     OtherInput {
         /// The rank.
@@ -43,7 +43,7 @@ pub enum IngestError {
 
     /// Ranks that see the same disk do not follow each other.
     #[error(
-        "{}: ranks that share this folder do not follow each other: start the ranks host by host (mpirun --map-by slot), or write to a folder that all hosts share", folder.display()
+        "cannot share {}: its ranks are not consecutive; start the ranks host by host (mpirun --map-by slot), or write to a directory that all hosts share", folder.display()
     )]
     HalfShared {
         /// The directory.
@@ -52,7 +52,7 @@ pub enum IngestError {
 
     /// An option needs a directory that all ranks see.
     #[error(
-        "{}: hosts have this folder each for itself: {option} needs one that all of them share", folder.display()
+        "{option} requires a directory that all hosts share: each host has its own {}", folder.display()
     )]
     NotShared {
         /// The directory.
@@ -97,7 +97,7 @@ pub enum IngestError {
     },
 
     /// A line does not end within the bytes that a line may have.
-    #[error("{}, line {line}: longer than {bytes_max} bytes: is this a text file with an edge a line?", path.display())]
+    #[error("{}, line {line}: longer than {bytes_max} bytes; is this a text file with an edge a line?", path.display())]
     EndlessLine {
         /// The file.
         path: PathBuf,
@@ -164,7 +164,7 @@ pub enum IngestError {
 
     /// The disk has too little free space for the graph and the temporary files.
     #[error(
-        "{}: at least {needed} bytes would be written there and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
+        "cannot write to {}: at least {needed} bytes are needed and {free} are free: free some space, ask for less, or write elsewhere (the output, or temporary files by --tmp)", folder.display()
     )]
     TooLittleDisk {
         /// The directory.
@@ -194,7 +194,7 @@ pub enum IngestError {
     },
 
     /// A list of vertices for an input that fixes its vertices.
-    #[error("this input says which vertices there are: leave out --vertices")]
+    #[error("--vertices conflicts with an input that defines its vertices: leave it out")]
     VerticesKnown,
 
     /// An import that is not planned.

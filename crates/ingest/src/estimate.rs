@@ -342,7 +342,7 @@ impl ImportQuestion<'_> {
             return refuse("edges need vertices: ask for at least one");
         }
         if self.ranks == 0 || self.threads == 0 {
-            return refuse("somebody has to do it: ask for at least one rank and one thread");
+            return refuse("it has no rank or no thread: ask for at least one of each");
         }
         if self.edges > EDGES_MAX {
             return refuse("it would have more edges than can be counted: ask for 2^56 at most");
@@ -353,9 +353,7 @@ impl ImportQuestion<'_> {
         }
         let width = size.unwrap_or_else(|| batch_vertices_max(vertices)).max(1);
         if vertices / width > BATCHES_MAX {
-            return refuse(
-                "it would have more than 2^16 batches, too many to be looked at: ask for larger ones",
-            );
+            return refuse("it would have more than 2^16 batches: ask for larger ones");
         }
         debug_assert_eq!(self.options.order, Order::Id);
         memory::check(

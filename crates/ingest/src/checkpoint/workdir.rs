@@ -71,7 +71,7 @@ impl<'a> ImportDirs<'a> {
             if is_new {
                 opened.supersede()?;
             }
-            // A rank writes its job record after the files of other imports are gone on all ranks.
+            // A rank writes its job record after all ranks have removed the files of other imports.
             comm.gather(Vec::new())?;
             if is_new {
                 opened.begin();

@@ -312,8 +312,8 @@ fn dialect_of(
 /// Returns the problem of a directory without a file to read.
 fn no_edges(format: Format) -> &'static str {
     match format {
-        Format::Ldbc => "the folder holds no LDBC files of edges (.e)",
-        _ => "the folder holds no files of edges",
+        Format::Ldbc => "the directory holds no LDBC files of edges (.e)",
+        _ => "the directory holds no files of edges",
     }
 }
 
@@ -356,8 +356,7 @@ pub fn files_of(disk: &dyn Disk, paths: &[PathBuf]) -> Result<Vec<PathBuf>, Inge
 }
 
 fn too_deep(folder: &Path) -> IngestError {
-    let problem =
-        "this folder is more than 64 folders deep in an input: is it a link to one above it?";
+    let problem = "this directory is more than 64 directories deep in an input: is it a link to one above it?";
     IngestError::input(folder, problem)
 }
 
