@@ -215,7 +215,7 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
         let dictionary = of.dictionary(vertices)?;
         ids = dictionary.sums;
         temporary += dictionary.written;
-        edges_read = dictionary.spool_bytes / of.ranks;
+        edges_read = dictionary.edge_file_bytes / of.ranks;
     }
     let shape_of = |granules: &RangeCounts| {
         let counted = CutInput {
@@ -296,17 +296,17 @@ pub fn outlook(question: &ImportQuestion<'_>) -> Result<ImportOutlook, IngestErr
     let sources: u64 = (outline.columns.iter())
         .map(|column| column.sources_bytes)
         .fold(0, u64::saturating_add);
-    let spools = sources as f64 + (shape.files.len() * GRAIN / 2) as f64;
+    let edge_files = sources as f64 + (shape.files.len() * GRAIN / 2) as f64;
     let sum = StepBytes {
         read: arcs.read() * selections / of.ranks,
-        written: (outline.files.columns() as f64 + spools) / of.ranks,
+        written: (outline.files.columns() as f64 + edge_files) / of.ranks,
         sent: 0.0,
     };
-    temporary += spools;
+    temporary += edge_files;
     phase("write", [sum; 2], of_rank);
 
     // Finish.
-    let ends = of.finish(&outline, spools, shape.files.len() as f64);
+    let ends = of.finish(&outline, edge_files, shape.files.len() as f64);
     phase("finish", ends, 0.0);
     Ok(ImportOutlook {
         outline,
@@ -371,7 +371,7 @@ impl ImportQuestion<'_> {
 struct DictionarySums {
     sums: [StepBytes; 2],
     written: f64,
-    spool_bytes: f64,
+    edge_file_bytes: f64,
 }
 
 /// The input of all steps' estimates.
@@ -433,7 +433,7 @@ impl ImportEstimator<'_> {
         let (has_bitmap, held) = match question.input {
             Input::Drawn => (false, 0),
             Input::Pairs(_) => {
-                let most = scan::presence_bytes_max(free, self.input_bytes() as u64);
+                let most = scan::id_bitmap_bytes_max(free, self.input_bytes() as u64);
                 let (bits, all) = IdBitmap::bytes(question.vertices);
                 (all <= most, all - bits)
             }
@@ -510,8 +510,8 @@ impl ImportEstimator<'_> {
         let ids = vertices as f64 * ID_BYTES;
         let width = if vertices < 1 << 32 { 8.0 } else { 16.0 };
         let weights = question.weights.bytes() as f64;
-        let spool_bytes = self.edges * (width + weights);
-        written += positions.written() + ids + spool_bytes;
+        let edge_file_bytes = self.edges * (width + weights);
+        written += positions.written() + ids + edge_file_bytes;
         read += positions.read() + ids;
         let sum = StepBytes {
             read: read / self.ranks,
@@ -526,7 +526,7 @@ impl ImportEstimator<'_> {
         Ok(DictionarySums {
             sums: [sum, other],
             written,
-            spool_bytes,
+            edge_file_bytes,
         })
     }
 
@@ -576,7 +576,7 @@ impl ImportEstimator<'_> {
     }
 
     /// Returns the bytes that the first rank moves in the last step, and the bytes of the others.
-    fn finish(&self, outline: &Outline, spools: f64, files: f64) -> [StepBytes; 2] {
+    fn finish(&self, outline: &Outline, edge_files: f64, files: f64) -> [StepBytes; 2] {
         let question = self.question;
         let cells = outline.measure.cells as f64;
         let batches = outline.columns.len() as f64;
@@ -588,7 +588,7 @@ impl ImportEstimator<'_> {
         let read = GraphWriter::read_to_finish(
             &outline.measure.batches,
             (outline.arcs, outline.measure.cells),
-            spools as u64,
+            edge_files as u64,
             question.memory.saturating_sub(held),
         ) as f64;
         let notes = (cells * NOTE_BYTES + files * 81.0) / self.ranks;
@@ -603,13 +603,13 @@ impl ImportEstimator<'_> {
         };
         if !question.shared && self.ranks > 1.0 {
             // Sources go to the first rank, and what it makes of them to all.
-            let away = spools * (self.ranks - 1.0) / self.ranks;
+            let away = edge_files * (self.ranks - 1.0) / self.ranks;
             let common = of_all + outline.files.ids as f64;
             first.written += away;
             first.read += common;
             first.sent += common * (self.ranks - 1.0);
-            other.read += spools / self.ranks;
-            other.sent += spools / self.ranks;
+            other.read += edge_files / self.ranks;
+            other.sent += edge_files / self.ranks;
             other.written += common;
         }
         [first, other]

@@ -151,10 +151,10 @@ impl<'a> StagingDir<'a> {
             self.is_named = true;
         }
         // What has its name is whole, whatever becomes of the others.
-        let told = self.comm.gather(Vec::new());
+        let result = self.comm.gather(Vec::new());
         match is_maker {
             true => Ok(()),
-            false => told.map(drop),
+            false => result.map(drop),
         }
     }
 }

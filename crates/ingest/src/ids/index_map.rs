@@ -20,7 +20,7 @@ impl IdToIndex {
                 Self::Same => None,
                 Self::Rank(ranks) => Some(ranks.look_up()),
             },
-            dealt: None,
+            window: None,
         }
     }
 }
@@ -29,13 +29,13 @@ impl IdToIndex {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IndexLookup<'a> {
     ranks: Option<RankLookup<'a>>,
-    dealt: Option<&'a OrderWindow>,
+    window: Option<&'a OrderWindow>,
 }
 
 impl<'a> IndexLookup<'a> {
     /// Returns the lookup with the indices in order of degree of the vertices in the window.
-    pub(crate) fn dealt(self, dealt: Option<&'a OrderWindow>) -> Self {
-        Self { dealt, ..self }
+    pub(crate) fn with_window(self, window: Option<&'a OrderWindow>) -> Self {
+        Self { window, ..self }
     }
 
     /// Maps the ids of edges' ends to indices and returns the largest.
@@ -50,9 +50,9 @@ impl<'a> IndexLookup<'a> {
                 }
             }),
         }
-        if let Some(dealt) = self.dealt {
+        if let Some(window) = self.window {
             for ends in mapped.iter_mut() {
-                *ends = (dealt.index(ends.0), dealt.index(ends.1));
+                *ends = (window.index(ends.0), window.index(ends.1));
             }
         }
         mapped

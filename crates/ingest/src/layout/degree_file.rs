@@ -36,7 +36,7 @@ const CHUNK_BYTES: usize = RUN * size_of::<u32>() + GRAIN;
 const AHEAD: usize = 4;
 
 /// The degree in the file of an id that does not occur.
-const NOBODY: u32 = u32::MAX;
+const NO_DEGREE: u32 = u32::MAX;
 
 /// The out-degrees of all vertices.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ impl Sections {
 
 impl OutDegrees {
     /// The degree in a [walk](Self::walk) of a number without a vertex.
-    pub(crate) const NOBODY: u64 = NOBODY as u64;
+    pub(crate) const NO_DEGREE: u64 = NO_DEGREE as u64;
     /// Bytes that a [walk](Self::walk) takes.
     pub(crate) const WALK_BYTES: u64 = (AHEAD * CHUNK_BYTES + RUN * size_of::<u64>()) as u64;
 
@@ -144,9 +144,9 @@ impl OutDegrees {
                 for ((entry, degree), number) in entries.zip(run).zip(&mut vertices) {
                     let occurs = ids.is_none_or(|ids| ids.holds(number));
                     let degree = if occurs {
-                        *degree.min(&(NOBODY - 1))
+                        *degree.min(&(NO_DEGREE - 1))
                     } else {
-                        NOBODY
+                        NO_DEGREE
                     };
                     *entry = degree.to_le_bytes();
                 }

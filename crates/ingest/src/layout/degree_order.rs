@@ -144,7 +144,10 @@ impl<'a> DegreeOrder<'a> {
         let lease = budget.lease("counts of vertices by degree", bytes)?;
         let mut turns = DegreeCounts::default();
         degrees.walk(disk, budget, stop, degrees.numbers(), |_, run| {
-            for degree in run.iter().filter(|degree| **degree != OutDegrees::NOBODY) {
+            for degree in run
+                .iter()
+                .filter(|degree| **degree != OutDegrees::NO_DEGREE)
+            {
                 *turns.entry(*degree) += 1;
             }
             Ok(())
@@ -178,7 +181,7 @@ impl<'a> DegreeOrder<'a> {
         self.degrees
             .walk(disk, budget, self.stop, end, |first, run| {
                 for entry in &mut *run {
-                    if *entry == OutDegrees::NOBODY {
+                    if *entry == OutDegrees::NO_DEGREE {
                         *entry = NO_INDEX;
                         continue;
                     }

@@ -150,9 +150,9 @@ impl<'a> ImportContext<'a> {
         self.done("order");
         match way {
             RelabelMode::Whole => {
-                let dealt = degree_order.slice(0..degrees.numbers())?;
+                let window = degree_order.slice(0..degrees.numbers())?;
                 drop(degree_order);
-                self.distribute(indexed, Some(dealt), cut)
+                self.distribute(indexed, Some(window), cut)
             }
             RelabelMode::Ranges {
                 span,

@@ -167,7 +167,7 @@ impl<'a> ImportContext<'a> {
         let tasks = files.len() as u64;
         let written = parallel::run(machine.workers, lanes, machine.stop, tasks, make, work);
         if written.is_err() {
-            completed.keep();
+            completed.checkpoint();
         }
         written?;
         self.done("write");

@@ -21,11 +21,11 @@ use crate::ids::order_window::OrderWindow;
 use crate::progress::Meter;
 
 impl<'a> ImportContext<'a> {
-    /// Runs step 4, by the indices in `dealt` if vertices are in order of degree.
+    /// Runs step 4, by the indices in `window` if vertices are in order of degree.
     pub(super) fn distribute(
         &mut self,
         indexed: IndexedEdges<'a>,
-        dealt: Option<OrderWindow>,
+        window: Option<OrderWindow>,
         cut: &CutPlan,
     ) -> Result<Buckets, IngestError> {
         let plan = &cut.plan;
@@ -39,7 +39,7 @@ impl<'a> ImportContext<'a> {
         };
         let sizes = self.agreed(sizes)?;
         let meter = Meter::new(self.machine.progress, "distribute", self.edges_here);
-        let buckets = self.read_into(indexed, dealt, cut.to_all(), ARCS, sizes, &meter)?;
+        let buckets = self.read_into(indexed, window, cut.to_all(), ARCS, sizes, &meter)?;
         self.done("distribute");
         Ok(buckets)
     }
@@ -57,7 +57,7 @@ impl<'a> ImportContext<'a> {
     pub(super) fn read_into(
         &mut self,
         indexed: IndexedEdges<'a>,
-        dealt: Option<OrderWindow>,
+        window: Option<OrderWindow>,
         to: ShuffleTarget<'_>,
         file: &str,
         sizes: BufferSizes,
@@ -66,7 +66,7 @@ impl<'a> ImportContext<'a> {
         let (machine, plan) = (self.machine, to.plan);
         let bucket_file = self.bucket_file(plan, file, sizes)?;
         let shuffle = self.shuffle(to, sizes)?;
-        let indices = indexed.indices.look_up().dealt(dealt.as_ref());
+        let indices = indexed.indices.look_up().with_window(window.as_ref());
         let make = || {
             let reader = indexed.source.reader(machine.disk, machine.budget)?;
             let distributor = Distributor::new(

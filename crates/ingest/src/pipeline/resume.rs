@@ -370,16 +370,16 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
         }
     }
 
-    /// Notes another one, and keeps all of them when it is time.
+    /// Adds a complete file, and writes a record of all new ones if it is due.
     pub(super) fn add(&self, side: Side, number: usize, kept: ArcCounts) {
         lock(&self.files).push((side, number, kept));
         if self.log.is_some_and(StepLog::is_due) {
-            self.keep();
+            self.checkpoint();
         }
     }
 
-    /// Keeps them.
-    pub(super) fn keep(&self) {
+    /// Writes a record of the new files.
+    pub(super) fn checkpoint(&self) {
         let files = std::mem::take(&mut *lock(&self.files));
         let (Some(log), Some((side, number, _))) = (self.log, files.first()) else {
             return;
@@ -389,11 +389,11 @@ impl<'i, 'a> CompletedFiles<'i, 'a> {
             .iter()
             .flat_map(|(side, number, _)| graph.paths_of(*side, *number))
             .collect();
-        let told = StepFiles {
+        let named_files = StepFiles {
             temporary: &[],
             graph: &paths,
         };
-        log.write(&column_record(*side, *number), &told, |out| {
+        log.write(&column_record(*side, *number), &named_files, |out| {
             out.number(files.len() as u64)?;
             for (side, number, kept) in &files {
                 out.word(*side as u32)?;

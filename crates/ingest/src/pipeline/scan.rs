@@ -19,9 +19,9 @@ const CHUNK_BYTES_MIN: usize = 16 << 10;
 /// Bytes of the bitmap of ids, ranks included, for each byte of the input, at most.
 ///
 /// For text with 15 bytes an edge, that is a range of 160 ids an edge. A bitmap of a wider range is nearly all gaps.
-const PRESENCE_SHARE: u64 = 4;
+const BITMAP_SHARE: u64 = 4;
 /// Bytes that it may take however short the input.
-const PRESENCE_BYTES_FREE: u64 = 12 << 20;
+const BITMAP_BYTES_FREE: u64 = 12 << 20;
 
 /// The memory that a scan needs.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +62,8 @@ impl ScanMemory {
 }
 
 /// Returns the most bytes of a bitmap of ids, with `free` bytes free and an input of `amount` bytes.
-pub(crate) fn presence_bytes_max(free: u64, amount: u64) -> u64 {
-    let worth = amount
-        .saturating_mul(PRESENCE_SHARE)
-        .max(PRESENCE_BYTES_FREE);
+pub(crate) fn id_bitmap_bytes_max(free: u64, amount: u64) -> u64 {
+    let worth = amount.saturating_mul(BITMAP_SHARE).max(BITMAP_BYTES_FREE);
     (free / 2).min(worth)
 }
 
@@ -117,7 +115,7 @@ impl<'a> ImportContext<'a> {
         let amount = self.source.amount() + self.vertices.map_or(0, EdgeSource::amount);
         let amount = comm.sum(amount)?;
         let id_bitmap = (self.source.ids() == Ids::Integer && !known).then(|| {
-            let bytes_max = presence_bytes_max(machine.budget.available() - needed, amount);
+            let bytes_max = id_bitmap_bytes_max(machine.budget.available() - needed, amount);
             let bytes_max = bytes_max.min(self.options.work_bytes_max);
             IdBitmap::new(machine.budget, bytes_max)
         });

@@ -265,7 +265,7 @@ impl ImportContext<'_> {
             work,
         );
         if states.is_err() {
-            completed.keep();
+            completed.checkpoint();
         }
         let states = states?;
         let before = done.iter().filter(|((side, _), _)| *side == Side::Forward);

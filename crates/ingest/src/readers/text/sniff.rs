@@ -33,14 +33,14 @@ pub(crate) fn sniff(
 impl Sniff<'_> {
     fn run(
         &self,
-        mut told: Option<Delimiter>,
+        mut given: Option<Delimiter>,
         whole: bool,
     ) -> Result<(Dialect, Preamble), IngestError> {
-        let (lines, _) = self.lines(told, whole)?;
+        let (lines, _) = self.lines(given, whole)?;
         if self.request.syntax == Syntax::Dimacs {
             return Ok((self.dimacs(), Preamble::default()));
         }
-        let was_told = told.is_some();
+        let is_given = given.is_some();
         let mut first = 0;
         // Excel names the separator in a line of its own.
         if let Some(SampleRecord { text, .. }) = lines.first()
@@ -48,7 +48,7 @@ impl Sniff<'_> {
             && self.is_tabular()
         {
             first = 1;
-            told = told.or(Some(Delimiter::Byte(*separator)));
+            given = given.or(Some(Delimiter::Byte(*separator)));
         }
         let doubtful = first + self.comments(&lines[first..]);
         let marked = lines[doubtful..]
@@ -68,14 +68,14 @@ impl Sniff<'_> {
                     bytes: self.bytes,
                     by_most: cell::Cell::new(false),
                 };
-                let found = strict.delimiter(body, told);
+                let found = strict.delimiter(body, given);
                 self.by_most.set(strict.by_most.get());
                 match found {
                     Ok(delimiter) => (doubtful, Some(delimiter)),
-                    Err(_) => (lines.len(), told),
+                    Err(_) => (lines.len(), given),
                 }
             }
-            Some(body) => (doubtful + marked, Some(self.delimiter(body, told)?)),
+            Some(body) => (doubtful + marked, Some(self.delimiter(body, given)?)),
         };
         let default = match self.request.syntax {
             Syntax::Csv => Delimiter::Byte(b','),
@@ -84,7 +84,7 @@ impl Sniff<'_> {
         };
         let before = self.request.before.map(|before| before.cut.delimiter);
         let cut = self.cut(delimiter.or(before).unwrap_or(default));
-        if !was_told && cut.quotes == Quotes::Enclose {
+        if !is_given && cut.quotes == Quotes::Enclose {
             // By the separator that was found other quotes may open a column.
             return self.run(Some(cut.delimiter), whole);
         }
